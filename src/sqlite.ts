@@ -23,10 +23,10 @@ function load(): Constructor {
   return require("better-sqlite3") as Constructor;
 }
 
-let constructor: Constructor | undefined;
+let Database: Constructor | undefined;
 
 /** Opens a database file (or ":memory:"). Throws SQLite's own error when it cannot be opened. */
 export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
-  constructor ??= load();
-  return new constructor(path, options);
+  Database ??= load();
+  return new Database(path, options);
 }

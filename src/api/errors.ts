@@ -31,11 +31,29 @@ export const errorTable = [
   row("MISSING_MODEL", 400, "generate", "the request names no model", "fail the item"),
   row("INVALID_MODEL", 400, "generate", "the model does not exist or is unavailable", "fail the item"),
   row("INSUFFICIENT_CREDITS", 402, "generate", "the balance is too low for this generation", "stop: credits"),
-  row("GENERATION_ERROR", 500, "generate", "an internal error while starting the generation", "hold: outcome unknown"),
-  row("TASK_NOT_FOUND", 404, "task", "no such task, or it belongs to someone else", "keep the task, look again"),
+  row(
+    "GENERATION_ERROR",
+    500,
+    "generate",
+    "an internal error while starting the generation",
+    "hold: outcome unknown",
+  ),
+  row(
+    "TASK_NOT_FOUND",
+    404,
+    "task",
+    "no such task, or it belongs to someone else",
+    "keep the task, look again",
+  ),
   row("INTERNAL_ERROR", 500, "task", "an internal server error", "keep the task, look again"),
-  { ...row("RATE_LIMITED", 429, "all", "more requests than the plan allows", "wait and go on"), documented: false },
-  { ...row("INVALID_REQUEST", 400, "all", "the request itself is malformed or incomplete", "fail the item"), documented: false },
+  {
+    ...row("RATE_LIMITED", 429, "all", "more requests than the plan allows", "wait and go on"),
+    documented: false,
+  },
+  {
+    ...row("INVALID_REQUEST", 400, "all", "the request itself is malformed or incomplete", "fail the item"),
+    documented: false,
+  },
 ] as const satisfies readonly ErrorRow[];
 
 export type ErrorCode = (typeof errorTable)[number]["code"];

@@ -1,0 +1,33 @@
+/**
+ * The disk as the archive needs it: small steps, because their order is what makes a file durable, and a simulation
+ * must be able to stop between any two of them. Paths are absolute. Errors are Node's own (`code` ENOSPC, EEXIST …).
+ */
+export interface Disk {
+  /** Makes a folder and those above it; fine when it exists. */
+  makeFolder(path: string): Promise<void>;
+  /** Opens a new file for writing. Fails with EEXIST when the name is taken. */
+  create(path: string): Promise<NewFile>;
+  /** Appends text to a file (made when absent) and syncs it. */
+  append(path: string, text: string): Promise<void>;
+  /** Gives a file a second name. Fails with EEXIST when that name is taken: nothing is ever replaced. */
+  link(from: string, to: string): Promise<void>;
+  /** Removes a name. Fails with ENOENT when there is none. */
+  unlink(path: string): Promise<void>;
+  /** Makes the names in a folder durable. */
+  syncFolder(path: string): Promise<void>;
+  /** Bytes of a file, or null when there is none. */
+  size(path: string): Promise<number | null>;
+  /** Names in a folder; empty when there is none. */
+  list(path: string): Promise<string[]>;
+  /** The content of a file, in pieces. */
+  read(path: string): AsyncIterable<Uint8Array>;
+  /** Bytes that may still be written where `path` lies. */
+  freeBytes(path: string): Promise<number>;
+}
+
+export interface NewFile {
+  write(bytes: Uint8Array): Promise<void>;
+  /** Returns when the content is on the device. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}

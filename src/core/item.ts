@@ -1,0 +1,64 @@
+/**
+ * An item's life: its states, the events that change them, and nothing else in the program changes one. The database
+ * holds the same table and refuses any other step; the README's diagram is drawn from it.
+ *
+ * The rule behind the table: a paid request is never repeated unless it is on record that it was not sent, was
+ * refused, was not charged, or failed for 0 credits, or a person said so. So "no answer" has a state of its own
+ * (`unknown`), from which only evidence leads back to `planned`.
+ */
+export const transitions = {
+  blocked: { released: "planned", dropped: "dropped" },
+  planned: { intended: "submitting", dropped: "dropped" },
+  submitting: {
+    accepted: "processing",
+    not_sent: "planned",
+    refused: "planned",
+    rejected: "failed",
+    unanswered: "unknown",
+  },
+  unknown: { not_charged: "planned", charged: "held", undecided: "held" },
+  held: { adopted: "processing", resubmit: "planned", refetch: "ready", skipped: "dropped" },
+  processing: { completed: "ready", task_failed: "failed", window_passed: "overdue" },
+  overdue: { completed: "ready", task_failed: "failed" },
+  ready: { saved: "archived", url_expired: "ready", unfetchable: "held" },
+  failed: { retry: "planned" },
+  archived: { file_lost: "ready" },
+  dropped: { returned: "planned" },
+} as const;
+
+export type ItemState = keyof typeof transitions;
+export type ItemEvent = { [State in ItemState]: keyof (typeof transitions)[State] }[ItemState];
+
+export const itemStates = Object.keys(transitions) as ItemState[];
+
+/** The states in which an item keeps its run open. */
+export const openStates = ["planned", "submitting", "processing", "ready"] as const satisfies ItemState[];
+
+export interface Transition {
+  from: ItemState;
+  event: ItemEvent;
+  to: ItemState;
+}
+
+/** Every legal step, for the database and the diagram. */
+export const transitionList: readonly Transition[] = itemStates.flatMap((from) =>
+  Object.entries(transitions[from]).map(([event, to]) => ({ from, event: event as ItemEvent, to })),
+);
+
+export class IllegalTransition extends Error {
+  override readonly name = "IllegalTransition";
+  constructor(
+    readonly from: ItemState,
+    readonly event: ItemEvent,
+  ) {
+    const legal = Object.keys(transitions[from]).join(", ") || "nothing";
+    super(`an item that is ${from} cannot be ${event}; expected one of: ${legal}`);
+  }
+}
+
+/** The state that follows. Throws IllegalTransition when the event cannot happen in that state. */
+export function follow(from: ItemState, event: ItemEvent): ItemState {
+  const to = (transitions[from] as Partial<Record<ItemEvent, ItemState>>)[event];
+  if (to === undefined) throw new IllegalTransition(from, event);
+  return to;
+}

@@ -1,0 +1,44 @@
+/**
+ * Credits are decimal numbers on the wire. Inside they are whole millionths of a credit, so that sums and
+ * comparisons are exact: 0.1 + 0.2 is 0.3 here. A safe integer holds nine thousand million credits.
+ */
+export type Credits = number & { readonly unit: "millionths of a credit" };
+
+const scale = 1_000_000;
+
+export const noCredits = 0 as Credits;
+
+/** From a number on the wire, in credits. Throws on what is not a finite number in the safe range. */
+export function credits(value: number): Credits {
+  const scaled = Math.round(value * scale);
+  if (!Number.isSafeInteger(scaled)) throw new RangeError(`not an amount of credits: ${value}`);
+  // `-0` would print and compare as another number than 0.
+  return (scaled === 0 ? 0 : scaled) as Credits;
+}
+
+export function plus(...amounts: Credits[]): Credits {
+  return amounts.reduce((sum, amount) => sum + amount, 0) as Credits;
+}
+
+export function minus(from: Credits, amount: Credits): Credits {
+  return (from - amount) as Credits;
+}
+
+export function times(amount: Credits, count: number): Credits {
+  return (amount * count) as Credits;
+}
+
+/** The amount as a plain number of credits, for JSON. */
+export function toNumber(amount: Credits): number {
+  return amount / scale;
+}
+
+/** The amount as people write it: at most six decimals, no trailing zeros. */
+export function showCredits(amount: Credits): string {
+  const sign = amount < 0 ? "-" : "";
+  const whole = Math.abs(amount);
+  const decimals = String(whole % scale)
+    .padStart(6, "0")
+    .replace(/0+$/, "");
+  return `${sign}${Math.floor(whole / scale)}${decimals === "" ? "" : `.${decimals}`}`;
+}
