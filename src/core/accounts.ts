@@ -1,0 +1,36 @@
+import type { Endpoint } from "../api/endpoints.js";
+import type { PlanLimits } from "../api/plans.js";
+import type { Quota } from "./quota.js";
+import type { Ticket } from "./send.js";
+
+/**
+ * The port to what workspaces and processes on this machine share: which key belongs to which account, and the
+ * account's request ledger. Every method is one transaction.
+ */
+export interface Accounts {
+  /** The account that a key is booked under; a new unnamed one when the key was never seen. */
+  accountOf(origin: string, keyFingerprint: string): Promise<Account>;
+  /** GET me has named the user: gives the account its name, or joins it to the one that already has it. */
+  name(accountId: number, userId: string): Promise<Account>;
+  /** What the plan (and the user) allow from now on; null means unlimited. */
+  setLimits(accountId: number, limits: PlanLimits): Promise<void>;
+  quota(accountId: number): Promise<Quota>;
+  /** Books a place in the windows if there is one. The clock is read inside the transaction. */
+  reserve(accountId: number, endpoint: Endpoint): Promise<Reservation>;
+  /** The answer came: the place is occupied until the window's length after now. */
+  answered(ticket: Ticket): Promise<void>;
+  /** The request was never sent: the place is free again. */
+  release(ticket: Ticket): Promise<void>;
+  /** A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row). */
+  silence(accountId: number, ms: number | null): Promise<{ until: number }>;
+  close(): void;
+}
+
+export interface Account {
+  id: number;
+  origin: string;
+  /** The user's id at the service; null until GET me was answered. */
+  userId: string | null;
+}
+
+export type Reservation = { ticket: Ticket } | { ticket: null; waitUntil: number };

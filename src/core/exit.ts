@@ -1,0 +1,48 @@
+/** Exit codes of every command, and which one a run ends with when it has several reasons. */
+export const exitCodes = [
+  { code: 0, name: "done", meaning: "all archived" },
+  { code: 1, name: "crash", meaning: "a defect in bulkgen; nothing paid is lost" },
+  { code: 2, name: "usage", meaning: "usage, manifest, or no consent; nothing was sent" },
+  { code: 3, name: "key", meaning: "the key or the subscription was refused" },
+  { code: 4, name: "unreachable", meaning: "the service is unreachable" },
+  { code: 5, name: "failed", meaning: "finished, with failed items" },
+  { code: 6, name: "cap", meaning: "a cap was reached" },
+  { code: 7, name: "credits", meaning: "out of credits" },
+  { code: 8, name: "unfinished", meaning: "unfinished, resume later (says when)" },
+  { code: 9, name: "locked", meaning: "another run holds the workspace; nothing was sent" },
+  { code: 10, name: "held", meaning: "items are held or wait for approval" },
+  {
+    code: 130,
+    name: "interrupted",
+    meaning: "interrupted; tasks go on at the service, resume collects them",
+  },
+] as const;
+
+export type ExitName = (typeof exitCodes)[number]["name"];
+
+/** The order in which reasons win. */
+const precedence: readonly ExitName[] = [
+  "crash",
+  "interrupted",
+  "usage",
+  "locked",
+  "key",
+  "unreachable",
+  "credits",
+  "held",
+  "cap",
+  "unfinished",
+  "failed",
+];
+
+/** The reason that decides the exit code: the first by precedence, or `done` when there is none. */
+export function weightiest(reasons: Iterable<ExitName>): ExitName {
+  const given = new Set(reasons);
+  return precedence.find((name) => given.has(name)) ?? "done";
+}
+
+export function exitCode(name: ExitName): number {
+  const row = exitCodes.find((entry) => entry.name === name);
+  if (!row) throw new Error(`no exit code named ${name}`);
+  return row.code;
+}

@@ -1,0 +1,153 @@
+import type { ItemState } from "./item.js";
+import { type Credits, plus } from "./money.js";
+import { freePlaces, left, minuteMs, nextSendAt, type Quota } from "./quota.js";
+import { isOpen, type StepKind, type Stop } from "./stop.js";
+
+/**
+ * What to do next: the one place that decides. It is handed what is due, the quota and the free hands, and returns at
+ * most as many steps as can start at once, and the time at which to ask again. It waits for nothing and starts nothing.
+ */
+export interface View {
+  now: number;
+  /** Items to submit, in the order in which they should go. The head of the list is enough. */
+  planned: readonly { id: number; price: Credits; nextAt: number }[];
+  /** Tasks at the service (processing or overdue) and outputs to fetch (ready), earliest first. */
+  tasks: readonly { id: number; state: "processing" | "overdue"; nextAt: number }[];
+  ready: readonly { id: number; nextAt: number }[];
+  counts: Readonly<Record<ItemState, number>>;
+  /** Items that a step is working on now. */
+  busy: ReadonlySet<number>;
+  quota: Quota;
+  /** Places reserved for requests that are being made are already part of `quota`. */
+  free: Readonly<Record<StepKind, number>>;
+  stops: readonly Stop[];
+  /** Credits that are spent or may yet turn out to be: charged, in flight, unknown, held. */
+  committed: Credits;
+  /** The most that may be committed, or null. */
+  cap: Credits | null;
+}
+
+export interface Step {
+  do: StepKind;
+  item: number;
+}
+
+export interface Decision {
+  steps: Step[];
+  /** When to ask again though nothing happened (UTC ms); null when only the end of a step can change anything. */
+  wakeAt: number | null;
+  /** Nothing is left to do for this run. */
+  done: boolean;
+  /** A submit was held back by the credit cap. */
+  capped: boolean;
+  /** What the next step waits for, when it waits. */
+  waiting: "minute" | "day" | "service" | "tasks" | null;
+}
+
+/** Decides on one view. Pure: the same view gives the same decision. */
+export function next(view: View): Decision {
+  const steps = [...downloads(view)];
+  const polls = duePolls(view);
+  const submits = dueSubmits(view);
+  let places = freePlaces(view.quota, view.now);
+  let pollsFree = view.free.poll;
+  for (const item of polls) {
+    if (places < 1 || pollsFree < 1) break;
+    steps.push({ do: "poll", item });
+    places--;
+    pollsFree--;
+  }
+  const room = Math.max(0, dayRoom(view));
+  const chosen = submits.items.slice(0, Math.max(0, Math.min(places, view.free.submit, room)));
+  for (const item of chosen) steps.push({ do: "submit", item });
+  places -= chosen.length;
+
+  const unserved =
+    polls.length + submits.items.length > steps.filter((step) => step.do !== "download").length;
+  const short: Shortage = !unserved
+    ? null
+    : places < 1
+      ? "places"
+      : submits.items.length > 0 && room < 1
+        ? "day"
+        : null;
+  return {
+    steps,
+    wakeAt: wakeTime(view, short),
+    done: isDone(view, steps),
+    capped: submits.capped,
+    waiting: waitingFor(view, short, steps),
+  };
+}
+
+/** Why a due request was not chosen: no place in the quota, or what is left of the day is owed to open tasks. */
+type Shortage = "places" | "day" | null;
+
+function downloads(view: View): Step[] {
+  if (!isOpen("download", view.stops)) return [];
+  return idle(view, view.ready)
+    .slice(0, view.free.download)
+    .map((item) => ({ do: "download" as const, item: item.id }));
+}
+
+function duePolls(view: View): number[] {
+  return isOpen("poll", view.stops) ? idle(view, view.tasks).map((task) => task.id) : [];
+}
+
+/** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
+function dueSubmits(view: View): { items: number[]; capped: boolean } {
+  if (!isOpen("submit", view.stops)) return { items: [], capped: false };
+  const items: number[] = [];
+  let committed = view.committed;
+  for (const item of idle(view, view.planned)) {
+    committed = plus(committed, item.price);
+    if (view.cap !== null && committed > view.cap) return { items, capped: true };
+    items.push(item.id);
+  }
+  return { items, capped: false };
+}
+
+/** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */
+function dayRoom(view: View): number {
+  const owed =
+    view.counts.submitting + view.counts.processing + view.counts.overdue + 2 * view.counts.unknown;
+  // Each submit uses one request and owes one more.
+  return Math.floor((left(view.quota.day) - owed) / 2);
+}
+
+function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
+  return items.filter((item) => item.nextAt <= view.now && !view.busy.has(item.id));
+}
+
+function wakeTime(view: View, short: Shortage): number | null {
+  const times = [
+    ...(isOpen("poll", view.stops) ? future(view, view.tasks) : []),
+    ...(isOpen("submit", view.stops) ? future(view, view.planned) : []),
+    ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
+    ...(short === "places" ? [nextSendAt(view.quota, view.now)] : []),
+    ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
+  ];
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+function future(view: View, items: readonly { nextAt: number }[]): number[] {
+  const times = items.map((item) => item.nextAt).filter((at) => at > view.now);
+  return times.length === 0 ? [] : [Math.min(...times)];
+}
+
+function isDone(view: View, steps: readonly Step[]): boolean {
+  if (steps.length > 0 || view.busy.size > 0) return false;
+  const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, view.stops);
+  return !(
+    waitsFor("submit", view.counts.planned) ||
+    waitsFor("poll", view.counts.processing) ||
+    waitsFor("download", view.counts.ready)
+  );
+}
+
+function waitingFor(view: View, short: Shortage, steps: readonly Step[]): Decision["waiting"] {
+  if (steps.length > 0 || view.busy.size > 0) return null;
+  if (short === null) return view.counts.processing > 0 ? "tasks" : null;
+  if (view.quota.blockedUntil !== null && view.quota.blockedUntil > view.now) return "service";
+  return short === "day" || left(view.quota.day) < 1 ? "day" : "minute";
+}

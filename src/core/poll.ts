@@ -1,0 +1,25 @@
+/**
+ * When to look at a task: the documented schedule. First after 2 seconds, then at intervals growing to 10 seconds;
+ * after 10 minutes the task is overdue, stays alive and is looked at rarely.
+ */
+export const pollMsMin = 2_000;
+export const pollMsMax = 10_000;
+export const pollWindowMs = 10 * 60_000;
+const overdueMsMin = 5 * 60_000;
+const overdueMsMax = 60 * 60_000;
+const growth = 1.5;
+
+/** Milliseconds from one look at a task to the next, after `looks` looks. */
+export function pollInterval(looks: number): number {
+  return Math.min(pollMsMax, pollMsMin * growth ** looks);
+}
+
+/** Milliseconds until an overdue task is looked at again: a fifth of its age, so that it costs few requests a day. */
+export function overdueInterval(ageMs: number): number {
+  return Math.min(overdueMsMax, Math.max(overdueMsMin, ageMs / 5));
+}
+
+/** Whether the time in which a task is expected to end has passed. */
+export function windowPassed(submittedAt: number, now: number): boolean {
+  return now - submittedAt >= pollWindowMs;
+}

@@ -1,0 +1,27 @@
+/** Milliseconds to wait after the n-th failure in a row (from 1): doubling from one second, at most a minute. */
+export function backoffMs(failures: number): number {
+  return Math.min(60_000, 1_000 * 2 ** (Math.max(1, failures) - 1));
+}
+
+/** Waits after a 429 that does not say how long, in order; the last one repeats. */
+const silences = [1, 2, 5, 15, 60].map((minutes) => minutes * 60_000);
+
+/** Milliseconds of silence after the n-th 429 in a row (from 1). */
+export function silenceMs(strikes: number): number {
+  return silences[Math.min(strikes, silences.length) - 1] ?? silences[0] ?? 60_000;
+}
+
+/**
+ * The wait that a `Retry-After` header asks for, in ms: seconds, or an HTTP date relative to the response's own `Date`
+ * (so that a wrong clock on either side does not matter; `now` stands in where there is none). Null when it says
+ * nothing readable.
+ */
+export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
+  const value = headers["retry-after"]?.trim();
+  if (value === undefined) return null;
+  if (/^\d+$/.test(value)) return Number(value) * 1_000;
+  const until = Date.parse(value);
+  if (Number.isNaN(until)) return null;
+  const answered = Date.parse(headers.date ?? "");
+  return Math.max(0, until - (Number.isNaN(answered) ? now : answered));
+}

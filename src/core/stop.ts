@@ -1,0 +1,30 @@
+import type { ExitName } from "./exit.js";
+
+/**
+ * What can end a run before its items do, as data: which kinds of step each reason closes, and the exit it leads to.
+ * Polls and downloads stay open wherever they can: what was paid for is fetched even when nothing new may be bought.
+ */
+export const stopTable = {
+  interrupted: { closes: ["submit", "poll", "download"], exit: "interrupted" },
+  key: { closes: ["submit", "poll"], exit: "key" },
+  subscription: { closes: ["submit", "poll"], exit: "key" },
+  unreachable: { closes: ["submit", "poll"], exit: "unreachable" },
+  credits: { closes: ["submit"], exit: "credits" },
+  cap: { closes: ["submit"], exit: "cap" },
+  unknowns: { closes: ["submit"], exit: "held" },
+  day: { closes: ["submit", "poll"], exit: "unfinished" },
+} as const satisfies Record<string, { closes: readonly StepKind[]; exit: ExitName }>;
+
+export type StepKind = "submit" | "poll" | "download";
+export type StopKind = keyof typeof stopTable;
+
+export interface Stop {
+  kind: StopKind;
+  /** One line for people: what happened and what to do next. */
+  message: string;
+}
+
+/** Whether none of the stops closes this kind of step. */
+export function isOpen(step: StepKind, stops: readonly Stop[]): boolean {
+  return !stops.some((stop) => (stopTable[stop.kind].closes as readonly StepKind[]).includes(step));
+}

@@ -1,0 +1,210 @@
+import type { MediaField } from "../api/inputs.js";
+import type { ExitName } from "./exit.js";
+import type { ItemEvent, ItemState } from "./item.js";
+import type { Credits } from "./money.js";
+
+/** The port to one workspace: jobs, runs, items, attempts, outputs. Every method is one transaction. */
+export interface Store {
+  /** The job of that name, made when it is new. */
+  job(name: string): Promise<Job>;
+  /** All items that a job ever had. */
+  itemsOf(jobId: number): Promise<Item[]>;
+  /** Starts a run of a job, or goes on with its unfinished one under new options. */
+  startRun(jobId: number, start: RunStart): Promise<Run>;
+  /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
+  run(which: number | "unfinished" | "newest"): Promise<Run | null>;
+  runs(): Promise<Run[]>;
+  setRun(runId: number, change: RunChange): Promise<void>;
+  /** Puts the planned items into the run: new ones are added, known ones take the new order and names. */
+  adopt(runId: number, items: readonly NewItem[]): Promise<void>;
+  /** What a run has to do soon: at most `limit` items of each kind. */
+  due(runId: number, limit: number): Promise<Due>;
+  counts(runId: number): Promise<Record<ItemState, number>>;
+  item(itemId: number): Promise<Item>;
+  items(runId: number): Promise<Item[]>;
+  /** Credits of the run: charged for good, and those that are or may be charged. */
+  spending(runId: number): Promise<Spending>;
+
+  /** Before a POST: the item is `submitting` and its attempt is on record. */
+  intend(itemId: number, intent: Intent): Promise<Attempt>;
+  /** After a POST: what became of the attempt, and the item's next state. */
+  conclude(attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void>;
+  /** Any other event of an item. */
+  apply(itemId: number, event: ItemEvent, change: ItemChange): Promise<void>;
+  /** A look at a task, or a try at a download, that changed nothing. */
+  reschedule(
+    itemId: number,
+    nextAt: number,
+    change?: { looks?: number; note?: string | null },
+  ): Promise<void>;
+  /** The task is done: its facts and output addresses; the item is `ready`. */
+  complete(itemId: number, facts: TaskFacts): Promise<void>;
+  /** The attempt that led to the item's task. */
+  attempt(itemId: number): Promise<Attempt | null>;
+  outputs(itemId: number): Promise<Output[]>;
+  /** A fresh set of signed addresses for outputs that are not saved yet. */
+  refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
+  /** One output is in the archive; when all are, the item is `archived`. */
+  saved(itemId: number, number: number, file: SavedFile): Promise<void>;
+  /** Items whose POST was cut off by a crash: submitting, with no process left. */
+  interrupted(): Promise<Item[]>;
+  close(): void;
+}
+
+export interface Job {
+  id: number;
+  name: string;
+}
+
+export type RunState = "running" | "paused" | "interrupted" | "finished" | "cancelled";
+
+export interface RunStart {
+  manifest: string;
+  origin: string;
+  accountId: string;
+  edition: string;
+  outFolder: string;
+  options: RunOptions;
+}
+
+/** The options that a resume goes on with. */
+export interface RunOptions {
+  maxCredits: number | null;
+  rpm?: number;
+  rpd?: number;
+  lanes?: number;
+  downloads: number;
+  onDailyLimit: "stop" | "wait";
+  sandbox: boolean;
+}
+
+export interface Run extends RunStart {
+  id: number;
+  jobId: number;
+  jobName: string;
+  state: RunState;
+  startedAt: number;
+  endedAt: number | null;
+  exit: ExitName | null;
+  /** API requests made for this run so far. */
+  requests: number;
+}
+
+export interface RunChange {
+  state?: RunState;
+  endedAt?: number | null;
+  exit?: ExitName | null;
+  requests?: number;
+}
+
+/** An item as the plan makes it. */
+export interface NewItem {
+  key: string;
+  edition: string;
+  occurrence: number;
+  /** Order of submission within a priority; also the order of the manifest. */
+  position: number;
+  priority: number;
+  rowNumber: number;
+  rowId: string;
+  /** Wanted name of the file without its extension. */
+  name: string;
+  model: string;
+  category: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string>>;
+  inputs: Readonly<Partial<Record<MediaField, string>>>;
+  /** The price that was planned for it. */
+  price: Credits;
+}
+
+export interface Item extends NewItem {
+  id: number;
+  jobId: number;
+  runId: number | null;
+  state: ItemState;
+  nextAt: number;
+  looks: number;
+  failureKind: FailureKind | null;
+  /** Why it failed, is held, or could not be fetched yet. */
+  note: string | null;
+}
+
+export type FailureKind = "input" | "moderation" | "provider" | "unknown";
+
+export interface Due {
+  planned: { id: number; price: Credits; nextAt: number }[];
+  tasks: { id: number; state: "processing" | "overdue"; nextAt: number }[];
+  ready: { id: number; nextAt: number }[];
+}
+
+export interface Spending {
+  /** Charged for tasks that completed. */
+  charged: Credits;
+  /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
+  pending: Credits;
+}
+
+export interface Intent {
+  runId: number;
+  /** SHA-256 of the request's body, the evidence that names it. */
+  bodySha256: string;
+}
+
+export interface Attempt {
+  id: number;
+  itemId: number;
+  number: number;
+  intendedAt: number;
+  answeredAt: number | null;
+  outcome: ItemEvent | null;
+  status: number | null;
+  message: string | null;
+  taskId: string | null;
+  externalTaskId: string | null;
+  charged: Credits | null;
+  createdAt: string | null;
+  completedAt: string | null;
+}
+
+export interface AttemptOutcome {
+  status?: number;
+  message?: string;
+  taskId?: string;
+  externalTaskId?: string;
+  charged?: Credits;
+  remaining?: Credits;
+  nextAt?: number;
+  failureKind?: FailureKind;
+}
+
+export interface ItemChange {
+  nextAt?: number;
+  note?: string;
+  failureKind?: FailureKind;
+  /** Facts of a task that failed. */
+  charged?: Credits;
+  completedAt?: string | null;
+}
+
+export interface TaskFacts {
+  urls: readonly string[];
+  charged: Credits;
+  createdAt: string;
+  completedAt: string | null;
+}
+
+export interface Output {
+  number: number;
+  url: string;
+  tries: number;
+  file: string | null;
+}
+
+export interface SavedFile {
+  file: string;
+  bytes: number;
+  sha256: string;
+  mime: string;
+  check: string;
+}
