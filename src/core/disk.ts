@@ -3,13 +3,16 @@
  * must be able to stop between any two of them. Paths are absolute. Errors are Node's own (`code` ENOSPC, EEXIST …).
  */
 export interface Disk {
-  /** Makes a folder and those above it; fine when it exists. */
+  /** Makes a folder and those above it, with durable names; fine when it exists. */
   makeFolder(path: string): Promise<void>;
   /** Opens a new file for writing. Fails with EEXIST when the name is taken. */
   create(path: string): Promise<NewFile>;
-  /** Appends text to a file (made when absent) and syncs it. */
+  /** Appends text to a file (made when absent) and returns when text and name are durable. */
   append(path: string, text: string): Promise<void>;
-  /** Gives a file a second name. Fails with EEXIST when that name is taken: nothing is ever replaced. */
+  /**
+   * Gives a file a second name. Fails with EEXIST when that name is taken: nothing is ever replaced. On a file system
+   * without hard links the first name is gone afterwards, so removing it may fail with ENOENT.
+   */
   link(from: string, to: string): Promise<void>;
   /** Removes a name. Fails with ENOENT when there is none. */
   unlink(path: string): Promise<void>;
@@ -17,12 +20,17 @@ export interface Disk {
   syncFolder(path: string): Promise<void>;
   /** Bytes of a file, or null when there is none. */
   size(path: string): Promise<number | null>;
-  /** Names in a folder; empty when there is none. */
+  /** Names in a folder, those of folders ending in `/` (a symbolic link is never a folder); empty when there is none. */
   list(path: string): Promise<string[]>;
-  /** The content of a file, in pieces. */
-  read(path: string): AsyncIterable<Uint8Array>;
+  /** The content of a file, in pieces: all of it, or the bytes from `start` up to and without `end`. */
+  read(path: string, range?: ByteRange): AsyncIterable<Uint8Array>;
   /** Bytes that may still be written where `path` lies. */
   freeBytes(path: string): Promise<number>;
+}
+
+export interface ByteRange {
+  start: number;
+  end: number;
 }
 
 export interface NewFile {

@@ -15,8 +15,11 @@ export interface Store {
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
-  /** Puts the planned items into the run: new ones are added, known ones take the new order and names. */
-  adopt(runId: number, items: readonly NewItem[]): Promise<void>;
+  /**
+   * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
+   * job that are not among them are dropped if they were never submitted; the others are completed in this run.
+   */
+  enroll(runId: number, items: readonly NewItem[]): Promise<void>;
   /** What a run has to do soon: at most `limit` items of each kind. */
   due(runId: number, limit: number): Promise<Due>;
   counts(runId: number): Promise<Record<ItemState, number>>;

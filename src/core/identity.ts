@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import type { MediaField } from "../api/inputs.js";
+
+/**
+ * What makes two generations the same one. The key says whether something was already asked for, and thereby whether
+ * it is paid again, so it ignores what people do not see (composed or decomposed accents, Windows line ends, spaces
+ * at the ends, an empty cell against a missing one, `5` against `"5"`) and nothing else.
+ */
+export interface Identity {
+  /** Origin of the service's base address. */
+  origin: string;
+  /** The service's user id. */
+  account: string;
+  model: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string | number | boolean | null | undefined>>;
+  /** A URL as written, or `sha256:…` of a local file's content. */
+  inputs: Readonly<Partial<Record<MediaField, string>>>;
+  /** 1 for the first of several identical rows, 2 for the second. */
+  occurrence: number;
+  /** The job's edition; the empty text for the first one. */
+  edition: string;
+}
+
+/** The item key: `k1:` and the SHA-256 of the identity as canonical JSON. `k1` names these very rules. */
+export function itemKey(identity: Identity): string {
+  const prompt = normalText(identity.prompt ?? "");
+  const canonical = {
+    account: normalText(identity.account),
+    edition: normalText(identity.edition),
+    inputs: normalEntries(identity.inputs),
+    model: normalText(identity.model),
+    occurrence: identity.occurrence,
+    origin: normalText(identity.origin),
+    params: normalEntries(identity.params),
+    ...(prompt === "" ? {} : { prompt }),
+  };
+  return `k1:${createHash("sha256").update(JSON.stringify(canonical)).digest("hex")}`;
+}
+
+/** The first ten hex digits of a key: the id of a row that has none. */
+export function shortId(key: string): string {
+  return key.slice(key.indexOf(":") + 1).slice(0, 10);
+}
+
+/** A text as identity sees it. */
+export function normalText(text: string): string {
+  return text.normalize("NFC").replaceAll("\r\n", "\n").trim();
+}
+
+/** Pairs, not an object: an object would move keys that look like numbers, and lose one that is `__proto__`. */
+function normalEntries(values: Readonly<Record<string, unknown>>): [string, string][] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]): [string, string] => [normalText(name), normalText(String(value))])
+    .filter(([, value]) => value !== "")
+    .sort(byCodeUnits);
+}
+
+/** Never by locale: the order must be the same on every machine. */
+function byCodeUnits([a, x]: [string, string], [b, y]: [string, string]): number {
+  if (a !== b) return a < b ? -1 : 1;
+  return x < y ? -1 : x > y ? 1 : 0;
+}

@@ -1,0 +1,156 @@
+import type { ItemEvent } from "../core/item.js";
+import type { Credits } from "../core/money.js";
+import type { Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
+import { type Connection, step } from "./items.js";
+
+/** Attempts, the tasks they led to, and the outputs of those tasks. */
+type AttemptMethods = Pick<
+  Store,
+  "intend" | "conclude" | "complete" | "attempt" | "outputs" | "refreshOutputs" | "saved"
+>;
+
+export function attemptMethods(connection: Connection): AttemptMethods {
+  const { db, sql, clock } = connection;
+  const newest = (itemId: number) =>
+    sql("SELECT * FROM attempts WHERE item_id = ? ORDER BY number DESC LIMIT 1").get(itemId) as
+      | AttemptRow
+      | undefined;
+
+  return {
+    intend: async (itemId, intent) =>
+      db
+        .transaction(() => {
+          step(connection, itemId, "intended");
+          const number = (newest(itemId)?.number ?? 0) + 1;
+          sql(
+            "INSERT INTO attempts (item_id, run_id, number, intended_at, body_sha256) VALUES (?, ?, ?, ?, ?)",
+          ).run(itemId, intent.runId, number, clock.now(), intent.bodySha256);
+          return asAttempt(newest(itemId) as AttemptRow);
+        })
+        .immediate(),
+
+    conclude: async (attemptId, event, outcome) =>
+      db.transaction(() => conclude(connection, attemptId, event, outcome)).immediate(),
+
+    complete: async (itemId, facts) =>
+      db
+        .transaction(() => {
+          step(connection, itemId, "completed");
+          sql(
+            "UPDATE attempts SET charged = ?, created_at = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+          ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
+          sql("UPDATE items SET next_at = 0, note = NULL WHERE id = ?").run(itemId);
+          putUrls(connection, itemId, facts.urls);
+        })
+        .immediate(),
+
+    async attempt(itemId) {
+      const row = newest(itemId);
+      return row ? asAttempt(row) : null;
+    },
+
+    outputs: async (itemId) =>
+      sql("SELECT number, url, tries, file FROM outputs WHERE item_id = ? ORDER BY number").all(
+        itemId,
+      ) as Output[],
+
+    refreshOutputs: async (itemId, urls) =>
+      db
+        .transaction(() => {
+          step(connection, itemId, "url_expired");
+          sql("UPDATE items SET next_at = 0 WHERE id = ?").run(itemId);
+          putUrls(connection, itemId, urls);
+        })
+        .immediate(),
+
+    saved: async (itemId, number, file) =>
+      db
+        .transaction(() => {
+          sql(
+            "UPDATE outputs SET file = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ? WHERE item_id = ? AND number = ?",
+          ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
+          const open = sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
+          if (open) return;
+          step(connection, itemId, "saved");
+          sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
+        })
+        .immediate(),
+  };
+}
+
+function conclude(
+  connection: Connection,
+  attemptId: number,
+  event: ItemEvent,
+  outcome: AttemptOutcome,
+): void {
+  const { sql, clock } = connection;
+  const { item_id: itemId } = sql("SELECT item_id FROM attempts WHERE id = ?").get(attemptId) as {
+    item_id: number;
+  };
+  step(connection, itemId, event);
+  sql(
+    `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
+       charged = ?, remaining = ? WHERE id = ?`,
+  ).run(
+    event,
+    clock.now(),
+    outcome.status ?? null,
+    outcome.message ?? null,
+    outcome.taskId ?? null,
+    outcome.externalTaskId ?? null,
+    outcome.charged ?? null,
+    outcome.remaining ?? null,
+    attemptId,
+  );
+  sql("UPDATE items SET next_at = ?, looks = 0, note = ?, failure_kind = ? WHERE id = ?").run(
+    outcome.nextAt ?? 0,
+    outcome.message ?? null,
+    outcome.failureKind ?? null,
+    itemId,
+  );
+}
+
+/** New addresses for outputs that have no file yet; a saved output keeps its row. */
+function putUrls({ sql }: Connection, itemId: number, urls: readonly string[]): void {
+  for (const [index, url] of urls.entries()) {
+    sql(
+      `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
+       ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url, tries = tries + 1 WHERE file IS NULL`,
+    ).run(itemId, index + 1, url);
+  }
+}
+
+interface AttemptRow {
+  id: number;
+  item_id: number;
+  number: number;
+  intended_at: number;
+  answered_at: number | null;
+  outcome: ItemEvent | null;
+  status: number | null;
+  message: string | null;
+  task_id: string | null;
+  external_task_id: string | null;
+  charged: number | null;
+  created_at: string | null;
+  completed_at: string | null;
+}
+
+function asAttempt(row: AttemptRow): Attempt {
+  return {
+    id: row.id,
+    itemId: row.item_id,
+    number: row.number,
+    intendedAt: row.intended_at,
+    answeredAt: row.answered_at,
+    outcome: row.outcome,
+    status: row.status,
+    message: row.message,
+    taskId: row.task_id,
+    externalTaskId: row.external_task_id,
+    charged: row.charged as Credits | null,
+    createdAt: row.created_at,
+    completedAt: row.completed_at,
+  };
+}

@@ -1,0 +1,33 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { openSqlite } from "../sqlite.js";
+
+/** A lock that the kernel frees when its process ends, however it ends. */
+export interface Lock {
+  release(): void;
+}
+
+/**
+ * Takes the lock at `path`, or returns null when another process holds it. The lock is an exclusive transaction on a
+ * database of its own: SQLite asks the kernel for it, and the kernel drops it with the process, kill -9 included.
+ * The file must never be opened by other means in this process, because closing it would drop the lock.
+ */
+export function takeLock(path: string): Lock | null {
+  mkdirSync(dirname(path), { recursive: true });
+  const db = openSqlite(path, { timeout: 0 });
+  try {
+    db.pragma("journal_mode = DELETE");
+    db.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    db.close();
+    if ((error as { code?: string }).code?.startsWith("SQLITE_BUSY")) return null;
+    throw error;
+  }
+  return {
+    release() {
+      if (!db.open) return;
+      db.exec("ROLLBACK");
+      db.close();
+    },
+  };
+}

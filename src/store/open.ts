@@ -1,0 +1,76 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { openSqlite, type Sqlite } from "../sqlite.js";
+
+/** One step of a schema. Steps are never edited once released: the next change is another step. */
+export type Migration = (db: Sqlite) => void;
+
+export class NewerDatabase extends Error {
+  override readonly name = "NewerDatabase";
+}
+
+/**
+ * Opens a database so that what is committed survives a power loss: WAL with `synchronous=FULL`. The setting belongs
+ * to the connection, and better-sqlite3's build sets another one for WAL, so it is set here at every open and read
+ * back after the first write. Brings the schema up to date: one transaction, after a copy of the file.
+ * Throws NewerDatabase when a newer bulkgen wrote it.
+ */
+export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
+  if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
+  const db = openSqlite(path);
+  try {
+    db.pragma("busy_timeout = 10000");
+    if (path !== ":memory:") db.pragma("journal_mode = WAL");
+    db.pragma("synchronous = FULL");
+    db.pragma("foreign_keys = ON");
+    migrate(db, path, migrations);
+    db.prepare("UPDATE opened SET count = count + 1").run();
+    const level = db.pragma("synchronous", { simple: true });
+    if (level !== 2) throw new Error(`SQLite at ${path}: expected synchronous=2 (FULL), got ${level}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): void {
+  const version = () => db.pragma("user_version", { simple: true }) as number;
+  const found = version();
+  if (found > migrations.length) {
+    throw new NewerDatabase(
+      `${path} was written by a newer bulkgen: expected schema ${migrations.length} or older, got ${found}; update bulkgen`,
+    );
+  }
+  if (found === migrations.length) return;
+  if (found > 0) backUp(db, path, found);
+  db.transaction(() => {
+    // Another process may have migrated between our look and this lock.
+    for (const step of migrations.slice(version())) step(db);
+    db.pragma(`user_version = ${migrations.length}`);
+  }).immediate();
+}
+
+/** A whole copy beside the database, under its final name only when it is complete. */
+function backUp(db: Sqlite, path: string, version: number): void {
+  const copy = `${path}.schema-${version}.backup`;
+  if (path === ":memory:" || existsSync(copy)) return;
+  rmSync(`${copy}.part`, { force: true });
+  db.prepare("VACUUM INTO ?").run(`${copy}.part`);
+  renameSync(`${copy}.part`, copy);
+}
+
+/** Statements prepared once per connection. */
+export type Sql = (text: string) => import("better-sqlite3").Statement<unknown[]>;
+
+export function statements(db: Sqlite): Sql {
+  const known = new Map<string, ReturnType<Sql>>();
+  return (text) => {
+    let statement = known.get(text);
+    if (!statement) {
+      statement = db.prepare(text);
+      known.set(text, statement);
+    }
+    return statement;
+  };
+}

@@ -1,0 +1,114 @@
+import type { ExitName } from "../core/exit.js";
+import type { Job, Run, RunState, Store } from "../core/store.js";
+import type { Connection } from "./items.js";
+
+/** Jobs and their runs. */
+type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun">;
+
+const select = "SELECT runs.*, jobs.name AS job_name FROM runs JOIN jobs ON jobs.id = runs.job_id";
+const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
+
+export function runMethods({ db, sql, clock }: Connection): RunMethods {
+  const one = (where: string, ...values: unknown[]) => {
+    const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
+    return row ? asRun(row) : null;
+  };
+
+  return {
+    job: async (name) =>
+      db
+        .transaction(() => {
+          sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
+            name,
+            clock.now(),
+          );
+          return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
+        })
+        .immediate(),
+
+    startRun: async (jobId, start) =>
+      db
+        .transaction(() => {
+          const open = one(`WHERE job_id = ? AND ${unfinished} ORDER BY runs.id DESC LIMIT 1`, jobId);
+          const values = {
+            jobId,
+            ...start,
+            options: JSON.stringify(start.options),
+            now: clock.now(),
+            id: open?.id ?? null,
+          };
+          sql(
+            `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
+             VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
+             ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, origin = @origin,
+               account_id = @accountId, edition = @edition, out_folder = @outFolder, options = @options, exit = NULL,
+               ended_at = NULL`,
+          ).run(values);
+          return one(
+            "WHERE job_id = ? AND runs.state = 'running' ORDER BY runs.id DESC LIMIT 1",
+            jobId,
+          ) as Run;
+        })
+        .immediate(),
+
+    async run(which) {
+      if (which === "newest") return one("ORDER BY runs.id DESC LIMIT 1");
+      if (which === "unfinished") return one(`WHERE ${unfinished} ORDER BY runs.id DESC LIMIT 1`);
+      return one("WHERE runs.id = ?", which);
+    },
+
+    runs: async () => (sql(`${select} ORDER BY runs.id`).all() as RunRow[]).map(asRun),
+
+    async setRun(runId, change) {
+      sql(
+        `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
+           ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests)
+         WHERE id = @runId`,
+      ).run({
+        runId,
+        state: change.state ?? null,
+        hasExit: change.exit === undefined ? 0 : 1,
+        exit: change.exit ?? null,
+        hasEnd: change.endedAt === undefined ? 0 : 1,
+        endedAt: change.endedAt ?? null,
+        requests: change.requests ?? null,
+      });
+    },
+  };
+}
+
+interface RunRow {
+  id: number;
+  job_id: number;
+  job_name: string;
+  state: RunState;
+  manifest: string;
+  origin: string;
+  account_id: string;
+  edition: string;
+  out_folder: string;
+  options: string;
+  started_at: number;
+  ended_at: number | null;
+  exit: ExitName | null;
+  requests: number;
+}
+
+function asRun(row: RunRow): Run {
+  return {
+    id: row.id,
+    jobId: row.job_id,
+    jobName: row.job_name,
+    state: row.state,
+    manifest: row.manifest,
+    origin: row.origin,
+    accountId: row.account_id,
+    edition: row.edition,
+    outFolder: row.out_folder,
+    options: JSON.parse(row.options),
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    exit: row.exit,
+    requests: row.requests,
+  };
+}

@@ -1,0 +1,160 @@
+import type { Migration } from "./open.js";
+
+/** The workspace database, step by step. Times are UTC ms, credits are millionths. */
+export const workspaceMigrations: readonly Migration[] = [
+  (db) => db.exec(tables),
+  (db) =>
+    db.exec(
+      `INSERT INTO transitions VALUES ${legalSteps.map((step) => `('${step.join("','")}')`).join(",")}`,
+    ),
+  (db) => db.exec(guards),
+];
+
+const tables = `
+  CREATE TABLE opened (count INTEGER NOT NULL);
+  INSERT INTO opened VALUES (0);
+
+  CREATE TABLE jobs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL);
+
+  CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    job_id INTEGER NOT NULL REFERENCES jobs,
+    state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'interrupted', 'finished', 'cancelled')),
+    manifest TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    edition TEXT NOT NULL,
+    out_folder TEXT NOT NULL,
+    options TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    exit TEXT,
+    requests INTEGER NOT NULL DEFAULT 0
+  );
+
+  CREATE TABLE transitions (
+    from_state TEXT NOT NULL, event TEXT NOT NULL, to_state TEXT NOT NULL, PRIMARY KEY (from_state, event)
+  );
+
+  CREATE TABLE items (
+    id INTEGER PRIMARY KEY,
+    job_id INTEGER NOT NULL REFERENCES jobs,
+    run_id INTEGER REFERENCES runs,
+    key TEXT NOT NULL,
+    edition TEXT NOT NULL,
+    occurrence INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    row_number INTEGER NOT NULL,
+    row_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    model TEXT NOT NULL,
+    category TEXT NOT NULL,
+    prompt TEXT,
+    params TEXT NOT NULL,
+    inputs TEXT NOT NULL,
+    price INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    next_at INTEGER NOT NULL DEFAULT 0,
+    looks INTEGER NOT NULL DEFAULT 0,
+    failure_kind TEXT,
+    note TEXT,
+    UNIQUE (job_id, key)
+  );
+  CREATE INDEX items_due ON items (run_id, state, next_at);
+  CREATE INDEX items_order ON items (run_id, state, priority DESC, position);
+
+  CREATE TABLE attempts (
+    id INTEGER PRIMARY KEY,
+    item_id INTEGER NOT NULL REFERENCES items,
+    run_id INTEGER NOT NULL REFERENCES runs,
+    number INTEGER NOT NULL,
+    intended_at INTEGER NOT NULL,
+    answered_at INTEGER,
+    body_sha256 TEXT NOT NULL,
+    outcome TEXT,
+    status INTEGER,
+    message TEXT,
+    task_id TEXT,
+    external_task_id TEXT,
+    charged INTEGER,
+    remaining INTEGER,
+    created_at TEXT,
+    completed_at TEXT,
+    -- The task has ended: \`charged\` is final.
+    closed INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (item_id, number)
+  );
+  CREATE INDEX attempts_run ON attempts (run_id);
+  CREATE UNIQUE INDEX attempts_task ON attempts (task_id) WHERE task_id IS NOT NULL;
+
+  CREATE TABLE outputs (
+    item_id INTEGER NOT NULL REFERENCES items,
+    number INTEGER NOT NULL,
+    url TEXT NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0,
+    file TEXT,
+    bytes INTEGER,
+    sha256 TEXT,
+    mime TEXT,
+    checked TEXT,
+    saved_at INTEGER,
+    PRIMARY KEY (item_id, number)
+  );
+
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    item_id INTEGER NOT NULL REFERENCES items,
+    run_id INTEGER,
+    at INTEGER NOT NULL,
+    from_state TEXT NOT NULL,
+    event TEXT NOT NULL,
+    FOREIGN KEY (from_state, event) REFERENCES transitions
+  );
+  CREATE INDEX events_item ON events (item_id);
+`;
+
+/** The legal steps as released. A test holds them to core's table. */
+const legalSteps = [
+  ["blocked", "released", "planned"],
+  ["blocked", "dropped", "dropped"],
+  ["planned", "intended", "submitting"],
+  ["planned", "dropped", "dropped"],
+  ["submitting", "accepted", "processing"],
+  ["submitting", "not_sent", "planned"],
+  ["submitting", "refused", "planned"],
+  ["submitting", "rejected", "failed"],
+  ["submitting", "unanswered", "unknown"],
+  ["unknown", "not_charged", "planned"],
+  ["unknown", "charged", "held"],
+  ["unknown", "undecided", "held"],
+  ["held", "adopted", "processing"],
+  ["held", "resubmit", "planned"],
+  ["held", "refetch", "ready"],
+  ["held", "skipped", "dropped"],
+  ["processing", "completed", "ready"],
+  ["processing", "task_failed", "failed"],
+  ["processing", "window_passed", "overdue"],
+  ["overdue", "completed", "ready"],
+  ["overdue", "task_failed", "failed"],
+  ["ready", "saved", "archived"],
+  ["ready", "url_expired", "ready"],
+  ["ready", "unfetchable", "held"],
+  ["failed", "retry", "planned"],
+  ["archived", "file_lost", "ready"],
+  ["dropped", "returned", "planned"],
+] as const;
+
+/** The database refuses what the item's life does not allow, whoever asks. */
+const guards = `
+  CREATE TRIGGER items_begin BEFORE INSERT ON items WHEN NEW.state NOT IN ('planned', 'blocked')
+  BEGIN SELECT RAISE(ABORT, 'an item begins as planned or blocked'); END;
+
+  CREATE TRIGGER items_step BEFORE UPDATE OF state ON items
+  WHEN NOT EXISTS (SELECT 1 FROM transitions WHERE from_state = OLD.state AND to_state = NEW.state)
+  BEGIN SELECT RAISE(ABORT, 'illegal transition of an item'); END;
+
+  CREATE TRIGGER items_return BEFORE UPDATE OF state ON items
+  WHEN OLD.state = 'dropped' AND EXISTS (SELECT 1 FROM attempts WHERE item_id = OLD.id)
+  BEGIN SELECT RAISE(ABORT, 'a dropped item that was submitted stays dropped'); END;
+`;

@@ -1,0 +1,19 @@
+import type { Clock } from "../clock.js";
+import type { Store } from "../core/store.js";
+import { attemptMethods } from "./attempts.js";
+import { type Connection, itemMethods } from "./items.js";
+import { openDatabase, statements } from "./open.js";
+import { runMethods } from "./runs.js";
+import { workspaceMigrations } from "./workspace-schema.js";
+
+/** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
+export function openWorkspace(path: string, clock: Clock): Store {
+  const db = openDatabase(path, workspaceMigrations);
+  const connection: Connection = { db, sql: statements(db), clock };
+  return {
+    ...runMethods(connection),
+    ...itemMethods(connection),
+    ...attemptMethods(connection),
+    close: () => db.close(),
+  };
+}
