@@ -1,0 +1,155 @@
+#!/usr/bin/env node
+/**
+ * Makes a checkout ready: installs the packages when they are not those of the lockfile, and with `--build` compiles
+ * when the build is not that of the sources. Silent when there is nothing to do. It runs before anything is
+ * installed, so it uses Node's own modules alone.
+ *
+ * Contents are compared, never times: a fresh clone gives every file the time of the clone.
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const inRoot = (...names) => join(root, ...names);
+
+class SetupFailure extends Error {
+  constructor(message, exitCode) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+try {
+  if (!isInstalled()) install();
+  if (process.argv.includes("--build") && !isBuilt()) build();
+} catch (error) {
+  if (!(error instanceof SetupFailure)) throw error;
+  say(error.message);
+  process.exitCode = error.exitCode;
+}
+
+/** npm writes down what it installed, last of all; so an installation that broke off never counts. */
+function isInstalled() {
+  const wanted = packagesOf(inRoot("package-lock.json"));
+  const present = packagesOf(inRoot("node_modules", ".package-lock.json"));
+  const same = Object.entries(wanted).every(([path, entry]) => {
+    if (path === "") return true;
+    const installed = present[path];
+    // Binaries for other platforms are in the lockfile but not on the disk.
+    if (installed === undefined) return entry.optional === true;
+    return installed.version === entry.version && installed.integrity === entry.integrity;
+  });
+  // Native modules are compiled for one Node; without a note of which, they are taken for this one's.
+  const builtFor = readText(inRoot("node_modules", ".bulkgen-node"));
+  return same && Object.keys(present).length > 0 && (builtFor === null || builtFor === nodeFlavour());
+}
+
+function install() {
+  say("installing packages (npm ci), the first time takes a minute or two");
+  const env = { ...process.env };
+  const nodedir = headersFolder();
+  if (nodedir !== null) env.npm_config_nodedir = nodedir;
+  // npm's messages go to stderr: stdout belongs to the command that runs after this.
+  run("npm ci", "npm", ["ci", "--no-fund", "--no-audit", "--loglevel=error"], env);
+  writeFileSync(inRoot("node_modules", ".bulkgen-node"), nodeFlavour());
+}
+
+/** The folder with this Node's own headers, which native modules are compiled with; null when it is not here. */
+function headersFolder() {
+  const prefix = resolve(process.execPath, "../..");
+  // npm's `node` package keeps them in the package of the platform, beside it.
+  const beside = join(dirname(prefix), `node-${process.platform}-${process.arch}`);
+  const [major, minor] = process.versions.node.split(".");
+  const isOurs = (folder) => {
+    const version = readText(join(folder, "include", "node", "node_version.h")) ?? "";
+    return (
+      version.includes(`#define NODE_MAJOR_VERSION ${major}\n`) &&
+      version.includes(`#define NODE_MINOR_VERSION ${minor}\n`)
+    );
+  };
+  return [prefix, beside].find(isOurs) ?? null;
+}
+
+function nodeFlavour() {
+  return `${process.platform} ${process.arch} modules ${process.versions.modules}`;
+}
+
+function isBuilt() {
+  return readText(inRoot("dist", ".built-from")) === fingerprint();
+}
+
+/** Compiles aside and then swaps, so that deleted sources do not linger and no one meets half a build. */
+function build() {
+  say("compiling");
+  const from = fingerprint();
+  const fresh = inRoot("node_modules", ".cache", `bulkgen-build-${process.pid}`);
+  const old = `${fresh}-old`;
+  try {
+    const compiler = inRoot("node_modules", "typescript", "bin", "tsc");
+    run("tsc", process.execPath, [compiler, "-p", "tsconfig.json", "--outDir", fresh]);
+    mkdirSync(fresh, { recursive: true });
+    const main = join(fresh, "cli", "main.js");
+    if (existsSync(main)) chmodSync(main, 0o755);
+    writeFileSync(join(fresh, ".built-from"), from);
+    if (existsSync(inRoot("dist"))) renameSync(inRoot("dist"), old);
+    renameSync(fresh, inRoot("dist"));
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+    rmSync(old, { recursive: true, force: true });
+  }
+}
+
+/** A hash over all that the build is made from. */
+function fingerprint() {
+  const sources = readdirSync(inRoot("src"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .sort();
+  const hash = createHash("sha256");
+  for (const file of [
+    inRoot("package.json"),
+    inRoot("tsconfig.json"),
+    inRoot("package-lock.json"),
+    ...sources,
+  ]) {
+    const text = readText(file) ?? "";
+    hash.update(`${file.slice(root.length)}\0${text.length}\0${text}`);
+  }
+  return hash.digest("hex");
+}
+
+function run(name, command, args, env = process.env) {
+  const result = spawnSync(command, args, { cwd: root, env, stdio: ["ignore", 2, 2] });
+  if (result.error) throw new SetupFailure(`cannot start ${name}: ${result.error.message}`, 1);
+  if (result.status !== 0) throw new SetupFailure(`${name} failed`, result.status ?? 1);
+}
+
+function say(message) {
+  process.stderr.write(`bulkgen setup: ${message}\n`);
+}
+
+function packagesOf(path) {
+  const text = readText(path);
+  return text === null ? {} : JSON.parse(text).packages;
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,179 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+/**
+ * The script runs for real in a small checkout; npm and the compiler are stand-ins that write down how they were
+ * called, because a real installation takes a minute.
+ */
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "bulkgen-ready-"));
+  mkdirSync(join(root, "scripts"));
+  copyFileSync("scripts/ready.mjs", join(root, "scripts/ready.mjs"));
+  write("package.json", "{}");
+  write("tsconfig.json", "{}");
+  write("package-lock.json", lockfile({ "node_modules/zod": { version: "4.0.0", integrity: "sha512-a" } }));
+  write("src/cli/main.ts", "one");
+  write(
+    "bin/npm",
+    `#!/bin/sh\necho "npm $*" >> calls\nmkdir -p node_modules\ncp package-lock.json node_modules/.package-lock.json\n`,
+  );
+  chmodSync(join(root, "bin/npm"), 0o755);
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+describe("packages", () => {
+  test("are installed when there are none, and only then", () => {
+    expect(ready().stderr).toBe(
+      "bulkgen setup: installing packages (npm ci), the first time takes a minute or two\n",
+    );
+    expect(ready()).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(calls()).toEqual(["npm ci --no-fund --no-audit --loglevel=error"]);
+  });
+
+  test("that npm itself installed are taken as they are", () => {
+    write("node_modules/.package-lock.json", readFileSync(join(root, "package-lock.json"), "utf8"));
+    expect(ready()).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(calls()).toEqual([]);
+  });
+
+  test("are installed again when the lockfile names another version or one more package", () => {
+    ready();
+    write("package-lock.json", lockfile({ "node_modules/zod": { version: "4.0.1", integrity: "sha512-b" } }));
+    ready();
+    expect(calls()).toHaveLength(2);
+    write(
+      "package-lock.json",
+      lockfile({
+        "node_modules/zod": { version: "4.0.1", integrity: "sha512-b" },
+        "node_modules/undici": { version: "7.0.0", integrity: "sha512-c" },
+      }),
+    );
+    ready();
+    expect(calls()).toHaveLength(3);
+  });
+
+  test("for other platforms need not be there", () => {
+    ready();
+    write(
+      "package-lock.json",
+      lockfile({
+        "node_modules/zod": { version: "4.0.0", integrity: "sha512-a" },
+        "node_modules/sharp-elsewhere": { version: "1.0.0", integrity: "sha512-d", optional: true },
+      }),
+    );
+    ready();
+    expect(calls()).toHaveLength(1);
+  });
+
+  test("built for another Node are installed again", () => {
+    ready();
+    write("node_modules/.bulkgen-node", `${process.platform} ${process.arch} modules 1`);
+    ready();
+    expect(calls()).toHaveLength(2);
+  });
+
+  test("that could not be installed stop everything with npm's exit code", () => {
+    write("bin/npm", "#!/bin/sh\necho no space left >&2\nexit 7\n");
+    const result = ready("--build");
+    expect(result.status).toBe(7);
+    expect(result.stderr).toContain("no space left\nbulkgen setup: npm ci failed\n");
+  });
+});
+
+describe("the build", () => {
+  beforeEach(() => {
+    ready();
+    // Writes the text of the only source, so that the test sees what was compiled.
+    compiler(`
+      mkdirSync(out + "/cli", { recursive: true });
+      writeFileSync(out + "/cli/main.js", readFileSync("src/cli/main.ts", "utf8"));`);
+  });
+
+  test("is made when it is missing, is executable, and is not made twice", () => {
+    expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+    expect(statSync(join(root, "dist/cli/main.js")).mode & 0o111).toBe(0o111);
+    expect(ready("--build").stderr).toBe("");
+  });
+
+  test("follows a changed source, a removed source and the compiler's settings", () => {
+    ready("--build");
+    write("src/cli/main.ts", "two");
+    expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+    expect(readFileSync(join(root, "dist/cli/main.js"), "utf8")).toBe("two");
+    write("src/extra.ts", "");
+    ready("--build");
+    rmSync(join(root, "src/extra.ts"));
+    expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+    write("tsconfig.json", "{ }");
+    expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+  });
+
+  test("holds nothing of a source that was deleted", () => {
+    ready("--build");
+    write("dist/gone.js", "");
+    write("src/cli/main.ts", "two");
+    ready("--build");
+    expect(existsSync(join(root, "dist/gone.js"))).toBe(false);
+  });
+
+  test("stays as it was when the compiler fails, and the exit code tells", () => {
+    ready("--build");
+    write("src/cli/main.ts", "broken");
+    compiler("process.exitCode = 2;");
+    const failed = ready("--build");
+    expect(failed.status).toBe(2);
+    expect(failed.stderr).toBe("bulkgen setup: compiling\nbulkgen setup: tsc failed\n");
+    expect(readFileSync(join(root, "dist/cli/main.js"), "utf8")).toBe("one");
+    expect(ready("--build").status).toBe(2);
+  });
+});
+
+function ready(...args: string[]) {
+  const env = { ...process.env, PATH: `${join(root, "bin")}:${process.env["PATH"]}` };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "scripts/ready.mjs"), ...args], {
+    env,
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+function calls(): string[] {
+  const path = join(root, "calls");
+  return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
+}
+
+function compiler(body: string) {
+  write("node_modules/typescript/package.json", `{"type":"module"}`);
+  write(
+    "node_modules/typescript/bin/tsc",
+    `
+    import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+    const out = process.argv[process.argv.indexOf("--outDir") + 1];
+    ${body}`,
+  );
+}
+
+function write(path: string, text: string) {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+function lockfile(packages: Record<string, object>) {
+  return JSON.stringify({ packages: { "": {}, ...packages } });
+}
