@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { asRecord } from "./json.js";
 
 /**
  * The records of the service, as read. Objects let unknown fields pass and enumerations are open, because a service
@@ -115,10 +116,6 @@ export function errorFacts(body: unknown): ErrorFacts {
     code: text(nested["code"]) ?? text(top["code"]) ?? text(top["error"]),
     message: text(nested["message"]) ?? text(top["message"]),
   };
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function text(value: unknown): string | null {

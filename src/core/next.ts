@@ -11,9 +11,11 @@ export interface View {
   now: number;
   /** Items to submit, in the order in which they should go. The head of the list is enough. */
   planned: readonly { id: number; price: Credits; nextAt: number }[];
-  /** Tasks at the service (processing or overdue) and outputs to fetch (ready), earliest first. */
-  tasks: readonly { id: number; state: "processing" | "overdue"; nextAt: number }[];
+  /** Tasks to look at and outputs to fetch, earliest first. */
+  tasks: readonly { id: number; nextAt: number }[];
   ready: readonly { id: number; nextAt: number }[];
+  /** Ready items that wait for a look at their task, because their addresses have expired. */
+  expired: number;
   counts: Readonly<Record<ItemState, number>>;
   /** Items that a step is working on now. */
   busy: ReadonlySet<number>;
@@ -141,7 +143,8 @@ function isDone(view: View, steps: readonly Step[]): boolean {
   return !(
     waitsFor("submit", view.counts.planned) ||
     waitsFor("poll", view.counts.processing) ||
-    waitsFor("download", view.counts.ready)
+    waitsFor("poll", view.expired) ||
+    waitsFor("download", view.counts.ready - view.expired)
   );
 }
 

@@ -45,6 +45,8 @@ export interface Store {
   /** The attempt that led to the item's task. */
   attempt(itemId: number): Promise<Attempt | null>;
   outputs(itemId: number): Promise<Output[]>;
+  /** The signed addresses of a ready item have expired: another GET of its task is due. */
+  expire(itemId: number, note: string): Promise<void>;
   /** A fresh set of signed addresses for outputs that are not saved yet. */
   refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
@@ -127,6 +129,7 @@ export interface Item extends NewItem {
   runId: number | null;
   state: ItemState;
   nextAt: number;
+  /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
   failureKind: FailureKind | null;
   /** Why it failed, is held, or could not be fetched yet. */
@@ -137,8 +140,11 @@ export type FailureKind = "input" | "moderation" | "provider" | "unknown";
 
 export interface Due {
   planned: { id: number; price: Credits; nextAt: number }[];
-  tasks: { id: number; state: "processing" | "overdue"; nextAt: number }[];
+  /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
+  tasks: { id: number; nextAt: number }[];
   ready: { id: number; nextAt: number }[];
+  /** Ready items that wait for a look at their task. */
+  expired: number;
 }
 
 export interface Spending {
@@ -200,7 +206,6 @@ export interface TaskFacts {
 export interface Output {
   number: number;
   url: string;
-  tries: number;
   file: string | null;
 }
 

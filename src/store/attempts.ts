@@ -6,7 +6,7 @@ import { type Connection, step } from "./items.js";
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
   Store,
-  "intend" | "conclude" | "complete" | "attempt" | "outputs" | "refreshOutputs" | "saved"
+  "intend" | "conclude" | "complete" | "attempt" | "outputs" | "expire" | "refreshOutputs" | "saved"
 >;
 
 export function attemptMethods(connection: Connection): AttemptMethods {
@@ -39,7 +39,7 @@ export function attemptMethods(connection: Connection): AttemptMethods {
           sql(
             "UPDATE attempts SET charged = ?, created_at = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
           ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-          sql("UPDATE items SET next_at = 0, note = NULL WHERE id = ?").run(itemId);
+          sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
           putUrls(connection, itemId, facts.urls);
         })
         .immediate(),
@@ -50,15 +50,20 @@ export function attemptMethods(connection: Connection): AttemptMethods {
     },
 
     outputs: async (itemId) =>
-      sql("SELECT number, url, tries, file FROM outputs WHERE item_id = ? ORDER BY number").all(
+      sql("SELECT number, url, file FROM outputs WHERE item_id = ? ORDER BY number").all(itemId) as Output[],
+
+    async expire(itemId, note) {
+      sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
+        note,
         itemId,
-      ) as Output[],
+      );
+    },
 
     refreshOutputs: async (itemId, urls) =>
       db
         .transaction(() => {
           step(connection, itemId, "url_expired");
-          sql("UPDATE items SET next_at = 0 WHERE id = ?").run(itemId);
+          sql("UPDATE items SET next_at = 0, expired = 0 WHERE id = ?").run(itemId);
           putUrls(connection, itemId, urls);
         })
         .immediate(),
@@ -116,7 +121,7 @@ function putUrls({ sql }: Connection, itemId: number, urls: readonly string[]): 
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
-       ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url, tries = tries + 1 WHERE file IS NULL`,
+       ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url WHERE file IS NULL`,
     ).run(itemId, index + 1, url);
   }
 }

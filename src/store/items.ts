@@ -62,14 +62,20 @@ export function itemMethods(connection: Connection): ItemMethods {
     enroll: async (runId, items) => db.transaction(() => enroll(connection, runId, items)).immediate(),
 
     async due(runId, limit) {
-      const query = (columns: string, state: string, order: string) =>
-        sql(
-          `SELECT ${columns} FROM items WHERE run_id = ? AND state IN (${state}) ORDER BY ${order} LIMIT ?`,
-        ).all(runId, limit);
+      const query = (columns: string, where: string, order: string) =>
+        sql(`SELECT ${columns} FROM items WHERE run_id = ? AND ${where} ORDER BY ${order} LIMIT ?`).all(
+          runId,
+          limit,
+        );
+      const lookedAt = "(state IN ('processing', 'overdue') OR (state = 'ready' AND expired))";
+      const { expired } = sql(
+        "SELECT count(*) AS expired FROM items WHERE run_id = ? AND state = 'ready' AND expired",
+      ).get(runId) as { expired: number };
       return {
-        planned: query("id, price, next_at AS nextAt", "'planned'", "priority DESC, position"),
-        tasks: query("id, state, next_at AS nextAt", "'processing', 'overdue'", "next_at"),
-        ready: query("id, next_at AS nextAt", "'ready'", "next_at"),
+        planned: query("id, price, next_at AS nextAt", "state = 'planned'", "priority DESC, position"),
+        tasks: query("id, next_at AS nextAt", lookedAt, "next_at"),
+        ready: query("id, next_at AS nextAt", "state = 'ready' AND NOT expired", "next_at"),
+        expired,
       } as Due;
     },
 

@@ -57,6 +57,8 @@ const tables = `
     state TEXT NOT NULL,
     next_at INTEGER NOT NULL DEFAULT 0,
     looks INTEGER NOT NULL DEFAULT 0,
+    -- A ready item whose signed addresses have expired.
+    expired INTEGER NOT NULL DEFAULT 0,
     failure_kind TEXT,
     note TEXT,
     UNIQUE (job_id, key)
@@ -92,7 +94,6 @@ const tables = `
     item_id INTEGER NOT NULL REFERENCES items,
     number INTEGER NOT NULL,
     url TEXT NOT NULL,
-    tries INTEGER NOT NULL DEFAULT 0,
     file TEXT,
     bytes INTEGER,
     sha256 TEXT,

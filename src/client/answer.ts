@@ -1,0 +1,119 @@
+import { z } from "zod";
+import { asRecord, parseJson } from "../api/json.js";
+import { type ErrorFacts, errorFacts } from "../api/records.js";
+import { type Credits, credits } from "../core/money.js";
+import type { Reply } from "../core/send.js";
+
+/**
+ * What an answer to a paid request means. Only a complete answer that clearly refuses is a refusal, and only headers
+ * that never left are "not sent"; whatever is not understood is unknown, because it may have been charged.
+ */
+export type GenerateOutcome =
+  | {
+      kind: "accepted";
+      status: number;
+      taskId: string;
+      externalTaskId: string | null;
+      charged: Credits | null;
+      remaining: Credits | null;
+    }
+  | ({ kind: "refused"; status: 401 | 402 | 403 | 429 } & ErrorFacts)
+  | ({ kind: "rejected"; status: 400 } & ErrorFacts)
+  | { kind: "not_sent"; reason: string }
+  | { kind: "unknown"; reason: string; status?: number };
+
+export function generateOutcome(reply: Reply): GenerateOutcome {
+  if (reply.kind === "not_sent") return { kind: "not_sent", reason: reply.reason };
+  if (reply.kind === "no_answer") {
+    return { kind: "unknown", reason: `no answer: ${reply.reason}`, ...status(reply.status) };
+  }
+  const body = parseJson(reply.body);
+  if (reply.status >= 200 && reply.status < 300) {
+    const fields = asRecord(body);
+    const taskId = fields.task_id;
+    if (typeof taskId !== "string" || taskId === "") {
+      return {
+        kind: "unknown",
+        reason: `answer ${reply.status} without a readable task_id`,
+        status: reply.status,
+      };
+    }
+    return {
+      kind: "accepted",
+      status: reply.status,
+      taskId,
+      externalTaskId: typeof fields.external_task_id === "string" ? fields.external_task_id : null,
+      charged: amount(fields.credits_consumed),
+      remaining: amount(fields.credits_remaining),
+    };
+  }
+  const facts = errorFacts(body);
+  if (reply.status === 400) return { kind: "rejected", status: 400, ...facts };
+  if (isRefusal(reply.status)) return { kind: "refused", status: reply.status, ...facts };
+  return {
+    kind: "unknown",
+    reason: `answer ${reply.status}${facts.code ? ` ${facts.code}` : ""}`,
+    status: reply.status,
+  };
+}
+
+function isRefusal(code: number): code is 401 | 402 | 403 | 429 {
+  return code === 401 || code === 402 || code === 403 || code === 429;
+}
+
+/** What an answer to a look at a task means. Whatever says nothing about the task leaves it alive. */
+export type TaskOutcome =
+  | { kind: "processing" }
+  | { kind: "completed"; urls: string[]; charged: Credits; createdAt: string; completedAt: string | null }
+  | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
+  | ({ kind: "refused"; status: 401 | 403 | 429 } & ErrorFacts)
+  | { kind: "unclear"; reason: string; missing: boolean; reached: boolean };
+
+const finished = z.looseObject({
+  status: z.string(),
+  output_urls: z.array(z.string()).nullish(),
+  error: z.string().nullish(),
+  credits_consumed: z.number().nullish(),
+  created_at: z.string().nullish(),
+  completed_at: z.string().nullish(),
+});
+
+export function taskOutcome(reply: Reply): TaskOutcome {
+  if (reply.kind !== "answer")
+    return { kind: "unclear", reason: reply.reason, missing: false, reached: false };
+  const body = parseJson(reply.body);
+  if (reply.status === 401 || reply.status === 403 || reply.status === 429) {
+    return { kind: "refused", status: reply.status, ...errorFacts(body) };
+  }
+  const unclear = (reason: string): TaskOutcome => ({
+    kind: "unclear",
+    reason,
+    missing: reply.status === 404,
+    reached: true,
+  });
+  if (reply.status !== 200) return unclear(`answer ${reply.status} ${errorFacts(body).code ?? ""}`.trim());
+  const read = finished.safeParse(body);
+  if (!read.success) return unclear("an answer that is not a task record");
+  return settled(read.data) ?? unclear("completed without output addresses");
+}
+
+function settled(task: z.infer<typeof finished>): TaskOutcome | null {
+  const facts = {
+    charged: amount(task.credits_consumed) ?? credits(0),
+    completedAt: task.completed_at ?? null,
+  };
+  if (task.status === "failed")
+    return { kind: "failed", message: task.error ?? "no reason was given", ...facts };
+  if (task.status !== "completed") return { kind: "processing" };
+  const urls = task.output_urls ?? [];
+  if (urls.length === 0) return null;
+  return { kind: "completed", urls, createdAt: task.created_at ?? "", ...facts };
+}
+
+function amount(value: unknown): Credits | null {
+  return typeof value === "number" && Number.isFinite(value) ? credits(value) : null;
+}
+
+function status(code: number | undefined): { status?: number } {
+  return code === undefined ? {} : { status: code };
+}

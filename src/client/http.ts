@@ -1,0 +1,128 @@
+import diagnostics from "node:diagnostics_channel";
+import { Agent, errors } from "undici";
+import type { Clock } from "../clock.js";
+import type { ApiRequest, Reply, Send } from "../core/send.js";
+
+/**
+ * One request over HTTP, once: no retry, no redirect, no pipelining. Whether a request that failed had left this
+ * machine is judged by undici's `sendHeaders` event and never by an error code, because the same code comes for a
+ * connection that was refused and for one that broke after the service had charged.
+ */
+export interface HttpOptions {
+  /** Origin and optional path prefix, without a slash at the end. */
+  baseUrl: string;
+  key: string;
+  clock: Clock;
+}
+
+/** Largest answer that is read, in bytes. A list of many thousand models stays below. */
+const bodyBytesMax = 32 * 1024 * 1024;
+const connectMsMax = 10_000;
+
+/** Opens the connections to a service. `close` ends them; requests under way are cut. */
+export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; close(): Promise<void> } {
+  // A paid request gets a connection of its own: on a reused one it could meet the server closing it.
+  const paid = new Agent({ pipelining: 0, connect: { timeout: connectMsMax } });
+  const free = new Agent({ pipelining: 1, connect: { timeout: connectMsMax } });
+
+  const send: Send = async (request, signal) => {
+    const watch: Watch = { sent: false };
+    const ended = new AbortController();
+    const abort = signal ? AbortSignal.any([ended.signal, signal]) : ended.signal;
+    void clock.sleep(request.timeoutMs, ended.signal).then(() => ended.abort());
+    let status: number | undefined;
+    try {
+      const pending = watched(watch, () =>
+        (request.method === "POST" ? paid : free).request({
+          origin: new URL(baseUrl).origin,
+          path: new URL(baseUrl).pathname.replace(/\/$/, "") + request.path,
+          method: request.method,
+          headers: headersOf(request, key),
+          body: request.body ?? null,
+          headersTimeout: 0,
+          bodyTimeout: 0,
+          signal: abort,
+        }),
+      );
+      const response = await pending;
+      status = response.statusCode;
+      const body = await readText(response.body);
+      return { kind: "answer", status, headers: flat(response.headers), body };
+    } catch (error) {
+      const reason = signal?.aborted ? "interrupted" : abort.aborted ? "timeout" : describe(error);
+      if (!watch.sent) return { kind: "not_sent", reason };
+      return { kind: "no_answer", reason, ...(status === undefined ? {} : { status }) } satisfies Reply;
+    } finally {
+      ended.abort();
+    }
+  };
+
+  return {
+    send,
+    close: async () => {
+      await Promise.all([paid.destroy(), free.destroy()]);
+    },
+  };
+}
+
+function headersOf(request: ApiRequest, key: string): Record<string, string> {
+  return {
+    accept: "application/json",
+    authorization: `Bearer ${key}`,
+    ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+  };
+}
+
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) throw new Error(`answer larger than ${bodyBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function flat(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value]],
+    ),
+  );
+}
+
+/** The error with its causes, in one line, such as `connect ECONNREFUSED 127.0.0.1:80`. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+interface Watch {
+  sent: boolean;
+}
+
+/**
+ * undici creates its request object while `request()` runs, before any await: so the one that is announced during the
+ * call is ours, and when its headers are announced as sent, ours have left.
+ */
+const watches = new WeakMap<object, Watch>();
+let starting: Watch | null = null;
+
+diagnostics.subscribe("undici:request:create", (message) => {
+  if (starting) watches.set((message as { request: object }).request, starting);
+});
+diagnostics.subscribe("undici:client:sendHeaders", (message) => {
+  const watch = watches.get((message as { request: object }).request);
+  if (watch) watch.sent = true;
+});
+
+function watched<Result>(watch: Watch, start: () => Result): Result {
+  starting = watch;
+  try {
+    return start();
+  } finally {
+    starting = null;
+  }
+}

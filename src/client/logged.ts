@@ -1,0 +1,19 @@
+import type { Clock } from "../clock.js";
+import type { Log } from "../core/log.js";
+import type { Send } from "../core/send.js";
+
+/** Writes down each request and what came of it: never a body, never a header of ours. */
+export function logged(send: Send, log: Log, clock: Clock): Send {
+  return async (request, signal) => {
+    const started = clock.monotonic();
+    const reply = await send(request, signal);
+    const facts = {
+      request: `${request.method} ${request.path}`,
+      ms: Math.round(clock.monotonic() - started),
+      ...(reply.kind === "answer" ? { status: reply.status } : { reason: reply.reason }),
+    };
+    if (reply.kind === "answer" && reply.status < 400) log.debug(facts, "answered");
+    else log.warn(facts, reply.kind === "answer" ? "refused" : reply.kind.replace("_", " "));
+    return reply;
+  };
+}

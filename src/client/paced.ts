@@ -1,0 +1,46 @@
+import type { Clock } from "../clock.js";
+import type { Accounts } from "../core/accounts.js";
+import { retryAfterMs } from "../core/retry.js";
+import type { ApiRequest, Send, Ticket } from "../core/send.js";
+
+/** Whose quota the requests use. The account may be renamed while requests are under way. */
+export interface Pacing {
+  accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
+  accountId(): number;
+  clock: Clock;
+  /** Told when a request has to wait for a place, until when (UTC ms). */
+  onWait?(until: number): void;
+}
+
+/**
+ * Keeps the account's quota: every request holds a place in the ledger before it is sent and until the window's length
+ * after its answer. A request that comes with a ticket has its place; any other waits for one. A request that was not
+ * sent gives its place back. A 429 silences the account.
+ */
+export function paced(send: Send, pacing: Pacing): Send {
+  return async (request, signal) => {
+    const ticket = request.ticket ?? (await waitForPlace(pacing, request, signal));
+    if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
+    const reply = await send(request, signal);
+    if (reply.kind === "not_sent") await pacing.accounts.release(ticket);
+    if (reply.kind === "answer") await pacing.accounts.answered(ticket);
+    if (reply.kind === "answer" && reply.status === 429) {
+      await pacing.accounts.silence(pacing.accountId(), retryAfterMs(reply.headers, pacing.clock.now()));
+    }
+    return reply;
+  };
+}
+
+async function waitForPlace(
+  pacing: Pacing,
+  request: ApiRequest,
+  signal: AbortSignal | undefined,
+): Promise<Ticket | null> {
+  while (!signal?.aborted) {
+    const reservation = await pacing.accounts.reserve(pacing.accountId(), request.endpoint);
+    if (reservation.ticket) return reservation.ticket;
+    pacing.onWait?.(reservation.waitUntil);
+    await pacing.clock.sleep(Math.max(1, reservation.waitUntil - pacing.clock.now()), signal);
+  }
+  return null;
+}

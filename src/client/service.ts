@@ -1,0 +1,120 @@
+import type { z } from "zod";
+import { endpoints, taskPath } from "../api/endpoints.js";
+import { parseJson } from "../api/json.js";
+import { errorFacts, type Me, type ModelList, me, modelList } from "../api/records.js";
+import type { Clock } from "../clock.js";
+import type { Log } from "../core/log.js";
+import { backoffMs } from "../core/retry.js";
+import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/send.js";
+import { type GenerateOutcome, generateOutcome, type TaskOutcome, taskOutcome } from "./answer.js";
+import { logged } from "./logged.js";
+import { type Pacing, paced } from "./paced.js";
+
+/** The service, as typed calls. */
+export interface Service {
+  /** A paid request: sent once, whatever happens. */
+  generate(body: string, ticket: Ticket): Promise<GenerateOutcome>;
+  task(taskId: string, ticket: Ticket): Promise<TaskOutcome>;
+  /** Throws ServiceError. */
+  models(): Promise<ModelList>;
+  /** Throws ServiceError. */
+  me(): Promise<Me>;
+}
+
+/** Why the account or the models could not be read. */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  constructor(
+    readonly kind: "key" | "subscription" | "unreachable" | "unreadable" | "interrupted",
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface ServiceOptions extends Pacing {
+  clock: Clock;
+  log: Log;
+  /** Ends waits and free requests; a paid request under way is awaited all the same. */
+  signal: AbortSignal;
+}
+
+const triesMax = 3;
+
+/** Composes the wrappers around `send`, here and nowhere else. */
+export function openService(send: Send, options: ServiceOptions): Service {
+  const request = logged(paced(send, options), options.log, options.clock);
+  return {
+    generate: async (body, ticket) =>
+      generateOutcome(
+        await request({
+          endpoint: "generate",
+          ...endpoints.generate,
+          body,
+          timeoutMs: timeoutMs.generate,
+          ticket,
+        }),
+      ),
+    task: async (taskId, ticket) =>
+      taskOutcome(
+        await request({
+          endpoint: "task",
+          method: "GET",
+          path: taskPath(taskId),
+          timeoutMs: timeoutMs.task,
+          ticket,
+        }),
+      ),
+    models: () =>
+      read(
+        { endpoint: "models", ...endpoints.models, timeoutMs: timeoutMs.models },
+        modelList,
+        request,
+        options,
+      ),
+    me: () => read({ endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me }, me, request, options),
+  };
+}
+
+/** Reads a record, trying again on what may pass: no connection, 5xx, 429. Throws ServiceError. */
+async function read<Schema extends z.ZodType>(
+  request: ApiRequest,
+  schema: Schema,
+  send: Send,
+  { clock, signal }: ServiceOptions,
+): Promise<z.infer<Schema>> {
+  for (let tries = 1; ; tries++) {
+    const reply = await send(request, signal);
+    if (signal.aborted) throw new ServiceError("interrupted", "interrupted");
+    if (reply.kind === "answer" && reply.status === 200) return parsed(request, schema, reply.body);
+    const error = refusal(request, reply);
+    if (error.kind !== "unreachable" || tries === triesMax) throw error;
+    await clock.sleep(backoffMs(tries), signal);
+  }
+}
+
+function parsed<Schema extends z.ZodType>(
+  request: ApiRequest,
+  schema: Schema,
+  body: string,
+): z.infer<Schema> {
+  const result = schema.safeParse(parseJson(body));
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const where = issue?.path.join(".") || "the whole answer";
+  throw new ServiceError(
+    "unreadable",
+    `GET ${request.path}: expected the documented record, got something else at ${where}: ${issue?.message ?? ""}`,
+  );
+}
+
+function refusal(request: ApiRequest, reply: Reply): ServiceError {
+  if (reply.kind !== "answer") return new ServiceError("unreachable", `GET ${request.path}: ${reply.reason}`);
+  const facts = errorFacts(parseJson(reply.body));
+  const detail = [reply.status, facts.code, facts.message].filter((part) => part !== null).join(" ");
+  const message = `GET ${request.path}: the service answered ${detail}`;
+  if (reply.status === 401) return new ServiceError("key", message);
+  if (reply.status === 403) return new ServiceError("subscription", message);
+  if (reply.status === 429 || reply.status >= 500) return new ServiceError("unreachable", message);
+  return new ServiceError("unreadable", message);
+}
