@@ -46,3 +46,14 @@ export function exitCode(name: ExitName): number {
   if (!row) throw new Error(`no exit code named ${name}`);
   return row.code;
 }
+
+/** Ends a command before or instead of its work: an exit and what to say, in whole lines. */
+export class EarlyExit extends Error {
+  override readonly name = "EarlyExit";
+  constructor(
+    readonly exit: ExitName,
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,107 @@
+import { fingerprint } from "../api/key.js";
+import { limitsOf } from "../api/plans.js";
+import type { Me, ModelList } from "../api/records.js";
+import { openHttp } from "../client/http.js";
+import { openService, type Service, ServiceError } from "../client/service.js";
+import type { Clock } from "../clock.js";
+import type { Accounts } from "../core/accounts.js";
+import { EarlyExit } from "../core/exit.js";
+import type { Log } from "../core/log.js";
+import { narrowed } from "../core/quota.js";
+import { openAccounts } from "../store/accounts.js";
+
+/** Which service, as whom. */
+export interface Connection {
+  /** The origin that identity and books are kept under: the base URL, or `sandbox` whatever its port. */
+  origin: string;
+  baseUrl: string;
+  key: string;
+  sandbox: boolean;
+}
+
+export interface AccountOptions {
+  connection: Connection;
+  accountsFile: string;
+  clock: Clock;
+  log: Log;
+  signal: AbortSignal;
+  /** The user's own limits, below the plan's. */
+  limits?: { rpm?: number; rpd?: number };
+  onWait?(until: number): void;
+}
+
+/** An account in use: its ledger, and the service behind it. */
+export interface OpenAccount {
+  accounts: Accounts;
+  service: Service;
+  accountId(): number;
+  /** GET me: names the account and takes the limits of its plan. Throws EarlyExit. */
+  identify(): Promise<Me>;
+  /** Throws EarlyExit. */
+  models(): Promise<ModelList>;
+  close(): Promise<void>;
+}
+
+export async function openAccount(options: AccountOptions): Promise<OpenAccount> {
+  const { connection, clock, log } = options;
+  const accounts = openAccounts(options.accountsFile, clock);
+  let account = await accounts.accountOf(connection.origin, fingerprint(connection.key));
+  const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
+  const service = openService(http.send, {
+    accounts,
+    accountId: () => account.id,
+    clock,
+    log,
+    signal: options.signal,
+    ...(options.onWait ? { onWait: options.onWait } : {}),
+  });
+
+  return {
+    accounts,
+    service,
+    accountId: () => account.id,
+    async identify() {
+      const me = await service.me().catch((error: unknown) => explain(error, connection));
+      account = await accounts.name(account.id, me.user.id);
+      const plan = limitsOf(me.subscription?.plan ?? "Starter");
+      if (!plan.known)
+        log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits are kept");
+      await accounts.setLimits(account.id, narrowed(plan, options.limits ?? {}));
+      return me;
+    },
+    models: () => service.models().catch((error: unknown) => explain(error, connection)),
+    async close() {
+      await http.close();
+      accounts.close();
+    },
+  };
+}
+
+/** The same failure in words for the person at the terminal, with what to do next. */
+function explain(error: unknown, { baseUrl }: Connection): never {
+  if (!(error instanceof ServiceError)) throw error;
+  switch (error.kind) {
+    case "key":
+      throw new EarlyExit(
+        "key",
+        `the service refused the API key: ${error.message}. Set a valid one in BULKGEN_API_KEY.`,
+      );
+    case "subscription":
+      throw new EarlyExit(
+        "key",
+        `no active subscription: ${error.message}. Activate a plan, then run again.`,
+      );
+    case "unreachable":
+      throw new EarlyExit(
+        "unreachable",
+        `the service at ${baseUrl} cannot be reached: ${error.message}. Nothing was submitted.`,
+      );
+    case "unreadable":
+      throw new EarlyExit(
+        "unreachable",
+        `${baseUrl} does not answer like the service: ${error.message}. Check the base URL.`,
+      );
+    case "interrupted":
+      throw new EarlyExit("interrupted", "interrupted; nothing was submitted");
+  }
+}

@@ -1,0 +1,72 @@
+import { existsSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** A folder with `.bulkgen/` in it, and where its things are. Sandbox items live apart, so a rehearsal never counts. */
+export interface Workspace {
+  root: string;
+  stateFile: string;
+  lockFile: string;
+  accountsFile: string;
+  /** State of the sandbox service itself. */
+  serviceFile: string;
+  outFolder: string;
+}
+
+const marker = ".bulkgen";
+
+/** What the place of a workspace depends on. */
+export interface WorkspaceHints {
+  cwd: string;
+  /** The folder named by `--workspace`. */
+  named?: string;
+  manifest?: string;
+  sandbox: boolean;
+  /** `--out`, relative to the current folder. */
+  out?: string;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Finds the workspace: the one named, else the nearest at or above the manifest (or the current folder). Where there is
+ * none, it will be the current folder when the manifest lies below it, else the manifest's own folder. So a run that
+ * cron starts from elsewhere finds its history.
+ */
+export function findWorkspace(hints: WorkspaceHints): Workspace {
+  const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
+  const state = hints.sandbox ? join(root, marker, "sandbox") : join(root, marker);
+  const shared = hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state");
+  return {
+    root,
+    stateFile: join(state, "state.db"),
+    lockFile: join(state, "run.lock"),
+    accountsFile: hints.sandbox ? join(state, "accounts.db") : join(shared, "bulkgen", "accounts.db"),
+    serviceFile: join(state, "service.db"),
+    outFolder: hints.out
+      ? resolve(hints.cwd, hints.out)
+      : join(root, hints.sandbox ? "sandbox-outputs" : "outputs"),
+  };
+}
+
+function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
+  const start = manifest === undefined ? cwd : dirname(resolve(cwd, manifest));
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (isFolder(join(folder, marker))) return folder;
+    if (dirname(folder) === folder) break;
+  }
+  return isBelow(start, cwd) ? cwd : start;
+}
+
+/** Whether the workspace has been used. */
+export function workspaceExists(workspace: Workspace): boolean {
+  return existsSync(workspace.stateFile);
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isBelow(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || !(way === ".." || way.startsWith(`..${"/"}`) || way.startsWith("/"));
+}

@@ -1,0 +1,98 @@
+import { join } from "node:path";
+import type { SaveRequest } from "../archive/save.js";
+import { toNumber } from "../core/money.js";
+import { backoffMs } from "../core/retry.js";
+import type { Attempt, Item, Output } from "../core/store.js";
+import type { Session } from "./session.js";
+
+/** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
+const triesPerAddress = 4;
+const triesMax = 2 * triesPerAddress;
+const diskMs = 15_000;
+
+/** Fetches the outputs of one finished task into the archive, those that are not there yet. */
+export async function fetchOutputs(session: Session, itemId: number, signal: AbortSignal): Promise<void> {
+  const { store } = session.ports;
+  const item = await store.item(itemId);
+  const attempt = await store.attempt(itemId);
+  const outputs = await store.outputs(itemId);
+  for (const output of outputs) {
+    if (output.file !== null) continue;
+    const complete = await fetchOne(session, { item, attempt, output, count: outputs.length }, signal);
+    if (!complete) return;
+  }
+}
+
+interface Wanted {
+  item: Item;
+  attempt: Attempt | null;
+  output: Output;
+  count: number;
+}
+
+async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+  const { store, clock, save } = session.ports;
+  const { item, output } = wanted;
+  const result = await save(saveRequest(session, wanted), signal);
+  if (signal.aborted && result.kind !== "saved") return false;
+  switch (result.kind) {
+    case "saved":
+      await store.saved(item.id, output.number, result);
+      session.diskTrouble = null;
+      return true;
+    case "expired":
+      await store.expire(item.id, `its address answered ${result.status}`);
+      return false;
+    case "refused":
+      await store.apply(item.id, "unfetchable", { note: result.reason });
+      return false;
+    case "disk":
+      if (session.diskTrouble === null)
+        session.ports.log.warn(
+          { code: result.code },
+          `the archive cannot be written (${result.reason}); waiting`,
+        );
+      session.diskTrouble = result.reason;
+      await store.reschedule(item.id, clock.now() + diskMs, { note: result.reason });
+      return false;
+    case "try_again":
+      await tryAgain(session, item, result.reason);
+      return false;
+  }
+}
+
+async function tryAgain({ ports }: Session, item: Item, reason: string): Promise<void> {
+  const tries = item.looks + 1;
+  if (tries >= triesMax) {
+    await ports.store.apply(item.id, "unfetchable", {
+      note: `could not be fetched in ${tries} tries: ${reason}`,
+    });
+    return;
+  }
+  await ports.store.reschedule(item.id, ports.clock.now() + backoffMs(tries), { looks: 1, note: reason });
+  if (tries === triesPerAddress) await ports.store.expire(item.id, reason);
+}
+
+function saveRequest(session: Session, { item, attempt, output, count }: Wanted): SaveRequest {
+  const { run } = session.settings;
+  return {
+    url: output.url,
+    jobFolder: join(run.outFolder, run.jobName),
+    name: item.name,
+    outputNumber: output.number,
+    outputCount: count,
+    category: item.category,
+    index: {
+      item: item.rowId,
+      key: item.key,
+      task: attempt?.taskId ?? "",
+      external_task: attempt?.externalTaskId ?? null,
+      model: item.model,
+      prompt: item.prompt,
+      params: item.params,
+      credits: attempt?.charged === null || attempt === null ? null : toNumber(attempt.charged),
+      created: attempt?.createdAt ?? null,
+      completed: attempt?.completedAt ?? null,
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { TaskOutcome } from "../client/answer.js";
+import { overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
+import type { Ticket } from "../core/send.js";
+import type { Attempt, Item } from "../core/store.js";
+import type { Session } from "./session.js";
+
+/** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */
+export async function look(session: Session, itemId: number, ticket: Ticket): Promise<void> {
+  const { store, service } = session.ports;
+  const item = await store.item(itemId);
+  const attempt = await store.attempt(itemId);
+  if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
+  const outcome = await service.task(attempt.taskId, ticket);
+  await record(session, item, attempt, outcome);
+}
+
+async function record(session: Session, item: Item, attempt: Attempt, outcome: TaskOutcome): Promise<void> {
+  const { store } = session.ports;
+  if (outcome.kind === "unclear" && !outcome.reached) session.missed(outcome.reason);
+  else session.reached();
+  switch (outcome.kind) {
+    case "completed":
+      if (item.state === "ready") await store.refreshOutputs(item.id, outcome.urls);
+      else await store.complete(item.id, outcome);
+      return;
+    case "failed":
+      if (item.state === "ready") {
+        await store.apply(item.id, "unfetchable", {
+          note: `the task now says it failed: ${outcome.message}`,
+        });
+        return;
+      }
+      await store.apply(item.id, "task_failed", {
+        note: outcome.message,
+        failureKind: "provider",
+        charged: outcome.charged,
+        completedAt: outcome.completedAt,
+      });
+      return;
+    case "processing":
+      await lookAgain(session, item, attempt, null);
+      return;
+    case "refused":
+      session.refused(outcome.status, [outcome.code, outcome.message].filter(Boolean).join(": "));
+      await lookAgain(session, item, attempt, null);
+      return;
+    case "unclear":
+      await lookAgain(session, item, attempt, outcome.reason);
+  }
+}
+
+/** Sets the time of the next look; a task whose window has passed becomes overdue and is looked at rarely. */
+async function lookAgain(session: Session, item: Item, attempt: Attempt, note: string | null): Promise<void> {
+  const { store, clock } = session.ports;
+  const now = clock.now();
+  const since = attempt.answeredAt ?? attempt.intendedAt;
+  if (item.state === "processing" && windowPassed(since, now)) {
+    await store.apply(item.id, "window_passed", {
+      nextAt: now + overdueInterval(now - since),
+      note: note ?? "not finished within 10 minutes",
+    });
+    return;
+  }
+  const wait = item.state === "processing" ? pollInterval(item.looks + 1) : overdueInterval(now - since);
+  await store.reschedule(item.id, now + wait, { looks: 1, note });
+}

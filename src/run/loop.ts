@@ -1,0 +1,199 @@
+import PQueue from "p-queue";
+import { plus } from "../core/money.js";
+import { type Decision, next, type Step, type View } from "../core/next.js";
+import type { Quota } from "../core/quota.js";
+import type { StepKind, Stop } from "../core/stop.js";
+import { fetchOutputs } from "./fetch.js";
+import { look } from "./look.js";
+import { recover } from "./recover.js";
+import type { Session } from "./session.js";
+import { submit } from "./submit.js";
+
+/** What a run can be told while it goes on. */
+export interface Control {
+  /** No new requests: answers in flight are awaited, downloads get a moment. */
+  interrupt: AbortSignal;
+  onProgress(progress: Progress): void;
+}
+
+export interface Progress {
+  counts: View["counts"];
+  quota: Quota;
+  waiting: Decision["waiting"];
+  /** Until when nothing happens by itself (UTC ms), when something is waited for. */
+  until: number | null;
+  stops: readonly Stop[];
+  diskTrouble: string | null;
+}
+
+/** Milliseconds that downloads are given to finish after an interruption. */
+const downloadGraceMs = 5_000;
+/** The longest sleep without a look around (ms), so that a clock that jumps cannot put the run to sleep. */
+const napMsMax = 30_000;
+/** Sleep after another process was quicker (ms). */
+const contendedMs = 1_000;
+
+/**
+ * The loop, whole: load what is due, ask `next`, start its steps, sleep until it said or until a step ends. Steps save
+ * what they intend before they act and what came of it after; so the loop may end anywhere.
+ */
+export async function runLoop(session: Session, control: Control): Promise<void> {
+  const loop = new Loop(session, control);
+  await recover(session);
+  await loop.go();
+}
+
+class Loop {
+  private readonly busy = new Map<number, StepKind>();
+  private readonly requests: PQueue;
+  private readonly downloads: PQueue;
+  private readonly cutDownloads = new AbortController();
+  private wake = new AbortController();
+  private crash: unknown;
+
+  constructor(
+    private readonly session: Session,
+    private readonly control: Control,
+  ) {
+    const { lanes, polls, downloads } = session.settings;
+    this.requests = new PQueue({ concurrency: lanes + polls });
+    this.downloads = new PQueue({ concurrency: downloads });
+  }
+
+  async go(): Promise<void> {
+    const onInterrupt = () => this.wake.abort();
+    this.control.interrupt.addEventListener("abort", onInterrupt);
+    try {
+      while (this.crash === undefined) {
+        if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
+        this.wake = new AbortController();
+        const view = await this.view();
+        const decision = next(view);
+        this.report(view, decision);
+        if (this.addStops(view, decision)) continue;
+        if (decision.done || this.session.stopped("interrupted")) break;
+        await this.nap((await this.beginAll(decision.steps)) ? decision.wakeAt : view.now + contendedMs);
+      }
+    } finally {
+      this.control.interrupt.removeEventListener("abort", onInterrupt);
+      await this.settle();
+    }
+    if (this.crash !== undefined) throw this.crash;
+  }
+
+  private async view(): Promise<View> {
+    const { store, accounts, accountId, clock } = this.session.ports;
+    const { run, lanes, polls, downloads, maxCredits } = this.session.settings;
+    const due = await store.due(run.id, this.busy.size + lanes + polls + downloads);
+    const spending = await store.spending(run.id);
+    const counts = await store.counts(run.id);
+    const quota = await accounts.quota(accountId);
+    const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
+    const now = clock.now();
+    const silent = Math.max(quota.blockedUntil ?? 0, this.session.silentUntil);
+    return {
+      now,
+      ...due,
+      counts,
+      busy: new Set(this.busy.keys()),
+      quota: { ...quota, blockedUntil: silent > now ? silent : null },
+      free: {
+        // A disk that takes no more files must not be handed more to lose.
+        submit: this.session.diskTrouble === null ? lanes - busy("submit") : 0,
+        poll: polls - busy("poll"),
+        download: downloads - busy("download"),
+      },
+      stops: this.session.stops,
+      committed: plus(spending.charged, spending.pending),
+      cap: maxCredits,
+    };
+  }
+
+  /** Turns what only the whole picture shows into stops. Returns true when there is a new one. */
+  private addStops(view: View, decision: Decision): boolean {
+    const { session } = this;
+    const before = session.stops.length;
+    if (decision.waiting === "day" && session.settings.onDailyLimit === "stop") {
+      session.stop(
+        "day",
+        `the day's requests are used up until ${time(decision.wakeAt)}; run \`bulkgen resume\` then`,
+      );
+    }
+    // A task that fails frees its price, so the cap is final only when none is open.
+    const open = view.counts.submitting + view.counts.processing;
+    if (decision.capped && open === 0 && view.busy.size === 0) {
+      session.stop("cap", "the credit cap is reached; raise --max-credits to go on");
+    }
+    return session.stops.length > before;
+  }
+
+  /** Starts the steps in order; false when another process took the place in the quota that one was to have. */
+  private async beginAll(steps: readonly Step[]): Promise<boolean> {
+    for (const step of steps) if (!(await this.begin(step))) return false;
+    return true;
+  }
+
+  /** Starts a step if its request gets a place in the quota. */
+  private async begin(step: Step): Promise<boolean> {
+    const { accounts, accountId } = this.session.ports;
+    if (step.do === "download") {
+      this.start(this.downloads, step, 0, () =>
+        fetchOutputs(this.session, step.item, this.cutDownloads.signal),
+      );
+      return true;
+    }
+    const { ticket } = await accounts.reserve(accountId, step.do === "submit" ? "generate" : "task");
+    if (!ticket) return false;
+    if (step.do === "submit")
+      this.start(this.requests, step, 0, () => submit(this.session, step.item, ticket));
+    else this.start(this.requests, step, 1, () => look(this.session, step.item, ticket));
+    return true;
+  }
+
+  private start(queue: PQueue, step: Step, priority: number, work: () => Promise<void>): void {
+    this.busy.set(step.item, step.do);
+    void queue
+      .add(work, { priority })
+      .catch((error: unknown) => {
+        this.crash ??= error;
+      })
+      .finally(() => {
+        this.busy.delete(step.item);
+        this.wake.abort();
+      });
+  }
+
+  private async nap(wakeAt: number | null): Promise<void> {
+    const { clock } = this.session.ports;
+    if (this.wake.signal.aborted) return;
+    const ms = wakeAt === null ? napMsMax : Math.min(napMsMax, Math.max(1, wakeAt - clock.now()));
+    await clock.sleep(ms, this.wake.signal);
+  }
+
+  private report(view: View, decision: Decision): void {
+    this.control.onProgress({
+      counts: view.counts,
+      quota: view.quota,
+      waiting: decision.waiting,
+      until: decision.waiting === null ? null : decision.wakeAt,
+      stops: this.session.stops,
+      diskTrouble: this.session.diskTrouble,
+    });
+  }
+
+  /** Waits for what is under way: answers to the end, downloads for a moment when the run was interrupted. */
+  private async settle(): Promise<void> {
+    const { store, clock } = this.session.ports;
+    const over = new AbortController();
+    if (this.session.stopped("interrupted") || this.crash !== undefined) {
+      void clock.sleep(downloadGraceMs, over.signal).then(() => this.cutDownloads.abort());
+    }
+    await Promise.all([this.requests.onIdle(), this.downloads.onIdle()]);
+    over.abort();
+    await store.setRun(this.session.settings.run.id, { requests: this.session.requests });
+  }
+}
+
+function time(at: number | null): string {
+  return at === null ? "later" : `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}

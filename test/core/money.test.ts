@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Credits, credits, minus, noCredits, plus, showCredits, times, toNumber } from "../../src/core/money.js";
+
+test("sums of decimal credits are exact", () => {
+  expect(toNumber(plus(credits(0.1), credits(0.2)))).toBe(0.3);
+  expect(showCredits(plus(credits(0.1), credits(0.2)))).toBe("0.3");
+  expect(plus(...Array.from({ length: 1_000 }, () => credits(0.001)))).toBe(credits(1));
+});
+
+test("credits are shown without trailing zeros and with their sign", () => {
+  expect(showCredits(credits(12))).toBe("12");
+  expect(showCredits(credits(12.5))).toBe("12.5");
+  expect(showCredits(credits(-0.25))).toBe("-0.25");
+  expect(showCredits(noCredits)).toBe("0");
+  expect(showCredits(credits(-0))).toBe("0");
+});
+
+test("what is not an amount is refused", () => {
+  expect(() => credits(Number.NaN)).toThrow(RangeError);
+  expect(() => credits(Number.POSITIVE_INFINITY)).toThrow("not an amount of credits: Infinity");
+});
+
+test("taking away what was added, and multiplying, lose nothing", () => {
+  const amount = fc.integer({ min: 0, max: 10 ** 12 }).map((value) => value as Credits);
+  fc.assert(
+    fc.property(amount, amount, fc.integer({ min: 0, max: 50 }), (a, b, n) => {
+      expect(minus(plus(a, b), b)).toBe(a);
+      expect(times(a, n)).toBe(plus(...Array.from({ length: n }, () => a)));
+      expect(credits(Number(showCredits(a)))).toBe(a);
+    }),
+  );
+});

@@ -1,0 +1,49 @@
+import type { Clock } from "../src/clock.js";
+
+/** A clock that stands still until a test moves it. Sleepers wake in the order of their times. */
+export class ManualClock implements Clock {
+  private sleepers: { at: number; wake(): void }[] = [];
+
+  constructor(private time = Date.UTC(2026, 0, 1)) {}
+
+  now(): number {
+    return this.time;
+  }
+
+  monotonic(): number {
+    return this.time;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const sleeper = { at: this.time + ms, wake: resolve };
+      this.sleepers.push(sleeper);
+      signal?.addEventListener("abort", () => {
+        this.sleepers = this.sleepers.filter((other) => other !== sleeper);
+        resolve();
+      });
+    });
+  }
+
+  /** Moves the time and wakes whoever was to wake by then. */
+  advance(ms: number): void {
+    this.time += ms;
+    const due = this.sleepers.filter((sleeper) => sleeper.at <= this.time).sort((a, b) => a.at - b.at);
+    this.sleepers = this.sleepers.filter((sleeper) => sleeper.at > this.time);
+    for (const sleeper of due) sleeper.wake();
+  }
+
+  /** How many are asleep. */
+  get asleep(): number {
+    return this.sleepers.length;
+  }
+
+  /** Moves to the earliest sleeper's time. Returns false when nobody sleeps. */
+  advanceToNext(): boolean {
+    const [first] = this.sleepers.toSorted((a, b) => a.at - b.at);
+    if (!first) return false;
+    this.advance(Math.max(0, first.at - this.time));
+    return true;
+  }
+}
