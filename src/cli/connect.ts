@@ -1,0 +1,85 @@
+import { readFileSync } from "node:fs";
+import { isKeyForm } from "../api/key.js";
+import { EarlyExit } from "../core/exit.js";
+import type { Connection } from "../job/account.js";
+import type { Workspace } from "../job/workspace.js";
+import { systemClock, systemRandom } from "../system.js";
+import type { SharedFlags } from "./flags.js";
+
+export interface Connected {
+  connection: Connection;
+  close(): Promise<void>;
+}
+
+/** The service that the flags and the environment name; starts the sandbox when it is asked for. Throws EarlyExit. */
+export async function connect(flags: SharedFlags, workspace: Workspace): Promise<Connected> {
+  return flags.sandbox ? connectSandbox(workspace) : { connection: remote(flags), close: async () => {} };
+}
+
+async function connectSandbox(workspace: Workspace): Promise<Connected> {
+  const { serveSandbox } = await import("../sandbox/serve.js");
+  const sandbox = await serveSandbox({
+    clock: systemClock,
+    random: systemRandom,
+    file: workspace.serviceFile,
+    inputRoot: workspace.root,
+  });
+  return {
+    connection: { origin: "sandbox", baseUrl: sandbox.url, key: sandbox.key, sandbox: true },
+    close: () => sandbox.close(),
+  };
+}
+
+function remote(flags: SharedFlags): Connection {
+  const baseUrl = flags.baseUrl ?? process.env.BULKGEN_BASE_URL;
+  const key = flags.apiKeyFile === undefined ? process.env.BULKGEN_API_KEY : readKey(flags.apiKeyFile);
+  const missing = [
+    ...(baseUrl ? [] : ["the service's address (--base-url or BULKGEN_BASE_URL)"]),
+    ...(key ? [] : ["an API key (BULKGEN_API_KEY or --api-key-file)"]),
+  ];
+  if (!baseUrl || !key) {
+    throw new EarlyExit(
+      "usage",
+      `missing: ${missing.join(" and ")}. Set it, or add --sandbox to rehearse without a key.`,
+    );
+  }
+  if (!isKeyForm(key)) {
+    throw new EarlyExit(
+      "key",
+      `the API key has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(key)}. Nothing was sent.`,
+    );
+  }
+  return { ...address(baseUrl), key, sandbox: false };
+}
+
+function readKey(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new EarlyExit("usage", `--api-key-file: ${(error as Error).message}`);
+  }
+}
+
+/** What can be said of a bad key without showing it. */
+function shapeOf(key: string): string {
+  return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
+}
+
+function address(baseUrl: string): { origin: string; baseUrl: string } {
+  const expected = "expected an address such as https://service.example";
+  if (!URL.canParse(baseUrl))
+    throw new EarlyExit("usage", `base URL: ${expected}, got ${JSON.stringify(baseUrl)}`);
+  const url = new URL(baseUrl);
+  if (url.username || url.password || url.search || url.hash) {
+    throw new EarlyExit("usage", `base URL: ${expected} without user, query or fragment`);
+  }
+  const local = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && local)) {
+    throw new EarlyExit(
+      "usage",
+      `base URL: ${expected}, got ${url.protocol}//${url.host} (http only for this machine)`,
+    );
+  }
+  const clean = url.origin + url.pathname.replace(/\/+$/, "");
+  return { origin: clean, baseUrl: clean };
+}

@@ -1,0 +1,32 @@
+import { CommanderError } from "commander";
+import { EarlyExit, type ExitName, exitCode } from "../core/exit.js";
+
+/** Sets the code that the process ends with. */
+export function endWith(exit: ExitName): void {
+  process.exitCode = exitCode(exit);
+}
+
+/**
+ * Runs a command to its end and turns whatever it throws into one clear message and the documented exit code. What is
+ * not foreseen is a defect: it is shown with its stack, so that it can be reported.
+ */
+export async function ended(command: () => Promise<unknown>): Promise<void> {
+  try {
+    await command();
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has printed its message; help and version are no errors.
+      process.exitCode = error.exitCode === 0 ? 0 : exitCode("usage");
+      return;
+    }
+    if (error instanceof EarlyExit) {
+      process.stderr.write(`bulkgen: ${error.message}\n`);
+      endWith(error.exit);
+      return;
+    }
+    const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+    const foreseen = name === "NewerDatabase" || "code" in (error as object);
+    process.stderr.write(`bulkgen: ${foreseen ? message : (stack ?? message)}\n`);
+    endWith(foreseen ? "usage" : "crash");
+  }
+}

@@ -1,0 +1,29 @@
+import type { Command } from "commander";
+
+/** Flags that every command with a workspace takes. */
+export interface SharedFlags {
+  baseUrl?: string;
+  apiKeyFile?: string;
+  sandbox?: boolean;
+  workspace?: string;
+  json?: boolean;
+  quiet?: boolean;
+  logLevel: string;
+}
+
+/** Adds the flags by which a command finds its service. */
+export function withService(command: Command): Command {
+  return withWorkspace(command)
+    .option("--base-url <url>", "address of the service (or BULKGEN_BASE_URL)")
+    .option("--api-key-file <file>", "file with the API key (or BULKGEN_API_KEY)")
+    .option("--log-level <level>", "debug, info, warn, error or silent", "warn");
+}
+
+/** Adds the flags by which a command finds its workspace and says how to print. */
+export function withWorkspace(command: Command): Command {
+  return command
+    .option("--sandbox", "use the local sandbox: no key, no cost")
+    .option("--workspace <folder>", "the folder with .bulkgen/ (default: found from the manifest upwards)")
+    .option("--json", "one JSON document on stdout")
+    .option("--quiet", "no progress on stderr");
+}

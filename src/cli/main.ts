@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { defineAccount } from "./account.js";
+import { ended } from "./ending.js";
+import { defineModels } from "./models.js";
+import { definePlan } from "./plan.js";
+import { defineResume } from "./resume.js";
+import { defineRun } from "./run.js";
+import { defineSandbox } from "./sandbox.js";
+import { defineStatus } from "./status.js";
+
+/**
+ * The command line. Each command is a file that names its options here and loads the rooms it needs only when it is
+ * called, so that `--help` and `status` start fast.
+ */
+function program(): Command {
+  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
+  const root = new Command("bulkgen")
+    .description("Bulk generation of images, video and audio from a spreadsheet.")
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand(false)
+    .showHelpAfterError("(add --help for the options)")
+    .exitOverride();
+  for (const define of [
+    definePlan,
+    defineRun,
+    defineResume,
+    defineStatus,
+    defineModels,
+    defineAccount,
+    defineSandbox,
+  ]) {
+    define(root);
+  }
+  for (const command of root.commands) command.exitOverride();
+  return root;
+}
+
+// A reader that closes the pipe early (`bulkgen models | head`) is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
+await ended(() => program().parseAsync());

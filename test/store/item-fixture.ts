@@ -1,0 +1,31 @@
+import { credits } from "../../src/core/money.js";
+import type { NewItem, RunStart } from "../../src/core/store.js";
+
+export function newItem(id: string, change: Partial<NewItem> = {}): NewItem {
+  return {
+    key: `k1:${id}`,
+    edition: "",
+    occurrence: 1,
+    position: 1,
+    priority: 0,
+    rowNumber: 2,
+    rowId: id,
+    name: id,
+    model: "picture",
+    category: "image",
+    prompt: `a ${id}`,
+    params: {},
+    inputs: {},
+    price: credits(4),
+    ...change,
+  };
+}
+
+export const runStart: RunStart = {
+  manifest: "/somewhere/jobs/demo.csv",
+  origin: "https://service.example",
+  accountId: "user-1",
+  edition: "",
+  outFolder: "/somewhere/outputs",
+  options: { maxCredits: null, downloads: 4, onDailyLimit: "stop", sandbox: false },
+};

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { takeLock } from "../../src/store/lock.js";
+
+let file: string;
+
+beforeEach(() => {
+  file = join(mkdtempSync(join(tmpdir(), "bulkgen-lock-")), "run.lock");
+});
+
+test("P18: a lock is held once, and free again when it is released", () => {
+  const lock = takeLock(file);
+  expect(lock).not.toBeNull();
+  expect(takeLock(file)).toBeNull();
+  lock?.release();
+  lock?.release();
+  const again = takeLock(file);
+  expect(again).not.toBeNull();
+  again?.release();
+});
+
+test("P18: kill -9 frees the lock of the process", async () => {
+  const script = `
+    const { takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
+    process.stdout.write(takeLock(${JSON.stringify(file)}) ? "held" : "busy");
+    await new Promise((resolve) => process.stdin.on("end", resolve).resume());`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const [said] = await once(child.stdout, "data");
+  expect(String(said)).toBe("held");
+  expect(takeLock(file)).toBeNull();
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const lock = takeLock(file);
+  expect(lock).not.toBeNull();
+  lock?.release();
+});

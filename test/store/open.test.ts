@@ -1,0 +1,52 @@
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
+import { type Migration, NewerDatabase, openDatabase } from "../../src/store/open.js";
+
+let file: string;
+const first: Migration = (db) => {
+  db.exec("CREATE TABLE opened (count INTEGER NOT NULL); INSERT INTO opened VALUES (0); CREATE TABLE t (x)");
+};
+const second: Migration = (db) => {
+  db.exec("ALTER TABLE t ADD COLUMN y");
+};
+
+beforeEach(() => {
+  file = join(mkdtempSync(join(tmpdir(), "bulkgen-open-")), "deep", "state.db");
+});
+
+test("P4: every open sets WAL and synchronous=FULL", () => {
+  for (let time = 0; time < 2; time++) {
+    const db = openDatabase(file, [first]);
+    expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
+    expect(db.pragma("synchronous", { simple: true })).toBe(2);
+    db.close();
+  }
+});
+
+test("P19: a migration copies the database first and then changes all or nothing", () => {
+  openDatabase(file, [first]).close();
+  const broken: Migration = (db) => {
+    db.exec("CREATE TABLE half (x)");
+    throw new Error("broken step");
+  };
+  expect(() => openDatabase(file, [first, second, broken])).toThrow("broken step");
+  const db = openSqlite(file);
+  expect(db.pragma("user_version", { simple: true })).toBe(1);
+  expect(db.prepare("SELECT name FROM pragma_table_info('t')").all()).toEqual([{ name: "x" }]);
+  db.close();
+  openDatabase(file, [first, second]).close();
+  const copy = openSqlite(`${file}.schema-1.backup`);
+  expect(copy.pragma("user_version", { simple: true })).toBe(1);
+  copy.close();
+  expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".part"))).toEqual([]);
+});
+
+test("P19: a database of a newer program is refused and left as it is", () => {
+  openDatabase(file, [first, second]).close();
+  expect(() => openDatabase(file, [first])).toThrow(NewerDatabase);
+  expect(() => openDatabase(file, [first])).toThrow("expected schema 1 or older, got 2");
+  expect(existsSync(`${file}.schema-2.backup`)).toBe(false);
+});

@@ -1,0 +1,184 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { IllegalTransition, transitionList } from "../../src/core/item.js";
+import { credits, noCredits } from "../../src/core/money.js";
+import type { Item, Store } from "../../src/core/store.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+import { newItem, runStart } from "./item-fixture.js";
+
+let file: string;
+let clock: ManualClock;
+let store: Store;
+let runId: number;
+
+beforeEach(async () => {
+  file = join(mkdtempSync(join(tmpdir(), "bulkgen-store-")), "state.db");
+  clock = new ManualClock();
+  store = openWorkspace(file, clock);
+  const job = await store.job("demo");
+  runId = (await store.startRun(job.id, runStart)).id;
+});
+
+async function enrolled(...ids: string[]): Promise<Item[]> {
+  await store.enroll(
+    runId,
+    ids.map((id, index) => newItem(id, { position: index })),
+  );
+  return store.items(runId);
+}
+
+async function submitted(id: string, taskId: string): Promise<Item> {
+  const item = (await store.items(runId)).find((other) => other.rowId === id) as Item;
+  const attempt = await store.intend(item.id, { runId, bodySha256: "00" });
+  await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: clock.now() + 2_000 });
+  return store.item(item.id);
+}
+
+const facts = { urls: ["https://a/1"], charged: credits(4), createdAt: "c", completedAt: "d" };
+const savedFile = { file: "demo/a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
+
+describe("an item's life in the database", () => {
+  test("the database knows exactly the steps that core knows", () => {
+    const rows = openSqlite(file).prepare("SELECT from_state, event, to_state FROM transitions").all();
+    const known = transitionList.map((step) => ({
+      from_state: step.from,
+      event: step.event,
+      to_state: step.to,
+    }));
+    expect(new Set(rows.map((row) => JSON.stringify(row)))).toEqual(
+      new Set(known.map((row) => JSON.stringify(row))),
+    );
+  });
+
+  test("an illegal step is refused by the store and, behind its back, by the database", async () => {
+    const [item] = await enrolled("a");
+    if (!item) throw new Error("no item");
+    await expect(store.apply(item.id, "completed", {})).rejects.toThrow(IllegalTransition);
+    const db = openSqlite(file);
+    expect(() => db.prepare("UPDATE items SET state = 'archived'").run()).toThrow(
+      "illegal transition of an item",
+    );
+    expect(() => db.prepare("UPDATE items SET state = 'nonsense'").run()).toThrow("illegal transition");
+    expect((await store.item(item.id)).state).toBe("planned");
+  });
+
+  test("an item that was submitted and dropped never becomes planned again", async () => {
+    const [item] = await enrolled("a");
+    if (!item) throw new Error("no item");
+    const attempt = await store.intend(item.id, { runId, bodySha256: "00" });
+    await store.conclude(attempt.id, "unanswered", {});
+    await store.apply(item.id, "undecided", {});
+    await store.apply(item.id, "skipped", {});
+    await expect(store.apply(item.id, "returned", {})).rejects.toThrow("stays dropped");
+  });
+
+  test("from intent to archive every step is kept with its time", async () => {
+    await enrolled("a");
+    const item = await submitted("a", "t1");
+    expect(item.state).toBe("processing");
+    clock.advance(5_000);
+    await store.complete(item.id, facts);
+    await store.saved(item.id, 1, savedFile);
+    expect((await store.item(item.id)).state).toBe("archived");
+    const events = openSqlite(file).prepare("SELECT from_state, event, at FROM events ORDER BY id").all();
+    expect(events).toEqual([
+      { from_state: "planned", event: "intended", at: clock.now() - 5_000 },
+      { from_state: "submitting", event: "accepted", at: clock.now() - 5_000 },
+      { from_state: "processing", event: "completed", at: clock.now() },
+      { from_state: "ready", event: "saved", at: clock.now() },
+    ]);
+  });
+});
+
+describe("outputs", () => {
+  test("an item is archived only when its last output is saved", async () => {
+    await enrolled("a");
+    const item = await submitted("a", "t1");
+    await store.complete(item.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+    await store.saved(item.id, 2, savedFile);
+    expect((await store.item(item.id)).state).toBe("ready");
+    await store.saved(item.id, 1, savedFile);
+    expect((await store.item(item.id)).state).toBe("archived");
+  });
+
+  test("P15: an expired address makes a look at the task due, and what is saved keeps its row", async () => {
+    await enrolled("a");
+    const item = await submitted("a", "t1");
+    await store.complete(item.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+    await store.saved(item.id, 1, savedFile);
+    await store.expire(item.id, "its address answered 403");
+    const due = await store.due(runId, 10);
+    expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
+    await store.refreshOutputs(item.id, ["https://b/1", "https://b/2"]);
+    expect(await store.outputs(item.id)).toEqual([
+      { number: 1, url: "https://a/1", file: "demo/a.png" },
+      { number: 2, url: "https://b/2", file: null },
+    ]);
+    expect(await store.due(runId, 10)).toMatchObject({ tasks: [], ready: [{ id: item.id }], expired: 0 });
+  });
+});
+
+describe("a manifest that changed between runs", () => {
+  test("new rows are added, vanished unsubmitted rows are dropped, submitted ones are completed", async () => {
+    await enrolled("a", "b");
+    const a = await submitted("a", "t1");
+    await store.enroll(runId, [newItem("c")]);
+    const states = Object.fromEntries((await store.itemsOf(1)).map((item) => [item.rowId, item.state]));
+    expect(states).toEqual({ a: "processing", b: "dropped", c: "planned" });
+    expect((await store.items(runId)).map((item) => item.rowId).sort()).toEqual(["a", "c"]);
+    expect((await store.item(a.id)).runId).toBe(runId);
+  });
+
+  test("a dropped row that comes back is planned again", async () => {
+    await enrolled("a", "b");
+    await store.enroll(runId, [newItem("a")]);
+    await store.enroll(runId, [newItem("a"), newItem("b")]);
+    expect((await store.items(runId)).map((item) => item.state)).toEqual(["planned", "planned"]);
+  });
+});
+
+describe("what a run has committed", () => {
+  test("P7: what is in flight or unknown counts with its price, a failed task frees it", async () => {
+    await enrolled("a", "b", "c");
+    const [, b, c] = await store.items(runId);
+    const a = await submitted("a", "t1");
+    expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(4) });
+    await store.intend(b?.id ?? 0, { runId, bodySha256: "00" });
+    expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(8) });
+    await store.apply(a.id, "task_failed", { charged: noCredits });
+    expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(4) });
+    const done = await submitted("c", "t3");
+    await store.complete(done.id, { ...facts, charged: credits(5) });
+    expect(await store.spending(runId)).toEqual({ charged: credits(5), pending: credits(4) });
+    expect(c?.price).toBe(credits(4));
+  });
+});
+
+describe("runs", () => {
+  test("an unfinished run is gone on with, a finished one is followed by another", async () => {
+    const again = await store.startRun(1, runStart);
+    expect(again.id).toBe(runId);
+    await store.setRun(runId, { state: "finished", exit: "done", endedAt: clock.now() });
+    const next = await store.startRun(1, runStart);
+    expect(next.id).toBe(runId + 1);
+    expect(await store.run("unfinished")).toMatchObject({ id: next.id, state: "running", jobName: "demo" });
+    expect(await store.run(runId)).toMatchObject({ exit: "done", endedAt: clock.now() });
+  });
+});
+
+describe("the head of the list", () => {
+  test("higher priority first, then the order of the manifest", async () => {
+    await store.enroll(runId, [
+      newItem("a", { position: 0 }),
+      newItem("b", { position: 1, priority: 5 }),
+      newItem("c", { position: 2, priority: 5 }),
+    ]);
+    const due = await store.due(runId, 2);
+    const ids = (await store.items(runId)).map((item) => item.id);
+    expect(due.planned.map((item) => item.id)).toEqual([ids[1], ids[2]]);
+  });
+});
