@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { mediaFields } from "../../api/inputs.js";
+import type { Maker } from "../catalogue.js";
+
+/** One output to make, complete in itself: it travels to a worker thread and needs nothing else. */
+export interface MediaJob {
+  maker: Maker;
+  model: string;
+  /** Prompt and params, as the task shows them. */
+  input: Readonly<Record<string, string>>;
+  /** The fetched media by field. */
+  media: Readonly<Record<string, Uint8Array>>;
+  /** SHA-256 in hex; the same request makes the same bytes. */
+  seed: string;
+  extension: string;
+}
+
+/** The seed of a request. Media count by their content, because their URLs are signed anew each time. */
+export function seedOf(
+  model: string,
+  input: Readonly<Record<string, string>>,
+  media: Readonly<Record<string, Uint8Array>>,
+): string {
+  const words = Object.entries(input).filter(([key]) => !(mediaFields as readonly string[]).includes(key));
+  const contents = Object.entries(media).map(([key, bytes]) => [key, sha256(bytes)]);
+  return sha256(JSON.stringify([model, words.sort(byKey), contents.sort(byKey)]));
+}
+
+export function sha256(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+function byKey(left: string[], right: string[]): number {
+  return (left[0] ?? "") < (right[0] ?? "") ? -1 : 1;
+}

@@ -1,0 +1,60 @@
+import { fileURLToPath } from "node:url";
+import { html } from "hono/html";
+import sharp, { type OverlayOptions } from "sharp";
+
+/**
+ * Prompts set in type. The font is shipped, because a machine without fonts would draw boxes; this path holds from
+ * src and from dist alike.
+ */
+const fontfile = fileURLToPath(new URL("../../../src/sandbox/assets/inter-semibold.ttf", import.meta.url));
+
+const lettersMax = 220;
+
+/** A box in pixels. */
+export interface Box {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** A text drawn on nothing, wrapped and sized to fit the box, as a layer for sharp's composite. */
+export async function lettering(
+  text: string,
+  colour: string,
+  box: Box,
+  largest: number,
+): Promise<OverlayOptions> {
+  const shown = shorten(text);
+  const fitting = Math.sqrt((box.width * box.height) / Math.max(shown.length, 1) / 0.95);
+  const size = Math.max(9, Math.round(Math.min(largest, fitting)));
+  const drawn = sharp({
+    text: {
+      text: String(await html`<span foreground="${colour}">${shown}</span>`),
+      font: `Inter SemiBold ${size}`,
+      fontfile,
+      width: box.width,
+      dpi: 72,
+      rgba: true,
+      wrap: "word-char",
+      spacing: Math.round(size * 0.12),
+    },
+  });
+  const { data, info } = await drawn.png().toBuffer({ resolveWithObject: true });
+  if (info.height <= box.height && info.width <= box.width)
+    return { input: data, left: box.left, top: box.top };
+  const smaller = await sharp(data).resize(box.width, box.height, { fit: "inside" }).png().toBuffer();
+  return { input: smaller, left: box.left, top: box.top };
+}
+
+/** One line of readable characters: Pango refuses control characters, and nobody reads a novel on a picture. */
+function shorten(text: string): string {
+  const line = text.replace(/[\p{C}\s]+/gu, " ").trim() || "…";
+  const letters = [...line];
+  return letters.length <= lettersMax
+    ? line
+    : `${letters
+        .slice(0, lettersMax - 1)
+        .join("")
+        .trimEnd()}…`;
+}

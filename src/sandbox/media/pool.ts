@@ -1,0 +1,91 @@
+import { Worker } from "node:worker_threads";
+import type { MediaJob } from "./job.js";
+import type { WorkerAnswer } from "./worker.js";
+
+/**
+ * A few worker threads that make media, so that encoding never holds up the answering of requests. Threads start with
+ * the first jobs and do not keep the process alive. The compiled worker is used also when this file runs from its
+ * TypeScript source, because Node cannot start a thread from that; the path is the same seen from src and from dist.
+ */
+const workerFile = new URL("../../../dist/sandbox/media/worker.js", import.meta.url);
+
+interface Waiting {
+  job: MediaJob;
+  resolve(bytes: Uint8Array): void;
+  reject(error: Error): void;
+}
+
+export class MediaPool {
+  private readonly idle: Worker[] = [];
+  private readonly all = new Set<Worker>();
+  private readonly busy = new Map<Worker, Waiting>();
+  private readonly queue: Waiting[] = [];
+  private closed = false;
+
+  constructor(
+    private readonly threads: number,
+    private readonly queueMax: number,
+  ) {}
+
+  /** The bytes of a job. Rejects with what was wrong with its media, or when too many jobs are waiting. */
+  run(job: MediaJob): Promise<Uint8Array> {
+    if (this.closed) return Promise.reject(new Error("the sandbox is closing"));
+    if (this.queue.length >= this.queueMax)
+      return Promise.reject(new Error("too many media are waiting to be made"));
+    return new Promise((resolve, reject) => {
+      this.queue.push({ job, resolve, reject });
+      this.dispatch();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const waiting of this.queue.splice(0)) waiting.reject(new Error("the sandbox is closing"));
+    await Promise.all([...this.all].map((worker) => worker.terminate()));
+  }
+
+  private dispatch(): void {
+    if (this.queue.length === 0) return;
+    const worker = this.idle.pop() ?? (this.all.size < this.threads ? this.start() : undefined);
+    const next = worker && this.queue.shift();
+    if (worker && next) this.work(worker, next);
+  }
+
+  private start(): Worker {
+    const worker = new Worker(workerFile);
+    this.all.add(worker);
+    worker.on("message", (answer: WorkerAnswer) => {
+      const waiting = this.finish(worker);
+      this.idle.push(worker);
+      if ("bytes" in answer) waiting?.resolve(answer.bytes);
+      else waiting?.reject(new Error(answer.problem));
+      this.dispatch();
+    });
+    // A thread that dies takes only its own job with it.
+    worker.on("error", (error) => this.lose(worker, `the media worker failed: ${error.message}`));
+    worker.on("exit", () => this.lose(worker, "the media worker ended"));
+    return worker;
+  }
+
+  private work(worker: Worker, waiting: Waiting): void {
+    this.busy.set(worker, waiting);
+    worker.ref();
+    worker.postMessage(waiting.job);
+  }
+
+  private finish(worker: Worker): Waiting | undefined {
+    const waiting = this.busy.get(worker);
+    this.busy.delete(worker);
+    worker.unref();
+    return waiting;
+  }
+
+  private lose(worker: Worker, reason: string): void {
+    const waiting = this.finish(worker);
+    this.all.delete(worker);
+    const at = this.idle.indexOf(worker);
+    if (at >= 0) this.idle.splice(at, 1);
+    waiting?.reject(new Error(reason));
+    if (!this.closed) this.dispatch();
+  }
+}

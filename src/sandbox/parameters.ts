@@ -1,0 +1,61 @@
+/** A `select` parameter of a model: the only type that the service's page shows. */
+export interface SelectParameter {
+  key: string;
+  label: string;
+  type: "select";
+  options: { value: string; label: string }[];
+  default: string;
+}
+
+/** A select parameter. The first option is the default; an option is its value, or its value and label. */
+export function select(
+  key: string,
+  label: string,
+  options: readonly (string | readonly [value: string, label: string])[],
+): SelectParameter {
+  const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
+  const first = pairs[0];
+  if (!first) throw new Error(`parameter ${key} has no options`);
+  return {
+    key,
+    label,
+    type: "select",
+    options: pairs.map(([value, text]) => ({ value, label: text })),
+    default: first[0],
+  };
+}
+
+export const aspectRatio = select("aspect_ratio", "Aspect ratio", [
+  ["1:1", "Square"],
+  ["16:9", "Landscape"],
+  ["9:16", "Portrait"],
+  ["4:3", "Landscape 4:3"],
+  ["3:4", "Portrait 3:4"],
+  ["3:2", "Photo"],
+]);
+
+export const videoRatio = select("aspect_ratio", "Aspect ratio", [
+  ["16:9", "Landscape"],
+  ["9:16", "Portrait"],
+  ["1:1", "Square"],
+]);
+
+export const imageFormat = select("output_format", "File format", [
+  ["png", "PNG"],
+  ["jpeg", "JPEG"],
+  ["webp", "WebP"],
+]);
+
+export const audioFormat = select("output_format", "File format", [
+  ["mp3", "MP3"],
+  ["wav", "WAV"],
+]);
+
+export const style = select("style", "Style", [
+  ["poster", "Poster"],
+  ["dusk", "Dusk"],
+  ["paper", "Cut paper"],
+  ["blueprint", "Blueprint"],
+]);
+
+export const seed = select("seed", "Variant", ["1", "2", "3", "4"]);

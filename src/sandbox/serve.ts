@@ -1,0 +1,68 @@
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import type { Plan } from "../api/plans.js";
+import type { Clock, Random } from "../clock.js";
+import { httpApp } from "./http.js";
+import { sandboxKey } from "./key.js";
+import { openSandbox } from "./sandbox.js";
+
+export interface SandboxOptions {
+  clock: Clock;
+  random: Random;
+  /** The SQLite file of the sandbox's state, or ":memory:". */
+  file: string;
+  /** 0, the default, lets the system choose. */
+  port?: number;
+  /** "Pro" when the account is first made; given later, it changes the account's plan. */
+  plan?: Plan;
+  /** 500 by default; used only when the account is first made. */
+  credits?: number;
+  /** How long every task takes, in milliseconds, instead of each model's own duration. */
+  taskMs?: { min: number; max: number };
+  /** The folder below which local files are taken as inputs; without it none are. */
+  inputRoot?: string;
+  /** How long a signed output URL is good, in milliseconds; an hour by default. */
+  urlMs?: number;
+}
+
+export interface RunningSandbox {
+  /** `http://127.0.0.1:<port>`, to be used as base URL. */
+  url: string;
+  /** The key of the default account. */
+  key: string;
+  /** Resolves when every input that tasks have asked for so far was fetched and judged. */
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves the sandbox on the loopback interface. Rejects when the port is taken or the state file cannot be used.
+ */
+export async function serveSandbox(options: SandboxOptions): Promise<RunningSandbox> {
+  let origin = "";
+  const sandbox = openSandbox({ ...options, origin: () => origin });
+  const server = createAdaptorServer({ fetch: httpApp(sandbox).fetch });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(options.port ?? 0, "127.0.0.1", () => resolve());
+    });
+  } catch (error) {
+    await sandbox.close();
+    throw error;
+  }
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  sandbox.resume();
+  return {
+    url: origin,
+    key: sandboxKey,
+    settled: () => sandbox.settled(),
+    close: async () => {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        if ("closeAllConnections" in server) server.closeAllConnections();
+      });
+      await sandbox.close();
+    },
+  };
+}

@@ -1,0 +1,224 @@
+import { openSqlite, type Sqlite } from "../sqlite.js";
+import { admissionsKept } from "./limiter.js";
+import {
+  type AccountRow,
+  accountFromRow,
+  type KeyRow,
+  keyFromRow,
+  type TaskRow,
+  taskFromRow,
+} from "./rows.js";
+import { schema } from "./schema.js";
+import type { AccountRecord, Change, KeyRecord, TaskRecord, WorldState } from "./state.js";
+
+/** A prepared statement, as far as it is used here. */
+interface Statement {
+  get(...values: unknown[]): unknown;
+  all(...values: unknown[]): unknown[];
+  run(...values: unknown[]): unknown;
+}
+
+/**
+ * The sandbox's state in one SQLite file. A commit is on disk, as far as a killed process is concerned, when
+ * `transact` returns; power loss may cost the last answers, which a sandbox can bear.
+ */
+export class SqliteState implements WorldState {
+  private readonly db: Sqlite;
+  private readonly statements = new Map<string, Statement>();
+
+  /** Opens or makes the file; ":memory:" keeps nothing. */
+  constructor(file: string) {
+    this.db = openSqlite(file);
+    this.db.pragma("journal_mode = WAL");
+    this.db.pragma("synchronous = NORMAL");
+    this.db.pragma("busy_timeout = 5000");
+    this.db.exec(schema);
+  }
+
+  /** Runs `work` in one write transaction: what it reads cannot change before what it writes is committed. */
+  transact<Result>(work: () => Result): Result {
+    return this.db.transaction(work).immediate();
+  }
+
+  close(): void {
+    this.db.close();
+  }
+
+  keyByHash(hash: string): KeyRecord | undefined {
+    const row = this.sql("select * from keys where hash = ?").get(hash) as KeyRow | undefined;
+    return row && keyFromRow(row);
+  }
+
+  account(id: string): AccountRecord | undefined {
+    const row = this.sql("select * from accounts where id = ?").get(id) as AccountRow | undefined;
+    return row && accountFromRow(row);
+  }
+
+  task(id: string): TaskRecord | undefined {
+    const row = this.sql("select * from tasks where id = ?").get(id) as TaskRow | undefined;
+    return row && taskFromRow(row);
+  }
+
+  refundsDue(accountId: string, now: number): TaskRecord[] {
+    const rows = this.sql(
+      "select * from tasks where account_id = ? and outcome = 'failed' and refunded = 0 and due_at <= ? order by due_at",
+    ).all(accountId, now) as TaskRow[];
+    return rows.map(taskFromRow);
+  }
+
+  admittedAt(accountId: string, n: number): number | undefined {
+    const row = this.sql("select at from admissions where account_id = ? and n = ?").get(accountId, n);
+    return (row as { at: number } | undefined)?.at;
+  }
+
+  /** Tasks whose inputs were not fetched yet, oldest first: a restarted sandbox goes on with them. */
+  undecidedTasks(): TaskRecord[] {
+    const rows = this.sql("select * from tasks where outcome is null order by created_at").all() as TaskRow[];
+    return rows.map(taskFromRow);
+  }
+
+  /** Keeps the bytes of a task's input; equal bytes are kept once. */
+  saveInput(taskId: string, field: string, sha256: string, bytes: Uint8Array): void {
+    this.sql("insert or ignore into blobs (sha256, bytes) values (?, ?)").run(sha256, bytes);
+    this.sql("insert or replace into task_inputs (task_id, field, sha256) values (?, ?, ?)").run(
+      taskId,
+      field,
+      sha256,
+    );
+  }
+
+  /** The kept inputs of a task by field. */
+  inputsOf(taskId: string): Record<string, Uint8Array> {
+    const rows = this.sql(
+      "select field, bytes from task_inputs join blobs using (sha256) where task_id = ? order by field",
+    ).all(taskId) as { field: string; bytes: Uint8Array }[];
+    return Object.fromEntries(rows.map((row) => [row.field, row.bytes]));
+  }
+
+  setting(name: string): string | undefined {
+    const row = this.sql("select value from settings where name = ?").get(name);
+    return (row as { value: string } | undefined)?.value;
+  }
+
+  saveSetting(name: string, value: string): void {
+    this.sql("insert or replace into settings (name, value) values (?, ?)").run(name, value);
+  }
+
+  saveAccount(account: AccountRecord): void {
+    this.sql(`insert into accounts (id, email, name, balance_micro, subscription_status, plan, credits_per_month,
+      billing_interval, period_end, cancel_at_period_end, admitted) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+      account.id,
+      account.email,
+      account.name,
+      account.balanceMicro,
+      account.subscriptionStatus,
+      account.plan,
+      account.creditsPerMonth,
+      account.billingInterval,
+      account.periodEnd,
+      Number(account.cancelAtPeriodEnd),
+      account.admitted,
+    );
+  }
+
+  saveKey(key: { id: string; accountId: string; hash: string; name: string; createdAt: number }): void {
+    this.sql("insert into keys (id, account_id, hash, name, created_at) values (?, ?, ?, ?, ?)").run(
+      key.id,
+      key.accountId,
+      key.hash,
+      key.name,
+      key.createdAt,
+    );
+  }
+
+  setPlan(accountId: string, plan: string, creditsPerMonth: number): void {
+    this.sql("update accounts set plan = ?, credits_per_month = ? where id = ?").run(
+      plan,
+      creditsPerMonth,
+      accountId,
+    );
+  }
+
+  setPeriodEnd(accountId: string, periodEnd: number): void {
+    this.sql("update accounts set period_end = ? where id = ?").run(periodEnd, accountId);
+  }
+
+  /** Writes the world's changes. To be called inside `transact`. */
+  commit(changes: readonly Change[]): void {
+    for (const change of changes) this.write(change);
+  }
+
+  private write(change: Change): void {
+    switch (change.kind) {
+      case "request counted":
+        this.sql("update keys set requests_count = requests_count + 1 where id = ?").run(change.keyId);
+        return;
+      case "request admitted":
+        this.sql("update accounts set admitted = ? where id = ?").run(change.n, change.accountId);
+        this.sql("insert into admissions (account_id, n, at) values (?, ?, ?)").run(
+          change.accountId,
+          change.n,
+          change.at,
+        );
+        this.sql("delete from admissions where account_id = ? and n = ?").run(
+          change.accountId,
+          change.n - admissionsKept,
+        );
+        return;
+      case "task created":
+        this.insertTask(change.task);
+        return;
+      case "task charged":
+        this.move(change.accountId, change.keyId, change.micro);
+        return;
+      case "task refunded":
+        this.sql("update tasks set refunded = 1 where id = ?").run(change.taskId);
+        this.move(change.accountId, change.keyId, -change.micro);
+        return;
+      case "final state seen":
+        this.sql("update tasks set seen_final = 1 where id = ?").run(change.taskId);
+        return;
+      case "outcome decided":
+        this.sql("update tasks set outcome = ?, error = ?, due_at = ? where id = ? and outcome is null").run(
+          change.outcome,
+          change.error,
+          change.dueAt,
+          change.taskId,
+        );
+    }
+  }
+
+  /** Moves credits from the balance to what the key has used; a negative amount goes back. */
+  private move(accountId: string, keyId: string, micro: number): void {
+    this.sql("update accounts set balance_micro = balance_micro - ? where id = ?").run(micro, accountId);
+    this.sql("update keys set used_micro = used_micro + ? where id = ?").run(micro, keyId);
+  }
+
+  private insertTask(task: TaskRecord): void {
+    this.sql(`insert into tasks (id, external_id, account_id, key_id, model, category, input, cost_micro, created_at,
+      due_at, outcome, error, outputs) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+      task.id,
+      task.externalId,
+      task.accountId,
+      task.keyId,
+      task.model,
+      task.category,
+      JSON.stringify(task.input),
+      task.costMicro,
+      task.createdAt,
+      task.dueAt,
+      task.outcome,
+      task.error,
+      JSON.stringify(task.outputs),
+    );
+  }
+
+  private sql(text: string): Statement {
+    let statement = this.statements.get(text);
+    if (!statement) {
+      statement = this.db.prepare<unknown[]>(text);
+      this.statements.set(text, statement);
+    }
+    return statement;
+  }
+}

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import sharp from "sharp";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Caller } from "./caller.js";
+
+describe("an image", () => {
+  let caller: Caller;
+  let folder: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "bulkgen-inputs-"));
+    const red = sharp({ create: { width: 60, height: 40, channels: 3, background: "#c03020" } });
+    writeFileSync(join(folder, "red.png"), await red.png().toBuffer());
+    writeFileSync(join(folder, "text.png"), "not a picture");
+    symlinkSync("/etc/hostname", join(folder, "link.png"));
+    caller = await Caller.start({ plan: "Enterprise", credits: 1_000, inputRoot: folder, urlMs: 60_000 });
+  });
+  afterAll(async () => {
+    await caller.sandbox.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each([
+    ["16:9", "png", 1024, 576],
+    ["9:16", "jpeg", 576, 1024],
+    ["1:1", "webp", 1024, 1024],
+  ])(
+    "has the ratio %s and the format %s that were asked for",
+    async (aspect_ratio, output_format, width, height) => {
+      const task = await caller.finish({
+        model: "aurora-image",
+        prompt: "Żółć",
+        params: { aspect_ratio, output_format },
+      });
+      const facts = await sharp(await caller.download(task.output_urls[0])).metadata();
+      expect(facts).toMatchObject({ width, height, format: output_format });
+    },
+  );
+
+  it("is the same for the same request and another for another", async () => {
+    const made = async (prompt: string) => {
+      const task = await caller.finish({ model: "aurora-image-mini", prompt });
+      return (await caller.download(task.output_urls[0])).toString("base64");
+    };
+    const first = await made("a fox");
+    expect(await made("a fox")).toBe(first);
+    expect(await made("an owl")).not.toBe(first);
+  });
+
+  it("may be asked for in part, as long as it is still the same", async () => {
+    const task = await caller.finish({ model: "aurora-image-mini", prompt: "parts" });
+    const url = task.output_urls[0];
+    const whole = await fetch(url);
+    const etag = whole.headers.get("etag") ?? "";
+    const bytes = Buffer.from(await whole.arrayBuffer());
+    const part = await fetch(url, { headers: { range: "bytes=10-", "if-range": etag } });
+    expect([part.status, part.headers.get("content-range")]).toEqual([
+      206,
+      `bytes 10-${bytes.length - 1}/${bytes.length}`,
+    ]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(10))).toBe(true);
+    expect((await fetch(url, { headers: { range: "bytes=10-", "if-range": '"other"' } })).status).toBe(200);
+  });
+
+  it("can be fetched until its URL expires, and again with the URL of another look at the task", async () => {
+    const task = await caller.finish({ model: "aurora-image-mini", prompt: "late" });
+    const url = task.output_urls[0];
+    expect((await fetch(url)).status).toBe(200);
+    expect((await fetch(url.replace("/1.png", "/2.png"))).status).toBe(403);
+    caller.clock.advance(60_000);
+    const late = await fetch(url);
+    expect([late.status, (await late.json()).error.code]).toEqual([403, "URL_EXPIRED"]);
+    expect((await fetch((await caller.task(task.task_id)).body.output_urls[0])).status).toBe(200);
+  });
+
+  it("can be made from a local file, and from the output of another task", async () => {
+    const edit = await caller.finish({ model: "atelier-edit", prompt: "blue", image_url: "red.png" });
+    const up = await caller.finish({
+      model: "atelier-upscale",
+      image_url: edit.output_urls[0],
+      params: { scale: "3x" },
+    });
+    const again = (await caller.task(edit.task_id)).body.output_urls[0];
+    const before = await sharp(await caller.download(again)).metadata();
+    const after = await sharp(await caller.download(up.output_urls[0])).metadata();
+    expect([after.width, after.height]).toEqual([(before.width ?? 0) * 3, (before.height ?? 0) * 3]);
+  });
+
+  it("upscaled is still the picture that was given", async () => {
+    const task = await caller.finish({ model: "atelier-upscale", image_url: "red.png" });
+    const { dominant } = await sharp(await caller.download(task.output_urls[0])).stats();
+    expect(dominant.r).toBeGreaterThan(150);
+    expect(dominant.b).toBeLessThan(80);
+  });
+
+  it.each([
+    ["missing.png", "does not exist"],
+    ["text.png", "of no known kind"],
+    ["link.png", "outside the folder"],
+    ["../../etc/hostname", "outside the folder"],
+    ["https://127.0.0.1:1/a.png", "cannot be reached"],
+  ])("whose input %s cannot be used fails, says why, and costs nothing", async (image_url, why) => {
+    const before = (await caller.get("/api/v1/me")).body.credits.balance;
+    const task = await caller.finish({ model: "atelier-upscale", image_url });
+    expect(task).toMatchObject({ status: "failed", credits_consumed: 0, output_urls: null });
+    expect(task.error).toContain(why);
+    expect((await caller.get("/api/v1/me")).body.credits.balance).toBe(before);
+  });
+});
