@@ -1,0 +1,146 @@
+import { type InputField, type MediaField, mediaFields, requiredFor } from "../api/inputs.js";
+import type { Model, ModelParameter } from "../api/records.js";
+import { nearest } from "../core/nearest.js";
+import type { Problem } from "../core/problem.js";
+import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
+import { cellPlace, type Row } from "../manifest/manifest.js";
+
+/** A row that was checked against the live models. */
+export interface CheckedRow {
+  row: Row;
+  /** Null when the row names none that exists. */
+  model: Model | null;
+  /** The params to send: defaults that the model does not take are left out. */
+  params: Record<string, string>;
+  /** The inputs as identity counts them: an address as written, or the hash of a local file. */
+  contents: Partial<Record<MediaField, string>>;
+  problems: Problem[];
+}
+
+type LocalInputs = ReadonlyMap<string, LocalInput> | undefined;
+
+export function checkRow(
+  row: Row,
+  models: ReadonlyMap<string, Model>,
+  localInputs: LocalInputs,
+  takenDefaults: ReadonlySet<string>,
+): CheckedRow {
+  const model = models.get(row.model) ?? null;
+  const { contents, problems } = checkMedia(row, localInputs);
+  if (!model)
+    return { row, model, params: row.params, contents, problems: [noModel(row, models), ...problems] };
+  const params = checkParams(row, model, takenDefaults);
+  return {
+    row,
+    model,
+    params: params.params,
+    contents,
+    problems: [...missingInputs(row, model), ...problems, ...params.problems],
+  };
+}
+
+const listedMax = 12;
+
+function noModel(row: Row, models: ReadonlyMap<string, Model>): Problem {
+  const keys = [...models.keys()];
+  const near = nearest(row.model, keys);
+  const expected =
+    keys.length > 0 && keys.length <= listedMax ? `one of: ${keys.join(", ")}` : "a model key of the service";
+  return {
+    place: cellPlace(row, "model"),
+    message: row.model === "" ? "the row names no model" : `unknown model "${row.model}"`,
+    expected: row.model === "" ? `${expected} (in the row, or as a default)` : expected,
+    got: row.model === "" ? "nothing" : row.model,
+    ...(row.model !== "" && near ? { nearest: near } : {}),
+  };
+}
+
+function missingInputs(row: Row, model: Model): Problem[] {
+  const has = (field: InputField) =>
+    field === "prompt" ? (row.prompt ?? "").trim() !== "" : row.inputs[field] !== undefined;
+  return requiredFor(model.input_type)
+    .filter((field) => !has(field))
+    .map((field) => ({
+      place: cellPlace(row, field),
+      message: `model ${model.model_key} needs ${field}`,
+      expected: `${field}, because the model's input is ${model.input_type}`,
+      got: "nothing",
+    }));
+}
+
+function checkMedia(row: Row, localInputs: LocalInputs) {
+  const problems: Problem[] = [];
+  const contents: Partial<Record<MediaField, string>> = {};
+  for (const field of mediaFields) {
+    const value = row.inputs[field];
+    if (value === undefined) continue;
+    const read = contentOf(value, localInputs);
+    if ("content" in read) contents[field] = read.content;
+    else problems.push({ place: cellPlace(row, field), got: value, ...read });
+  }
+  return { contents, problems };
+}
+
+type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
+
+function contentOf(value: string, localInputs: LocalInputs): Media {
+  if (!isLocalPath(value)) {
+    const url = URL.canParse(value) ? new URL(value) : null;
+    const web = url?.protocol === "https:" || url?.protocol === "http:";
+    return web ? { content: value } : { message: "the address cannot be used", expected: "https://…" };
+  }
+  if (!localInputs) {
+    return { message: "a local path is no address that the service can read", expected: "https://…" };
+  }
+  const file = localInputs.get(value) ?? { wrong: "it was not read", expected: "a file" };
+  if ("sha256" in file) return { content: file.sha256 };
+  return {
+    message: `the input file cannot be used: ${file.wrong}`,
+    expected: file.expected,
+    ...(file.nearest === undefined ? {} : { nearest: file.nearest }),
+  };
+}
+
+/** A model that came without its list of parameters is not checked: the service will judge. */
+function checkParams(row: Row, model: Model, takenDefaults: ReadonlySet<string>) {
+  const list = model.parameters;
+  if (!list) return { params: row.params, problems: [] };
+  const problems: Problem[] = [];
+  const params: [string, string][] = [];
+  for (const [key, value] of Object.entries(row.params)) {
+    const parameter = list.find((each) => each.key === key);
+    if (!parameter && row.defaultParams.includes(key) && takenDefaults.has(key)) continue;
+    const wrong = parameter ? wrongValue(row, parameter, value) : unknownParam(row, model, key);
+    if (wrong) problems.push(wrong);
+    params.push([key, value]);
+  }
+  return { params: Object.fromEntries(params), problems };
+}
+
+function unknownParam(row: Row, model: Model, key: string): Problem {
+  const keys = (model.parameters ?? []).map((parameter) => parameter.key);
+  const near = nearest(key, keys);
+  return {
+    place: cellPlace(row, `params.${key}`),
+    message: `model ${model.model_key} has no parameter "${key}"`,
+    expected: keys.length > 0 ? `one of: ${keys.join(", ")}` : "no parameters",
+    got: key,
+    ...(near ? { nearest: near } : {}),
+  };
+}
+
+/** Only the options of a select are known; any other type is the service's to judge. */
+function wrongValue(row: Row, parameter: ModelParameter, value: string): Problem | null {
+  const options = parameter.options ?? [];
+  if (options.length === 0 || options.some((option) => option.value === value)) return null;
+  const values = options.map((option) => option.value);
+  const labelled = options.find((option) => option.label.toLowerCase() === value.toLowerCase());
+  const near = labelled?.value ?? nearest(value, values);
+  return {
+    place: cellPlace(row, `params.${parameter.key}`),
+    message: `parameter ${parameter.key} has no option "${value}"`,
+    expected: `one of: ${values.join(", ")}`,
+    got: value,
+    ...(near ? { nearest: near } : {}),
+  };
+}

@@ -1,0 +1,82 @@
+import { limitsOf } from "../api/plans.js";
+import type { Me } from "../api/records.js";
+import type { ItemState } from "../core/item.js";
+import { type Credits, credits, minus, noCredits, plus } from "../core/money.js";
+import type { NewItem } from "../core/store.js";
+import type { Existing, Fit, ModelCost, Money, PlannedItem, Requests } from "./plan.js";
+
+/** Tasks that the service has, or may have, and that will be looked at. */
+const atService: readonly ItemState[] = ["submitting", "processing", "overdue"];
+
+/** Where each item stands, which are to be submitted, in which order, and how far the money reaches. */
+export function stand(items: readonly NewItem[], existing: readonly Existing[], affordable: Credits) {
+  const known = new Map(existing.map((item) => [item.key, item]));
+  const planned = items.map((item): PlannedItem => {
+    const old = known.get(item.key);
+    return { ...item, standing: old?.state ?? "new", due: isDue(old), order: 0, fits: false };
+  });
+  const inOrder = planned.toSorted((a, b) => b.priority - a.priority || a.position - b.position);
+  for (const [order, item] of inOrder.entries()) item.order = order;
+  return { items: planned, fit: reachOf(inOrder, affordable) };
+}
+
+/** A dropped item comes back with its row, unless it was submitted once: then a person skipped it. */
+function isDue(old: Existing | undefined): boolean {
+  if (!old || old.state === "planned" || old.state === "blocked") return true;
+  return old.state === "dropped" && old.attempted !== true;
+}
+
+/** Marks the items that are paid for. It ends at the first one that is not: a cheaper one does not jump the queue. */
+function reachOf(inOrder: readonly PlannedItem[], affordable: Credits): Fit {
+  const reached: Fit = { items: 0, credits: noCredits, rowNumber: null, rowId: null };
+  for (const item of inOrder) {
+    if (!item.due) continue;
+    const sum = plus(reached.credits, item.price);
+    if (sum > affordable) break;
+    item.fits = true;
+    reached.items++;
+    reached.credits = sum;
+    reached.rowNumber = item.rowNumber;
+    reached.rowId = item.rowId;
+  }
+  return reached;
+}
+
+/** What a run may spend: the balance, and no more than the cap leaves. */
+export function affordable(me: Me, maxCredits: Credits | null, spent: Credits): Credits {
+  const balance = credits(me.credits.balance);
+  return maxCredits === null ? balance : (Math.min(balance, minus(maxCredits, spent)) as Credits);
+}
+
+export function moneyOf(
+  items: readonly PlannedItem[],
+  me: Me,
+  maxCredits: Credits | null,
+  spent: Credits,
+): Money {
+  const balance = credits(me.credits.balance);
+  const needed = items.reduce((sum, { due, price }) => (due ? plus(sum, price) : sum), noCredits);
+  return { needed, balance, after: minus(balance, needed), maxCredits, spent };
+}
+
+/** One line for each model, in the order in which the manifest first names them. */
+export function modelCosts(items: readonly PlannedItem[]): ModelCost[] {
+  const costs = new Map<string, ModelCost>();
+  for (const { model, category, price, due } of items) {
+    const cost = costs.get(model) ?? { model, category, items: 0, due: 0, price, credits: noCredits };
+    costs.set(model, cost);
+    cost.items++;
+    if (!due) continue;
+    cost.due++;
+    cost.credits = plus(cost.credits, price);
+  }
+  return [...costs.values()];
+}
+
+export function requestsOf(items: readonly PlannedItem[], existing: readonly Existing[], me: Me): Requests {
+  const due = items.filter((item) => item.due).length;
+  const open = existing.filter((item) => atService.includes(item.state)).length;
+  const plan = me.subscription?.plan ?? null;
+  const { perMinute, perDay } = limitsOf(plan ?? "");
+  return { atLeast: 2 * due + open, plan, perMinute, perDay };
+}

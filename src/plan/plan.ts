@@ -1,0 +1,147 @@
+import type { Category, Me, Model } from "../api/records.js";
+import type { ItemState } from "../core/item.js";
+import type { Credits } from "../core/money.js";
+import type { Problem } from "../core/problem.js";
+import type { Item, NewItem } from "../core/store.js";
+import type { LocalInput } from "../manifest/local-inputs.js";
+import type { Manifest } from "../manifest/manifest.js";
+
+/** Everything that a plan is made from. The plan asks nobody else: the same input gives the same plan. */
+export interface PlanInput {
+  manifest: Manifest;
+  /** The service's live list, with parameters. */
+  models: readonly Model[];
+  me: Me;
+  /** Origin of the service's base address. */
+  origin: string;
+  /** The empty text for a job's first edition. */
+  edition: string;
+  /** What the job has already, of any edition; other editions are left alone. */
+  existing: readonly Existing[];
+  /** The rows' local files, where the service takes them (the sandbox); without it, local paths are problems. */
+  localInputs?: ReadonlyMap<string, LocalInput>;
+  /** The run's credit cap, and what already counts against it. */
+  maxCredits?: Credits | null;
+  spent?: Credits;
+}
+
+/** An item of the job as the store keeps it; any `Item` will do. */
+export type Existing = Pick<
+  Item,
+  "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "edition"
+> & {
+  /** Whether it was ever submitted. A dropped item that was is not submitted again. */
+  attempted?: boolean;
+};
+
+/** A manifest against the live models and the account: what would be done, what it costs, what stands in the way. */
+export interface Plan {
+  job: string;
+  file: string;
+  origin: string;
+  edition: string;
+  /** In the manifest's order. Rows with problems have none. */
+  items: PlannedItem[];
+  /** The manifest's and the plan's, sorted by row. */
+  problems: Problem[];
+  /** What stops a run before its first request. */
+  blockers: Finding[];
+  warnings: Finding[];
+  notes: string[];
+  /** Rows that were there before with other content. */
+  changed: ChangedRow[];
+  /** Items of the job that no row asks for any more. */
+  vanished: VanishedItem[];
+  /** How many items stand where. */
+  standings: Partial<Record<Standing, number>>;
+  models: ModelCost[];
+  money: Money;
+  requests: Requests;
+  fit: Fit;
+}
+
+export type Standing = "new" | ItemState;
+
+export interface PlannedItem extends NewItem {
+  category: Category | (string & {});
+  standing: Standing;
+  /** It is to be submitted, and paid, by this run. */
+  due: boolean;
+  /** Place in the order of submission, from 0: by priority, then by the manifest's order. */
+  order: number;
+  /** It is due, and balance and cap pay for it and all that go before it. */
+  fits: boolean;
+}
+
+export interface ChangedRow {
+  rowNumber: number;
+  rowId: string;
+  key: string;
+  oldKey: string;
+  fields: { field: string; from: string | null; to: string | null }[];
+}
+
+export interface VanishedItem {
+  key: string;
+  rowId: string;
+  state: ItemState;
+  /** The item that the row asks for now, where the row is still there. */
+  replacedBy: string | null;
+}
+
+/** What the due items of one model cost. */
+export interface ModelCost {
+  model: string;
+  category: string;
+  /** All items of the model, and those of them that are due. */
+  items: number;
+  due: number;
+  price: Credits;
+  credits: Credits;
+}
+
+export interface Money {
+  /** What the due items cost. */
+  needed: Credits;
+  balance: Credits;
+  /** The balance after all due items; negative when it does not suffice. */
+  after: Credits;
+  maxCredits: Credits | null;
+  spent: Credits;
+}
+
+export interface Requests {
+  /** One submit and one look for each due item, one look for each task at the service. */
+  atLeast: number;
+  /** The plan's name as the service gave it; null without a subscription. */
+  plan: string | null;
+  perMinute: number | null;
+  perDay: number | null;
+}
+
+/** How far the credits reach: the longest run of due items, in the order of submission, that is paid for. */
+export interface Fit {
+  items: number;
+  credits: Credits;
+  /** The last row reached; null when not even the first item is paid for. */
+  rowNumber: number | null;
+  rowId: string | null;
+}
+
+/** Something to know before a run: one line for people, and its facts. */
+export type Finding = { message: string } & (
+  | { kind: "no_subscription" }
+  | { kind: "past_due" }
+  | { kind: "insufficient_credits"; needed: Credits; balance: Credits; reaches: Fit }
+  | { kind: "canceled"; until: string }
+  | { kind: "unknown_subscription"; status: string }
+  | { kind: "over_cap"; needed: Credits; maxCredits: Credits; reaches: Fit }
+  | { kind: "day_limit"; atLeast: number; perDay: number }
+  | { kind: "identical_rows"; rows: number[]; copies: number; credits: Credits }
+  | { kind: "unused_param_column"; column: string; models: string[] }
+);
+
+/** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */
+export function onlyRowsAreWrong(problems: readonly Problem[]): boolean {
+  return problems.every((problem) => problem.place.row !== null);
+}
