@@ -7,8 +7,8 @@ import type { Credits } from "./money.js";
 export interface Store {
   /** The job of that name, made when it is new. */
   job(name: string): Promise<Job>;
-  /** All items that a job ever had. */
-  itemsOf(jobId: number): Promise<Item[]>;
+  /** All items that the job of that name ever had. */
+  itemsOf(jobName: string): Promise<Item[]>;
   /** Starts a run of a job, or goes on with its unfinished one under new options. */
   startRun(jobId: number, start: RunStart): Promise<Run>;
   /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
@@ -128,6 +128,8 @@ export interface Item extends NewItem {
   jobId: number;
   runId: number | null;
   state: ItemState;
+  /** It was submitted at least once. */
+  attempted: boolean;
   nextAt: number;
   /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;

@@ -46,10 +46,15 @@ type ItemMethods = Pick<
 export function itemMethods(connection: Connection): ItemMethods {
   const { db, sql } = connection;
   const select = (where: string, ...values: unknown[]) =>
-    (sql(`SELECT * FROM items WHERE ${where}`).all(...values) as ItemRow[]).map(asItem);
+    (
+      sql(
+        `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`,
+      ).all(...values) as ItemRow[]
+    ).map(asItem);
 
   return {
-    itemsOf: async (jobId) => select("job_id = ? ORDER BY position, id", jobId),
+    itemsOf: async (jobName) =>
+      select("job_id = (SELECT id FROM jobs WHERE name = ?) ORDER BY position, id", jobName),
     items: async (runId) => select("run_id = ? ORDER BY position, id", runId),
     interrupted: async () => select("state = 'submitting' ORDER BY id"),
 
@@ -141,8 +146,7 @@ function enroll(connection: Connection, runId: number, items: readonly NewItem[]
   ))
     step(connection, id, "returned");
   for (const id of named("run_id IS NULL AND state IN ('planned', 'blocked')")) {
-    const attempted = sql("SELECT 1 FROM attempts WHERE item_id = ? LIMIT 1").get(id) !== undefined;
-    if (!attempted) step(connection, id, "dropped");
+    step(connection, id, "dropped");
   }
   // What was submitted and is not finished is completed by whichever run is there, in the manifest or not.
   sql(
@@ -187,6 +191,7 @@ interface ItemRow {
   inputs: string;
   price: number;
   state: ItemState;
+  attempted: number;
   next_at: number;
   looks: number;
   failure_kind: Item["failureKind"];
@@ -213,6 +218,7 @@ function asItem(row: ItemRow): Item {
     inputs: JSON.parse(row.inputs),
     price: row.price as Credits,
     state: row.state,
+    attempted: row.attempted === 1,
     nextAt: row.next_at,
     looks: row.looks,
     failureKind: row.failure_kind,

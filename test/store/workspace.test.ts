@@ -127,7 +127,7 @@ describe("a manifest that changed between runs", () => {
     await enrolled("a", "b");
     const a = await submitted("a", "t1");
     await store.enroll(runId, [newItem("c")]);
-    const states = Object.fromEntries((await store.itemsOf(1)).map((item) => [item.rowId, item.state]));
+    const states = Object.fromEntries((await store.itemsOf("demo")).map((item) => [item.rowId, item.state]));
     expect(states).toEqual({ a: "processing", b: "dropped", c: "planned" });
     expect((await store.items(runId)).map((item) => item.rowId).sort()).toEqual(["a", "c"]);
     expect((await store.item(a.id)).runId).toBe(runId);

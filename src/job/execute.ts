@@ -1,0 +1,107 @@
+import { undiciDownloads } from "../archive/download.js";
+import { nodeDisk } from "../archive/node-disk.js";
+import { saveOutput } from "../archive/save.js";
+import type { Clock } from "../clock.js";
+import { type ExitName, weightiest } from "../core/exit.js";
+import type { ItemState } from "../core/item.js";
+import { lanesOf } from "../core/lanes.js";
+import type { Log } from "../core/log.js";
+import { type Credits, credits } from "../core/money.js";
+import { freePlaces } from "../core/quota.js";
+import { type Stop, stopTable } from "../core/stop.js";
+import type { Run } from "../core/store.js";
+import { type Progress, runLoop } from "../run/loop.js";
+import { Session } from "../run/session.js";
+import type { Hold } from "./open.js";
+
+/** Polls in flight at once. The quota bounds them far more than this does. */
+const pollsMax = 8;
+
+export interface ExecuteOptions {
+  hold: Hold;
+  run: Run;
+  /** The plan's name at the service. */
+  plan: string;
+  clock: Clock;
+  log: Log;
+  interrupt: AbortSignal;
+  unreachableMs: number;
+  onProgress(progress: Progress): void;
+}
+
+export interface Execution {
+  run: Run;
+  exit: ExitName;
+  stops: readonly Stop[];
+  counts: Record<ItemState, number>;
+  /** The balance after the run, where it could be asked for. */
+  balance: Credits | null;
+}
+
+/** Carries a run on until nothing is left to do or something stops it, and closes it. */
+export async function execute(options: ExecuteOptions): Promise<Execution> {
+  const { hold, run, clock, log } = options;
+  const { store, account } = hold;
+  const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
+  const session = new Session(
+    {
+      store,
+      accounts: account.accounts,
+      accountId: account.accountId(),
+      service: account.service,
+      save: (request, signal) =>
+        saveOutput(request, { disk: nodeDisk, download: downloads.download, clock, signal }),
+      clock,
+      log,
+    },
+    {
+      run,
+      lanes: run.options.lanes ?? lanesOf(options.plan),
+      polls: pollsMax,
+      downloads: run.options.downloads,
+      maxCredits: run.options.maxCredits as Credits | null,
+      onDailyLimit: run.options.onDailyLimit,
+      unreachableMs: options.unreachableMs,
+    },
+  );
+  try {
+    await runLoop(session, { interrupt: options.interrupt, onProgress: options.onProgress });
+  } finally {
+    await downloads.close();
+  }
+  return close(options, session.stops);
+}
+
+async function close({ hold, run, clock }: ExecuteOptions, stops: readonly Stop[]): Promise<Execution> {
+  const { store } = hold;
+  const counts = await store.counts(run.id);
+  const exit = exitOf(counts, stops);
+  const open =
+    counts.planned + counts.submitting + counts.processing + counts.ready + counts.overdue + counts.unknown;
+  await store.setRun(run.id, {
+    state: open === 0 ? "finished" : "interrupted",
+    exit,
+    endedAt: clock.now(),
+  });
+  const ended = await store.run(run.id);
+  if (!ended) throw new Error(`run ${run.id} is gone`);
+  return { run: ended, exit, stops, counts, balance: await balanceNow(hold, stops, clock) };
+}
+
+/** Why the run ends: its stops, and the states in which its items were left. */
+function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[]): ExitName {
+  const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
+  if (counts.held > 0) reasons.push("held");
+  if (counts.failed > 0) reasons.push("failed");
+  if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
+  return weightiest(reasons);
+}
+
+/** One more GET me for the summary, if it needs no waiting. */
+async function balanceNow({ account }: Hold, stops: readonly Stop[], clock: Clock): Promise<Credits | null> {
+  if (stops.some((stop) => ["interrupted", "key", "subscription", "unreachable"].includes(stop.kind)))
+    return null;
+  if (freePlaces(await account.accounts.quota(account.accountId()), clock.now()) < 1) return null;
+  const me = await account.service.me().catch(() => null);
+  return me ? credits(me.credits.balance) : null;
+}

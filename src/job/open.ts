@@ -1,0 +1,75 @@
+import { accessSync, constants, mkdirSync } from "node:fs";
+import type { Clock } from "../clock.js";
+import { EarlyExit } from "../core/exit.js";
+import type { Log } from "../core/log.js";
+import type { Store } from "../core/store.js";
+import { type Lock, takeLock } from "../store/lock.js";
+import { openWorkspace } from "../store/workspace.js";
+import { type Connection, type OpenAccount, openAccount } from "./account.js";
+import type { Workspace } from "./workspace.js";
+
+/** What one execution holds from its start to its end. */
+export interface Hold {
+  workspace: Workspace;
+  store: Store;
+  account: OpenAccount;
+  connection: Connection;
+  close(): Promise<void>;
+}
+
+export interface HoldOptions {
+  workspace: Workspace;
+  /** Called once the workspace is ours: starts the sandbox, or names the service. */
+  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  limits: { rpm?: number; rpd?: number };
+  clock: Clock;
+  log: Log;
+  signal: AbortSignal;
+  onWait(until: number): void;
+}
+
+/** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
+export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
+  const { workspace, clock, log, signal } = options;
+  const lock = lockOf(workspace);
+  const undo: (() => Promise<void> | void)[] = [() => lock.release()];
+  const close = async () => {
+    while (undo.length > 0) await undo.pop()?.();
+  };
+  try {
+    const store = openWorkspace(workspace.stateFile, clock);
+    undo.push(() => store.close());
+    const { connection, close: disconnect } = await options.connect();
+    undo.push(disconnect);
+    const { accountsFile } = workspace;
+    const account = await openAccount({ ...options, connection, accountsFile, clock, log, signal });
+    undo.push(() => account.close());
+    return { workspace, store, account, connection, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function lockOf(workspace: Workspace): Lock {
+  const lock = takeLock(workspace.lockFile);
+  if (lock) return lock;
+  throw new EarlyExit(
+    "locked",
+    `another run holds the workspace ${workspace.root}. Nothing was sent. Wait for it to end, or look at it with \`bulkgen status\`.`,
+  );
+}
+
+/** Makes sure, before anything is paid, that files can be written where they are to go. Throws EarlyExit. */
+export function prepareOutFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new EarlyExit(
+      "usage",
+      `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. Free it, or name another with --out.`,
+    );
+  }
+}

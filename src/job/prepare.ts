@@ -1,0 +1,60 @@
+import type { Me } from "../api/records.js";
+import { EarlyExit } from "../core/exit.js";
+import { type Credits, plus } from "../core/money.js";
+import type { Store } from "../core/store.js";
+import { readLocalInputs } from "../manifest/local-inputs.js";
+import { readManifest } from "../manifest/read.js";
+import { makePlan } from "../plan/make-plan.js";
+import type { Plan } from "../plan/plan.js";
+import type { OpenAccount } from "./account.js";
+
+export interface PrepareOptions {
+  manifest: string;
+  edition: string;
+  maxCredits: Credits | null;
+  origin: string;
+  sandbox: boolean;
+  account: OpenAccount;
+  /** The workspace's store, when there is one. */
+  store: Store | null;
+}
+
+export interface Prepared {
+  plan: Plan;
+  me: Me;
+}
+
+/**
+ * Reads the manifest and holds it against the live models and the account. Costs two requests and nothing else; a file
+ * that cannot be read at all costs none.
+ */
+export async function prepare(options: PrepareOptions): Promise<Prepared> {
+  const { account, store, origin, edition, maxCredits } = options;
+  const manifest = await readManifest(options.manifest);
+  if (manifest.rows.length === 0) throw new ManifestProblems(manifest.problems);
+  const me = await account.identify();
+  const { models } = await account.models();
+  const localInputs = options.sandbox ? await readLocalInputs(manifest) : undefined;
+  const runs = (await store?.runs()) ?? [];
+  const unfinished = runs.findLast((run) => run.jobName === manifest.name && run.state !== "finished");
+  const spending = unfinished ? await store?.spending(unfinished.id) : undefined;
+  const plan = makePlan({
+    manifest,
+    models,
+    me,
+    origin,
+    edition,
+    existing: (await store?.itemsOf(manifest.name)) ?? [],
+    maxCredits,
+    ...(localInputs ? { localInputs } : {}),
+    ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),
+  });
+  return { plan, me };
+}
+
+/** A manifest that cannot be run, with all that is wrong with it. */
+export class ManifestProblems extends EarlyExit {
+  constructor(readonly problems: Plan["problems"]) {
+    super("usage", `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in the manifest`);
+  }
+}

@@ -1,0 +1,109 @@
+import type { Clock } from "../clock.js";
+import { EarlyExit } from "../core/exit.js";
+import type { Log } from "../core/log.js";
+import { type Credits, showCredits } from "../core/money.js";
+import type { NewItem, RunOptions } from "../core/store.js";
+import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
+import type { Progress } from "../run/loop.js";
+import type { Connection } from "./account.js";
+import { type Execution, execute } from "./execute.js";
+import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
+import { ManifestProblems, prepare } from "./prepare.js";
+import type { Workspace } from "./workspace.js";
+
+export interface JobOptions {
+  workspace: Workspace;
+  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  clock: Clock;
+  log: Log;
+  interrupt: AbortSignal;
+  unreachableMs: number;
+  onProgress(progress: Progress): void;
+  /** A request waits for its place in the quota until then (UTC ms). */
+  onWait(until: number): void;
+}
+
+export interface RunJobOptions extends JobOptions {
+  /** Absolute path of the manifest. */
+  manifest: string;
+  edition: string;
+  run: RunOptions;
+  onInsufficient: "refuse" | "fit";
+  /** Shown the plan; false ends the run before anything is paid. */
+  consent(plan: Plan): Promise<boolean>;
+}
+
+export interface Outcome {
+  execution: Execution;
+  /** Items that the credits did not reach. */
+  leftOut: number;
+  /** Items that were archived before this run began. */
+  before: number;
+  hold: Pick<Hold, "store" | "workspace">;
+}
+
+/** One execution from file to archive. `use` is handed the outcome while the workspace is still open. */
+export async function runJob<Result>(
+  options: RunJobOptions,
+  use: (outcome: Outcome) => Promise<Result>,
+): Promise<Result> {
+  prepareOutFolder(options.workspace.outFolder);
+  const hold = await holdWorkspace({ ...options, limits: options.run, signal: options.interrupt });
+  try {
+    const { plan, me } = await prepare({
+      ...options,
+      maxCredits: options.run.maxCredits as Credits | null,
+      origin: hold.connection.origin,
+      sandbox: hold.connection.sandbox,
+      account: hold.account,
+      store: hold.store,
+    });
+    const items = submittable(plan, options.onInsufficient);
+    if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+    const job = await hold.store.job(plan.job);
+    const started = await hold.store.startRun(job.id, {
+      manifest: options.manifest,
+      origin: hold.connection.origin,
+      accountId: me.user.id,
+      edition: plan.edition,
+      outFolder: options.workspace.outFolder,
+      options: options.run,
+    });
+    // The two requests of the plan belong to the run.
+    const run = { ...started, requests: started.requests + 2 };
+    await hold.store.enroll(run.id, items);
+    const before = (await hold.store.counts(run.id)).archived;
+    const execution = await execute({ ...options, hold, run, plan: me.subscription?.plan ?? "Starter" });
+    return await use({ execution, leftOut: plan.items.length - items.length, before, hold });
+  } finally {
+    await hold.close();
+  }
+}
+
+/** The items to go on with. Throws when the plan says that the run must not begin. */
+function submittable(plan: Plan, onInsufficient: "refuse" | "fit"): NewItem[] {
+  if (plan.problems.length > 0) throw new ManifestProblems(plan.problems);
+  for (const blocker of plan.blockers) {
+    if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
+      throw new EarlyExit("key", `${blocker.message}. Nothing was submitted.`);
+    }
+    if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
+      throw new EarlyExit(
+        "credits",
+        `${blocker.message} Nothing was submitted; --on-insufficient fit runs that far.`,
+      );
+    }
+    if (blocker.kind === "insufficient_credits" && blocker.reaches.items === 0 && nothingElse(plan)) {
+      throw new EarlyExit(
+        "credits",
+        `the balance of ${showCredits(blocker.balance)} credits pays for no item. Nothing was submitted.`,
+      );
+    }
+  }
+  return plan.items.filter((item) => !item.due || item.fits || onInsufficient !== "fit");
+}
+
+/** No item of the plan is at the service or waits for its download. */
+function nothingElse(plan: Plan): boolean {
+  return plan.items.every((item) => item.due || item.standing === "archived" || item.standing === "failed");
+}
