@@ -1,0 +1,260 @@
+import { homedir } from "node:os";
+import { describe, expect, test } from "vitest";
+import { checkBans } from "./tidy/bans.js";
+import { checkoutFiles } from "./tidy/files.js";
+import { checkRanks } from "./tidy/ranks.js";
+import { checkLaterWords, checkPaths, checkSources, checkTests } from "./tidy/shape.js";
+import type { Finding } from "./tidy/syntax.js";
+
+const files = checkoutFiles();
+const sources = files.filter((file) => /^(src|test)\/.*\.ts$/.test(file.path));
+
+describe("this checkout", () => {
+  test("has sources to check", () => {
+    expect(sources.map((file) => file.path)).toContain("src/core/item.ts");
+  });
+
+  test("imports flow one way through the ranks", () => expectNone(checkRanks(sources)));
+  test("clock, timers, randomness and fetch are arguments", () => expectNone(checkBans(sources)));
+  test("files have one subject, a name that tells it, and no default exports", () =>
+    expectNone(checkSources(sources)));
+  test("no test is skipped, picked out or put off", () => expectNone(checkTests(sources)));
+  test("no comment leaves work for later", () => expectNone(checkLaterWords(files)));
+  test("no file names a path of one machine", () =>
+    expectNone(checkPaths(files, [process.cwd(), homedir()])));
+});
+
+describe("the check of ranks", () => {
+  test.each([
+    [
+      "src/core/next.ts",
+      `import { loop } from "../run/loop.js";`,
+      "core has rank 1 and imports only lower ranks; run has rank 3",
+    ],
+    ["src/core/next.ts", `import type { Loop } from "../run/loop.js";`, "core has rank 1"],
+    ["src/core/next.ts", `const { loop } = await import("../run/loop.js");`, "core has rank 1"],
+    ["src/core/next.ts", `type Loop = import("../run/loop.js").Loop;`, "core has rank 1"],
+    ["src/core/next.ts", `export { loop } from "../run/loop.js";`, "core has rank 1"],
+    ["src/core/next.ts", `export * from "../run/loop.js";`, "core has rank 1"],
+    ["src/core/next.ts", `const { loop } = require("../run/loop.js");`, "core has rank 1"],
+    ["src/core/next.ts", `new Worker(new URL("../run/worker.js", import.meta.url));`, "core has rank 1"],
+    [
+      "src/store/open.ts",
+      `import { fetchMe } from "../client/me.js";`,
+      "store has rank 2 and imports only lower ranks; client has rank 2",
+    ],
+    [
+      "src/clock.ts",
+      `import { me } from "./api/records.js";`,
+      "clock.ts has rank 0 and imports only lower ranks; api has rank 0",
+    ],
+    ["src/core/next.ts", `import { clock } from "../system.js";`, "system.ts has rank 6"],
+    ["src/core/next.ts", `import { readFile } from "node:fs/promises";`, "core decides and never acts"],
+    ["src/plan/price.ts", `import { request } from "undici";`, "plan decides and never acts"],
+    ["src/core/next.ts", `import { openSqlite } from "../sqlite.js";`, "core decides and never acts"],
+    ["src/core/next.ts", "await import(name);", "what is loaded must be readable in the source"],
+    [
+      "src/core/next.ts",
+      `import { sample } from "../../test/sample.js";`,
+      "sources import nothing from outside src",
+    ],
+    [
+      "src/sandbox/world.ts",
+      `import { follow } from "../core/item.js";`,
+      "the sandbox imports only api, sqlite.ts, clock.ts",
+    ],
+    ["src/job/start.ts", `import { serve } from "../sandbox/http.js";`, "only cli knows the sandbox"],
+    ["src/newroom/a.ts", `import { follow } from "../core/item.js";`, "the room newroom has no rank"],
+    ["src/cli/run.ts", `import { a } from "../newroom/a.js";`, "the room newroom has no rank"],
+  ])("in %s forbids %s", (path, text, reason) => {
+    expect(messages(checkRanks([{ path, text }]))).toEqual([expect.stringContaining(reason)]);
+  });
+
+  test.each([
+    ["src/core/next.ts", `import { limitsOf } from "../api/plans.js";`],
+    [
+      "src/core/next.ts",
+      `import { follow } from "./item.js"; import { createHash } from "node:crypto"; import PQueue from "p-queue";`,
+    ],
+    [
+      "src/cli/run.ts",
+      `import { clock } from "../system.js"; import { serve } from "../sandbox/http.js"; import { start } from "../job/start.js";`,
+    ],
+    [
+      "src/sandbox/world.ts",
+      `import { openSqlite } from "../sqlite.js"; import type { Clock } from "../clock.js"; import { me } from "../api/records.js";`,
+    ],
+    ["src/cli/version.ts", `const { version } = require("../../package.json");`],
+    ["src/sandbox/media.ts", `new Worker(new URL("../../dist/sandbox/worker.js", import.meta.url));`],
+    ["src/sandbox/media.ts", `readFile(new URL("./assets/font.ttf", import.meta.url));`],
+  ])("in %s allows %s", (path, text) => expectNone(checkRanks([{ path, text }])));
+});
+
+describe("the check of clock and chance", () => {
+  test.each([
+    "const at = Date.now();",
+    "const at = new Date();",
+    "const at = new Date;",
+    "const at = new Date(...times);",
+    "const at = Date();",
+    "const { now } = Date;",
+    "const now = Date['now'];",
+    "const Time = Date; Time.now();",
+    "const later = { now: Date.now };",
+    "items.map(Date.now);",
+    "export const clock = (now = Date.now) => now();",
+    "const chance = Math.random();",
+    "const { random } = Math;",
+    "const { max, ...rest } = Math;",
+    "const M = Math; M.random();",
+    "const chance = Math['random']();",
+    "setTimeout(save, 5);",
+    "const later = setTimeout;",
+    "queue({ setTimeout });",
+    "setInterval(save, 5);",
+    "setImmediate(save);",
+    "globalThis.setTimeout(save, 5);",
+    "const { setTimeout: later } = globalThis;",
+    "const at = performance.now();",
+    "const at = process.hrtime.bigint();",
+    "const at = process.uptime();",
+    "Atomics.wait(cell, 0, 0, 500);",
+    "const signal = AbortSignal.timeout(500);",
+    "const limit = AbortSignal; limit.timeout(5);",
+    "const reply = await fetch(url);",
+    "const send = (get = fetch) => get(url);",
+    `import { fetch } from "undici";`,
+    `import { fetch as get } from "undici";`,
+    `import { setTimeout } from "node:timers/promises";`,
+    `import { setTimeout as sleep } from "timers/promises";`,
+    `import * as timers from "node:timers";`,
+    `const { setTimeout: sleep } = await import("node:timers/promises");`,
+    `const timers = require("timers");`,
+    `export { setTimeout } from "node:timers/promises";`,
+    `import { performance } from "node:perf_hooks";`,
+    `import { randomUUID } from "node:crypto";`,
+    `import { randomBytes as bytes } from "node:crypto";`,
+    "const id = crypto.randomUUID();",
+    `import * as c from "node:crypto"; const id = c.randomUUID();`,
+    `import { hrtime } from "node:process";`,
+    `const at = (Date as unknown as Fake).now();`,
+    "const at = Date!.now();",
+    `db.exec("insert into runs values (datetime('now'))");`,
+    "db.prepare(`select * from items where at < unixepoch()`);",
+    `db.exec("create table runs (at text default current_timestamp)");`,
+    `db.exec("select strftime('%s', 'now')");`,
+    `db.exec("select * from items order by random()");`,
+  ])("forbids %s", (text) => {
+    const found = messages(checkBans([{ path: "src/core/next.ts", text }]));
+    expect(found).not.toEqual([]);
+    expect(found[0]).toContain("only src/system.ts has the real ones");
+  });
+
+  test.each([
+    "const at = new Date(clock.now()).toISOString();",
+    "const at = Date.parse(text); const day = Date.UTC(2026, 1, 1);",
+    "const isDate = value instanceof Date;",
+    "function show(at: Date, get: typeof fetch, signal: AbortSignal): string { return String(at); }",
+    "const signal = AbortSignal.any([a, b]);",
+    "const top = Math.max(1, 2); const { env } = process;",
+    "app.fetch(request); const server = { fetch: app.fetch }; class A { fetch() {} }",
+    "socket.setTimeout(0);",
+    "const at = clock.now(); const id = random.uuid();",
+    `const text = "the time is now, at random";`,
+    `db.prepare("select date(at) from runs where at < ?");`,
+  ])("allows %s", (text) => expectNone(checkBans([{ path: "src/core/next.ts", text }])));
+
+  test("leaves the one file with the real ones alone", () => {
+    expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
+  });
+});
+
+describe("the check of files", () => {
+  test.each([
+    ["src/core/utils.ts", "export const a = 1;", "is named utils.ts"],
+    ["src/core/helpers/pad.ts", "export const a = 1;", "is named helpers"],
+    ["src/core/types.ts", "export type A = 1;", "is named types.ts"],
+    ["src/api/common.ts", "export const a = 1;", "is named common.ts"],
+    ["src/core/next.ts", "export default function next() {}", "has a default export"],
+    ["src/core/next.ts", "const next = 1; export { next as default };", "has a default export"],
+    ["src/core/index.ts", "export const a = 1;", "is a barrel"],
+    ["src/core/all.ts", `export * from "./item.js"; export { a } from "./a.js";`, "is a barrel"],
+    ["src/core/next.ts", "\n".repeat(301), "has 301 lines, more than 300"],
+  ])("forbids %s with %j", (path, text, reason) => {
+    expect(messages(checkSources([{ path, text }]))).toEqual([expect.stringContaining(reason)]);
+  });
+
+  test.each([
+    ["src/core/next.ts", "\n".repeat(300)],
+    ["src/index.ts", `export { a } from "./core/a.js";`],
+  ])("allows %s with %j", (path, text) => expectNone(checkSources([{ path, text }])));
+});
+
+describe("the check of tests", () => {
+  test.each([
+    "test.skip('a', () => {});",
+    "it.only('a', () => {});",
+    "describe.todo('a');",
+    "test.skipIf(slow)('a', () => {});",
+    "test.concurrent.only('a', () => {});",
+    "test.each([1]).skip('a', () => {});",
+    "test.fails('a', () => {});",
+    "test('a', { skip: true }, () => {});",
+    "test('a', ({ skip }) => skip());",
+    "test('a', (context) => context.skip());",
+    "xit('a', () => {});",
+  ])("forbids %s", (text) => {
+    expect(messages(checkTests([{ path: "test/core/next.test.ts", text }]))).not.toEqual([]);
+  });
+
+  test("allows tests that run, and a field of that name", () => {
+    const text =
+      "test('a', () => { rows.skip(1); const options = { only: 2 }; describe.each([1])('b', () => {}); });";
+    expectNone(checkTests([{ path: "test/core/next.test.ts", text }]));
+  });
+});
+
+describe("the check of words and paths", () => {
+  // Put together here, or the checks would find this file.
+  const slash = "/";
+
+  test.each(["TO" + "DO", "FIX" + "ME"])("forbids %s in a comment", (word) => {
+    expect(messages(checkLaterWords([{ path: "src/a.ts", text: `// ${word} later` }]))).toEqual([
+      `leaves work in a comment: ${word}`,
+    ]);
+  });
+
+  test.each([
+    `cd ${slash}root/bulkgen`,
+    `"${slash}home/ada/outputs"`,
+    `(${slash}Users/ada/outputs)`,
+    `"${slash}work/main"`,
+    `C:${"\\"}Users${"\\"}ada`,
+    "see /srv/checkout/of/ours now",
+  ])("forbids the path in %s", (text) => {
+    expect(checkPaths([{ path: "README.md", text }], ["/srv/checkout"])).toHaveLength(1);
+  });
+
+  test.each([
+    "https://example.com/home/ada",
+    "src/work/a.ts",
+    "~/outputs",
+    "/tmp/a",
+    "homework/root",
+    "../root/a",
+  ])("allows %s", (text) => expectNone(checkPaths([{ path: "README.md", text }], ["/app"])));
+});
+
+test("a finding names file and line", () => {
+  expect(checkBans([{ path: "src/core/next.ts", text: "\n\nconst at = Date.now();" }])).toEqual([
+    { path: "src/core/next.ts", line: 3, message: expect.stringContaining("uses Date.now: ") },
+  ]);
+});
+
+function messages(findings: Finding[]): string[] {
+  return findings.map((found) => found.message);
+}
+
+function expectNone(findings: Finding[]): void {
+  expect(findings.map(({ path, line, message }) => `${path}:${line} ${message}`)).toEqual([]);
+}

@@ -1,0 +1,142 @@
+import {
+  type Finding,
+  finding,
+  importsOf,
+  nameOf,
+  parse,
+  type SourceFile,
+  type SyntaxNode,
+  type Visit,
+  visit,
+} from "./syntax.js";
+
+/**
+ * Clock, timers, randomness and fetch come as arguments; only one file may take the real ones. The check works on
+ * the syntax tree and forbids every way to the forbidden thing that someone takes without meaning harm: an alias, a
+ * destructuring, an import of `node:timers/promises`, a call of SQLite's own clock inside a statement.
+ */
+const exempt = "src/system.ts";
+
+/** Globals of which some uses are harmless: as `new` with an argument, or through these members. */
+const globals: Readonly<Record<string, { members: readonly string[]; newWithArgument?: true }>> = {
+  Date: { members: ["parse", "UTC", "prototype"], newWithArgument: true },
+  AbortSignal: { members: ["any", "abort", "prototype"] },
+};
+
+const forbiddenMembers: Readonly<Record<string, readonly string[]>> = {
+  Math: ["random"],
+  process: ["hrtime", "uptime"],
+  Atomics: ["wait", "waitAsync"],
+};
+
+const forbiddenNames = new Set([
+  ...["setTimeout", "setInterval", "setImmediate", "performance", "fetch", "globalThis", "global"],
+  ...["randomUUID", "randomBytes", "randomInt", "randomFill", "randomFillSync", "getRandomValues", "hrtime"],
+]);
+
+/** Forbidden as members of anything, because the object has many names (`crypto`, `webcrypto`, a namespace). */
+const forbiddenProperties = new Set(["randomUUID", "randomBytes", "randomInt", "getRandomValues", "hrtime"]);
+
+const forbiddenModules = /^(node:)?(timers|timers\/promises|perf_hooks)$/;
+
+const sqlClock =
+  /\bcurrent_(timestamp|date|time)\b|\b(datetime|date|time|strftime|julianday|unixepoch)\s*\(([^()]*,\s*)?'now'|\bunixepoch\s*\(\s*\)|\brandom\s*\(\s*\)|\brandomblob\s*\(/i;
+
+export function checkBans(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter((file) => file.path.startsWith("src/") && file.path !== exempt)
+    .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]);
+}
+
+function bannedImports(file: SourceFile): Finding[] {
+  return importsOf(file).flatMap(({ from, names, start }) => {
+    if (from !== null && forbiddenModules.test(from)) return [banned(file, start, from)];
+    return names.filter((name) => forbiddenNames.has(name)).map((name) => banned(file, start, name));
+  });
+}
+
+function bannedUses(file: SourceFile): Finding[] {
+  return [...visit(parse(file), holdsValues)].flatMap((at) => {
+    const name = offence(at);
+    return name === undefined ? [] : [banned(file, at.node.start, name)];
+  });
+}
+
+function banned(file: SourceFile, start: number, name: string): Finding {
+  return finding(
+    file,
+    start,
+    `uses ${name}: clock, timers, randomness and fetch are arguments; only ${exempt} has the real ones`,
+  );
+}
+
+/** Types name a clock without using it. */
+function holdsValues(node: SyntaxNode): boolean {
+  const expressions = ["TSAsExpression", "TSSatisfiesExpression", "TSNonNullExpression", "TSTypeAssertion"];
+  return (
+    !node.type.startsWith("TS") || expressions.includes(node.type) || node.type === "TSParameterProperty"
+  );
+}
+
+function offence({ node, parent, field }: Visit): string | undefined {
+  if (node.type === "Identifier" && isReference(node, parent, field))
+    return globalOffence(node, parent, field);
+  if (node.type === "MemberExpression") {
+    const property = propertyOf(node);
+    return property !== undefined && forbiddenProperties.has(property) ? property : undefined;
+  }
+  const sql = stringOf(node);
+  return sql === undefined ? undefined : sqlClock.exec(sql)?.[0];
+}
+
+/** Whether an identifier stands for a value, and is not the name of a member or of a property. */
+function isReference(node: SyntaxNode, parent: SyntaxNode | undefined, field: string): boolean {
+  if (parent === undefined) return true;
+  if (parent.type === "MemberExpression") return field === "object" || parent["computed"] === true;
+  if (["Property", "MethodDefinition", "PropertyDefinition", "AccessorProperty"].includes(parent.type)) {
+    return field === "value" || parent["computed"] === true;
+  }
+  if (["ImportSpecifier", "ExportSpecifier"].includes(parent.type))
+    return field === "local" && node !== parent["imported"];
+  return true;
+}
+
+function globalOffence(node: SyntaxNode, parent: SyntaxNode | undefined, field: string): string | undefined {
+  const name = nameOf(node) ?? "";
+  if (forbiddenNames.has(name)) return name;
+  const member = parent?.type === "MemberExpression" && field === "object" ? propertyOf(parent) : undefined;
+  const forbidden = forbiddenMembers[name];
+  if (forbidden !== undefined) {
+    if (member !== undefined) return forbidden.includes(member) ? `${name}.${member}` : undefined;
+    const taken = parent?.type === "VariableDeclarator" ? destructured(parent) : undefined;
+    if (taken !== undefined) return taken.find((key) => key === "*" || forbidden.includes(key));
+    // `Math[word]` and `const other = Math`: nobody can see what is taken.
+    return parent?.type === "VariableDeclarator" || parent?.type === "MemberExpression" ? name : undefined;
+  }
+  const allowed = globals[name];
+  if (allowed === undefined) return undefined;
+  if (member !== undefined) return allowed.members.includes(member) ? undefined : `${name}.${member}`;
+  if (parent?.type === "BinaryExpression" && parent["operator"] === "instanceof") return undefined;
+  if (allowed.newWithArgument && parent?.type === "NewExpression" && field === "callee") {
+    const [first] = parent["arguments"] as SyntaxNode[];
+    return first !== undefined && first.type !== "SpreadElement" ? undefined : `new ${name}() without a time`;
+  }
+  return name;
+}
+
+/** The names that `const { … } = thing` takes, "*" for those that cannot be read; undefined when nothing is taken apart. */
+function destructured(declarator: SyntaxNode): string[] | undefined {
+  const pattern = declarator["id"] as SyntaxNode;
+  if (pattern.type !== "ObjectPattern") return undefined;
+  return (pattern["properties"] as SyntaxNode[]).map((property) => nameOf(property["key"]) ?? "*");
+}
+
+function propertyOf(member: SyntaxNode): string | undefined {
+  const property = member["property"] as SyntaxNode;
+  return member["computed"] === true && property.type !== "Literal" ? undefined : nameOf(property);
+}
+
+function stringOf(node: SyntaxNode): string | undefined {
+  if (node.type === "Literal") return nameOf(node);
+  return node.type === "TemplateElement" ? (node["value"] as { raw: string }).raw : undefined;
+}

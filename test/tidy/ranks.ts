@@ -1,0 +1,90 @@
+import { posix } from "node:path";
+import { type Finding, finding, type Import, importsOf, type SourceFile } from "./syntax.js";
+
+/** The rooms of `src/` and their ranks: a room imports only rooms of a lower rank, and itself. */
+const ranks: Readonly<Record<string, number>> = {
+  api: 0,
+  "sqlite.ts": 0,
+  "clock.ts": 0,
+  core: 1,
+  manifest: 2,
+  store: 2,
+  client: 2,
+  archive: 2,
+  report: 2,
+  plan: 3,
+  run: 3,
+  job: 4,
+  schedule: 5,
+  fleet: 5,
+  dashboard: 5,
+  cli: 6,
+  "index.ts": 6,
+  "system.ts": 6,
+};
+
+/** The sandbox stands aside: its limiter and its ledger share no code with core, or a bug would cancel out. */
+const sandboxMayImport = ["api", "sqlite.ts", "clock.ts"];
+
+/** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  cli: ["system.ts", "sandbox"],
+  "index.ts": ["system.ts"],
+};
+
+/** Rooms that decide and never act. */
+const pureRooms = ["api", "clock.ts", "core", "plan"];
+const acting =
+  /^(node:)?(fs|net|tls|http|http2|https|dgram|dns|child_process|worker_threads|cluster|readline|sqlite)(\/|$)|^(undici|better-sqlite3.*)$/;
+
+export function checkRanks(files: readonly SourceFile[]): Finding[] {
+  return files
+    .filter((file) => file.path.startsWith("src/"))
+    .flatMap((file) =>
+      importsOf(file).flatMap((found) => {
+        const reason = objection(file, found);
+        return reason === undefined
+          ? []
+          : [finding(file, found.start, `imports ${found.from ?? "a computed name"}: ${reason}`)];
+      }),
+    );
+}
+
+function objection(file: SourceFile, { from }: Import): string | undefined {
+  const room = roomOf(file.path);
+  if (room !== "sandbox" && ranks[room] === undefined) return `the room ${room} has no rank`;
+  if (from === null) return "what is loaded must be readable in the source";
+  if (!from.startsWith(".")) {
+    const acts = pureRooms.includes(room) && acting.test(from);
+    return acts ? `${room} decides and never acts` : undefined;
+  }
+  // A worker thread cannot load TypeScript, so sources may name their own compiled form.
+  const target = posix
+    .join(posix.dirname(file.path), from)
+    .replace(/\.js$/, ".ts")
+    .replace(/^dist\//, "src/");
+  if (target === "package.json") return undefined;
+  if (!target.startsWith("src/")) return "sources import nothing from outside src";
+  return roomObjection(room, roomOf(target));
+}
+
+function roomObjection(room: string, target: string): string | undefined {
+  if (room === target || exceptions[room]?.includes(target)) return undefined;
+  if (target === "sandbox") return "only cli knows the sandbox";
+  if (room === "sandbox") {
+    const allowed = sandboxMayImport.includes(target);
+    return allowed ? undefined : `the sandbox imports only ${sandboxMayImport.join(", ")}`;
+  }
+  if (pureRooms.includes(room) && target === "sqlite.ts") return `${room} decides and never acts`;
+  const [own, other] = [ranks[room], ranks[target]];
+  if (own === undefined || other === undefined)
+    return `the room ${own === undefined ? room : target} has no rank`;
+  return other < own
+    ? undefined
+    : `${room} has rank ${own} and imports only lower ranks; ${target} has rank ${other}`;
+}
+
+/** The folder below src, or the file itself when it lies in src. */
+function roomOf(path: string): string {
+  return path.split("/")[1] ?? "";
+}
