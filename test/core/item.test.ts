@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { follow, IllegalTransition, type ItemEvent, itemStates, transitionList } from "../../src/core/item.js";
+import {
+  follow,
+  IllegalTransition,
+  type ItemEvent,
+  itemStates,
+  transitionList,
+} from "../../src/core/item.js";
 
 test("every step in the table leads to a state of the table", () => {
   for (const { from, event, to } of transitionList) {
@@ -9,7 +15,9 @@ test("every step in the table leads to a state of the table", () => {
 });
 
 test("P2: nothing but a refusal, evidence, a failed task or a person leads back to planned", () => {
-  const back = transitionList.filter((step) => step.to === "planned").map((step) => `${step.from} ${step.event}`);
+  const back = transitionList
+    .filter((step) => step.to === "planned")
+    .map((step) => `${step.from} ${step.event}`);
   expect(back.sort()).toEqual(
     [
       "blocked released",

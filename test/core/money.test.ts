@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Credits, credits, minus, noCredits, plus, showCredits, times, toNumber } from "../../src/core/money.js";
+import {
+  type Credits,
+  credits,
+  minus,
+  noCredits,
+  plus,
+  showCredits,
+  times,
+  toNumber,
+} from "../../src/core/money.js";
 
 test("sums of decimal credits are exact", () => {
   expect(toNumber(plus(credits(0.1), credits(0.2)))).toBe(0.3);

@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openHttp } from "../../src/client/http.js";
+import type { Send } from "../../src/core/send.js";
+import { ManualClock } from "../manual-clock.js";
+
+const key = "svc_canaryCANARYcanaryCANARYcanary00";
+const post = {
+  endpoint: "generate",
+  method: "POST",
+  path: "/api/v1/generate",
+  body: "{}",
+  timeoutMs: 120_000,
+} as const;
+const get = { endpoint: "me", method: "GET", path: "/api/v1/me", timeoutMs: 30_000 } as const;
+
+let clock: ManualClock;
+let closing: (() => Promise<void> | void)[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  closing = [];
+});
+afterEach(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+async function serving(
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<string> {
+  const server = createServer(handle);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A server that speaks bytes: it is handed the socket when the request's bytes arrive. */
+async function raw(answer: (socket: Socket) => void): Promise<string> {
+  const server = createSocketServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => answer(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function sender(baseUrl: string): Send {
+  const http = openHttp({ baseUrl, key, clock });
+  closing.push(() => http.close());
+  return http.send;
+}
+
+describe("what a failure proves", () => {
+  test("P2: a connection that is refused is not sent", async () => {
+    const server = createSocketServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    expect(await sender(`http://127.0.0.1:${port}`)(post)).toMatchObject({ kind: "not_sent" });
+  });
+
+  test("P2: a connection that breaks after the request's headers left is no answer, whatever the error code", async () => {
+    const url = await raw((socket) => socket.resetAndDestroy());
+    expect(await sender(url)(post)).toMatchObject({ kind: "no_answer" });
+  });
+
+  test("an answer that is cut off is no answer, and its status is kept", async () => {
+    const url = await raw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"task_id"'));
+    expect(await sender(url)(post)).toMatchObject({ kind: "no_answer", status: 200 });
+  });
+
+  test("a request that nobody answers in time is no answer", async () => {
+    let arrived = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const url = await serving(() => arrived());
+    const reply = sender(url)(post);
+    await arrival;
+    clock.advance(120_000);
+    expect(await reply).toEqual({ kind: "no_answer", reason: "timeout" });
+  });
+
+  test("a request that is interrupted before it could leave is not sent", async () => {
+    const url = await serving((_, response) => response.end());
+    expect(await sender(url)(get, AbortSignal.abort())).toEqual({ kind: "not_sent", reason: "interrupted" });
+  });
+});
+
+describe("what is sent", () => {
+  test("P21: the key goes as Bearer and in no other header", async () => {
+    let seen: IncomingMessage["headers"] = {};
+    const url = await serving((request, response) => {
+      seen = request.headers;
+      response.end("{}");
+    });
+    await sender(url)(post);
+    expect(seen.authorization).toBe(`Bearer ${key}`);
+    expect(seen["content-type"]).toBe("application/json");
+    expect(Object.entries(seen).filter(([, value]) => String(value).includes(key))).toHaveLength(1);
+  });
+
+  test("P21: a redirect is an answer and is never followed", async () => {
+    const paths: string[] = [];
+    const url = await serving((request, response) => {
+      paths.push(request.url ?? "");
+      response.writeHead(302, { location: "/elsewhere" }).end();
+    });
+    expect(await sender(url)(get)).toMatchObject({ kind: "answer", status: 302 });
+    expect(paths).toEqual(["/api/v1/me"]);
+  });
+
+  test("P21: each paid request has a connection of its own", async () => {
+    const sockets = new Set<Socket>();
+    const url = await serving((request, response) => {
+      sockets.add(request.socket);
+      response.end("{}");
+    });
+    const send = sender(url);
+    for (let n = 0; n < 3; n++) await send(post);
+    expect(sockets.size).toBe(3);
+  });
+
+  test("a path prefix of the base URL stays before the endpoint's path", async () => {
+    const paths: string[] = [];
+    const url = await serving((request, response) => {
+      paths.push(request.url ?? "");
+      response.end("{}");
+    });
+    await sender(`${url}/gateway`)(get);
+    expect(paths).toEqual(["/gateway/api/v1/me"]);
+  });
+
+  test("an error answer is handed on whole, with its headers in lower case", async () => {
+    const url = await serving((_, response) =>
+      response.writeHead(429, { "Retry-After": "7" }).end('{"code":"X"}'),
+    );
+    expect(await sender(url)(post)).toMatchObject({
+      kind: "answer",
+      status: 429,
+      headers: { "retry-after": "7" },
+      body: '{"code":"X"}',
+    });
+  });
+});

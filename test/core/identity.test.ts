@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Identity, itemKey, shortId } from "../../src/core/identity.js";
+
+const identity: Identity = {
+  origin: "https://service.example",
+  account: "u-1",
+  model: "paint",
+  prompt: "a cup",
+  params: { aspect_ratio: "1:1", seed: "5" },
+  inputs: { image_url: "https://example.com/a.png" },
+  occurrence: 1,
+  edition: "",
+};
+
+const key = (change: Partial<Identity> = {}) => itemKey({ ...identity, ...change });
+
+test("a key of the first rules never changes: it says what was paid already", () => {
+  expect(key()).toBe("k1:95d8d34310c2cc05264b50e73749997dfabfc11a4d1d7f3114b8676a7e60451e");
+  expect(shortId(key())).toBe("95d8d34310");
+});
+
+describe("what people do not see makes no other key", () => {
+  test.each<[string, Partial<Identity>, Partial<Identity>]>([
+    ["composed and decomposed accents", { prompt: "caf\u00e9" }, { prompt: "cafe\u0301" }],
+    ["line ends of Windows", { prompt: "a\r\nb" }, { prompt: "a\nb" }],
+    ["spaces at the ends", { prompt: " a cup \n" }, {}],
+    ["a number and its text", { params: { seed: 5 } }, { params: { seed: "5" } }],
+    ["true and its text", { params: { hd: true } }, { params: { hd: "true" } }],
+    ["an empty cell and none", { params: { ...identity.params, style: " " } }, {}],
+    ["an empty prompt and none", { prompt: "" }, { prompt: null }],
+    ["an empty input and none", { inputs: { ...identity.inputs, video_url: "" } }, {}],
+    ["the order of params", { params: { seed: "5", aspect_ratio: "1:1" } }, {}],
+  ])("%s", (_name, one, other) => {
+    expect(key(one)).toBe(key(other));
+  });
+});
+
+describe("everything else makes another key", () => {
+  test.each<[string, Partial<Identity>]>([
+    ["origin", { origin: "https://other.example" }],
+    ["account", { account: "u-2" }],
+    ["model", { model: "paint-2" }],
+    ["prompt", { prompt: "A cup" }],
+    ["no prompt", { prompt: null }],
+    ["a param's value", { params: { ...identity.params, seed: "6" } }],
+    ["a param less", { params: { aspect_ratio: "1:1" } }],
+    ["the field of an input", { inputs: { video_url: "https://example.com/a.png" } }],
+    ["occurrence", { occurrence: 2 }],
+    ["edition", { edition: "2026-11-20" }],
+  ])("%s", (_name, change) => {
+    expect(key(change)).not.toBe(key());
+  });
+});
+
+test("params differ whenever their normal texts differ, whatever their names", () => {
+  const texts = fc
+    .string({ unit: "grapheme", minLength: 1, maxLength: 5 })
+    .filter((text) => text.trim() !== "");
+  const params = fc.array(
+    fc.tuple(fc.oneof(texts, fc.constantFrom("1", "10", "__proto__", "toString")), texts),
+    {
+      maxLength: 4,
+    },
+  );
+  const normal = (pairs: [string, string][]) =>
+    JSON.stringify(
+      Object.entries(Object.fromEntries(pairs))
+        .map((pair) => pair.map((text) => text.normalize("NFC").trim()))
+        .sort(),
+    );
+  fc.assert(
+    fc.property(params, params, (one, other) => {
+      const same = key({ params: Object.fromEntries(one) }) === key({ params: Object.fromEntries(other) });
+      expect(same).toBe(normal(one) === normal(other));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("no text of one field can pass for another field's", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (a, b) => {
+      fc.pre(a.trim() !== b.trim());
+      expect(key({ model: a, prompt: b })).not.toBe(key({ model: b, prompt: a }));
+    }),
+  );
+});
+
+test("a key's form is k1: and 64 hex digits, whatever goes in", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.dictionary(fc.string(), fc.string()), (prompt, params) => {
+      expect(key({ prompt, params })).toMatch(/^k1:[0-9a-f]{64}$/);
+    }),
+  );
+});

@@ -1,0 +1,194 @@
+import { describe, expect, test } from "vitest";
+import { type ItemState, itemStates } from "../../src/core/item.js";
+import { credits, noCredits } from "../../src/core/money.js";
+import { next, type View } from "../../src/core/next.js";
+import type { Quota } from "../../src/core/quota.js";
+
+const now = Date.UTC(2026, 0, 1);
+
+function quota(
+  minuteUsed: number,
+  dayUsed = minuteUsed,
+  limits: [number | null, number | null] = [60, 10_000],
+): Quota {
+  const window = (limit: number | null, used: number, length: number) => ({
+    limit,
+    used,
+    nextFreeAt: limit !== null && used >= limit ? now + length : now,
+    nextReleaseAt: used > 0 ? now + length : null,
+  });
+  return {
+    minute: window(limits[0], minuteUsed, 30_000),
+    day: window(limits[1], dayUsed, 3_600_000),
+    blockedUntil: null,
+  };
+}
+
+function view(change: Partial<View> & { state?: Partial<Record<ItemState, number>> } = {}): View {
+  const { state, ...rest } = change;
+  return {
+    now,
+    planned: [],
+    tasks: [],
+    ready: [],
+    expired: 0,
+    counts: {
+      ...(Object.fromEntries(itemStates.map((name) => [name, 0])) as Record<ItemState, number>),
+      ...state,
+    },
+    busy: new Set(),
+    quota: quota(0),
+    free: { submit: 2, poll: 8, download: 4 },
+    stops: [],
+    committed: noCredits,
+    cap: null,
+    ...rest,
+  };
+}
+
+const planned = (...ids: number[]) => ids.map((id) => ({ id, price: credits(4), nextAt: 0 }));
+const due = (...ids: number[]) => ids.map((id) => ({ id, nextAt: now }));
+
+describe("what goes first", () => {
+  test("downloads need no quota and go ahead of everything", () => {
+    const decision = next(
+      view({ ready: due(1, 2), planned: planned(3), quota: quota(60), state: { ready: 2, planned: 1 } }),
+    );
+    expect(decision.steps).toEqual([
+      { do: "download", item: 1 },
+      { do: "download", item: 2 },
+    ]);
+  });
+
+  test("a look that is due goes before a submit when places are few", () => {
+    const decision = next(
+      view({ tasks: due(1), planned: planned(2, 3), quota: quota(58), state: { processing: 1, planned: 2 } }),
+    );
+    expect(decision.steps).toEqual([
+      { do: "poll", item: 1 },
+      { do: "submit", item: 2 },
+    ]);
+  });
+
+  test("no more submits than lanes, no more steps than free hands", () => {
+    const decision = next(
+      view({
+        planned: planned(1, 2, 3, 4),
+        tasks: due(5, 6),
+        ready: due(7, 8),
+        free: { submit: 2, poll: 1, download: 1 },
+        state: { planned: 4, processing: 2, ready: 2 },
+      }),
+    );
+    expect(decision.steps.map((step) => `${step.do} ${step.item}`)).toEqual([
+      "download 7",
+      "poll 5",
+      "submit 1",
+      "submit 2",
+    ]);
+  });
+
+  test("an item that a step works on is left alone", () => {
+    expect(next(view({ planned: planned(1), busy: new Set([1]), state: { planned: 1 } })).steps).toEqual([]);
+  });
+
+  test("what is not due yet wakes the run when it is", () => {
+    const decision = next(view({ tasks: [{ id: 1, nextAt: now + 700 }], state: { processing: 1 } }));
+    expect(decision).toMatchObject({ steps: [], wakeAt: now + 700, done: false, waiting: "tasks" });
+  });
+});
+
+describe("quota", () => {
+  test("P9: with the minute full nothing is sent, and the run wakes when a place is free", () => {
+    const decision = next(view({ planned: planned(1), quota: quota(60), state: { planned: 1 } }));
+    expect(decision).toMatchObject({ steps: [], wakeAt: now + 30_000, waiting: "minute" });
+  });
+
+  test("P11: while the service asked for silence nothing is sent", () => {
+    const silent = { ...quota(0), blockedUntil: now + 9_000 };
+    const decision = next(
+      view({ planned: planned(1), tasks: due(2), quota: silent, state: { planned: 1, processing: 1 } }),
+    );
+    expect(decision).toMatchObject({ steps: [], wakeAt: now + 9_000, waiting: "service" });
+  });
+
+  test("P12: a submit leaves one request of the day for every open task", () => {
+    const state = { planned: 3, processing: 4, overdue: 1 };
+    const free = { submit: 3, poll: 8, download: 4 };
+    const later = [{ id: 9, nextAt: now + 1_000 }];
+    const submits = (left: number) =>
+      next(
+        view({
+          planned: planned(1, 2, 3),
+          tasks: later,
+          quota: quota(0, 1_000 - left, [30, 1_000]),
+          state,
+          free,
+        }),
+      ).steps.length;
+    expect([5, 6, 7, 8, 9, 11].map(submits)).toEqual([0, 0, 1, 1, 2, 3]);
+  });
+
+  test("P12: a day too short for a submit and its look is waited out", () => {
+    const decision = next(
+      view({ planned: planned(1), quota: quota(0, 999, [30, 1_000]), state: { planned: 1 } }),
+    );
+    expect(decision).toMatchObject({ steps: [], wakeAt: now + 3_600_000, waiting: "day", done: false });
+  });
+
+  test("an unlimited plan is bounded by lanes alone", () => {
+    const decision = next(
+      view({
+        planned: planned(...Array(20).keys()),
+        quota: quota(500, 500, [null, null]),
+        free: { submit: 16, poll: 8, download: 4 },
+        state: { planned: 20 },
+      }),
+    );
+    expect(decision.steps).toHaveLength(16);
+  });
+});
+
+describe("the cap", () => {
+  test("P7: nothing is submitted that could go over the cap", () => {
+    const decision = next(
+      view({ planned: planned(1, 2), cap: credits(11), committed: credits(4), state: { planned: 2 } }),
+    );
+    expect(decision.steps).toEqual([{ do: "submit", item: 1 }]);
+    expect(decision.capped).toBe(true);
+  });
+
+  test("P7: a cap that is just enough is used to the last credit", () => {
+    const decision = next(view({ planned: planned(1, 2), cap: credits(8), state: { planned: 2 } }));
+    expect(decision.steps).toHaveLength(2);
+    expect(decision.capped).toBe(false);
+  });
+});
+
+describe("the end", () => {
+  test("a run is done when nothing is planned, at the service or to be fetched", () => {
+    expect(next(view({ state: { archived: 3, failed: 1, held: 1, overdue: 1, unknown: 1 } })).done).toBe(
+      true,
+    );
+    for (const state of ["planned", "processing", "ready"] as const)
+      expect(next(view({ state: { [state]: 1 } })).done).toBe(false);
+  });
+
+  test("out of credits, what is at the service is still collected", () => {
+    const stops = [{ kind: "credits" as const, message: "" }];
+    const decision = next(
+      view({ stops, planned: planned(1), tasks: due(2), state: { planned: 1, processing: 1 } }),
+    );
+    expect(decision.steps).toEqual([{ do: "poll", item: 2 }]);
+    expect(next(view({ stops, planned: planned(1), state: { planned: 1 } })).done).toBe(true);
+  });
+
+  test("with the key refused, downloads finish and nothing is asked", () => {
+    const stops = [{ kind: "key" as const, message: "" }];
+    const decision = next(
+      view({ stops, tasks: due(1), ready: due(2), state: { processing: 1, ready: 2 }, expired: 1 }),
+    );
+    expect(decision.steps).toEqual([{ do: "download", item: 2 }]);
+    expect(next(view({ stops, state: { processing: 1, ready: 1 }, expired: 1 })).done).toBe(true);
+  });
+});
