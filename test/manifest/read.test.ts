@@ -1,0 +1,194 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readManifest } from "../../src/manifest/read.js";
+import { fileWith, folderWith } from "./folder.js";
+
+const sheet = async (text: string | Uint8Array) => readManifest(await fileWith("sheet.csv", text));
+
+test("a row is read with all that it says", async () => {
+  const manifest = await sheet(
+    "id,model,prompt,image_url,output,repeat,priority,params.style,season\n" +
+      ' a , m ," a cup ", https://example.com/a.png ,cups/a, 2 ,-3, poster ,autumn\n',
+  );
+  expect(manifest).toMatchObject({ name: "sheet", problems: [] });
+  expect(manifest.rows).toMatchObject([
+    {
+      number: 2,
+      place: { file: manifest.file, row: 2, id: "a" },
+      id: "a",
+      model: "m",
+      prompt: " a cup ",
+      params: { style: "poster" },
+      inputs: { image_url: "https://example.com/a.png" },
+      output: "cups/a",
+      repeat: 2,
+      priority: -3,
+      columns: { season: "autumn" },
+    },
+  ]);
+});
+
+test("a row that says nothing has no id, no prompt, no output, one copy and priority 0", async () => {
+  const { rows } = await sheet("id,model,prompt,output,repeat,priority,x\n,,,,,,1\n");
+  expect(rows).toMatchObject([
+    { id: null, model: "", prompt: null, output: null, params: {}, inputs: {}, repeat: 1, priority: 0 },
+  ]);
+});
+
+test("a byte order mark is no text of the first column's name", async () => {
+  expect((await sheet("\uFEFFid,prompt\na,x\n")).rows).toMatchObject([{ id: "a" }]);
+});
+
+test("a column that nothing uses is noted, with the nearest known name", async () => {
+  const { notes, unusedColumns } = await sheet("promt,season,param.style\nx,y,z\n");
+  expect(unusedColumns).toEqual(["promt", "season", "param.style"]);
+  expect(notes).toEqual([
+    'column "promt" is used by nothing; did you mean "prompt"?',
+    'column "season" is used by nothing (it is kept for the export)',
+    'column "param.style" is used by nothing; did you mean "params.style"?',
+  ]);
+});
+
+describe("defaults", () => {
+  const defaults = { model: "flag", prompt: "flag", params: { style: "flag", mood: "flag" } };
+
+  test("the row comes before the manifest's defaults, and those before the command line's", async () => {
+    const job = { defaults: { model: "job", params: { style: "job" } }, rows: [{ model: "row" }, {}] };
+    const { rows } = await readManifest(await fileWith("job.json", JSON.stringify(job)), { defaults });
+    expect(rows).toMatchObject([
+      { model: "row", prompt: "flag", params: { style: "job", mood: "flag" } },
+      { model: "job", prompt: "flag", params: { style: "job", mood: "flag" } },
+    ]);
+  });
+
+  test("an empty cell takes the default, and the row knows which params are not its own", async () => {
+    const path = await fileWith("sheet.csv", "id,params.style\na,\nb,own\n");
+    const { rows } = await readManifest(path, { defaults });
+    expect(rows).toMatchObject([
+      { params: { style: "flag" }, defaultParams: ["style", "mood"] },
+      { params: { style: "own" }, defaultParams: ["mood"] },
+    ]);
+  });
+});
+
+describe("a JSON job with its rows in a sheet", () => {
+  test("reads them from beside the job, with the sheet's own places", async () => {
+    const folder = await folderWith({
+      "job.json": '{"name": "cups", "defaults": {"model": "m"}, "rows": "rows/sheet.csv"}',
+      "rows/sheet.csv": "id,repeat\na,none\n",
+    });
+    const manifest = await readManifest(join(folder, "job.json"));
+    expect(manifest).toMatchObject({ name: "cups", rows: [{ id: "a", model: "m" }] });
+    expect(manifest.problems).toMatchObject([{ place: { file: join(folder, "rows/sheet.csv"), row: 2 } }]);
+  });
+
+  test("says so when the sheet does not exist", async () => {
+    const folder = await folderWith({ "job.json": '{"rows": "shet.csv"}', "sheet.csv": "id\na\n" });
+    expect((await readManifest(join(folder, "job.json"))).problems).toMatchObject([
+      {
+        place: { file: join(folder, "shet.csv") },
+        message: "the manifest does not exist",
+        nearest: "sheet.csv",
+      },
+    ]);
+  });
+});
+
+test("JSON is known by its first bracket where the name does not tell", async () => {
+  expect((await readManifest(await fileWith("job", ' [{"id": "a"}]'))).rows).toMatchObject([{ id: "a" }]);
+});
+
+describe("a file that cannot be read gives one problem", () => {
+  test.each<[string, string | Uint8Array, object]>([
+    ["0 bytes", "", { message: "the file is empty", got: "0 bytes" }],
+    ["blank lines only", "\n \r\n", { message: "the file is empty", got: "blank lines only" }],
+    ["only a header", "id,prompt\n", { message: "the manifest has no rows", got: "none" }],
+    ["a NUL byte", "id,prompt\na,\0\n", { place: { row: null, line: 2, lineColumn: 1 }, got: "a NUL byte" }],
+    [
+      "Windows-1252",
+      Buffer.from("id,prompt\na,caf\xe9\n", "latin1"),
+      {
+        place: { row: null, line: 2, lineColumn: 1 },
+        message: "the file is not UTF-8 text",
+        got: "bytes of another encoding, perhaps Windows-1252",
+      },
+    ],
+    ["UTF-16", Buffer.from("\uFEFFid,prompt\n", "utf16le"), { got: "UTF-16 text" }],
+    [
+      "a workbook",
+      Buffer.from("PK\x03\x04\x14\0", "latin1"),
+      { got: "a workbook (.xlsx) or another zip file" },
+    ],
+  ])("%s", async (_name, content, problem) => {
+    const manifest = await sheet(content);
+    expect(manifest.rows).toEqual([]);
+    expect(manifest.problems).toEqual([
+      {
+        place: { file: manifest.file, row: null },
+        expected: expect.any(String),
+        message: expect.any(String),
+        ...problem,
+        ...("place" in problem ? { place: { file: manifest.file, ...(problem.place as object) } } : {}),
+      },
+    ]);
+  });
+
+  test("a folder, with the one manifest in it", async () => {
+    const folder = await folderWith({ "demo.csv": "id\na\n", "notes.txt": "" });
+    expect((await readManifest(folder)).problems).toMatchObject([{ got: "a folder", nearest: "demo.csv" }]);
+  });
+
+  test("a missing file, with the nearest name beside it", async () => {
+    const folder = await folderWith({ "demo.csv": "id\na\n", "other.json": "[]" });
+    expect((await readManifest(join(folder, "dmeo.csv"))).problems).toEqual([
+      {
+        place: { file: join(folder, "dmeo.csv"), row: null },
+        message: "the manifest does not exist",
+        expected: "a manifest file (.csv or .json)",
+        got: "no such file",
+        nearest: "demo.csv",
+      },
+    ]);
+  });
+
+  test("a missing file in an empty folder", async () => {
+    const folder = await folderWith({});
+    await mkdir(join(folder, "empty"));
+    expect((await readManifest(join(folder, "empty", "a.csv"))).problems).toMatchObject([
+      { got: "no such file, and nothing in that folder" },
+    ]);
+  });
+});
+
+test("rows with one id are a problem of the later ones, and both are named", async () => {
+  const { problems, rows } = await sheet("id,prompt\na,x\nb,y\na,z\na,w\n");
+  expect(rows).toHaveLength(4);
+  expect(problems).toMatchObject([
+    { place: { row: 4, id: "a", column: "id" }, message: "rows 2 and 4 have the same id", got: "a" },
+    { place: { row: 5 }, message: "rows 2 and 5 have the same id" },
+  ]);
+});
+
+test.each([
+  ["repeat", "0"],
+  ["repeat", "1001"],
+  ["repeat", "two"],
+  ["repeat", "1.5"],
+  ["priority", "high"],
+  ["priority", "1001"],
+])("a %s of %s is a problem", async (column, value) => {
+  const { problems } = await sheet(`id,${column}\na,${value}\n`);
+  expect(problems).toMatchObject([
+    {
+      place: { row: 2, column, id: "a" },
+      expected: expect.stringContaining("a whole number from"),
+      got: value,
+    },
+  ]);
+});
+
+test("problems come in the order of the sheet, those of the whole file first", async () => {
+  const { problems } = await sheet('id,repeat,id\na,x,1\nb\nc,y,2\nd,"z');
+  expect(problems.map(({ place }) => place.row)).toEqual([null, null, 2, 3, 4]);
+});
