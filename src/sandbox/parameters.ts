@@ -59,3 +59,21 @@ export const style = select("style", "Style", [
 ]);
 
 export const seed = select("seed", "Variant", ["1", "2", "3", "4"]);
+
+export const videoSeconds = select("duration", "Duration", [
+  ["4", "4 seconds"],
+  ["2", "2 seconds"],
+  ["6", "6 seconds"],
+]);
+
+export const motion = select("motion", "Camera", [
+  ["push-in", "Push in"],
+  ["pull-out", "Pull out"],
+  ["pan", "Pan"],
+  ["drift", "Drift"],
+]);
+
+export const soundtrack = select("sound", "Sound", [
+  ["off", "None"],
+  ["music", "Music"],
+]);

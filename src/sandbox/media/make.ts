@@ -1,17 +1,41 @@
 import type { MediaJob } from "./job.js";
-import { painting, pictureFile } from "./painting.js";
-import { repainted, upscaled, vignetted } from "./retouching.js";
 
-/** Makes one output. Throws with a plain message when the media it was given cannot be used. */
+/**
+ * Makes one output. Throws with a plain message when the media it was given cannot be used. Makers are loaded when
+ * they are first needed, because the encoders of one medium are dead weight for the others.
+ */
 export async function make(job: MediaJob): Promise<Uint8Array> {
   switch (job.maker) {
     case "paint":
-      return pictureFile(await painting(job), job.extension);
     case "repaint":
-      return pictureFile(await repainted(job), job.extension);
     case "upscale":
-      return pictureFile(await upscaled(job), job.extension);
-    case "cutout":
-      return pictureFile(await vignetted(job), job.extension);
+    case "vignette":
+      return makePicture(job);
+    case "speak":
+    case "compose":
+      return makeSound(job);
+    case "film":
+      return (await import("./filming.js")).filmed(job);
+    case "animate":
+      return (await import("./filming.js")).animated(job);
+    case "extend":
+      return (await import("./filming.js")).extended(job);
+    case "perform":
+      return (await import("./filming.js")).performed(job);
   }
+}
+
+async function makePicture(job: MediaJob): Promise<Uint8Array> {
+  const { painting, pictureFile } = await import("./painting.js");
+  if (job.maker === "paint") return pictureFile(await painting(job), job.extension);
+  const { repainted, upscaled, vignetted } = await import("./retouching.js");
+  const change = job.maker === "repaint" ? repainted : job.maker === "upscale" ? upscaled : vignetted;
+  return pictureFile(await change(job), job.extension);
+}
+
+async function makeSound(job: MediaJob): Promise<Uint8Array> {
+  const { soundFile } = await import("./sound.js");
+  if (job.maker === "speak") return soundFile(await (await import("./speech.js")).speech(job), job.extension);
+  const seconds = Number.parseInt(job.input["duration"] ?? "10", 10);
+  return soundFile((await import("./music.js")).music(job, seconds), job.extension);
 }

@@ -15,20 +15,22 @@ export function sides(ratio: string | undefined, longSide: number): { width: num
     : { width: even(longSide * shape), height: even(longSide) };
 }
 
-/** A picture of a prompt: a scene of seeded shapes and colours with the prompt on it. */
-export async function painting(job: MediaJob, longSide = longSideOf(job)): Promise<Sharp> {
+/** A picture of a prompt: a scene of seeded shapes and colours, and on it, unless told otherwise, the prompt. */
+export async function painting(job: MediaJob, longSide = longSideOf(job), lettered = true): Promise<Sharp> {
   const { width, height } = sides(job.input["aspect_ratio"], longSide);
   const seeded = new Seeded(job.seed);
   const palette = pickPalette(seeded);
   const style = job.input["style"] ?? seeded.pick(Object.keys(scenes));
   const draw = scenes[style as keyof typeof scenes] ?? scenes.poster;
   const scene = draw({ width, height, palette, seeded });
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${scene.svg}</svg>`;
+  const picture = sharp(Buffer.from(svg));
+  if (!lettered) return picture;
   const margin = Math.round(Math.min(width, height) * 0.065);
   const top = Math.round(height * 0.735);
   const box = { left: margin, top, width: width - margin * 2, height: height - top - margin };
   const words = await lettering(job.input["prompt"] ?? "", scene.ink, box, Math.min(width, height) * 0.075);
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${scene.svg}</svg>`;
-  return sharp(Buffer.from(svg)).composite([words]);
+  return picture.composite([words]);
 }
 
 function longSideOf(job: MediaJob): number {

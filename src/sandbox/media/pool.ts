@@ -9,6 +9,9 @@ import type { WorkerAnswer } from "./worker.js";
  */
 const workerFile = new URL("../../../dist/sandbox/media/worker.js", import.meta.url);
 
+/** Node calls WASI experimental each time a voice is loaded; that is nothing a user can act on. */
+const quiet = { execArgv: ["--disable-warning=ExperimentalWarning"] };
+
 interface Waiting {
   job: MediaJob;
   resolve(bytes: Uint8Array): void;
@@ -52,7 +55,7 @@ export class MediaPool {
   }
 
   private start(): Worker {
-    const worker = new Worker(workerFile);
+    const worker = new Worker(workerFile, quiet);
     this.all.add(worker);
     worker.on("message", (answer: WorkerAnswer) => {
       const waiting = this.finish(worker);
