@@ -32,14 +32,14 @@ test("prices are added exactly, not as floating numbers", async () => {
 
 describe("a balance that is too small", () => {
   test("blocks, and says how many items and which row it reaches", async () => {
-    const { blockers, items, fit } = await planOf(sheet, { me: me(12) });
+    const { blockers, items, fit } = await planOf(sheet, { me: me(15) });
     expect(fit).toEqual({ items: 2, credits: credits(10.5), rowNumber: 3, rowId: "b" });
     expect(blockers).toEqual([
       {
         kind: "insufficient_credits",
-        message: "The run needs 21 credits and the balance is 12: it reaches for 2 items, up to row 3 (b).",
+        message: "The run needs 21 credits and the balance is 15: it reaches for 2 items, up to row 3 (b).",
         needed: credits(21),
-        balance: credits(12),
+        balance: credits(15),
         reaches: fit,
       },
     ]);
@@ -61,7 +61,7 @@ describe("a balance that is too small", () => {
   test("stops nothing when nothing is to be paid", async () => {
     const before = await planOf(sheet);
     const existing = before.items.map((item) => ({ ...item, state: "archived" as const }));
-    expect((await planOf(sheet, { me: me(0), existing })).blockers).toEqual([]);
+    expect((await planOf(sheet, { me: me(-1), existing })).blockers).toEqual([]);
   });
 
   test("stops nothing when the cap ends the run before", async () => {
