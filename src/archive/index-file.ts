@@ -1,0 +1,171 @@
+import { join, posix } from "node:path";
+import type { Disk } from "../core/disk.js";
+import { foldName } from "./names.js";
+
+/**
+ * The index of a job's folder: `index.jsonl`, one line for each file in it, so that the folder explains itself
+ * wherever it is copied to. It is read once and then known in memory: a line for each of ten thousand files would
+ * otherwise be read ten thousand times. One process writes a job's folder at a time (the workspace's lock).
+ */
+export const indexName = "index.jsonl";
+
+/** What the archive is told about an output; copied into its line as it is. */
+export interface IndexFacts {
+  /** The row's id, for people. */
+  item: string;
+  /** The item's key. */
+  key: string;
+  /** The task's id at the service. */
+  task: string;
+  external_task: string | null;
+  model: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string>>;
+  /** Credits charged, where known. */
+  credits: number | null;
+  /** ISO 8601, as the service wrote them. */
+  created: string | null;
+  completed: string | null;
+}
+
+export interface IndexLine extends IndexFacts {
+  /** Number of the output within its task, from 1. */
+  output: number;
+  /** Relative to the job's folder, with `/` between segments. */
+  file: string;
+  bytes: number;
+  /** Hexadecimal. */
+  sha256: string;
+  mime: string;
+  /** How far the content was checked; see `CheckLevel`. */
+  check: string;
+}
+
+/** The same output of the same task: what a redo after a crash has in common with what was cut short. */
+export function identityOf(line: Pick<IndexLine, "key" | "task" | "output">): string {
+  return `${line.key}\n${line.task}\n${line.output}`;
+}
+
+export class JobIndex {
+  private readonly lines = new Map<string, IndexLine>();
+  /** Folded name → the identity that holds it, or null for a file that no line tells of. */
+  private readonly holders = new Map<string, string | null>();
+  private readonly listed = new Map<string, Promise<void>>();
+  private endsInLine = true;
+  private writing: Promise<void> = Promise.resolve();
+
+  private constructor(
+    private readonly disk: Disk,
+    private readonly jobFolder: string,
+  ) {}
+
+  static async open(disk: Disk, jobFolder: string): Promise<JobIndex> {
+    const index = new JobIndex(disk, jobFolder);
+    const path = join(jobFolder, indexName);
+    if ((await disk.size(path)) !== null) await index.read(path);
+    return index;
+  }
+
+  private async read(path: string): Promise<void> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.disk.read(path)) pieces.push(piece);
+    const text = Buffer.concat(pieces).toString("utf8");
+    this.endsInLine = text === "" || text.endsWith("\n");
+    for (const row of text.split("\n")) {
+      const line = parse(row);
+      if (line === null) continue;
+      this.lines.set(identityOf(line), line);
+      this.holders.set(foldName(line.file), identityOf(line));
+    }
+  }
+
+  find(identity: string): IndexLine | undefined {
+    return this.lines.get(identity);
+  }
+
+  /** Learns which names the files in a folder take, those that no line tells of too. `folder` is relative. */
+  async learnNames(folder: string): Promise<void> {
+    let known = this.listed.get(folder);
+    if (known === undefined) {
+      known = this.list(folder);
+      this.listed.set(folder, known);
+      // A disk that fails now may not fail later.
+      known.catch(() => this.listed.delete(folder));
+    }
+    await known;
+  }
+
+  private async list(folder: string): Promise<void> {
+    for (const entry of await this.disk.list(join(this.jobFolder, folder))) {
+      const folded = foldName(posix.join(folder, entry.replace(/\/$/, "")));
+      if (!this.holders.has(folded)) this.holders.set(folded, null);
+    }
+  }
+
+  /** The identity that holds a name, in any case of its letters; null for a file without a line; undefined when free. */
+  holder(file: string): string | null | undefined {
+    return this.holders.get(foldName(file));
+  }
+
+  /** Says who holds a name from now on, in the terms of `holder`. */
+  hold(file: string, identity: string | null | undefined): void {
+    if (identity === undefined) this.holders.delete(foldName(file));
+    else this.holders.set(foldName(file), identity);
+  }
+
+  /** Writes a line and returns when it is durable; does nothing when the very same file is on record already. */
+  async add(line: IndexLine): Promise<void> {
+    const last = this.lines.get(identityOf(line));
+    if (last?.file === line.file && last.sha256 === line.sha256) return;
+    // One after the other, or two lines could be woven into each other.
+    const write = this.writing.then(() => this.write(line));
+    this.writing = write.catch(() => undefined);
+    await write;
+    this.lines.set(identityOf(line), line);
+    this.hold(line.file, identityOf(line));
+  }
+
+  private async write(line: IndexLine): Promise<void> {
+    const path = join(this.jobFolder, indexName);
+    // A line that was cut short, by a full disk or a crash, must not swallow this one.
+    const text = `${this.endsInLine ? "" : "\n"}${JSON.stringify(line)}\n`;
+    this.endsInLine = false;
+    await this.disk.append(path, text);
+    this.endsInLine = true;
+  }
+}
+
+/** The indexes that one process has open, by job folder. */
+export class Indexes {
+  private readonly open = new Map<string, Promise<JobIndex>>();
+
+  constructor(private readonly disk: Disk) {}
+
+  /** Rejects with errors of the disk; the next call tries again. */
+  of(jobFolder: string): Promise<JobIndex> {
+    let index = this.open.get(jobFolder);
+    if (index === undefined) {
+      index = JobIndex.open(this.disk, jobFolder);
+      this.open.set(jobFolder, index);
+      index.catch(() => this.open.delete(jobFolder));
+    }
+    return index;
+  }
+}
+
+/** Null for what is no line of ours: cut short, or edited by hand so that it points out of the folder. */
+function parse(row: string): IndexLine | null {
+  let line: Partial<IndexLine> | null;
+  try {
+    line = JSON.parse(row) as Partial<IndexLine> | null;
+  } catch {
+    return null;
+  }
+  const complete =
+    typeof line?.file === "string" && typeof line.sha256 === "string" && typeof line.bytes === "number";
+  return complete && staysInside(line?.file ?? "") ? (line as IndexLine) : null;
+}
+
+function staysInside(file: string): boolean {
+  return posix.normalize(file) === file && !posix.isAbsolute(file) && !file.startsWith("..");
+}

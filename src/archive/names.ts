@@ -1,0 +1,74 @@
+import filenamify from "filenamify";
+
+/**
+ * Names of output files. What a manifest or the service wants is text from outside: it may try to leave the output
+ * folder, differ from another name only by case, or be forbidden on some system that the archive is copied to later.
+ */
+
+/** Bytes of UTF-8 in one segment of a name. File systems allow 255; suffix, extension and sync tools need room. */
+export const segmentBytesMax = 120;
+/** Folders deeper than this are joined into the last segment. */
+export const segmentsMax = 8;
+
+const mediaExtension =
+  /\.(?:png|jpe?g|webp|gif|avif|tiff?|bmp|heic|svg|mp4|m4v|mov|mkv|webm|mp3|m4a|wav|ogg|oga|opus|flac|aac)$/i;
+
+/** Names at the top of a job's folder that the archive itself uses. */
+const ownFolders = /^_+(?=(?:quarantine|superseded|thumbs?)$)/i;
+
+/**
+ * The safe name for what was wanted: a relative path with `/` between segments, without extension, never empty. A
+ * media extension at the end is dropped, because the extension comes from the content. `16:9` becomes `16x9`.
+ */
+export function safeName(wanted: string): string {
+  const segments = wanted
+    .replace(mediaExtension, "")
+    .replace(/(?<=\d):(?=\d)/g, "x")
+    .split(/[/\\]+/)
+    .map(safeSegment)
+    .filter((segment) => segment !== "");
+  const kept = segments.slice(0, segmentsMax - 1);
+  const rest = segments.slice(segmentsMax - 1);
+  if (rest.length > 0) kept.push(safeSegment(rest.join("-")));
+  const first = kept[0]?.replace(ownFolders, "");
+  return first === undefined ? "untitled" : [first, ...kept.slice(1)].join("/");
+}
+
+function safeSegment(text: string): string {
+  // Half a surrogate pair cannot be written in UTF-8. Leading dots would hide the file, or be `..`.
+  const whole = text.replace(/\p{Surrogate}/gu, "").replace(/^[.\s]+/, "");
+  if (/^[.\s]*$/.test(whole)) return "";
+  const named = filenamify(whole, { replacement: "-", maxLength: Number.POSITIVE_INFINITY });
+  const short = cutToBytes(named, segmentBytesMax);
+  // Cutting may have laid a trailing dot, a space, or a name such as `con` bare.
+  return short === named
+    ? named
+    : filenamify(short, { replacement: "-", maxLength: Number.POSITIVE_INFINITY });
+}
+
+/** The longest beginning of whole code points that fits. */
+function cutToBytes(text: string, bytesMax: number): string {
+  let bytes = 0;
+  let end = 0;
+  for (const character of text) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > bytesMax) return text.slice(0, end);
+    end += character.length;
+  }
+  return text;
+}
+
+/** The name of one of several outputs: `-1`, `-2` … when there is more than one; `outputNumber` counts from 1. */
+export function outputName(name: string, outputNumber: number, outputCount: number): string {
+  return outputCount > 1 ? `${name}-${outputNumber}` : name;
+}
+
+/** What two names share that some file system takes for the same. */
+export function foldName(path: string): string {
+  return path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
+}
+
+/** The names to try for a file, one after the other: `name.ext`, `name-2.ext`, `name-3.ext` … */
+export function numberedName(name: string, number: number, extension: string): string {
+  return `${number === 1 ? name : `${name}-${number}`}.${extension}`;
+}

@@ -1,0 +1,208 @@
+import { createHash } from "node:crypto";
+import { join, posix } from "node:path";
+import type { Clock } from "../clock.js";
+import type { Disk } from "../core/disk.js";
+import type { Download } from "../core/send.js";
+import { type Content, inspect } from "./content.js";
+import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobIndex } from "./index-file.js";
+import { numberedName, outputName, safeName } from "./names.js";
+import { quarantine } from "./quarantine.js";
+import { openTemporary, type Temporary } from "./temporary.js";
+import { type Limits, limitsOf, type Transfer, transfer } from "./transfer.js";
+
+/**
+ * How an output gets into the archive. The order is the promise (P13): everything a name in the archive stands for
+ * is true before the name exists, and the caller's row is written only after this returned. So a crash at any step
+ * leaves either nothing, a temporary file, or a complete file that the redo recognises by its hash and adopts.
+ */
+export interface SaveRequest {
+  /** The signed URL. */
+  url: string;
+  /** The job's folder: absolute path. */
+  jobFolder: string;
+  /** The wanted name, as the manifest gave it: made safe here. */
+  name: string;
+  /** Number of the output within its task, from 1, and how many there are. */
+  outputNumber: number;
+  outputCount: number;
+  /** The task's category. */
+  category: string;
+  index: IndexFacts;
+}
+
+export interface SavePorts {
+  disk: Disk;
+  download: Download;
+  clock: Clock;
+  /** Shared by all saves of a process. */
+  indexes: Indexes;
+  /** Ends the transfer; what is complete by then is still saved. */
+  signal?: AbortSignal;
+  /** In place of the category's own. */
+  limits?: Limits;
+}
+
+export type SaveResult =
+  /** `file` is relative to the job's folder, with `/` between segments, as in its index. */
+  | { kind: "saved"; file: string; bytes: number; sha256: string; mime: string; check: string }
+  /** The URL is no longer good: a new one is due. */
+  | { kind: "expired"; status: number }
+  /** Broken off, stalled, cut short, or not what was ordered (then it lies in `_quarantine/`). */
+  | { kind: "try_again"; reason: string }
+  /** Will not get better: an address that is not allowed, or an output that is too large. */
+  | { kind: "refused"; reason: string }
+  /** The archive cannot take it now; `code` is Node's (ENOSPC, EACCES, EROFS …). Nothing is lost. */
+  | { kind: "disk"; code: string; reason: string };
+
+/** Fetches one output into the archive, or finds that it is there already. Rejects only on a defect of the program. */
+export async function saveOutput(request: SaveRequest, ports: SavePorts): Promise<SaveResult> {
+  try {
+    const index = await ports.indexes.of(request.jobFolder);
+    const known = index.find(identityOf(keyOf(request)));
+    if (known !== undefined && (await holds(ports.disk, join(request.jobFolder, known.file), known)))
+      return saved(known);
+    return await fetchAndSave(request, ports, index);
+  } catch (error) {
+    const code = (error as { code?: unknown }).code;
+    // The system's codes look like ENOSPC; Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
+    if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
+    return { kind: "disk", code, reason: `${code} in ${request.jobFolder}: ${(error as Error).message}` };
+  }
+}
+
+function keyOf({ index, outputNumber }: SaveRequest): { key: string; task: string; output: number } {
+  return { key: index.key, task: index.task, output: outputNumber };
+}
+
+async function fetchAndSave(request: SaveRequest, ports: SavePorts, index: JobIndex): Promise<SaveResult> {
+  const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
+  const folder = join(request.jobFolder, posix.dirname(name));
+  await ports.disk.makeFolder(folder);
+  const temporary = await openTemporary(ports.disk, folder, identityOf(keyOf(request)));
+  try {
+    const limits = ports.limits ?? limitsOf[request.category as keyof typeof limitsOf] ?? limitsOf.video;
+    const received = await transfer(request.url, temporary.file, limits, ports);
+    if (received.kind !== "received") return received;
+    const content = await inspect(ports.disk, temporary.path, request.category);
+    if (content.kind === "bad") return await reject(request, ports, temporary, received, content.reason);
+    return await place(request, ports, index, { name, folder, temporary, received, content });
+  } finally {
+    await temporary.discard();
+  }
+}
+
+type Received = Extract<Transfer, { kind: "received" }>;
+
+async function reject(
+  request: SaveRequest,
+  { disk }: SavePorts,
+  temporary: Temporary,
+  { bytes, sha256 }: Received,
+  reason: string,
+): Promise<SaveResult> {
+  const { index, outputNumber: output, jobFolder, name } = request;
+  const facts = { item: index.item, task: index.task, output, bytes, sha256, reason };
+  const kept = await quarantine(disk, jobFolder, temporary.path, safeName(name), facts);
+  return { kind: "try_again", reason: `${reason} (kept as ${kept})` };
+}
+
+interface Checked {
+  /** Wanted, safe, relative to the job's folder, without extension. */
+  name: string;
+  /** The folder it lies in: absolute path. */
+  folder: string;
+  temporary: Temporary;
+  received: Received;
+  content: Extract<Content, { kind: "media" }>;
+}
+
+/** From a checked temporary file to a file of the archive. The order of these lines is the durability. */
+async function place(
+  request: SaveRequest,
+  { disk }: SavePorts,
+  index: JobIndex,
+  checked: Checked,
+): Promise<SaveResult> {
+  const { temporary, received, content, folder } = checked;
+  await temporary.file.sync();
+  const file = await giveName(disk, request, index, checked);
+  const { bytes, sha256 } = received;
+  const { mime, check } = content;
+  const line: IndexLine = {
+    ...request.index,
+    output: request.outputNumber,
+    file,
+    bytes,
+    sha256,
+    mime,
+    check,
+  };
+  try {
+    await temporary.discard();
+    await disk.syncFolder(folder);
+    await index.add(line);
+  } catch (error) {
+    // It has its name but no line: the redo must find it and not take a second name.
+    index.hold(file, null);
+    throw error;
+  }
+  return saved(line);
+}
+
+/**
+ * Links the file to the first name that is free, and returns it. A file that lies there without a line and has the
+ * very same content was left by a crash between link and line: it is adopted.
+ */
+async function giveName(
+  disk: Disk,
+  request: SaveRequest,
+  index: JobIndex,
+  checked: Checked,
+): Promise<string> {
+  const { name, temporary, received, content } = checked;
+  const identity = identityOf(keyOf(request));
+  await index.learnNames(posix.dirname(name));
+  for (let number = 1; ; number++) {
+    const file = numberedName(name, number, content.extension);
+    const path = join(request.jobFolder, file);
+    const holder = index.holder(file);
+    if (typeof holder === "string" && holder !== identity) continue;
+    // Held before the first await, so that two outputs at once cannot both find it free.
+    index.hold(file, identity);
+    try {
+      if (holder !== null && (await linked(disk, temporary.path, path))) return file;
+      if (await holds(disk, path, received)) return file;
+    } catch (error) {
+      index.hold(file, holder);
+      throw error;
+    }
+    index.hold(file, null);
+  }
+}
+
+/** False when the name is taken. */
+async function linked(disk: Disk, from: string, to: string): Promise<boolean> {
+  try {
+    await disk.link(from, to);
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Whether the file at `path` has that content. */
+async function holds(
+  disk: Disk,
+  path: string,
+  { bytes, sha256 }: { bytes: number; sha256: string },
+): Promise<boolean> {
+  if ((await disk.size(path)) !== bytes) return false;
+  const hash = createHash("sha256");
+  for await (const piece of disk.read(path)) hash.update(piece);
+  return hash.digest("hex") === sha256;
+}
+
+function saved({ file, bytes, sha256, mime, check }: IndexLine): SaveResult {
+  return { kind: "saved", file, bytes, sha256, mime, check };
+}
