@@ -1,10 +1,11 @@
 import { availableParallelism } from "node:os";
-import type { WorldRequest, WorldResponse } from "./answers.js";
+import PQueue from "p-queue";
+import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
 import { catalogue } from "./catalogue.js";
 import { ensureDefaultAccount } from "./default-account.js";
 import type { FileAnswer, HttpHandlers } from "./http.js";
 import { sha256 } from "./media/job.js";
-import { MediaPool } from "./media/pool.js";
+import { MediaPool, PoolFull } from "./media/pool.js";
 import type { SandboxOptions } from "./serve.js";
 import { SqliteState } from "./sqlite-state.js";
 import type { TaskRecord } from "./state.js";
@@ -13,6 +14,8 @@ import { World } from "./world.js";
 
 const hourMs = 60 * 60 * 1_000;
 const jobsWaitingMax = 256;
+/** How many tasks have their inputs fetched at a time: far below what the pool lets wait. */
+const preparedAtOnce = 4;
 
 const contentTypes: Readonly<Record<string, string>> = {
   png: "image/png",
@@ -23,90 +26,95 @@ const contentTypes: Readonly<Record<string, string>> = {
   wav: "audio/wav",
 };
 
-/** A sandbox without its socket. */
-export interface Sandbox extends HttpHandlers {
-  /** Takes up the tasks whose inputs an earlier process did not get to. */
-  resume(): void;
-  settled(): Promise<void>;
-  close(): Promise<void>;
-}
+/** A sandbox without its socket: world, state and studio put together. */
+export class Sandbox implements HttpHandlers {
+  private readonly state: SqliteState;
+  private readonly world: World;
+  private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
+  private readonly studio: Studio;
+  private readonly preparing = new PQueue({ concurrency: preparedAtOnce });
+  private closing = false;
 
-/** Puts world, state and studio together. */
-export function openSandbox(options: SandboxOptions & { origin: () => string }): Sandbox {
-  const { clock, random, origin } = options;
-  const models = new Map(catalogue.map((model) => [model.key, model]));
-  const state = new SqliteState(options.file);
-  const secret = ensureDefaultAccount(state, random, clock.now(), {
-    plan: options.plan,
-    credits: options.credits,
-  });
-  const localInputs = options.inputRoot !== undefined;
-  const settings = {
-    models,
-    taskMs: options.taskMs,
-    localInputs,
-    secret,
-    urlMs: options.urlMs ?? hourMs,
-    origin,
-  };
-  const world = new World(settings, state, random);
-  const pool = new MediaPool(Math.max(1, Math.min(2, availableParallelism())), jobsWaitingMax);
-  const studio = new Studio({ models, inputRoot: options.inputRoot, own: ownOutput }, state, pool);
-  const preparing = new Set<Promise<void>>();
+  /** `origin` is what output URLs begin with; it need not be known before the first request. */
+  constructor(
+    private readonly options: SandboxOptions,
+    private readonly origin: () => string,
+  ) {
+    const { clock, random, taskMs, inputRoot, plan, credits } = options;
+    const models = new Map(catalogue.map((model) => [model.key, model]));
+    this.state = new SqliteState(options.file);
+    const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
+    const urlMs = options.urlMs ?? hourMs;
+    const localInputs = inputRoot !== undefined;
+    this.world = new World({ models, taskMs, localInputs, secret, urlMs, origin }, this.state, random);
+    const own = (address: string) => this.ownOutput(address);
+    this.studio = new Studio({ models, inputRoot, own }, this.state, this.pool);
+  }
 
-  function api(request: WorldRequest): WorldResponse {
-    const { response, changes } = state.transact(() => {
-      const applied = world.apply(clock.now(), request);
-      state.commit(applied.changes);
+  api(request: WorldRequest): WorldResponse {
+    const { response, changes } = this.state.transact(() => {
+      const applied = this.world.apply(this.options.clock.now(), request);
+      this.state.commit(applied.changes);
       return applied;
     });
     for (const change of changes) {
-      if (change.kind === "task created" && change.task.outcome === null) prepare(change.task);
+      if (change.kind === "task created" && change.task.outcome === null) this.prepare(change.task);
     }
     return response;
   }
 
-  /** An input of a task may be the output of another: it is taken directly, held to the same signature. */
-  function ownOutput(address: string): Promise<Uint8Array> | undefined {
-    if (!address.startsWith(`${origin()}/`)) return undefined;
-    const { pathname, searchParams } = new URL(address);
-    const found = world.file(clock.now(), pathname, Object.fromEntries(searchParams));
-    if ("task" in found) return studio.output(found.task, found.number);
-    return Promise.reject(new Error(`${address} answered ${found.refused.status}`));
-  }
-
-  function prepare(task: TaskRecord): void {
-    const work = studio.prepare(task).then((error) => {
-      if (closing) return;
-      state.transact(() => state.commit([world.decide(clock.now(), task, error)]));
-    });
-    preparing.add(work);
-    void work.finally(() => preparing.delete(work));
-  }
-
-  async function file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse> {
-    const found = world.file(clock.now(), path, query);
+  async file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse> {
+    const found = this.world.file(this.options.clock.now(), path, query);
     if ("refused" in found) return found.refused;
-    const bytes = await studio.output(found.task, found.number);
-    const contentType =
-      contentTypes[found.task.outputs[found.number - 1] ?? ""] ?? "application/octet-stream";
+    const bytes = await this.studio.output(found.task, found.number).catch(busy);
+    if (!(bytes instanceof Uint8Array)) return bytes;
+    const extension = found.task.outputs[found.number - 1] ?? "";
+    const contentType = contentTypes[extension] ?? "application/octet-stream";
     return { bytes, contentType, etag: `"${sha256(bytes)}"` };
   }
 
-  let closing = false;
-  return {
-    api,
-    file,
-    resume: () => state.undecidedTasks().forEach(prepare),
-    settled: async () => {
-      while (preparing.size > 0) await Promise.all(preparing);
-    },
-    close: async () => {
-      // What is still being prepared stays undecided and is taken up by the next process.
-      closing = true;
-      await pool.close();
-      await Promise.all(preparing);
-      state.close();
-    },
-  };
+  /** Takes up the tasks whose inputs an earlier process did not get to. */
+  resume(): void {
+    for (const task of this.state.undecidedTasks()) this.prepare(task);
+  }
+
+  /** Resolves when no task waits for its inputs any more. */
+  settled(): Promise<void> {
+    return this.preparing.onIdle();
+  }
+
+  /** Work is cut short: such tasks stay undecided, and the next process takes them up. */
+  async close(): Promise<void> {
+    this.closing = true;
+    this.preparing.clear();
+    await this.pool.close();
+    await this.preparing.onIdle();
+    this.state.close();
+  }
+
+  private prepare(task: TaskRecord): void {
+    void this.preparing.add(async () => {
+      const error = await this.studio.prepare(task);
+      if (this.closing) return;
+      const decision = this.world.decide(this.options.clock.now(), task, error);
+      this.state.transact(() => this.state.commit([decision]));
+    });
+  }
+
+  /** An input of a task may be the output of another: it is taken directly, held to the same signature. */
+  private ownOutput(address: string): Promise<Uint8Array> | undefined {
+    if (!address.startsWith(`${this.origin()}/`)) return undefined;
+    const { pathname, searchParams } = new URL(address);
+    const found = this.world.file(this.options.clock.now(), pathname, Object.fromEntries(searchParams));
+    if ("task" in found) return this.studio.output(found.task, found.number);
+    return Promise.reject(new Error(`${address} answered ${found.refused.status}`));
+  }
+}
+
+/** What a full pool answers to a download; anything else that went wrong goes on being an error. */
+function busy(error: unknown): WorldResponse {
+  if (!(error instanceof PoolFull)) throw error;
+  return errorAnswer(
+    new Refusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
+  );
 }

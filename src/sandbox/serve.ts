@@ -4,7 +4,7 @@ import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import { httpApp } from "./http.js";
 import { sandboxKey } from "./key.js";
-import { openSandbox } from "./sandbox.js";
+import { Sandbox } from "./sandbox.js";
 
 export interface SandboxOptions {
   clock: Clock;
@@ -40,7 +40,7 @@ export interface RunningSandbox {
  */
 export async function serveSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   let origin = "";
-  const sandbox = openSandbox({ ...options, origin: () => origin });
+  const sandbox = new Sandbox(options, () => origin);
   const server = createAdaptorServer({ fetch: httpApp(sandbox).fetch });
   try {
     await new Promise<void>((resolve, reject) => {

@@ -109,11 +109,12 @@ function thump(out: Float32Array, start: number, size: number): void {
   }
 }
 
-/** Softly limited, and silent at both ends. */
+/** As loud as the loudest moment allows, and silent at both ends. */
 function faded(samples: Float32Array): Float32Array {
   const edge = Math.min(rate / 2, samples.length / 4);
+  const loudest = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 1e-6);
   return samples.map((sample, index) => {
     const gain = Math.min(1, index / 400, (samples.length - index) / edge);
-    return Math.tanh(sample * 1.4) * 0.8 * gain;
+    return (sample / loudest) * 0.85 * gain;
   });
 }

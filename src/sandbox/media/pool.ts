@@ -18,6 +18,15 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+/** Too many media are waiting to be made: the same request may succeed a little later. */
+export class PoolFull extends Error {
+  override readonly name = "PoolFull";
+
+  constructor() {
+    super("too many media are waiting to be made");
+  }
+}
+
 export class MediaPool {
   private readonly idle: Worker[] = [];
   private readonly all = new Set<Worker>();
@@ -30,7 +39,7 @@ export class MediaPool {
     private readonly queueMax: number,
   ) {}
 
-  /** The bytes of a job. Rejects with what was wrong with its media, or when too many jobs are waiting. */
+  /** The bytes of a job. Rejects with what was wrong with its media, or with PoolFull. */
   run(job: MediaJob): Promise<Uint8Array> {
     if (this.closed) return Promise.reject(new Error("the sandbox is closing"));
     if (this.queue.length >= this.queueMax)
