@@ -2,15 +2,7 @@ import { mediaFields } from "../api/inputs.js";
 import { nearest } from "../core/nearest.js";
 
 /** The columns that mean something to bulkgen, besides `params.KEY`. */
-export const knownColumns = [
-  "id",
-  "model",
-  "prompt",
-  ...mediaFields,
-  "output",
-  "repeat",
-  "priority",
-] as const;
+const knownColumns = ["id", "model", "prompt", ...mediaFields, "output", "repeat", "priority"] as const;
 
 const paramPrefix = "params.";
 

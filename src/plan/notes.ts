@@ -1,16 +1,19 @@
-import { type InputType, inputTypes, type MediaField, mediaFields, requiredFor } from "../api/inputs.js";
+import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
 import type { Manifest, Row } from "../manifest/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Finding } from "./plan.js";
 
-/** Inputs that a model's input type says nothing of. They are sent all the same: the service may know better. */
+/** The fields that some input type is about. Sound is in none of them, so no type can speak against it. */
+const judged = mediaFields.filter((field) => inputTypes.some((type) => requiredFor(type).includes(field)));
+
+/** Inputs that are not what a model's input type asks for. They are sent all the same: the service may know better. */
 export function inputNotes(rows: readonly CheckedRow[]): string[] {
   const groups = new Map<string, number[]>();
   for (const { row, model } of rows) {
     if (!model || !inputTypes.includes(model.input_type as InputType)) continue;
     const takes = requiredFor(model.input_type);
-    for (const field of mediaFields as readonly MediaField[]) {
+    for (const field of judged) {
       if (row.inputs[field] === undefined || takes.includes(field)) continue;
       const about = `model ${model.model_key} does not ask for ${field}; it is sent all the same`;
       groups.set(about, [...(groups.get(about) ?? []), row.number]);

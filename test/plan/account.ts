@@ -50,7 +50,7 @@ export function me(balance = 1_000, subscription: Partial<NonNullable<Me["subscr
   };
 }
 
-export async function sheet(text: string): Promise<Manifest> {
+async function sheet(text: string): Promise<Manifest> {
   return readManifest(await fileWith("sheet.csv", text));
 }
 

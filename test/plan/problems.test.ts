@@ -131,6 +131,11 @@ describe("a media input", () => {
   });
 });
 
+test("no input type speaks of sound, so sound is noted for none", async () => {
+  const { notes } = await planOf("model,prompt,audio_url\npaint,x,https://example.com/a.mp3\n");
+  expect(notes).toEqual([]);
+});
+
 describe("names", () => {
   test.each([
     ["two rows with one output", "a,cups/x\nb,cups/x\n", "output"],
