@@ -18,7 +18,7 @@ export function inputProblem(value: string, localInputs: boolean): string | null
 }
 
 /** Whether a host name of a URL means this machine. */
-export function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 

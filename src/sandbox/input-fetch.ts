@@ -1,5 +1,6 @@
 import { open, realpath } from "node:fs/promises";
 import { relative, resolve, sep } from "node:path";
+import type { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import { inputProblem, isLocalPath } from "./input-address.js";
 
@@ -57,15 +58,21 @@ async function download(first: string, agent: Agent): Promise<Uint8Array> {
     const { statusCode, headers, body } = await get(address, agent);
     const location = headers["location"];
     if (statusCode >= 300 && statusCode < 400 && typeof location === "string") {
-      body.destroy();
+      discard(body);
       address = new URL(location, address).href;
       continue;
     }
     if (statusCode === 200) return readLimited(address, body);
-    body.destroy();
+    discard(body);
     throw new Error(`${address} answered ${statusCode}`);
   }
   throw new Error(`${first} redirects more than ${redirectsMax} times`);
+}
+
+/** Lets go of a body that nobody wants. Undici reports that as an error of the stream, which nobody wants either. */
+function discard(body: Readable): void {
+  body.on("error", () => {});
+  body.destroy();
 }
 
 async function get(address: string, agent: Agent) {

@@ -6,7 +6,7 @@ import type { Seeded } from "./seeded.js";
 
 export const framesPerSecond = 12;
 
-export interface Still {
+interface Still {
   /** A PNG, at least as large as the film. */
   picture: Buffer;
   width: number;

@@ -2,7 +2,7 @@ import type { Palette } from "./palette.js";
 import type { Seeded } from "./seeded.js";
 
 /** What a scene is drawn on. */
-export interface Canvas {
+interface Canvas {
   width: number;
   height: number;
   palette: Palette;
@@ -10,13 +10,13 @@ export interface Canvas {
 }
 
 /** A scene: the inside of an SVG, and where its prompt reads well. */
-export interface Scene {
+interface Scene {
   svg: string;
   ink: string;
 }
 
 /** Geometric tiles, as on a poster of the twenties. */
-export function poster(canvas: Canvas): Scene {
+function poster(canvas: Canvas): Scene {
   const { width, height, palette, seeded } = canvas;
   const tile = Math.min(width, height) / seeded.whole(3, 5);
   const columns = Math.ceil(width / tile);
@@ -54,7 +54,7 @@ function motif(x: number, y: number, size: number, seeded: Seeded, colours: read
 }
 
 /** Ridges of hills before a low sun. */
-export function dusk(canvas: Canvas): Scene {
+function dusk(canvas: Canvas): Scene {
   const { width, height, palette, seeded } = canvas;
   const sunX = seeded.between(0.2, 0.8) * width;
   const sunY = seeded.between(0.26, 0.42) * height;
@@ -96,7 +96,7 @@ function ridge({ width, height, seeded }: Canvas, base: number, swing: number): 
 }
 
 /** Sheets of cut paper, each throwing a shadow on the one behind. */
-export function paper(canvas: Canvas): Scene {
+function paper(canvas: Canvas): Scene {
   const { width, height, palette, seeded } = canvas;
   const sheets = [palette.soft, palette.accent, palette.middle, palette.deep, palette.ink];
   const layers = sheets.map((colour, index) => {
@@ -112,7 +112,7 @@ export function paper(canvas: Canvas): Scene {
 }
 
 /** Construction lines on blue paper. */
-export function blueprint(canvas: Canvas): Scene {
+function blueprint(canvas: Canvas): Scene {
   const { width, height, seeded } = canvas;
   const unit = Math.min(width, height) / 24;
   const grid: string[] = [];
