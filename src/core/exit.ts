@@ -1,3 +1,5 @@
+import type { Problem } from "./problem.js";
+
 /** Exit codes of every command, and which one a run ends with when it has several reasons. */
 export const exitCodes = [
   { code: 0, name: "done", meaning: "all archived" },
@@ -53,6 +55,8 @@ export class EarlyExit extends Error {
   constructor(
     readonly exit: ExitName,
     message: string,
+    /** What is wrong with the manifest, when that is why. */
+    readonly problems: readonly Problem[] = [],
   ) {
     super(message);
   }

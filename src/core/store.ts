@@ -51,6 +51,8 @@ export interface Store {
   refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
+  /** Bytes of all files that a run's items have in the archive. */
+  archivedBytes(runId: number): Promise<number>;
   /** Items whose POST was cut off by a crash: submitting, with no process left. */
   interrupted(): Promise<Item[]>;
   close(): void;

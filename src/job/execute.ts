@@ -1,4 +1,6 @@
 import { undiciDownloads } from "../archive/download.js";
+import { Indexes } from "../archive/index-file.js";
+import { removeLeftovers } from "../archive/leftovers.js";
 import { nodeDisk } from "../archive/node-disk.js";
 import { saveOutput } from "../archive/save.js";
 import type { Clock } from "../clock.js";
@@ -10,6 +12,7 @@ import { type Credits, credits } from "../core/money.js";
 import { freePlaces } from "../core/quota.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
+import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import { Session } from "../run/session.js";
 import type { Hold } from "./open.js";
@@ -43,6 +46,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const { hold, run, clock, log } = options;
   const { store, account } = hold;
   const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
+  const indexes = new Indexes(nodeDisk);
+  await removeLeftovers(nodeDisk, jobFolder(run));
   const session = new Session(
     {
       store,
@@ -50,7 +55,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       accountId: account.accountId(),
       service: account.service,
       save: (request, signal) =>
-        saveOutput(request, { disk: nodeDisk, download: downloads.download, clock, signal }),
+        saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
       clock,
       log,
     },

@@ -31,7 +31,7 @@ export interface Prepared {
 export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const { account, store, origin, edition, maxCredits } = options;
   const manifest = await readManifest(options.manifest);
-  if (manifest.rows.length === 0) throw new ManifestProblems(manifest.problems);
+  if (manifest.rows.length === 0) throw manifestProblems(manifest.problems);
   const me = await account.identify();
   const { models } = await account.models();
   const localInputs = options.sandbox ? await readLocalInputs(manifest) : undefined;
@@ -53,8 +53,7 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
 }
 
 /** A manifest that cannot be run, with all that is wrong with it. */
-export class ManifestProblems extends EarlyExit {
-  constructor(readonly problems: Plan["problems"]) {
-    super("usage", `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in the manifest`);
-  }
+export function manifestProblems(problems: Plan["problems"]): EarlyExit {
+  const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in the manifest`;
+  return new EarlyExit("usage", `${count}; nothing was submitted`, problems);
 }

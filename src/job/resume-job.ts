@@ -14,6 +14,7 @@ export async function resumeJob<Result>(
   options: JobOptions & { run?: number },
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
+  const startedAt = options.clock.now();
   const found = await lookUp(options);
   prepareOutFolder(found.outFolder);
   const hold = await holdWorkspace({ ...options, limits: found.options, signal: options.interrupt });
@@ -30,7 +31,7 @@ export async function resumeJob<Result>(
     const run = { ...found, requests: found.requests + 1 };
     const before = (await hold.store.counts(run.id)).archived;
     const execution = await execute({ ...options, hold, run, plan: me.subscription?.plan ?? "Starter" });
-    return await use({ execution, leftOut: 0, before, hold });
+    return await use({ execution, leftOut: 0, before, startedAt, hold });
   } finally {
     await hold.close();
   }

@@ -8,7 +8,7 @@ import type { Progress } from "../run/loop.js";
 import type { Connection } from "./account.js";
 import { type Execution, execute } from "./execute.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
-import { ManifestProblems, prepare } from "./prepare.js";
+import { manifestProblems, prepare } from "./prepare.js";
 import type { Workspace } from "./workspace.js";
 
 export interface JobOptions {
@@ -39,6 +39,8 @@ export interface Outcome {
   leftOut: number;
   /** Items that were archived before this run began. */
   before: number;
+  /** When this execution began, UTC ms. */
+  startedAt: number;
   hold: Pick<Hold, "store" | "workspace">;
 }
 
@@ -47,6 +49,7 @@ export async function runJob<Result>(
   options: RunJobOptions,
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
+  const startedAt = options.clock.now();
   prepareOutFolder(options.workspace.outFolder);
   const hold = await holdWorkspace({ ...options, limits: options.run, signal: options.interrupt });
   try {
@@ -74,7 +77,7 @@ export async function runJob<Result>(
     await hold.store.enroll(run.id, items);
     const before = (await hold.store.counts(run.id)).archived;
     const execution = await execute({ ...options, hold, run, plan: me.subscription?.plan ?? "Starter" });
-    return await use({ execution, leftOut: plan.items.length - items.length, before, hold });
+    return await use({ execution, leftOut: plan.items.length - items.length, before, startedAt, hold });
   } finally {
     await hold.close();
   }
@@ -82,7 +85,7 @@ export async function runJob<Result>(
 
 /** The items to go on with. Throws when the plan says that the run must not begin. */
 function submittable(plan: Plan, onInsufficient: "refuse" | "fit"): NewItem[] {
-  if (plan.problems.length > 0) throw new ManifestProblems(plan.problems);
+  if (plan.problems.length > 0) throw manifestProblems(plan.problems);
   for (const blocker of plan.blockers) {
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
       throw new EarlyExit("key", `${blocker.message}. Nothing was submitted.`);

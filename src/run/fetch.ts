@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import type { SaveRequest } from "../archive/save.js";
 import { toNumber } from "../core/money.js";
 import { backoffMs } from "../core/retry.js";
 import type { Attempt, Item, Output } from "../core/store.js";
+import { jobFolder } from "./folder.js";
 import type { Session } from "./session.js";
 
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
@@ -77,7 +77,7 @@ function saveRequest(session: Session, { item, attempt, output, count }: Wanted)
   const { run } = session.settings;
   return {
     url: output.url,
-    jobFolder: join(run.outFolder, run.jobName),
+    jobFolder: jobFolder(run),
     name: item.name,
     outputNumber: output.number,
     outputCount: count,

@@ -120,8 +120,8 @@ class Loop {
       );
     }
     // A task that fails frees its price, so the cap is final only when none is open.
-    const open = view.counts.submitting + view.counts.processing;
-    if (decision.capped && open === 0 && view.busy.size === 0) {
+    const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
+    if (decision.capped && open === 0) {
       session.stop("cap", "the credit cap is reached; raise --max-credits to go on");
     }
     return session.stops.length > before;

@@ -6,7 +6,15 @@ import { type Connection, step } from "./items.js";
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
   Store,
-  "intend" | "conclude" | "complete" | "attempt" | "outputs" | "expire" | "refreshOutputs" | "saved"
+  | "intend"
+  | "conclude"
+  | "complete"
+  | "attempt"
+  | "outputs"
+  | "expire"
+  | "refreshOutputs"
+  | "saved"
+  | "archivedBytes"
 >;
 
 export function attemptMethods(connection: Connection): AttemptMethods {
@@ -67,6 +75,13 @@ export function attemptMethods(connection: Connection): AttemptMethods {
           putUrls(connection, itemId, urls);
         })
         .immediate(),
+
+    async archivedBytes(runId) {
+      const row = sql(
+        "SELECT coalesce(sum(o.bytes), 0) AS bytes FROM outputs o JOIN items i ON i.id = o.item_id WHERE i.run_id = ?",
+      ).get(runId) as { bytes: number };
+      return row.bytes;
+    },
 
     saved: async (itemId, number, file) =>
       db

@@ -1,0 +1,36 @@
+import type { Clock } from "../clock.js";
+import type { Log } from "../core/log.js";
+import type { Credits } from "../core/money.js";
+import type { Plan } from "../plan/plan.js";
+import { openWorkspace } from "../store/workspace.js";
+import { type Connection, openAccount } from "./account.js";
+import { prepare } from "./prepare.js";
+import { type Workspace, workspaceExists } from "./workspace.js";
+
+export interface PlanJobOptions {
+  workspace: Workspace;
+  manifest: string;
+  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  edition: string;
+  maxCredits: Credits | null;
+  clock: Clock;
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. */
+export async function planJob(options: PlanJobOptions): Promise<Plan> {
+  const { workspace, clock } = options;
+  const { connection, close } = await options.connect();
+  const store = workspaceExists(workspace) ? openWorkspace(workspace.stateFile, clock) : null;
+  const account = await openAccount({ ...options, connection, accountsFile: workspace.accountsFile });
+  try {
+    const { origin, sandbox } = connection;
+    const { plan } = await prepare({ ...options, origin, sandbox, account, store });
+    return plan;
+  } finally {
+    await account.close();
+    store?.close();
+    await close();
+  }
+}

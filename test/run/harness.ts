@@ -1,0 +1,174 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fingerprint } from "../../src/api/key.js";
+import { undiciDownloads } from "../../src/archive/download.js";
+import { Indexes } from "../../src/archive/index-file.js";
+import { nodeDisk } from "../../src/archive/node-disk.js";
+import { saveOutput } from "../../src/archive/save.js";
+import { openHttp } from "../../src/client/http.js";
+import { openService } from "../../src/client/service.js";
+import type { Accounts } from "../../src/core/accounts.js";
+import type { Log } from "../../src/core/log.js";
+import type { Reply, Send } from "../../src/core/send.js";
+import type { Item, NewItem, Run, Store } from "../../src/core/store.js";
+import { type Progress, runLoop } from "../../src/run/loop.js";
+import { type RunSettings, Session } from "../../src/run/session.js";
+import { type RunningSandbox, type SandboxOptions, serveSandbox } from "../../src/sandbox/serve.js";
+import { openAccounts } from "../../src/store/accounts.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+import { newItem, runStart } from "../store/item-fixture.js";
+
+/** A whole run against the real sandbox over a real socket, on a clock that moves only when nothing is under way. */
+export interface World {
+  clock: ManualClock;
+  sandbox: RunningSandbox;
+  store: Store;
+  accounts: Accounts;
+  folder: string;
+  /** Requests that were made, as `POST /api/v1/generate`. */
+  sent: string[];
+  /** Stands in for the answer of the next requests: `null` lets one through. */
+  tamper: ((request: string, pass: () => Promise<Reply>) => Promise<Reply>) | null;
+  progress: Progress[];
+  close(): Promise<void>;
+}
+
+export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+const random = { next: () => 0.5, uuid: () => crypto.randomUUID() };
+
+export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<World> {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-run-"));
+  const sandbox = await serveSandbox({
+    clock,
+    random,
+    file: ":memory:",
+    taskMs: { min: 900, max: 900 },
+    ...options,
+  });
+  const accounts = openAccounts(":memory:", clock);
+  const store = openWorkspace(join(folder, "state.db"), clock);
+  return {
+    clock,
+    sandbox,
+    store,
+    accounts,
+    folder,
+    sent: [],
+    tamper: null,
+    progress: [],
+    async close() {
+      store.close();
+      accounts.close();
+      await sandbox.close();
+    },
+  };
+}
+
+/** A picture of the sandbox's plainest model. */
+export function picture(id: string, position: number, change: Partial<NewItem> = {}): NewItem {
+  return newItem(id, { position, model: "aurora-image", prompt: `a picture of ${id}`, ...change });
+}
+
+export async function start(world: World, items: readonly NewItem[]): Promise<Run> {
+  const { store } = world;
+  const job = await store.job("demo");
+  const run = await store.startRun(job.id, {
+    ...runStart,
+    origin: "sandbox",
+    outFolder: join(world.folder, "outputs"),
+  });
+  await store.enroll(run.id, items);
+  return run;
+}
+
+export interface RunChange extends Partial<RunSettings> {
+  interrupt?: AbortSignal;
+}
+
+/** Carries the run on to its end and returns why it stopped. Answers, saves and the clock take turns. */
+export async function carryOn(world: World, run: Run, change: RunChange = {}): Promise<Session> {
+  const { clock, accounts, store, sandbox } = world;
+  let underWay = 0;
+  const counted = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    underWay++;
+    try {
+      return await work();
+    } finally {
+      underWay--;
+    }
+  };
+  const account = await accounts.accountOf("sandbox", fingerprint(sandbox.key));
+  await accounts.setLimits(account.id, { perMinute: 60, perDay: 10_000 });
+  const http = openHttp({ baseUrl: sandbox.url, key: sandbox.key, clock });
+  const send: Send = (request, signal) =>
+    counted(() => {
+      const name = `${request.method} ${request.path}`;
+      world.sent.push(name);
+      const pass = () => http.send(request, signal);
+      return world.tamper ? world.tamper(name, pass) : pass();
+    });
+  const service = openService(send, {
+    accounts,
+    accountId: () => account.id,
+    clock,
+    log: silentLog,
+    signal: new AbortController().signal,
+  });
+  const downloads = undiciDownloads({ baseUrl: sandbox.url });
+  const indexes = new Indexes(nodeDisk);
+  const session = new Session(
+    {
+      store,
+      accounts,
+      accountId: account.id,
+      service,
+      save: (request, signal) =>
+        counted(() =>
+          saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
+        ),
+      clock,
+      log: silentLog,
+    },
+    {
+      run,
+      lanes: 2,
+      polls: 8,
+      downloads: 4,
+      maxCredits: null,
+      onDailyLimit: "stop",
+      unreachableMs: 60_000,
+      ...change,
+    },
+  );
+  let ended = false;
+  const interrupt = change.interrupt ?? new AbortController().signal;
+  const loop = runLoop(session, {
+    interrupt,
+    onProgress: (progress) => world.progress.push(progress),
+  }).finally(() => {
+    ended = true;
+  });
+  while (!ended) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (underWay === 0 && !ended) await settledThenAdvance(clock, () => underWay);
+  }
+  await loop.finally(() => Promise.all([http.close(), downloads.close()]));
+  return session;
+}
+
+/** Lets what is ready to run do so; moves the clock only when still nothing is under way. */
+async function settledThenAdvance(clock: ManualClock, underWay: () => number): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (underWay() > 0) return;
+  }
+  clock.advanceToNext();
+}
+
+export async function states(world: World, run: Run): Promise<Record<string, Item["state"]>> {
+  return Object.fromEntries((await world.store.items(run.id)).map((item) => [item.rowId, item.state]));
+}

@@ -1,0 +1,241 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { credits } from "../../src/core/money.js";
+import type { Reply } from "../../src/core/send.js";
+import type { SandboxOptions } from "../../src/sandbox/serve.js";
+import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
+
+let world: World;
+afterEach(() => world.close());
+
+async function open(options: Partial<SandboxOptions> = {}): Promise<World> {
+  world = await openWorld(options);
+  return world;
+}
+
+const pictures = (count: number) =>
+  Array.from({ length: count }, (_, index) => picture(`p${index + 1}`, index));
+const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
+
+describe("a whole run", () => {
+  test("every item is submitted once, polled and archived, with two requests an item", async () => {
+    await open();
+    const run = await start(world, pictures(6));
+    const session = await carryOn(world, run);
+    expect(session.stops).toEqual([]);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(posts()).toBe(6);
+    expect(session.requests).toBe(12);
+    const folder = join(world.folder, "outputs", "demo");
+    const lines = readFileSync(join(folder, "index.jsonl"), "utf8").trim().split("\n");
+    const files = lines.map((line) => JSON.parse(line).file as string);
+    expect(files.toSorted()).toEqual(["p1.png", "p2.png", "p3.png", "p4.png", "p5.png", "p6.png"]);
+    for (const file of files) expect(existsSync(join(folder, file))).toBe(true);
+  });
+
+  test("P2: going on with a finished run sends nothing", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    await carryOn(world, run);
+    world.sent.length = 0;
+    await carryOn(world, run);
+    expect(world.sent).toEqual([]);
+  });
+
+  test("P9: a set larger than the minute's quota waits for places and is never refused", async () => {
+    await open({ plan: "Pro", credits: 5_000 });
+    const run = await start(world, pictures(70));
+    const statuses: number[] = [];
+    world.tamper = async (_, pass) => {
+      const reply = await pass();
+      if (reply.kind === "answer") statuses.push(reply.status);
+      return reply;
+    };
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(world.progress.some((progress) => progress.waiting === "minute")).toBe(true);
+  });
+});
+
+describe("a paid request without a clear answer", () => {
+  const cut: Reply = { kind: "no_answer", reason: "other side closed" };
+
+  test("P2: is held and never sent again, though the task was made", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    let cuts = 1;
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      return request.startsWith("POST") && cuts-- > 0 ? cut : reply;
+    };
+    const session = await carryOn(world, run, { lanes: 1 });
+    expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "archived", "held"]);
+    expect(posts()).toBe(3);
+    expect(session.stops).toEqual([]);
+    await carryOn(world, run);
+    expect(posts()).toBe(3);
+  });
+
+  test("two in a row stop submitting, and what is at the service is still collected", async () => {
+    await open();
+    const run = await start(world, pictures(6));
+    let count = 0;
+    world.tamper = async (request, pass) => {
+      if (!request.startsWith("POST")) return pass();
+      count++;
+      return count === 1
+        ? pass()
+        : { kind: "answer", status: 502, headers: {}, body: "<html>bad gateway</html>" };
+    };
+    const session = await carryOn(world, run, { lanes: 1 });
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["unknowns"]);
+    expect(Object.values(await states(world, run)).toSorted()).toEqual([
+      "archived",
+      "held",
+      "held",
+      "planned",
+      "planned",
+      "planned",
+    ]);
+    expect(posts()).toBe(3);
+  });
+
+  test("P1 P2: an item whose process died between intent and answer is held when the run goes on", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    const [first] = await world.store.items(run.id);
+    await world.store.intend(first?.id ?? 0, { runId: run.id, bodySha256: "00" });
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "held", p2: "archived" });
+    expect(posts()).toBe(1);
+  });
+
+  test("P2: a request that never left is sent again", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    let failures = 3;
+    world.tamper = async (_, pass) =>
+      failures-- > 0 ? { kind: "not_sent", reason: "connect ECONNREFUSED" } : pass();
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(posts()).toBe(4);
+  });
+});
+
+describe("what stops a run", () => {
+  test("402 stops submitting, the rest is collected and nothing is lost", async () => {
+    await open({ credits: 9 });
+    const run = await start(world, pictures(4));
+    const session = await carryOn(world, run);
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["credits"]);
+    const found = Object.values(await states(world, run));
+    expect(found).toContain("archived");
+    expect(found).toContain("planned");
+    expect(new Set(found)).toEqual(new Set(["archived", "planned"]));
+  });
+
+  test("a service that cannot be reached for too long ends the run, and a later one goes on", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    world.tamper = async () => ({ kind: "not_sent", reason: "connect ECONNREFUSED" });
+    const session = await carryOn(world, run, { unreachableMs: 20_000 });
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["unreachable"]);
+    expect(await states(world, run)).toEqual({ p1: "planned", p2: "planned" });
+    world.tamper = null;
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
+  });
+
+  test("P7: the cap is kept over interruptions", async () => {
+    await open();
+    const run = await start(world, pictures(5));
+    const maxCredits = credits(8);
+    const session = await carryOn(world, run, { maxCredits });
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["cap"]);
+    await carryOn(world, run, { maxCredits });
+    expect(Object.values(await states(world, run)).filter((state) => state === "archived")).toHaveLength(2);
+    expect(posts()).toBe(2);
+  });
+
+  test("an interrupted run awaits the answers in flight and leaves nothing submitting", async () => {
+    await open();
+    const run = await start(world, pictures(4));
+    const controller = new AbortController();
+    world.tamper = async (_, pass) => {
+      controller.abort();
+      return pass();
+    };
+    const session = await carryOn(world, run, { interrupt: controller.signal });
+    expect(session.stopped("interrupted")).toBe(true);
+    const found = Object.values(await states(world, run));
+    expect(found).toContain("processing");
+    expect(found).not.toContain("submitting");
+    expect(found).not.toContain("held");
+    world.tamper = null;
+    await carryOn(world, run);
+    expect(posts()).toBe(4);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+});
+
+describe("tasks", () => {
+  test("a task that fails keeps its reason, costs nothing and is not tried again", async () => {
+    await open();
+    const run = await start(world, [
+      picture("bad", 0, { prompt: "something [[moderation]] forbids" }),
+      picture("good", 1),
+    ]);
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ bad: "failed", good: "archived" });
+    const bad = (await world.store.items(run.id)).find((item) => item.rowId === "bad");
+    expect(bad?.note).toMatch(/moderation/i);
+    expect((await world.store.spending(run.id)).pending).toBe(0);
+    expect(posts()).toBe(2);
+  });
+
+  test("a request that the service rejects fails its item and no other", async () => {
+    await open();
+    const run = await start(world, [picture("odd", 0, { model: "no-such-model" }), picture("good", 1)]);
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ odd: "failed", good: "archived" });
+  });
+
+  test("P2: a task that takes longer than ten minutes is overdue, never resubmitted, and collected later", async () => {
+    await open({ taskMs: { min: 900_000, max: 900_000 } });
+    const run = await start(world, pictures(1));
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "overdue" });
+    world.clock.advance(3_600_000);
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(posts()).toBe(1);
+  });
+
+  test("P2: a task that the service does not know any more stays alive", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    let misses = 3;
+    world.tamper = async (request, pass) =>
+      request.startsWith("GET") && misses-- > 0
+        ? { kind: "answer", status: 404, headers: {}, body: "{}" }
+        : pass();
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(posts()).toBe(1);
+  });
+
+  test("P15: addresses that have expired are asked for anew, and nothing is paid for it", async () => {
+    await open({ urlMs: 30_000 });
+    const run = await start(world, pictures(1));
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      if (request.startsWith("GET") && world.sent.length === 2) world.clock.advance(60_000);
+      return reply;
+    };
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(world.sent).toHaveLength(3);
+  });
+});
