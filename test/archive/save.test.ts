@@ -22,14 +22,12 @@ let root: string;
 let folder: string;
 let clock: ManualClock;
 let picture: Buffer;
-let _other: Buffer;
 
 beforeAll(async () => {
   server = await serve();
   downloads = undiciDownloads({ baseUrl: server.url });
   root = await mkdtemp(join(tmpdir(), "bulkgen-save-"));
   picture = await media.png();
-  _other = await media.png();
 });
 afterAll(async () => {
   await server.close();
