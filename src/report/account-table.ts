@@ -1,0 +1,40 @@
+import type { Me } from "../api/records.js";
+import { credits, showCredits } from "../core/money.js";
+import type { Quota, Window } from "../core/quota.js";
+import { count } from "./amounts.js";
+import { type Look, plainLook } from "./look.js";
+import { type Cell, labelled } from "./table.js";
+
+/** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
+export function accountText(me: Me, quota: Quota, look: Look = plainLook): string {
+  const { user, api_key: key } = me;
+  const lines: [string, Cell][] = [
+    ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
+    ["user id", user.id],
+    ["credits", `${amount(me.credits.balance)} left, ${amount(me.credits.used_this_key)} used by this key`],
+    ["plan", subscription(me.subscription)],
+    ["this minute", usage(quota.minute)],
+    ["24 hours", usage(quota.day)],
+    ["key", `${key.name} (${key.id}), ${count(key.requests_count, "request")} in all`],
+  ];
+  return labelled(lines, look);
+}
+
+function amount(number: number): string {
+  return showCredits(credits(number));
+}
+
+function subscription(subscription: Me["subscription"]): Cell {
+  if (subscription === null) return { text: "no active subscription: generation needs one", tone: "bad" };
+  const { plan, status, credits_per_month: monthly, billing_interval: interval } = subscription;
+  const end = subscription.current_period_end.slice(0, 10);
+  const until = subscription.cancel_at_period_end ? `ends ${end}` : `renews ${end}`;
+  const text = `${plan}, ${status}, ${amount(monthly)} credits a month, billed by the ${interval}, ${until}`;
+  return status === "active" ? text : { text, tone: "warning" };
+}
+
+function usage({ used, limit }: Window): string {
+  const requests =
+    limit === null ? `${count(used, "request")}, no limit` : `${used} of ${count(limit, "request")}`;
+  return `${requests}, from this machine`;
+}

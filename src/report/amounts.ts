@@ -1,0 +1,27 @@
+import prettyBytes from "pretty-bytes";
+import prettyMilliseconds from "pretty-ms";
+
+/** A duration as people say it: `37.2s`, `12m 5s`, `3h 2m`. */
+export function duration(ms: number): string {
+  return prettyMilliseconds(Math.max(0, ms), {
+    unitCount: 2,
+    ...(ms >= 60_000 ? { secondsDecimalDigits: 0 } : {}),
+  });
+}
+
+/** A time to wait in whole seconds, at least one. */
+export function wait(ms: number): string {
+  return prettyMilliseconds(Math.max(1_000, Math.ceil(ms / 1_000) * 1_000), {
+    unitCount: 2,
+    secondsDecimalDigits: 0,
+  });
+}
+
+export function fileSize(bytes: number): string {
+  return prettyBytes(bytes);
+}
+
+/** `1 item`, `2 items`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,162 @@
+import { type Credits, minus, showCredits } from "../core/money.js";
+import type { Problem } from "../core/problem.js";
+import { count } from "./amounts.js";
+import { type Look, plainLook } from "./look.js";
+import { problemsText } from "./problem-text.js";
+import { type Cell, labelled, paint, type Tone, table } from "./table.js";
+import { shortText, terminalText } from "./terminal-text.js";
+
+/** What a plan says, as plain data. */
+export interface PlanFacts {
+  job: string;
+  file: string;
+  edition: string;
+  models: readonly {
+    model: string;
+    category: string;
+    items: number;
+    due: number;
+    price: Credits;
+    credits: Credits;
+  }[];
+  money: { needed: Credits; balance: Credits; after: Credits; maxCredits: Credits | null; spent: Credits };
+  requests: { atLeast: number; plan: string | null; perMinute: number | null; perDay: number | null };
+  /** How many items stand where: `new`, `archived` … */
+  standings: Readonly<Partial<Record<string, number>>>;
+  /** Rows that were there before with other content, and items that no row asks for any more. */
+  changed?: readonly { rowNumber: number; rowId: string; fields: readonly { field: string }[] }[];
+  vanished?: readonly { rowId: string; state: string; replacedBy: string | null }[];
+  problems: readonly Problem[];
+  blockers: readonly { message: string }[];
+  warnings: readonly { message: string }[];
+  notes: readonly string[];
+}
+
+export interface RowFacts {
+  rowNumber: number;
+  rowId: string;
+  model: string;
+  prompt: string | null;
+  price: Credits;
+  standing: string;
+}
+
+/** Characters of a prompt that a table shows, and lines of one list. */
+const promptCharactersMax = 120;
+const linesMax = 20;
+
+/** What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. */
+export function planText(plan: PlanFacts, look: Look = plainLook): string {
+  const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
+  const facts: [string, Cell][] = [
+    ["items", standings(plan)],
+    ["credits", creditsText(plan)],
+    ["requests", requestsText(plan)],
+  ];
+  const blocks = [
+    paint(terminalText(`${plan.job} (${plan.file}${edition})`), "strong", look),
+    plan.models.length === 0 ? "" : modelCosts(plan, look),
+    labelled(facts, look),
+    listed("Changed", changes(plan), "dim", look),
+    plan.problems.length === 0 ? "" : `${paint("Problems:", "bad", look)}\n${problemsText(plan.problems)}`,
+    listed("In the way", messages(plan.blockers), "bad", look),
+    listed("Warnings", messages(plan.warnings), "warning", look),
+    listed("Notes", plan.notes, "dim", look),
+  ];
+  return blocks.filter((block) => block !== "").join("\n\n");
+}
+
+/** What `bulkgen plan --rows` adds: one line for each item. */
+export function rowsTable(rows: readonly RowFacts[], look: Look = plainLook): string {
+  return table(
+    [
+      { title: "row", align: "right" },
+      { title: "id" },
+      { title: "model" },
+      { title: "prompt", flexible: true },
+      { title: "credits", align: "right" },
+      { title: "state" },
+    ],
+    rows.map((row) => [
+      row.rowNumber,
+      row.rowId,
+      row.model,
+      shortText(row.prompt ?? "", promptCharactersMax),
+      showCredits(row.price),
+      row.standing,
+    ]),
+    look,
+  );
+}
+
+function modelCosts({ models, money }: PlanFacts, look: Look): string {
+  const rows: Cell[][] = models.map((cost) => [
+    cost.model,
+    cost.category,
+    cost.items,
+    cost.due,
+    showCredits(cost.price),
+    showCredits(cost.credits),
+  ]);
+  const sum = (field: "items" | "due") => models.reduce((total, cost) => total + cost[field], 0);
+  if (models.length > 1) rows.push(["total", "", sum("items"), sum("due"), "", showCredits(money.needed)]);
+  return table(
+    [
+      { title: "model" },
+      { title: "category" },
+      { title: "items", align: "right" },
+      { title: "to make", align: "right" },
+      { title: "each", align: "right" },
+      { title: "credits", align: "right" },
+    ],
+    rows,
+    look,
+  );
+}
+
+function standings(plan: PlanFacts): string {
+  const known = Object.entries(plan.standings).filter(([, number]) => (number ?? 0) > 0);
+  return known.length === 0 ? "none" : known.map(([state, number]) => `${number} ${state}`).join(", ");
+}
+
+function creditsText({ money: { needed, balance, after, maxCredits, spent } }: PlanFacts): Cell {
+  const short = after < 0;
+  const pieces = [
+    `${showCredits(needed)} needed`,
+    `${showCredits(balance)} on the account`,
+    short ? `${showCredits(minus(needed, balance))} short` : `${showCredits(after)} after`,
+  ];
+  if (maxCredits !== null) pieces.push(`cap ${showCredits(maxCredits)}, ${showCredits(spent)} of it spent`);
+  const text = pieces.join(", ");
+  return short ? { text, tone: "bad" } : text;
+}
+
+function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: PlanFacts): string {
+  const limits = [
+    perMinute === null ? "" : `${count(perMinute, "request")} a minute`,
+    perDay === null ? "" : `${perDay} a day`,
+  ].filter(Boolean);
+  const allowed = limits.length === 0 ? "no limit" : limits.join(", ");
+  return `at least ${atLeast}; ${plan === null ? "without a plan" : `plan ${plan}`}: ${allowed}`;
+}
+
+function changes({ changed = [], vanished = [] }: PlanFacts): string[] {
+  const gone = vanished.filter((item) => item.replacedBy === null);
+  return [
+    ...changed.map(
+      (row) => `row ${row.rowNumber} (${row.rowId}): ${row.fields.map(({ field }) => field).join(", ")}`,
+    ),
+    ...gone.map((item) => `${item.rowId} (${item.state}) is in no row any more`),
+  ];
+}
+
+function listed(title: string, lines: readonly string[], tone: Tone, look: Look): string {
+  if (lines.length === 0) return "";
+  const shown = lines.slice(0, linesMax).map((line) => `- ${terminalText(line)}`);
+  const more = lines.length - shown.length;
+  return [paint(`${title}:`, tone, look), ...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
+}
+
+function messages(findings: readonly { message: string }[]): string[] {
+  return findings.map((finding) => finding.message);
+}

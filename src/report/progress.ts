@@ -1,0 +1,64 @@
+import type { ItemState } from "../core/item.js";
+import type { Quota } from "../core/quota.js";
+import { wait } from "./amounts.js";
+import { terminalText } from "./terminal-text.js";
+
+/** Where a run stands at one moment. */
+export interface ProgressFacts {
+  counts: Readonly<Record<ItemState, number>>;
+  quota: Quota;
+  waiting: Waiting | "tasks" | null;
+  /** Until when nothing happens by itself (UTC ms), when something is waited for. */
+  until: number | null;
+  stops: readonly { message: string }[];
+  diskTrouble: string | null;
+  /** UTC ms. */
+  now: number;
+}
+
+export type Waiting = "minute" | "day" | "service";
+
+/** One line: `12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute`. */
+export function progressLine(facts: ProgressFacts): string {
+  const { counts, waiting, until, now, stops, diskTrouble } = facts;
+  const total = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
+  const pieces = [
+    `${counts.archived}/${total} archived`,
+    some(counts.submitting + counts.processing, "at the service"),
+    some(counts.ready, "to fetch"),
+    some(counts.planned, "to submit"),
+    some(counts.blocked, "waiting for another item"),
+    some(counts.failed, "failed"),
+    some(counts.held, "held"),
+    some(counts.unknown, "unknown"),
+    some(counts.overdue, "overdue"),
+    requests(facts.quota),
+    waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
+    diskTrouble === null ? "" : `the disk refuses: ${terminalText(diskTrouble)}`,
+    ...stops.slice(0, 1).map((stop) => `stopping: ${terminalText(stop.message)}`),
+  ];
+  return pieces.filter((piece) => piece !== "").join(" · ");
+}
+
+/** Why the next request is not sent yet, and for how long. */
+export function waitingLine(what: Waiting, until: number, now: number): string {
+  const left = wait(until - now);
+  switch (what) {
+    case "minute":
+      return `this minute's requests are used, next in ${left}`;
+    case "day":
+      return `this day's requests are used, next in ${left}`;
+    case "service":
+      return `the service asked for a pause, next request in ${left}`;
+  }
+}
+
+function requests({ minute }: Quota): string {
+  return minute.limit === null
+    ? `${minute.used} requests this minute`
+    : `${minute.used}/${minute.limit} requests this minute`;
+}
+
+function some(number: number, what: string): string {
+  return number === 0 ? "" : `${number} ${what}`;
+}

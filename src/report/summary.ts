@@ -1,0 +1,146 @@
+import type { ItemState } from "../core/item.js";
+import { type Credits, showCredits, toNumber } from "../core/money.js";
+import { count, duration, fileSize } from "./amounts.js";
+import { type Look, plainLook } from "./look.js";
+import { type Cell, labelled, paint, type Tone } from "./table.js";
+import { shortText, terminalText } from "./terminal-text.js";
+
+/** What became of a run, as plain data. */
+export interface RunFacts {
+  job: string;
+  /** The run's number in its workspace. */
+  run: number;
+  counts: Readonly<Partial<Record<ItemState, number>>>;
+  failures: readonly { rowId: string; kind: string; reason: string }[];
+  held: readonly { rowId: string; reason: string; taskId?: string | null }[];
+  /** Why the run ended before its items did: whole sentences. */
+  stops: readonly string[];
+  /** Charged for good. */
+  spent: Credits;
+  /** At the service, unknown or held: charged, or perhaps to be charged. */
+  pending: Credits;
+  /** The balance; null where it could not be asked for. */
+  left: Credits | null;
+  /** API requests of this run, over all its resumes. */
+  requests: number;
+  elapsedMs: number;
+  /** Files that this run saved, and their bytes. */
+  files: number;
+  bytes: number;
+  /** Where they are. */
+  folder: string;
+  exitCode: number;
+  /** What to do now, as a command or a sentence; null when nothing is left to do. */
+  nextStep: string | null;
+}
+
+const states: readonly [ItemState, Tone | null, string][] = [
+  ["failed", "bad", "failed"],
+  ["held", "warning", "held"],
+  ["unknown", "warning", "unknown"],
+  ["overdue", "warning", "overdue"],
+  ["processing", null, "at service"],
+  ["submitting", null, "submitting"],
+  ["ready", null, "to fetch"],
+  ["planned", null, "to submit"],
+  ["blocked", null, "blocked"],
+  ["dropped", "dim", "dropped"],
+];
+
+const told: Readonly<Partial<Record<ItemState, string>>> = {
+  held: "charged or perhaps charged: a person decides",
+  unknown: "the answer was lost: resume finds out",
+  overdue: "still at the service after their time",
+  dropped: "no longer in the manifest, or skipped",
+};
+
+/** Reasons and ids that are named before the rest is counted. */
+const reasonsMax = 8;
+const idsMax = 5;
+const reasonCharactersMax = 160;
+
+/** The closing summary for people. */
+export function summarise(facts: RunFacts, look: Look = plainLook): string {
+  const lines: [string, Cell][] = [["archived", archived(facts)]];
+  for (const [state, tone, label] of states) {
+    const number = facts.counts[state] ?? 0;
+    if (number === 0) continue;
+    const text = told[state] === undefined ? String(number) : `${number}, ${told[state]}`;
+    lines.push([label, tone === null ? text : { text, tone }]);
+    if (state === "failed") lines.push(...grouped(facts.failures));
+    if (state === "held") lines.push(...grouped(facts.held.map(heldItem)));
+  }
+  lines.push(
+    ["credits", creditsText(facts)],
+    ["requests", requestsText(facts)],
+    ["time", duration(facts.elapsedMs)],
+    ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
+    ["folder", facts.folder],
+  );
+  const title = paint(`${terminalText(facts.job)}, run ${facts.run}`, "strong", look);
+  const after = [...facts.stops.map((stop) => `Ended early: ${terminalText(stop)}`), ...nextStep(facts)];
+  return [title, labelled(lines, look), ...after].join("\n");
+}
+
+/** The same for programs: credits as numbers, bytes, times in milliseconds. */
+export function summaryJson(facts: RunFacts): Record<string, unknown> {
+  const { spent, pending, left, ...rest } = facts;
+  return {
+    ...rest,
+    credits: {
+      spent: toNumber(spent),
+      pending: toNumber(pending),
+      left: left === null ? null : toNumber(left),
+    },
+    requestsPerItem: requestsPerItem(facts),
+  };
+}
+
+function archived({ counts }: RunFacts): Cell {
+  const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
+  const text = `${counts.archived ?? 0} of ${count(all, "item")}`;
+  return counts.archived === all && all > 0 ? { text, tone: "good" } : text;
+}
+
+function heldItem({ rowId, reason, taskId }: RunFacts["held"][number]) {
+  return { rowId: taskId ? `${rowId} = task ${taskId}` : rowId, reason, kind: "" };
+}
+
+/** One line for each reason, the most frequent first, with the ids that it befell. */
+function grouped(items: readonly { rowId: string; kind: string; reason: string }[]): [string, Cell][] {
+  const ids = new Map<string, string[]>();
+  for (const { rowId, kind, reason } of items) {
+    const text = shortText(kind === "" ? reason : `${kind}: ${reason}`, reasonCharactersMax);
+    ids.set(text, [...(ids.get(text) ?? []), terminalText(rowId)]);
+  }
+  const groups = [...ids].toSorted(([, a], [, b]) => b.length - a.length);
+  const lines = groups.slice(0, reasonsMax).map(([reason, of]): [string, Cell] => {
+    const named = of.slice(0, idsMax).join(", ");
+    const rest = of.length > idsMax ? ` and ${of.length - idsMax} more` : "";
+    return ["", `${of.length} × ${reason} (${named}${rest})`];
+  });
+  const others = groups.slice(reasonsMax).reduce((sum, [, of]) => sum + of.length, 0);
+  return others === 0 ? lines : [...lines, ["", `${others} × other reasons`]];
+}
+
+function creditsText({ spent, pending, left }: RunFacts): string {
+  const pieces = [`${showCredits(spent)} spent`];
+  if (pending > 0) pieces.push(`${showCredits(pending)} in flight or held`);
+  if (left !== null) pieces.push(`${showCredits(left)} left`);
+  return pieces.join(", ");
+}
+
+function requestsText(facts: RunFacts): string {
+  const each = requestsPerItem(facts);
+  return each === null ? String(facts.requests) : `${facts.requests}, ${each} for each archived item`;
+}
+
+/** Null when this run saved nothing. */
+function requestsPerItem({ requests, counts, files }: RunFacts): number | null {
+  const items = Math.min(counts.archived ?? 0, files);
+  return items === 0 ? null : Math.round((requests / items) * 10) / 10;
+}
+
+function nextStep(facts: RunFacts): string[] {
+  return facts.nextStep === null ? [] : [`Next: ${terminalText(facts.nextStep)}`];
+}

@@ -1,0 +1,112 @@
+import Table from "cli-table3";
+import pc from "picocolors";
+import { type Look, plainLook } from "./look.js";
+import { terminalText } from "./terminal-text.js";
+
+export interface Column {
+  title: string;
+  align?: "left" | "right";
+  /** May be wrapped when the terminal is narrow. Other columns are only when nothing else helps. */
+  flexible?: boolean;
+}
+
+export type Tone = "good" | "bad" | "warning" | "dim" | "strong";
+export type Cell = string | number | { text: string; tone: Tone };
+
+const gap = 2;
+/** The narrowest that a flexible column is made; and any other, when it must. */
+const flexibleMin = 12;
+const columnMin = 3;
+
+/** Plain lines, no frame: a table reads well on a terminal, in a file and in a pipe. */
+const frame = Object.fromEntries(
+  ["top", "bottom", "left", "mid", "right"]
+    .flatMap((side) => [side, `${side}-mid`, `${side}-left`, `${side}-right`])
+    .concat("middle")
+    .map((name) => [name, ""]),
+);
+
+/** A table as wide as its content and no wider than the terminal. Every cell is cleaned here. */
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  look: Look = plainLook,
+): string {
+  const cells = rows.map((row) => row.map((cell) => painted(cell, look)));
+  const natural = draw(columns, cells, look, null);
+  if (look.width === null) return natural.text;
+  const widths = narrowed(columns, natural.widths, look.width);
+  return widths === null ? natural.text : draw(columns, cells, look, widths).text;
+}
+
+/** Labels and what they say, one below the other. */
+export function labelled(lines: readonly (readonly [string, Cell])[], look: Look = plainLook): string {
+  return table([{ title: "" }, { title: "", flexible: true }], lines, look);
+}
+
+export function paint(text: string, tone: Tone, look: Look): string {
+  const colours = pc.createColors(look.colour);
+  const brushes: Record<Tone, (text: string) => string> = {
+    good: colours.green,
+    bad: colours.red,
+    warning: colours.yellow,
+    dim: colours.dim,
+    strong: colours.bold,
+  };
+  return text === "" ? "" : brushes[tone](text);
+}
+
+function painted(cell: Cell, look: Look): string {
+  if (typeof cell === "object") return paint(terminalText(cell.text), cell.tone, look);
+  return terminalText(String(cell));
+}
+
+function draw(
+  columns: readonly Column[],
+  rows: readonly string[][],
+  look: Look,
+  widths: readonly number[] | null,
+) {
+  const titled = columns.some((column) => column.title !== "");
+  const drawn = new Table({
+    ...(titled ? { head: columns.map((column) => paint(column.title, "strong", look)) } : {}),
+    chars: frame,
+    style: { head: [], border: [], "padding-left": 0, "padding-right": gap, compact: true },
+    colAligns: columns.map((column) => column.align ?? "left"),
+    colWidths: [...(widths ?? [])],
+    wordWrap: widths !== null,
+  });
+  drawn.push(...rows.map((row) => [...row]));
+  const lines = drawn.toString().split("\n");
+  // Drawing works out the widths of columns that have none, and leaves them in the options.
+  return {
+    text: lines.map((line) => line.trimEnd()).join("\n"),
+    widths: columns.map((_, index) => drawn.options.colWidths[index] ?? 0),
+  };
+}
+
+/** Widths that fit, taken from the widest flexible columns; null when all fits as it is. */
+function narrowed(columns: readonly Column[], natural: readonly number[], width: number): number[] | null {
+  // The last column's gap is cut off at the end of the line.
+  const room = width + gap;
+  if (sum(natural) <= room) return null;
+  const widths = shrunk(natural, room, flexibleMin + gap, (index) => columns[index]?.flexible === true);
+  return sum(widths) <= room ? widths : shrunk(widths, room, columnMin + gap, () => true);
+}
+
+function shrunk(from: readonly number[], room: number, least: number, may: (index: number) => boolean) {
+  const widths = [...from];
+  while (sum(widths) > room) {
+    const candidates = widths.flatMap((width, index) =>
+      may(index) && width > least ? [{ width, index }] : [],
+    );
+    const [widest] = candidates.toSorted((a, b) => b.width - a.width);
+    if (widest === undefined) break;
+    widths[widest.index] = widest.width - 1;
+  }
+  return widths;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
