@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { isKeyForm } from "../api/key.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Connection } from "../job/account.js";
@@ -12,17 +13,24 @@ export interface Connected {
 }
 
 /** The service that the flags and the environment name; starts the sandbox when it is asked for. Throws EarlyExit. */
-export async function connect(flags: SharedFlags, workspace: Workspace): Promise<Connected> {
-  return flags.sandbox ? connectSandbox(workspace) : { connection: remote(flags), close: async () => {} };
+export async function connect(
+  flags: SharedFlags,
+  workspace: Workspace,
+  manifest?: string,
+): Promise<Connected> {
+  return flags.sandbox
+    ? connectSandbox(workspace, manifest)
+    : { connection: remote(flags), close: async () => {} };
 }
 
-async function connectSandbox(workspace: Workspace): Promise<Connected> {
+async function connectSandbox(workspace: Workspace, manifest: string | undefined): Promise<Connected> {
   const { serveSandbox } = await import("../sandbox/serve.js");
   const sandbox = await serveSandbox({
     clock: systemClock,
     random: systemRandom,
     file: workspace.serviceFile,
-    inputRoot: workspace.root,
+    // Local inputs are named from the manifest's folder.
+    inputRoot: manifest === undefined ? workspace.root : dirname(resolve(manifest)),
   });
   return {
     connection: { origin: "sandbox", baseUrl: sandbox.url, key: sandbox.key, sandbox: true },

@@ -12,10 +12,18 @@ export async function openLog(level: string): Promise<Log> {
     );
   }
   const { pino } = await import("pino");
-  if (!process.stderr.isTTY) return pino({ level, base: null }, pino.destination({ dest: 2, sync: true }));
+  const destination = process.stderr.isTTY ? await readable() : pino.destination({ dest: 2, sync: true });
+  const logger = pino({ level, base: null }, destination);
+  // An async function may not return a logger itself: it has a method that a promise would take for its own.
+  return {
+    debug: (facts, message) => logger.debug(facts, message),
+    info: (facts, message) => logger.info(facts, message),
+    warn: (facts, message) => logger.warn(facts, message),
+    error: (facts, message) => logger.error(facts, message),
+  };
+}
+
+async function readable() {
   const { default: pretty } = await import("pino-pretty");
-  return pino(
-    { level, base: null },
-    pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "HH:MM:ss" }),
-  );
+  return pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "HH:MM:ss" });
 }

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type Plan, plans } from "../api/plans.js";
 import { interruption } from "./signals.js";
+import { amount, oneOf, wholeNumber } from "./values.js";
 
 interface Flags {
   port: number;
@@ -16,7 +17,7 @@ export function defineSandbox(program: Command): void {
     .command("sandbox")
     .description("serve the whole service on this machine")
     .option("--port <n>", "port on 127.0.0.1 (default: any free one)", wholeNumber, 0)
-    .option("--plan <plan>", `plan of its account: ${plans.join(", ")}`, planName, "Pro")
+    .option("--plan <plan>", `plan of its account: ${plans.join(", ")}`, oneOf(...plans), "Pro")
     .option("--credits <n>", "credits that its account starts with", amount, 500)
     .option("--state <file>", "keep its state in this file (default: in memory)")
     .option("--task-ms <min-max>", "how long tasks take, in ms", range)
@@ -51,25 +52,6 @@ async function serve(flags: Flags): Promise<void> {
     interruption().addEventListener("abort", () => resolve(), { once: true }),
   );
   await sandbox.close();
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text))
-    throw new InvalidArgumentError(`expected a whole number, got ${JSON.stringify(text)}`);
-  return Number(text);
-}
-
-function amount(text: string): number {
-  if (!/^\d+(\.\d+)?$/.test(text))
-    throw new InvalidArgumentError(`expected an amount, got ${JSON.stringify(text)}`);
-  return Number(text);
-}
-
-function planName(text: string): Plan {
-  const found = plans.find((plan) => plan.toLowerCase() === text.toLowerCase());
-  if (!found)
-    throw new InvalidArgumentError(`expected one of ${plans.join(", ")}, got ${JSON.stringify(text)}`);
-  return found;
 }
 
 function range(text: string): { min: number; max: number } {

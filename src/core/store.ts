@@ -51,8 +51,8 @@ export interface Store {
   refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
-  /** Bytes of all files that a run's items have in the archive. */
-  archivedBytes(runId: number): Promise<number>;
+  /** The files that a run's items have in the archive, and their bytes together. */
+  filesOf(runId: number): Promise<{ files: number; bytes: number }>;
   /** Items whose POST was cut off by a crash: submitting, with no process left. */
   interrupted(): Promise<Item[]>;
   close(): void;

@@ -14,7 +14,7 @@ type AttemptMethods = Pick<
   | "expire"
   | "refreshOutputs"
   | "saved"
-  | "archivedBytes"
+  | "filesOf"
 >;
 
 export function attemptMethods(connection: Connection): AttemptMethods {
@@ -76,11 +76,11 @@ export function attemptMethods(connection: Connection): AttemptMethods {
         })
         .immediate(),
 
-    async archivedBytes(runId) {
-      const row = sql(
-        "SELECT coalesce(sum(o.bytes), 0) AS bytes FROM outputs o JOIN items i ON i.id = o.item_id WHERE i.run_id = ?",
-      ).get(runId) as { bytes: number };
-      return row.bytes;
+    async filesOf(runId) {
+      return sql(
+        `SELECT count(o.file) AS files, coalesce(sum(o.bytes), 0) AS bytes
+         FROM outputs o JOIN items i ON i.id = o.item_id WHERE i.run_id = ?`,
+      ).get(runId) as { files: number; bytes: number };
     },
 
     saved: async (itemId, number, file) =>

@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import { lookFor } from "../report/look.js";
+import { type SharedFlags, withService } from "./flags.js";
+
+export function defineAccount(program: Command): void {
+  withService(program.command("account"))
+    .description("show the account: user, credits, subscription, key, limits")
+    .action(account);
+}
+
+async function account(flags: SharedFlags): Promise<void> {
+  const [{ withAccount }, { accountText }] = await Promise.all([
+    import("./with-account.js"),
+    import("../report/account-table.js"),
+  ]);
+  const { me, quota } = await withAccount(flags, async (open) => ({
+    me: await open.identify(),
+    quota: await open.accounts.quota(open.accountId()),
+  }));
+  process.stdout.write(
+    flags.json
+      ? `${JSON.stringify({ ...me, quota })}\n`
+      : `${accountText(me, quota, lookFor(process.stdout, process.env))}\n`,
+  );
+}

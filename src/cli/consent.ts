@@ -1,0 +1,29 @@
+import { EarlyExit } from "../core/exit.js";
+import type { Plan } from "../plan/plan.js";
+import { lookFor } from "../report/look.js";
+import { planText } from "../report/plan-table.js";
+import type { Display } from "./display.js";
+
+/** Shows what a run would cost and asks; `--yes` answers. Throws EarlyExit where nobody can be asked. */
+export async function askConsent(
+  plan: Plan,
+  flags: { yes?: boolean; json?: boolean; quiet?: boolean },
+  display: Display,
+): Promise<boolean> {
+  if (!flags.quiet && !flags.json) display.say(planText(plan, lookFor(process.stderr, process.env)));
+  if (flags.yes || plan.items.every((item) => !item.due)) return true;
+  if (!process.stdin.isTTY) {
+    throw new EarlyExit(
+      "usage",
+      "this run would spend credits and there is no terminal to ask on: add --yes. Nothing was submitted.",
+    );
+  }
+  const { createInterface } = await import("node:readline/promises");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question("Go on? [y/N] ");
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,80 @@
+import { resolve } from "node:path";
+import type { Log } from "../core/log.js";
+import { credits } from "../core/money.js";
+import type { RunOptions } from "../core/store.js";
+import type { JobOptions } from "../job/run-job.js";
+import { findWorkspace, type Workspace } from "../job/workspace.js";
+import { systemClock } from "../system.js";
+import { connect } from "./connect.js";
+import { type Display, openDisplay } from "./display.js";
+import type { SharedFlags } from "./flags.js";
+import { openLog } from "./log.js";
+import { interruption } from "./signals.js";
+
+export interface RunFlags extends SharedFlags {
+  out?: string;
+  yes?: boolean;
+  maxCredits?: number;
+  onInsufficient: "refuse" | "fit";
+  onDailyLimit: "stop" | "wait";
+  lanes?: number;
+  downloads: number;
+  rpm?: number;
+  rpd?: number;
+  unreachableWait: number;
+}
+
+/** The workspace that the flags name. */
+export function workspaceOf(flags: SharedFlags & { out?: string }, manifest?: string): Workspace {
+  return findWorkspace({
+    cwd: process.cwd(),
+    sandbox: flags.sandbox ?? false,
+    env: process.env,
+    ...(flags.workspace === undefined ? {} : { named: flags.workspace }),
+    ...(flags.out === undefined ? {} : { out: flags.out }),
+    ...(manifest === undefined ? {} : { manifest: resolve(manifest) }),
+  });
+}
+
+export interface Prepared {
+  options: JobOptions;
+  display: Display;
+  log: Log;
+}
+
+/** What `run` and `resume` have in common: where, with whom, how they show what they do. */
+export async function jobOptions(
+  flags: SharedFlags & { unreachableWait: number },
+  workspace: Workspace,
+  manifest?: string,
+): Promise<Prepared> {
+  const log = await openLog(flags.logLevel);
+  const display = openDisplay(flags.quiet ?? false);
+  const interrupt = interruption(() =>
+    display.say("interrupted: answers in flight are awaited, nothing new is sent; again to end at once"),
+  );
+  const options: JobOptions = {
+    workspace,
+    connect: () => connect(flags, workspace, manifest),
+    clock: systemClock,
+    log,
+    interrupt,
+    unreachableMs: flags.unreachableWait,
+    onProgress: (progress) => display.progress(progress),
+    onWait: (until) => display.waiting("minute", until),
+  };
+  return { options, display, log };
+}
+
+/** The options that are kept with the run, so that a resume goes on with them. */
+export function runOptions(flags: RunFlags): RunOptions {
+  return {
+    maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
+    downloads: flags.downloads,
+    onDailyLimit: flags.onDailyLimit,
+    sandbox: flags.sandbox ?? false,
+    ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
+    ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
+    ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),
+  };
+}

@@ -1,0 +1,26 @@
+import { toNumber } from "../core/money.js";
+import type { Plan } from "../plan/plan.js";
+
+/** A plan for programs: the same facts, credits as plain numbers. */
+export function planJson(plan: Plan): object {
+  const { needed, balance, after, maxCredits, spent } = plan.money;
+  return {
+    ...plan,
+    items: plan.items.map((item) => ({ ...item, price: toNumber(item.price) })),
+    models: plan.models.map((model) => ({
+      ...model,
+      price: toNumber(model.price),
+      credits: toNumber(model.credits),
+    })),
+    money: {
+      needed: toNumber(needed),
+      balance: toNumber(balance),
+      after: toNumber(after),
+      maxCredits: maxCredits === null ? null : toNumber(maxCredits),
+      spent: toNumber(spent),
+    },
+    fit: { ...plan.fit, credits: toNumber(plan.fit.credits) },
+    blockers: plan.blockers.map(({ kind, message }) => ({ kind, message })),
+    warnings: plan.warnings.map(({ kind, message }) => ({ kind, message })),
+  };
+}

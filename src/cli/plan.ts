@@ -1,0 +1,70 @@
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import type { Plan } from "../plan/plan.js";
+import { endWith } from "./ending.js";
+import { type SharedFlags, withService } from "./flags.js";
+import { amount } from "./values.js";
+
+interface PlanFlags extends SharedFlags {
+  maxCredits?: number;
+  rows?: boolean;
+}
+
+export function definePlan(program: Command): void {
+  withService(program.command("plan"))
+    .description("check and price a manifest; spends nothing")
+    .argument("<manifest>", "CSV or JSON file with the rows")
+    .addOption(new Option("--max-credits <n>", "price against this cap").argParser(amount))
+    .option("--rows", "list every item")
+    .action(plan);
+}
+
+async function plan(manifest: string, flags: PlanFlags): Promise<void> {
+  const [
+    { planJob },
+    { workspaceOf },
+    { connect },
+    { openLog },
+    { interruption },
+    { systemClock },
+    { credits },
+  ] = await Promise.all([
+    import("../job/plan-job.js"),
+    import("./job-options.js"),
+    import("./connect.js"),
+    import("./log.js"),
+    import("./signals.js"),
+    import("../system.js"),
+    import("../core/money.js"),
+  ]);
+  const workspace = workspaceOf(flags, manifest);
+  const made = await planJob({
+    workspace,
+    manifest: resolve(manifest),
+    connect: () => connect(flags, workspace, manifest),
+    edition: "",
+    maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
+    clock: systemClock,
+    log: await openLog(flags.logLevel),
+    signal: interruption(),
+  });
+  await print(made, flags);
+  if (made.problems.length > 0) endWith("usage");
+  else if (made.blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
+  else if (made.blockers.length > 0) endWith("key");
+}
+
+async function print(made: Plan, flags: PlanFlags): Promise<void> {
+  if (flags.json) {
+    const { planJson } = await import("./plan-json.js");
+    process.stdout.write(`${JSON.stringify(planJson(made))}\n`);
+    return;
+  }
+  const [{ planText, rowsTable }, { lookFor }] = await Promise.all([
+    import("../report/plan-table.js"),
+    import("../report/look.js"),
+  ]);
+  const look = lookFor(process.stdout, process.env);
+  process.stdout.write(`${planText(made, look)}\n`);
+  if (flags.rows) process.stdout.write(`\n${rowsTable(made.items, look)}\n`);
+}

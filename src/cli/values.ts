@@ -1,0 +1,56 @@
+import { InvalidArgumentError } from "commander";
+
+/** Readers of option values: what was expected, what was got. */
+
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text))
+    throw new InvalidArgumentError(`expected a whole number, got ${JSON.stringify(text)}.`);
+  return Number(text);
+}
+
+export function positive(text: string): number {
+  const value = wholeNumber(text);
+  if (value < 1) throw new InvalidArgumentError(`expected 1 or more, got ${text}.`);
+  return value;
+}
+
+export function amount(text: string): number {
+  if (!/^\d+(\.\d{1,6})?$/.test(text)) {
+    throw new InvalidArgumentError(
+      `expected an amount with at most six decimals, got ${JSON.stringify(text)}.`,
+    );
+  }
+  return Number(text);
+}
+
+/** A daily limit that leaves room for a submit, its look and the account. */
+export function dailyRequests(text: string): number {
+  const value = wholeNumber(text);
+  if (value < 3)
+    throw new InvalidArgumentError(`expected 3 or more (a submit, a look, the account), got ${text}.`);
+  return value;
+}
+
+export function oneOf<const Value extends string>(...values: Value[]): (text: string) => Value {
+  return (text) => {
+    const found = values.find((value) => value.toLowerCase() === text.toLowerCase());
+    if (found === undefined) {
+      throw new InvalidArgumentError(`expected one of ${values.join(", ")}, got ${JSON.stringify(text)}.`);
+    }
+    return found;
+  };
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A duration such as `90s`, `30m` or `2h`, in ms. */
+export function duration(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
+  const unit = unitMs[match?.[2] ?? ""];
+  if (!match || unit === undefined) {
+    throw new InvalidArgumentError(
+      `expected a duration such as 90s, 30m or 2h, got ${JSON.stringify(text)}.`,
+    );
+  }
+  return Number(match[1]) * unit;
+}

@@ -1,0 +1,34 @@
+import { type OpenAccount, openAccount } from "../job/account.js";
+import { systemClock } from "../system.js";
+import { connect } from "./connect.js";
+import type { SharedFlags } from "./flags.js";
+import { workspaceOf } from "./job-options.js";
+import { openLog } from "./log.js";
+import { interruption } from "./signals.js";
+
+/** Opens the account for a command that only reads, and closes it after. */
+export async function withAccount<Result>(
+  flags: SharedFlags,
+  use: (account: OpenAccount) => Promise<Result>,
+): Promise<Result> {
+  const workspace = workspaceOf(flags);
+  const log = await openLog(flags.logLevel);
+  const { connection, close } = await connect(flags, workspace);
+  try {
+    const { accountsFile } = workspace;
+    const account = await openAccount({
+      connection,
+      accountsFile,
+      clock: systemClock,
+      log,
+      signal: interruption(),
+    });
+    try {
+      return await use(account);
+    } finally {
+      await account.close();
+    }
+  } finally {
+    await close();
+  }
+}
