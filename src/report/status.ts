@@ -37,7 +37,7 @@ export function statusText(facts: StatusFacts): string {
     `  items     ${counted.join(", ") || "none"}`,
     `  credits   ${showCredits(facts.spent)} spent${facts.pending === 0 ? "" : `, up to ${showCredits(facts.pending)} more open`}`,
     `  requests  ${facts.requests}`,
-    `  files     ${facts.folder}`,
+    `  files     ${terminalText(facts.folder)}`,
     ...trouble,
     ...(more > 0 ? [`  and ${more} more`] : []),
   ].join("\n");

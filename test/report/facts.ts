@@ -1,0 +1,114 @@
+import type { Me, Model } from "../../src/api/records.js";
+import { credits } from "../../src/core/money.js";
+import type { PlanFacts } from "../../src/report/plan-table.js";
+import type { ProgressFacts } from "../../src/report/progress.js";
+import type { RunFacts } from "../../src/report/summary.js";
+
+export const runFacts: RunFacts = {
+  job: "demo",
+  run: 3,
+  counts: { archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 },
+  failures: [
+    { rowId: "cover-1", kind: "moderation", reason: "the prompt was refused" },
+    { rowId: "cover-2", kind: "moderation", reason: "the prompt was refused" },
+    { rowId: "cover-3", kind: "provider", reason: "no capacity" },
+    { rowId: "cover-4", kind: "moderation", reason: "the prompt was refused" },
+  ],
+  held: [{ rowId: "clip-9", reason: "the POST was cut off", taskId: "t_1" }],
+  stops: ["out of credits (balance 0); top up and run `bulkgen resume`"],
+  spent: credits(112.5),
+  pending: credits(8),
+  left: credits(0.25),
+  requests: 58,
+  elapsedMs: 37_240,
+  files: 20,
+  bytes: 41_200_000,
+  folder: "outputs/demo",
+  exitCode: 7,
+  nextStep: "bulkgen resolve clip-9 --adopt ID",
+};
+
+export const models: Model[] = [
+  {
+    model_key: "canvas-standard",
+    model_name: "Canvas Standard, for posters and covers",
+    category: "image",
+    credits_cost: 4,
+    input_type: "text",
+    parameters: [
+      {
+        key: "aspect_ratio",
+        label: "Aspect ratio",
+        type: "select",
+        options: ["1:1", "16:9", "9:16", "4:3", "3:4"].map((value) => ({ value, label: value })),
+        default: "1:1",
+      },
+      { key: "seed", label: "Seed", type: "text" },
+    ],
+  },
+  { model_key: "voice", model_name: "Voice", category: "audio", credits_cost: 0.5, input_type: "text" },
+];
+
+export const me: Me = {
+  user: { id: "user_1", email: "ada@example.com", name: "Ada" },
+  credits: { balance: 388.5, used_this_key: 112 },
+  subscription: {
+    status: "active",
+    plan: "Pro",
+    credits_per_month: 500,
+    billing_interval: "month",
+    current_period_end: "2026-12-01T00:00:00Z",
+    cancel_at_period_end: false,
+  },
+  api_key: { id: "key_1", name: "nightly", requests_count: 1234 },
+};
+
+export const quota: ProgressFacts["quota"] = {
+  minute: { limit: 60, used: 31, nextFreeAt: 0, nextReleaseAt: 0 },
+  day: { limit: 10_000, used: 340, nextFreeAt: 0, nextReleaseAt: 0 },
+  blockedUntil: null,
+};
+
+export const plan: PlanFacts = {
+  job: "demo",
+  file: "jobs/demo.csv",
+  edition: "",
+  models: [
+    {
+      model: "canvas-standard",
+      category: "image",
+      items: 20,
+      due: 18,
+      price: credits(4),
+      credits: credits(72),
+    },
+    { model: "voice", category: "audio", items: 6, due: 6, price: credits(0.5), credits: credits(3) },
+  ],
+  money: {
+    needed: credits(75),
+    balance: credits(60),
+    after: credits(-15),
+    maxCredits: credits(100),
+    spent: credits(8),
+  },
+  requests: { atLeast: 48, plan: "Pro", perMinute: 60, perDay: 10_000 },
+  standings: { new: 24, archived: 2 },
+  problems: [
+    {
+      place: { file: "jobs/demo.csv", row: 12, column: "model", id: "cover-12" },
+      message: 'unknown model "canvas-standart"',
+      expected: "one of canvas-standard, voice",
+      got: '"canvas-standart"',
+      nearest: "canvas-standard",
+    },
+    {
+      place: { file: "a.json", row: null, line: 3, lineColumn: 7 },
+      message: "no rows",
+      expected: "a row",
+      got: "none",
+    },
+  ],
+  blockers: [{ message: "The run needs 75 credits and the balance is 60." }],
+  warnings: [{ message: "Rows 4 and 5 are identical." }],
+  notes: ["column colour is used by nothing"],
+};

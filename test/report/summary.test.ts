@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { noCredits } from "../../src/core/money.js";
+import { summarise, summaryJson } from "../../src/report/summary.js";
+import { runFacts } from "./facts.js";
+
+describe("the closing summary", () => {
+  test("tells all that became of a run, in 100 columns", () => {
+    expect(summarise(runFacts, { width: 100, colour: false })).toMatchInlineSnapshot(`
+      "demo, run 3
+      archived  20 of 26 items
+      failed    4
+                3 × moderation: the prompt was refused (cover-1, cover-2, cover-4)
+                1 × provider: no capacity (cover-3)
+      held      1, charged or perhaps charged: a person decides
+                1 × the POST was cut off (clip-9 = task t_1)
+      overdue   1, still at the service after their time
+      dropped   2, no longer in the manifest, or skipped
+      credits   112.5 spent, 8 in flight or held, 0.25 left
+      requests  58, 2.9 for each archived item
+      time      37.2s
+      files     20 files, 41.2 MB
+      folder    outputs/demo
+      Ended early: out of credits (balance 0); top up and run \`bulkgen resume\`
+      Next: bulkgen resolve clip-9 --adopt ID"
+    `);
+  });
+
+  test("fits into 60 columns", () => {
+    expect(summarise(runFacts, { width: 60, colour: false })).toMatchInlineSnapshot(`
+      "demo, run 3
+      archived  20 of 26 items
+      failed    4
+                3 × moderation: the prompt was refused (cover-1,
+                cover-2, cover-4)
+                1 × provider: no capacity (cover-3)
+      held      1, charged or perhaps charged: a person decides
+                1 × the POST was cut off (clip-9 = task t_1)
+      overdue   1, still at the service after their time
+      dropped   2, no longer in the manifest, or skipped
+      credits   112.5 spent, 8 in flight or held, 0.25 left
+      requests  58, 2.9 for each archived item
+      time      37.2s
+      files     20 files, 41.2 MB
+      folder    outputs/demo
+      Ended early: out of credits (balance 0); top up and run \`bulkgen resume\`
+      Next: bulkgen resolve clip-9 --adopt ID"
+    `);
+  });
+
+  test("of a run in which all went well is short", () => {
+    const facts = {
+      ...runFacts,
+      ...{
+        counts: { archived: 1 },
+        failures: [],
+        held: [],
+        stops: [],
+        pending: noCredits,
+        nextStep: null,
+        files: 1,
+      },
+    };
+    expect(summarise(facts)).toMatchInlineSnapshot(`
+      "demo, run 3
+      archived  1 of 1 item
+      credits   112.5 spent, 0.25 left
+      requests  58, 58 for each archived item
+      time      37.2s
+      files     1 file, 41.2 MB
+      folder    outputs/demo"
+    `);
+  });
+
+  test("groups reasons, the most frequent first, and counts what it does not name", () => {
+    const failures = Array.from({ length: 30 }, (_, index) => ({
+      rowId: `row-${index}`,
+      kind: "provider",
+      reason: index < 10 ? "busy" : `reason ${index}`,
+    }));
+    const lines = summarise({ ...runFacts, counts: { failed: 30 }, failures, held: [] }).split("\n");
+    expect(lines[3]).toBe("          10 × provider: busy (row-0, row-1, row-2, row-3, row-4 and 5 more)");
+    expect(lines[11]).toBe("          13 × other reasons");
+  });
+
+  test("of a run without files or a balance says so", () => {
+    const text = summarise({
+      ...runFacts,
+      counts: { planned: 2 },
+      files: 0,
+      bytes: 0,
+      left: null,
+      requests: 1,
+    });
+    expect(text).toContain("archived   0 of 2 items\nto submit  2\n");
+    expect(text).toContain("credits    112.5 spent, 8 in flight or held\nrequests   1\n");
+    expect(text).toContain("files      none\n");
+  });
+
+  test("for programs has credits as numbers", () => {
+    expect(summaryJson(runFacts)).toMatchObject({
+      ...{ job: "demo", run: 3, exitCode: 7, elapsedMs: 37_240, bytes: 41_200_000, requestsPerItem: 2.9 },
+      credits: { spent: 112.5, pending: 8, left: 0.25 },
+      nextStep: "bulkgen resolve clip-9 --adopt ID",
+    });
+    expect(summaryJson({ ...runFacts, counts: {}, left: null })).toMatchObject({
+      credits: { left: null },
+      requestsPerItem: null,
+    });
+  });
+});

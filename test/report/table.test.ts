@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { table } from "../../src/report/table.js";
+
+const columns = [
+  { title: "id" },
+  { title: "prompt", flexible: true },
+  { title: "credits", align: "right" as const },
+];
+const rows = [
+  ["cover-1", "a lighthouse in the fog, seen from the sea, with gulls", 4],
+  ["b", "short", 12.5],
+];
+
+describe("a table", () => {
+  test("is as wide as its content where there is no terminal", () => {
+    expect(table(columns, rows)).toMatchInlineSnapshot(`
+      "id       prompt                                                  credits
+      cover-1  a lighthouse in the fog, seen from the sea, with gulls        4
+      b        short                                                      12.5"
+    `);
+  });
+
+  test("wraps only the column that may be, and stays in the width", () => {
+    expect(table(columns, rows, { width: 40, colour: false })).toMatchInlineSnapshot(`
+      "id       prompt                  credits
+      cover-1  a lighthouse in the           4
+               fog, seen from the
+               sea, with gulls
+      b        short                      12.5"
+    `);
+  });
+
+  test("paints tones and heads where colour is wanted, and only there", () => {
+    const painted = table([{ title: "state" }], [[{ text: "failed", tone: "bad" }]], {
+      width: 60,
+      colour: true,
+    });
+    expect(painted).toBe("\u001b[1mstate\u001b[22m\n\u001b[31mfailed\u001b[39m");
+    expect(table([{ title: "state" }], [[{ text: "failed", tone: "bad" }]])).toBe("state\nfailed");
+  });
+
+  test("counts wide characters twice", () => {
+    const shown = table(
+      [{ title: "name" }, { title: "n" }],
+      [
+        ["日本語", 1],
+        ["a", 2],
+      ],
+    );
+    expect(shown).toBe("name    n\n日本語  1\na       2");
+  });
+
+  test("without rows is its head", () => expect(table(columns, [])).toBe("id  prompt  credits"));
+
+  test("never goes over the width, whatever its words", () => {
+    const word = fc.string({ unit: fc.constantFrom("a", "b", " ", "-"), maxLength: 90 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(word, word, word), { maxLength: 5 }),
+        fc.constantFrom(60, 100),
+        (cells, width) => {
+          const shown = table(columns, cells, { width, colour: false });
+          for (const line of shown.split("\n")) expect(line.length).toBeLessThanOrEqual(width);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "vitest";
+import { credits, noCredits } from "../../src/core/money.js";
+import { accountText } from "../../src/report/account-table.js";
+import { modelsTable } from "../../src/report/models-table.js";
+import { planText, rowsTable } from "../../src/report/plan-table.js";
+import { problemLine, problemsText } from "../../src/report/problem-text.js";
+import { me, models, plan, quota } from "./facts.js";
+
+const narrow = { width: 60, colour: false };
+const wide = { width: 100, colour: false };
+
+describe("models", () => {
+  test("in 60 columns", () =>
+    expect(modelsTable(models, narrow)).toMatchInlineSnapshot(`
+    "model            name               category  input  credits
+    canvas-standard  Canvas Standard,   image     text         4
+                     for posters and
+                     covers
+    voice            Voice              audio     text       0.5
+
+    model            parameter            values (* default)
+    canvas-standard  params.aspect_ratio  1:1*, 16:9, 9:16, 4:3,
+                                          3:4
+    canvas-standard  params.seed          any"
+  `));
+  test("in 100 columns", () =>
+    expect(modelsTable(models, wide)).toMatchInlineSnapshot(`
+    "model            name                                     category  input  credits
+    canvas-standard  Canvas Standard, for posters and covers  image     text         4
+    voice            Voice                                    audio     text       0.5
+
+    model            parameter            values (* default)
+    canvas-standard  params.aspect_ratio  1:1*, 16:9, 9:16, 4:3, 3:4
+    canvas-standard  params.seed          any"
+  `));
+  test("without parameters are one table", () => {
+    expect(modelsTable(models.slice(1))).toBe(
+      "model  name   category  input  credits\nvoice  Voice  audio     text       0.5",
+    );
+  });
+  test("that are none are said to be none", () =>
+    expect(modelsTable([])).toBe("The service offers no models."));
+});
+
+describe("the account", () => {
+  test("in 60 columns", () =>
+    expect(accountText(me, quota, narrow)).toMatchInlineSnapshot(`
+    "user         Ada <ada@example.com>
+    user id      user_1
+    credits      388.5 left, 112 used by this key
+    plan         Pro, active, 500 credits a month, billed by the
+                 month, renews 2026-12-01
+    this minute  31 of 60 requests, from this machine
+    24 hours     340 of 10000 requests, from this machine
+    key          nightly (key_1), 1234 requests in all"
+  `));
+  test("in 100 columns", () =>
+    expect(accountText(me, quota, wide)).toMatchInlineSnapshot(`
+    "user         Ada <ada@example.com>
+    user id      user_1
+    credits      388.5 left, 112 used by this key
+    plan         Pro, active, 500 credits a month, billed by the month, renews 2026-12-01
+    this minute  31 of 60 requests, from this machine
+    24 hours     340 of 10000 requests, from this machine
+    key          nightly (key_1), 1234 requests in all"
+  `));
+  test("without subscription, limits or name", () => {
+    const unlimited = { ...quota.minute, limit: null };
+    const nameless = { ...me, subscription: null, user: { ...me.user, name: null } };
+    const text = accountText(nameless, { ...quota, minute: unlimited, day: { ...unlimited, used: 1 } });
+    expect(text).toContain("user         <ada@example.com>\n");
+    expect(text).toContain("plan         no active subscription: generation needs one\n");
+    expect(text).toContain(
+      "this minute  31 requests, no limit, from this machine\n24 hours     1 request, no limit, from this machine\n",
+    );
+  });
+  test("whose subscription ends", () => {
+    const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };
+    expect(accountText({ ...me, subscription }, quota)).toContain(
+      "Pro, canceled, 500 credits a month, billed by the month, ends 2026-12-01",
+    );
+  });
+});
+
+describe("a plan", () => {
+  test("in 60 columns", () =>
+    expect(planText(plan, narrow)).toMatchInlineSnapshot(`
+    "demo (jobs/demo.csv)
+
+    model            category  items  to make  each  credits
+    canvas-standard  image        20       18     4       72
+    voice            audio         6        6   0.5        3
+    total                         26       24             75
+
+    items     24 new, 2 archived
+    credits   75 needed, 60 on the account, 15 short, cap 100, 8
+              of it spent
+    requests  at least 48; plan Pro: 60 requests a minute, 10000
+              a day
+
+    Problems:
+    jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
+    a.json:3:7: no rows; expected a row, got none
+
+    In the way:
+    - The run needs 75 credits and the balance is 60.
+
+    Warnings:
+    - Rows 4 and 5 are identical.
+
+    Notes:
+    - column colour is used by nothing"
+  `));
+  test("in 100 columns", () =>
+    expect(planText(plan, wide)).toMatchInlineSnapshot(`
+    "demo (jobs/demo.csv)
+
+    model            category  items  to make  each  credits
+    canvas-standard  image        20       18     4       72
+    voice            audio         6        6   0.5        3
+    total                         26       24             75
+
+    items     24 new, 2 archived
+    credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
+    requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
+
+    Problems:
+    jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
+    a.json:3:7: no rows; expected a row, got none
+
+    In the way:
+    - The run needs 75 credits and the balance is 60.
+
+    Warnings:
+    - Rows 4 and 5 are identical.
+
+    Notes:
+    - column colour is used by nothing"
+  `));
+  test("with nothing wrong is three blocks", () => {
+    const clean = {
+      ...plan,
+      ...{
+        edition: "spring",
+        models: plan.models.slice(1),
+        problems: [],
+        blockers: [],
+        warnings: [],
+        notes: [],
+      },
+      money: {
+        needed: credits(3),
+        balance: credits(60),
+        after: credits(57),
+        maxCredits: null,
+        spent: noCredits,
+      },
+      requests: { atLeast: 12, plan: null, perMinute: null, perDay: null },
+    };
+    expect(planText(clean)).toMatchInlineSnapshot(`
+      "demo (jobs/demo.csv, edition spring)
+
+      model  category  items  to make  each  credits
+      voice  audio         6        6   0.5        3
+
+      items     24 new, 2 archived
+      credits   3 needed, 60 on the account, 57 after
+      requests  at least 12; without a plan: no limit"
+    `);
+  });
+  test("shows its rows on one line each", () => {
+    const row = {
+      rowNumber: 2,
+      rowId: "cover-1",
+      model: "voice",
+      prompt: "a\nb",
+      price: credits(0.5),
+      standing: "new",
+    };
+    expect(rowsTable([row, { ...row, rowNumber: 12, prompt: null }])).toBe(
+      "row  id       model  prompt  credits  state\n  2  cover-1  voice  a b         0.5  new\n 12  cover-1  voice              0.5  new",
+    );
+  });
+});
+
+test("a problem names its place in a file of any kind", () => {
+  const problem = { message: "no rows", expected: "a row", got: "none" };
+  expect(problemLine({ ...problem, place: { file: "a.csv", row: null } })).toBe(
+    "a.csv: no rows; expected a row, got none",
+  );
+  expect(
+    problemLine({ ...problem, place: { file: "a.json", row: 2, line: 3, lineColumn: 7, column: "rows" } }),
+  ).toBe("a.json:3:7, row 2, column rows: no rows; expected a row, got none");
+});
+
+test("many problems are cut short and counted", () => {
+  const problem = { message: "no prompt", expected: "a text", got: "nothing" };
+  const problems = Array.from({ length: 53 }, (_, index) => ({
+    ...problem,
+    place: { file: "a.csv", row: index + 2 },
+  }));
+  const lines = problemsText(problems).split("\n");
+  expect(lines[0]).toBe("a.csv, row 2: no prompt; expected a text, got nothing");
+  expect(lines).toHaveLength(51);
+  expect(lines[50]).toBe("and 3 more");
+});
+
+test("a plan names what changed and what no row asks for any more", () => {
+  const changed = [
+    { rowNumber: 4, rowId: "cover-3", fields: [{ field: "prompt" }, { field: "params.size" }] },
+  ];
+  const vanished = [
+    { rowId: "old", state: "planned", replacedBy: null },
+    { rowId: "cover-3", state: "archived", replacedBy: "k1:a" },
+  ];
+  expect(planText({ ...plan, changed, vanished })).toContain(
+    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size\n- old (planned) is in no row any more\n\n",
+  );
+});
