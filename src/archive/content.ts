@@ -11,7 +11,7 @@ import { extentOf, type ReadBytes } from "./extent.js";
  * How far a file was looked at: `decoded`: every pixel; `container`: stated length, tracks, and the last packet of
  * each; `type`: only that its first bytes are of that format (formats that nothing here can read further).
  */
-export type CheckLevel = "decoded" | "container" | "type";
+type CheckLevel = "decoded" | "container" | "type";
 
 export type Content =
   | { kind: "media"; extension: string; mime: string; check: CheckLevel }

@@ -7,7 +7,7 @@ import { foldName } from "./names.js";
  * wherever it is copied to. It is read once and then known in memory: a line for each of ten thousand files would
  * otherwise be read ten thousand times. One process writes a job's folder at a time (the workspace's lock).
  */
-export const indexName = "index.jsonl";
+const indexName = "index.jsonl";
 
 /** What the archive is told about an output; copied into its line as it is. */
 export interface IndexFacts {
@@ -108,9 +108,8 @@ export class JobIndex {
   }
 
   /** Says who holds a name from now on, in the terms of `holder`. */
-  hold(file: string, identity: string | null | undefined): void {
-    if (identity === undefined) this.holders.delete(foldName(file));
-    else this.holders.set(foldName(file), identity);
+  hold(file: string, identity: string | null): void {
+    this.holders.set(foldName(file), identity);
   }
 
   /** Writes a line and returns when it is durable; does nothing when the very same file is on record already. */

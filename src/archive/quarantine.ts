@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Disk } from "../core/disk.js";
 
 /** Downloads that are not what was ordered, kept for whoever wants to know why. They never count as archived. */
-export const quarantineName = "_quarantine";
+const quarantineName = "_quarantine";
 
 export interface QuarantineFacts {
   item: string;

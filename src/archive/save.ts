@@ -137,15 +137,9 @@ async function place(
     mime,
     check,
   };
-  try {
-    await temporary.discard();
-    await disk.syncFolder(folder);
-    await index.add(line);
-  } catch (error) {
-    // It has its name but no line: the redo must find it and not take a second name.
-    index.hold(file, null);
-    throw error;
-  }
+  await temporary.discard();
+  await disk.syncFolder(folder);
+  await index.add(line);
   return saved(line);
 }
 
@@ -167,15 +161,11 @@ async function giveName(
     const path = join(request.jobFolder, file);
     const holder = index.holder(file);
     if (typeof holder === "string" && holder !== identity) continue;
-    // Held before the first await, so that two outputs at once cannot both find it free.
+    // Held before the first await, so that two outputs at once cannot both find it free; and still held when a step
+    // after this one fails, so that the redo comes back to it.
     index.hold(file, identity);
-    try {
-      if (holder !== null && (await linked(disk, temporary.path, path))) return file;
-      if (await holds(disk, path, received)) return file;
-    } catch (error) {
-      index.hold(file, holder);
-      throw error;
-    }
+    if (holder !== null && (await linked(disk, temporary.path, path))) return file;
+    if (await holds(disk, path, received)) return file;
     index.hold(file, null);
   }
 }
