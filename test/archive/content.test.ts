@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspect } from "../../src/archive/content.js";
 import { nodeDisk } from "../../src/archive/node-disk.js";
 import { media } from "./media.js";
+import { systemError, watchedDisk } from "./watched-disk.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -104,6 +105,27 @@ describe("what is not what was ordered", () => {
     expect(await look(await media.wav(), "hologram")).toMatchObject({ kind: "media", mime: "audio/wav" });
   });
 });
+
+test.each(["wav", "png"] as const)(
+  "P17: a disk that cannot be read says nothing about a %s",
+  async (name) => {
+    const path = join(folder, "unread");
+    await writeFile(path, await media[name]());
+    const category = name === "wav" ? "audio" : "image";
+    const readsUntil = async (last: number) => {
+      let reads = 0;
+      const disk = watchedDisk(nodeDisk, (step) => {
+        if (step === "read" && reads++ >= last) throw systemError("EIO");
+      });
+      const outcome = await inspect(disk, path, category).catch((error: { code: string }) => error.code);
+      return { reads, outcome };
+    };
+    const whole = await readsUntil(Number.POSITIVE_INFINITY);
+    expect(whole.outcome).toMatchObject({ kind: "media" });
+    for (let last = 0; last < whole.reads; last++)
+      expect((await readsUntil(last)).outcome, `read ${last}`).toBe("EIO");
+  },
+);
 
 describe("lengths that are stated in special ways", () => {
   test("P13: an MP3 that notes its number of bytes is refused without its end", async () => {

@@ -187,6 +187,17 @@ describe("a name that is taken", () => {
     expect(await lines()).toHaveLength(2);
   });
 
+  test("P13: a file without a line is adopted by the output whose content it has, and by no other", async () => {
+    const left = await media.png();
+    await mkdir(join(folder, "Café"), { recursive: true });
+    await writeFile(join(folder, "Café/hero.png"), left);
+    const indexes = new Indexes(nodeDisk);
+    expect(await save(wanted(), { indexes })).toMatchObject({ file: "Café/hero-2.png" });
+    server.answer(sends(left));
+    expect(await save(wanted({}, "task-2"), { indexes })).toMatchObject({ file: "Café/hero.png" });
+    expect(await files()).toHaveLength(3);
+  });
+
   test("P13: the same content for another item is a file of its own", async () => {
     await save(wanted());
     expect(await save(wanted({}, "task-2"))).toMatchObject({ file: "Café/hero-2.png" });
