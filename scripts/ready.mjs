@@ -69,8 +69,9 @@ function install() {
 /** The folder with this Node's own headers, which native modules are compiled with; null when it is not here. */
 function headersFolder() {
   const prefix = resolve(process.execPath, "../..");
-  // npm's `node` package keeps them in the package of the platform, beside it.
-  const beside = join(dirname(prefix), `node-${process.platform}-${process.arch}`);
+  // npm's `node` package keeps them in the package of the platform, below itself or beside it.
+  const platform = `node-${process.platform}-${process.arch}`;
+  const folders = [prefix, join(prefix, "node_modules", platform), join(dirname(prefix), platform)];
   const [major, minor] = process.versions.node.split(".");
   const isOurs = (folder) => {
     const version = readText(join(folder, "include", "node", "node_version.h")) ?? "";
@@ -79,7 +80,7 @@ function headersFolder() {
       version.includes(`#define NODE_MINOR_VERSION ${minor}\n`)
     );
   };
-  return [prefix, beside].find(isOurs) ?? null;
+  return folders.find(isOurs) ?? null;
 }
 
 function nodeFlavour() {
