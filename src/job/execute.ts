@@ -29,6 +29,7 @@ export interface ExecuteOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
 }
 
@@ -69,6 +70,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       unreachableMs: options.unreachableMs,
     },
   );
+  options.onBegin?.(run);
   try {
     await runLoop(session, { interrupt: options.interrupt, onProgress: options.onProgress });
   } finally {

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
 import { type Credits, showCredits } from "../core/money.js";
-import type { NewItem, RunOptions } from "../core/store.js";
+import type { NewItem, Run, RunOptions } from "../core/store.js";
 import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
 import type { Progress } from "../run/loop.js";
 import type { Connection } from "./account.js";
@@ -18,6 +18,8 @@ export interface JobOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  /** The run is on record and its items are in it; nothing was submitted yet. */
+  onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
   /** A request waits for its place in the quota until then (UTC ms). */
   onWait(until: number): void;
