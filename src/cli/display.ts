@@ -7,6 +7,8 @@ export interface Display {
   progress(progress: Progress): void;
   /** A request waits for its place in the quota. */
   waiting(what: "minute" | "day" | "service", until: number): void;
+  /** What is waited for, in words. */
+  status(line: string): void;
   /** A line of its own. */
   say(line: string): void;
   /** Leaves the progress line behind before the summary. */
@@ -39,6 +41,7 @@ export function openDisplay(quiet: boolean): Display {
   };
   return {
     progress: (progress) => update(progressLine({ ...progress, now: systemClock.now() })),
+    status: (line) => update(line),
     waiting: (what, until) => update(waitingLine(what, until, systemClock.now())),
     say(line) {
       if (quiet) return;

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { duration, oneOf } from "./values.js";
 
 /** Flags that every command with a workspace takes. */
 export interface SharedFlags {
@@ -26,4 +27,21 @@ export function withWorkspace(command: Command): Command {
     .option("--workspace <folder>", "the folder with .bulkgen/ (default: found from the manifest upwards)")
     .option("--json", "one JSON document on stdout")
     .option("--quiet", "no progress on stderr");
+}
+
+/** Adds the flags of every command that carries a run on. */
+export function withCarry(command: Command): Command {
+  return command
+    .option(
+      "--unreachable-wait <time>",
+      "give up when the service is out of reach for so long",
+      duration,
+      300_000,
+    )
+    .option(
+      "--if-locked <what>",
+      "when another run holds the workspace: fail, wait or skip",
+      oneOf("fail", "wait", "skip"),
+      "fail",
+    );
 }

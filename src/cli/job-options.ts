@@ -9,19 +9,33 @@ import { connect } from "./connect.js";
 import { type Display, openDisplay } from "./display.js";
 import type { SharedFlags } from "./flags.js";
 import { openLog } from "./log.js";
+import type { ManifestFlags } from "./manifest-flags.js";
 import { interruption } from "./signals.js";
+import type { Share } from "./values.js";
 
-export interface RunFlags extends SharedFlags {
+/** Flags of every command that carries a run on. */
+export interface CarryFlags extends SharedFlags {
+  unreachableWait: number;
+  ifLocked: "fail" | "wait" | "skip";
+}
+
+/** Flags of `run`. */
+export interface RunFlags extends CarryFlags, ManifestFlags {
   out?: string;
   yes?: boolean;
   maxCredits?: number;
-  onInsufficient: "refuse" | "fit";
-  onDailyLimit: "stop" | "wait";
+  maxFailures?: Share;
+  retries: number;
+  onInsufficient: RunOptions["onInsufficient"];
+  onDailyLimit: RunOptions["onDailyLimit"];
+  until?: string;
+  maxDuration?: number;
+  overdueWait: number;
   lanes?: number;
   downloads: number;
   rpm?: number;
   rpd?: number;
-  unreachableWait: number;
+  skipInvalid?: boolean;
 }
 
 /** The workspace that the flags name. */
@@ -44,7 +58,7 @@ export interface Prepared {
 
 /** What `run` and `resume` have in common: where, with whom, how they show what they do. */
 export async function jobOptions(
-  flags: SharedFlags & { unreachableWait: number },
+  flags: CarryFlags,
   workspace: Workspace,
   manifest?: string,
 ): Promise<Prepared> {
@@ -62,6 +76,8 @@ export async function jobOptions(
     unreachableMs: flags.unreachableWait,
     onProgress: (progress) => display.progress(progress),
     onWait: (until) => display.waiting("minute", until),
+    ifLocked: flags.ifLocked,
+    onLocked: (message) => display.status(message),
   };
   return { options, display, log };
 }
@@ -70,8 +86,14 @@ export async function jobOptions(
 export function runOptions(flags: RunFlags): RunOptions {
   return {
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
+    maxFailures: flags.maxFailures ?? null,
+    retries: flags.retries,
     downloads: flags.downloads,
+    onInsufficient: flags.onInsufficient,
     onDailyLimit: flags.onDailyLimit,
+    until: flags.until ?? null,
+    maxDurationMs: flags.maxDuration ?? null,
+    overdueWaitMs: flags.overdueWait,
     sandbox: flags.sandbox ?? false,
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),

@@ -3,15 +3,16 @@ import { type Command, Option } from "commander";
 import type { Plan } from "../plan/plan.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
+import { defaultsOf, editionOf, type ManifestFlags, withManifest } from "./manifest-flags.js";
 import { amount } from "./values.js";
 
-interface PlanFlags extends SharedFlags {
+interface PlanFlags extends SharedFlags, ManifestFlags {
   maxCredits?: number;
   rows?: boolean;
 }
 
 export function definePlan(program: Command): void {
-  withService(program.command("plan"))
+  withManifest(withService(program.command("plan")))
     .description("check and price a manifest; spends nothing")
     .argument("<manifest>", "CSV or JSON file with the rows")
     .addOption(new Option("--max-credits <n>", "price against this cap").argParser(amount))
@@ -42,7 +43,8 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
     workspace,
     manifest: resolve(manifest),
     connect: () => connect(flags, workspace, manifest),
-    edition: "",
+    defaults: defaultsOf(flags),
+    edition: editionOf(flags),
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
     clock: systemClock,
     log: await openLog(flags.logLevel),

@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { endWith } from "./ending.js";
-import { withService } from "./flags.js";
+import { withCarry, withService } from "./flags.js";
 import type { RunFlags } from "./job-options.js";
-import { amount, dailyRequests, duration, oneOf, positive } from "./values.js";
+import { defaultsOf, editionOf, withManifest } from "./manifest-flags.js";
+import { amount, dailyRequests, duration, oneOf, positive, share, timeOfDay, wholeNumber } from "./values.js";
 
 export function defineRun(program: Command): void {
-  withService(program.command("run"))
+  withCarry(withManifest(withService(program.command("run"))))
     .description("plan, confirm, submit, poll and archive; goes on with an interrupted run")
     .argument("<manifest>", "CSV or JSON file with the rows")
     .option("--yes", "do not ask before spending (required without a terminal)")
@@ -14,8 +15,8 @@ export function defineRun(program: Command): void {
     .option("--max-credits <n>", "spend at most this many credits in this run", amount)
     .option(
       "--on-insufficient <what>",
-      "when the balance does not cover the plan: refuse or fit",
-      oneOf("refuse", "fit"),
+      "when the balance does not cover the plan: refuse, fit, stop or wait",
+      oneOf("refuse", "fit", "stop", "wait"),
       "refuse",
     )
     .option(
@@ -24,16 +25,16 @@ export function defineRun(program: Command): void {
       oneOf("stop", "wait"),
       "stop",
     )
+    .option("--max-failures <n|%>", "submit nothing more once so many items have failed", share)
+    .option("--retries <n>", "try a task that failed at the provider again, so often", wholeNumber, 1)
+    .option("--until <time>", "submit nothing after this time of day, such as 06:00", timeOfDay)
+    .option("--max-duration <time>", "submit nothing after so long, such as 2h", duration)
+    .option("--overdue-wait <time>", "stay for overdue tasks so long, such as 30m", duration, 0)
+    .option("--skip-invalid", "go on without wrong rows; problems.csv tells what is wrong")
     .option("--lanes <n>", "submits in flight at once (default: by plan)", positive)
     .option("--downloads <n>", "downloads at once", positive, 4)
     .option("--rpm <n>", "send at most this many requests a minute", positive)
     .option("--rpd <n>", "send at most this many requests a day (3 or more)", dailyRequests)
-    .option(
-      "--unreachable-wait <time>",
-      "give up when the service is out of reach for so long",
-      duration,
-      300_000,
-    )
     .action(run);
 }
 
@@ -51,9 +52,10 @@ async function run(manifest: string, flags: RunFlags): Promise<void> {
     {
       ...options,
       manifest: resolve(manifest),
-      edition: "",
+      defaults: defaultsOf(flags),
+      edition: editionOf(flags),
+      skipInvalid: flags.skipInvalid ?? false,
       run: runOptions(flags),
-      onInsufficient: flags.onInsufficient,
       consent: (plan) => askConsent(plan, flags, display),
     },
     (outcome) => showOutcome(outcome, flags, display),

@@ -54,3 +54,31 @@ export function duration(text: string): number {
   }
   return Number(match[1]) * unit;
 }
+
+/** A number of items, or a share of them. */
+export type Share = { count: number } | { percent: number };
+
+export function share(text: string): Share {
+  const match = /^(\d+(?:\.\d+)?)(%?)$/.exec(text.trim());
+  const value = Number(match?.[1]);
+  const percent = match?.[2] === "%";
+  if (!match || value <= 0 || (percent ? value > 100 : !Number.isInteger(value))) {
+    throw new InvalidArgumentError(
+      `expected a number of items such as 20, or a share such as 5%, got ${JSON.stringify(text)}.`,
+    );
+  }
+  return percent ? { percent: value } : { count: value };
+}
+
+export function timeOfDay(text: string): string {
+  const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim());
+  if (!match) throw new InvalidArgumentError(`expected a time such as 06:00, got ${JSON.stringify(text)}.`);
+  return `${(match[1] ?? "").padStart(2, "0")}:${match[2]}`;
+}
+
+/** `key=value`, gathered over several flags. */
+export function parameter(text: string, gathered: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError(`expected key=value, got ${JSON.stringify(text)}.`);
+  return { ...gathered, [text.slice(0, at).trim()]: text.slice(at + 1) };
+}

@@ -20,6 +20,8 @@ export interface Identity {
   occurrence: number;
   /** The job's edition; the empty text for the first one. */
   edition: string;
+  /** The number of a variant that a redo made; 1, or absent, is the row's own item. */
+  variant?: number;
 }
 
 /** The item key: `k1:` and the SHA-256 of the identity as canonical JSON. `k1` names these very rules. */
@@ -34,6 +36,7 @@ export function itemKey(identity: Identity): string {
     origin: normalText(identity.origin),
     params: normalEntries(identity.params),
     ...(prompt === "" ? {} : { prompt }),
+    ...(identity.variant === undefined || identity.variant === 1 ? {} : { variant: identity.variant }),
   };
   return `k1:${createHash("sha256").update(JSON.stringify(canonical)).digest("hex")}`;
 }

@@ -16,6 +16,8 @@ export interface View {
   ready: readonly { id: number; nextAt: number }[];
   /** Ready items that wait for a look at their task, because their addresses have expired. */
   expired: number;
+  /** Planned items that must not be submitted now, because their model is parked. */
+  parked: number;
   counts: Readonly<Record<ItemState, number>>;
   /** Items that a step is working on now. */
   busy: ReadonlySet<number>;
@@ -27,6 +29,8 @@ export interface View {
   committed: Credits;
   /** The most that may be committed, or null. */
   cap: Credits | null;
+  /** Overdue tasks keep the run open. */
+  awaitsOverdue: boolean;
 }
 
 export interface Step {
@@ -141,8 +145,8 @@ function isDone(view: View, steps: readonly Step[]): boolean {
   if (steps.length > 0 || view.busy.size > 0) return false;
   const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, view.stops);
   return !(
-    waitsFor("submit", view.counts.planned) ||
-    waitsFor("poll", view.counts.processing) ||
+    waitsFor("submit", view.counts.planned - view.parked) ||
+    waitsFor("poll", view.counts.processing + (view.awaitsOverdue ? view.counts.overdue : 0)) ||
     waitsFor("poll", view.expired) ||
     waitsFor("download", view.counts.ready - view.expired)
   );

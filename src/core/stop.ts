@@ -11,6 +11,8 @@ export const stopTable = {
   unreachable: { closes: ["submit", "poll"], exit: "unreachable" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
+  failures: { closes: ["submit"], exit: "cap" },
+  time: { closes: ["submit"], exit: "unfinished" },
   unknowns: { closes: ["submit"], exit: "held" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },
 } as const satisfies Record<string, { closes: readonly StepKind[]; exit: ExitName }>;

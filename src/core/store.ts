@@ -1,5 +1,6 @@
 import type { MediaField } from "../api/inputs.js";
 import type { ExitName } from "./exit.js";
+import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
 import type { Credits } from "./money.js";
 
@@ -20,8 +21,12 @@ export interface Store {
    * job that are not among them are dropped if they were never submitted; the others are completed in this run.
    */
   enroll(runId: number, items: readonly NewItem[]): Promise<void>;
-  /** What a run has to do soon: at most `limit` items of each kind. */
-  due(runId: number, limit: number): Promise<Due>;
+  /** Adds items to a run, and touches no other. */
+  add(runId: number, items: readonly NewItem[]): Promise<void>;
+  /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */
+  find(name: string): Promise<Item[]>;
+  /** What a run has to do soon: at most `limit` items of each kind. Items of parked models are not to be submitted. */
+  due(runId: number, limit: number, parked: readonly string[]): Promise<Due>;
   counts(runId: number): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
   items(runId: number): Promise<Item[]>;
@@ -76,12 +81,24 @@ export interface RunStart {
 
 /** The options that a resume goes on with. */
 export interface RunOptions {
-  maxCredits: number | null;
+  /** In millionths of a credit. */
+  maxCredits: Credits | null;
+  /** How many items, or what share of them, may fail before nothing more is submitted; null is any number. */
+  maxFailures: { count: number } | { percent: number } | null;
+  /** How often a task that failed at the provider is tried again by itself. */
+  retries: number;
   rpm?: number;
   rpd?: number;
   lanes?: number;
   downloads: number;
+  onInsufficient: "refuse" | "fit" | "stop" | "wait";
   onDailyLimit: "stop" | "wait";
+  /** Local time of day, `HH:MM`, after which nothing more is submitted. */
+  until: string | null;
+  /** The same as a duration from the start of each execution, in ms. */
+  maxDurationMs: number | null;
+  /** How long the run stays open for overdue tasks alone, in ms. */
+  overdueWaitMs: number;
   sandbox: boolean;
 }
 
@@ -109,6 +126,8 @@ export interface NewItem {
   key: string;
   edition: string;
   occurrence: number;
+  /** 1, or the number of the variant that a redo made. */
+  variant: number;
   /** Order of submission within a priority; also the order of the manifest. */
   position: number;
   priority: number;
@@ -135,12 +154,12 @@ export interface Item extends NewItem {
   nextAt: number;
   /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
+  /** Tasks of this item that failed so far. */
+  failures: number;
   failureKind: FailureKind | null;
   /** Why it failed, is held, or could not be fetched yet. */
   note: string | null;
 }
-
-export type FailureKind = "input" | "moderation" | "provider" | "unknown";
 
 export interface Due {
   planned: { id: number; price: Credits; nextAt: number }[];
@@ -149,6 +168,8 @@ export interface Due {
   ready: { id: number; nextAt: number }[];
   /** Ready items that wait for a look at their task. */
   expired: number;
+  /** Planned items of parked models. */
+  parked: number;
 }
 
 export interface Spending {

@@ -15,6 +15,7 @@ import type { Run } from "../core/store.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import { Session } from "../run/session.js";
+import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
 
 /** Polls in flight at once. The quota bounds them far more than this does. */
@@ -65,8 +66,13 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       lanes: run.options.lanes ?? lanesOf(options.plan),
       polls: pollsMax,
       downloads: run.options.downloads,
-      maxCredits: run.options.maxCredits as Credits | null,
+      maxCredits: run.options.maxCredits,
+      maxFailures: run.options.maxFailures,
+      retries: run.options.retries,
+      onInsufficient: run.options.onInsufficient === "wait" ? "wait" : "stop",
       onDailyLimit: run.options.onDailyLimit,
+      deadline: deadlineOf(run.options, clock.now()),
+      overdueWaitMs: run.options.overdueWaitMs,
       unreachableMs: options.unreachableMs,
     },
   );

@@ -26,12 +26,16 @@ export interface HoldOptions {
   log: Log;
   signal: AbortSignal;
   onWait(until: number): void;
+  /** What to do while another run holds the workspace. */
+  ifLocked: "fail" | "wait" | "skip";
+  /** Told again and again while it is waited for. */
+  onLocked(message: string): void;
 }
 
 /** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
 export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
   const { workspace, clock, log, signal } = options;
-  const lock = lockOf(workspace);
+  const lock = await lockOf(options);
   const undo: (() => Promise<void> | void)[] = [() => lock.release()];
   const close = async () => {
     while (undo.length > 0) await undo.pop()?.();
@@ -51,13 +55,26 @@ export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
   }
 }
 
-function lockOf(workspace: Workspace): Lock {
-  const lock = takeLock(workspace.lockFile);
-  if (lock) return lock;
-  throw new EarlyExit(
-    "locked",
-    `another run holds the workspace ${workspace.root}. Nothing was sent. Wait for it to end, or look at it with \`bulkgen status\`.`,
-  );
+/** Milliseconds between two tries to get the lock. */
+const lockMs = 1_000;
+
+async function lockOf({ workspace, ifLocked, clock, signal, onLocked }: HoldOptions): Promise<Lock> {
+  for (;;) {
+    const lock = takeLock(workspace.lockFile);
+    if (lock) return lock;
+    const held = `another run holds the workspace ${workspace.root}`;
+    if (ifLocked === "skip") throw new EarlyExit("done", `${held}; skipped, nothing was sent`);
+    if (ifLocked === "fail") {
+      throw new EarlyExit(
+        "locked",
+        `${held}. Nothing was sent. Wait for it to end, or look at it with \`bulkgen status\`.`,
+      );
+    }
+    onLocked(`${held}; waiting for it to end`);
+    await clock.sleep(lockMs, signal);
+    if (signal.aborted)
+      throw new EarlyExit("interrupted", "interrupted while waiting for the workspace; nothing was sent");
+  }
 }
 
 /** Makes sure, before anything is paid, that files can be written where they are to go. Throws EarlyExit. */

@@ -1,9 +1,11 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
+import type { Defaults } from "../manifest/manifest.js";
 import type { Plan } from "../plan/plan.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, openAccount } from "./account.js";
+import type { EditionChoice } from "./edition.js";
 import { prepare } from "./prepare.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 
@@ -11,7 +13,8 @@ export interface PlanJobOptions {
   workspace: Workspace;
   manifest: string;
   connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
-  edition: string;
+  defaults: Defaults;
+  edition: EditionChoice;
   maxCredits: Credits | null;
   clock: Clock;
   log: Log;

@@ -3,14 +3,17 @@ import { EarlyExit } from "../core/exit.js";
 import { type Credits, plus } from "../core/money.js";
 import type { Store } from "../core/store.js";
 import { readLocalInputs } from "../manifest/local-inputs.js";
+import type { Defaults } from "../manifest/manifest.js";
 import { readManifest } from "../manifest/read.js";
 import { makePlan } from "../plan/make-plan.js";
 import type { Plan } from "../plan/plan.js";
 import type { OpenAccount } from "./account.js";
+import { type EditionChoice, editionOf } from "./edition.js";
 
 export interface PrepareOptions {
   manifest: string;
-  edition: string;
+  defaults: Defaults;
+  edition: EditionChoice;
   maxCredits: Credits | null;
   origin: string;
   sandbox: boolean;
@@ -29,14 +32,15 @@ export interface Prepared {
  * that cannot be read at all costs none.
  */
 export async function prepare(options: PrepareOptions): Promise<Prepared> {
-  const { account, store, origin, edition, maxCredits } = options;
-  const manifest = await readManifest(options.manifest);
+  const { account, store, origin, maxCredits } = options;
+  const manifest = await readManifest(options.manifest, { defaults: options.defaults });
   if (manifest.rows.length === 0) throw manifestProblems(manifest.problems);
   const me = await account.identify();
   const { models } = await account.models();
   const localInputs = options.sandbox ? await readLocalInputs(manifest) : undefined;
-  const runs = (await store?.runs()) ?? [];
-  const unfinished = runs.findLast((run) => run.jobName === manifest.name && run.state !== "finished");
+  const edition = await editionOf(options.edition, store, manifest.name);
+  const runs = ((await store?.runs()) ?? []).filter((run) => run.jobName === manifest.name);
+  const unfinished = runs.findLast((run) => run.edition === edition && run.state !== "finished");
   const spending = unfinished ? await store?.spending(unfinished.id) : undefined;
   const plan = makePlan({
     manifest,
@@ -44,7 +48,8 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
     me,
     origin,
     edition,
-    existing: (await store?.itemsOf(manifest.name)) ?? [],
+    // A variant is nobody's row.
+    existing: ((await store?.itemsOf(manifest.name)) ?? []).filter((item) => item.variant === 1),
     maxCredits,
     ...(localInputs ? { localInputs } : {}),
     ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),

@@ -1,13 +1,19 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
-import { type Credits, showCredits } from "../core/money.js";
+import { showCredits } from "../core/money.js";
 import type { NewItem, Run, RunOptions } from "../core/store.js";
+import type { Defaults } from "../manifest/manifest.js";
+import { writeProblemsCsv } from "../manifest/problems-csv.js";
 import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
+import { jobFolder } from "../run/folder.js";
 import type { Progress } from "../run/loop.js";
 import type { Connection } from "./account.js";
+import type { EditionChoice } from "./edition.js";
 import { type Execution, execute } from "./execute.js";
-import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
+import { type Hold, type HoldOptions, holdWorkspace, prepareOutFolder } from "./open.js";
 import { manifestProblems, prepare } from "./prepare.js";
 import type { Workspace } from "./workspace.js";
 
@@ -23,14 +29,18 @@ export interface JobOptions {
   onProgress(progress: Progress): void;
   /** A request waits for its place in the quota until then (UTC ms). */
   onWait(until: number): void;
+  ifLocked: HoldOptions["ifLocked"];
+  onLocked(message: string): void;
 }
 
 export interface RunJobOptions extends JobOptions {
   /** Absolute path of the manifest. */
   manifest: string;
-  edition: string;
+  defaults: Defaults;
+  edition: EditionChoice;
+  /** Go on with the good rows; the others are written to a file. */
+  skipInvalid: boolean;
   run: RunOptions;
-  onInsufficient: "refuse" | "fit";
   /** Shown the plan; false ends the run before anything is paid. */
   consent(plan: Plan): Promise<boolean>;
 }
@@ -57,13 +67,14 @@ export async function runJob<Result>(
   try {
     const { plan, me } = await prepare({
       ...options,
-      maxCredits: options.run.maxCredits as Credits | null,
+      maxCredits: options.run.maxCredits,
       origin: hold.connection.origin,
       sandbox: hold.connection.sandbox,
       account: hold.account,
       store: hold.store,
     });
-    const items = submittable(plan, options.onInsufficient);
+    if (plan.problems.length > 0) await skipInvalid(plan, options);
+    const items = submittable(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     const job = await hold.store.job(plan.job);
     const started = await hold.store.startRun(job.id, {
@@ -85,9 +96,18 @@ export async function runJob<Result>(
   }
 }
 
+/** Writes the wrong rows to a file and goes on without them, where that was asked for and can be done. */
+async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<void> {
+  if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems);
+  const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
+  const file = join(folder, "problems.csv");
+  mkdirSync(folder, { recursive: true });
+  await writeProblemsCsv(file, plan.problems);
+  log.warn({ problems: plan.problems.length, file }, "wrong rows are left out");
+}
+
 /** The items to go on with. Throws when the plan says that the run must not begin. */
-function submittable(plan: Plan, onInsufficient: "refuse" | "fit"): NewItem[] {
-  if (plan.problems.length > 0) throw manifestProblems(plan.problems);
+function submittable(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): NewItem[] {
   for (const blocker of plan.blockers) {
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
       throw new EarlyExit("key", `${blocker.message}. Nothing was submitted.`);
@@ -98,7 +118,12 @@ function submittable(plan: Plan, onInsufficient: "refuse" | "fit"): NewItem[] {
         `${blocker.message} Nothing was submitted; --on-insufficient fit runs that far.`,
       );
     }
-    if (blocker.kind === "insufficient_credits" && blocker.reaches.items === 0 && nothingElse(plan)) {
+    if (
+      onInsufficient === "fit" &&
+      blocker.kind === "insufficient_credits" &&
+      blocker.reaches.items === 0 &&
+      nothingElse(plan)
+    ) {
       throw new EarlyExit(
         "credits",
         `the balance of ${showCredits(blocker.balance)} credits pays for no item. Nothing was submitted.`,

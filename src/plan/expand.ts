@@ -64,6 +64,7 @@ function itemOf({ row, model, params }: GoodRow, scope: Scope, made: Copy): NewI
     key,
     edition: scope.edition,
     occurrence,
+    variant: 1,
     position,
     priority: row.priority,
     rowNumber: row.number,

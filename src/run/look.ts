@@ -1,7 +1,9 @@
 import type { TaskOutcome } from "../client/answer.js";
+import { taskFailureKind } from "../core/failure.js";
 import { overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
+import { taskFailed } from "./fail.js";
 import type { Session } from "./session.js";
 
 /** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */
@@ -22,6 +24,7 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
     case "completed":
       if (item.state === "ready") await store.refreshOutputs(item.id, outcome.urls);
       else await store.complete(item.id, outcome);
+      session.breaker.succeeded(item.model);
       return;
     case "failed":
       if (item.state === "ready") {
@@ -30,12 +33,7 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
         });
         return;
       }
-      await store.apply(item.id, "task_failed", {
-        note: outcome.message,
-        failureKind: "provider",
-        charged: outcome.charged,
-        completedAt: outcome.completedAt,
-      });
+      await taskFailed(session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
       return;
     case "processing":
       await lookAgain(session, item, attempt, null);

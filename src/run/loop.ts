@@ -1,5 +1,5 @@
 import PQueue from "p-queue";
-import { plus } from "../core/money.js";
+import { credits, noCredits, plus } from "../core/money.js";
 import { type Decision, next, type Step, type View } from "../core/next.js";
 import type { Quota } from "../core/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
@@ -50,12 +50,15 @@ class Loop {
   private readonly cutDownloads = new AbortController();
   private wake = new AbortController();
   private crash: unknown;
+  private overdueSince: number | null = null;
+  private savedRequests: number;
 
   constructor(
     private readonly session: Session,
     private readonly control: Control,
   ) {
     const { lanes, polls, downloads } = session.settings;
+    this.savedRequests = session.requests;
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -67,6 +70,7 @@ class Loop {
       while (this.crash === undefined) {
         if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
         this.wake = new AbortController();
+        await this.lookAtBalance(this.session.ports.clock.now());
         const view = await this.view();
         const decision = next(view);
         this.report(view, decision);
@@ -84,13 +88,17 @@ class Loop {
   private async view(): Promise<View> {
     const { store, accounts, accountId, clock } = this.session.ports;
     const { run, lanes, polls, downloads, maxCredits } = this.session.settings;
-    const due = await store.due(run.id, this.busy.size + lanes + polls + downloads);
+    const due = await store.due(
+      run.id,
+      this.busy.size + lanes + polls + downloads,
+      this.session.breaker.models,
+    );
     const spending = await store.spending(run.id);
     const counts = await store.counts(run.id);
     const quota = await accounts.quota(accountId);
     const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
     const now = clock.now();
-    const silent = Math.max(quota.blockedUntil ?? 0, this.session.silentUntil);
+    const silent = Math.max(quota.blockedUntil ?? 0, this.session.reach.silentUntil);
     return {
       now,
       ...due,
@@ -98,14 +106,14 @@ class Loop {
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
       free: {
-        // A disk that takes no more files must not be handed more to lose.
-        submit: this.session.diskTrouble === null ? lanes - busy("submit") : 0,
+        submit: this.session.mayBuy ? lanes - busy("submit") : 0,
         poll: polls - busy("poll"),
         download: downloads - busy("download"),
       },
       stops: this.session.stops,
       committed: plus(spending.charged, spending.pending),
       cap: maxCredits,
+      awaitsOverdue: this.awaitsOverdue(counts),
     };
   }
 
@@ -113,18 +121,41 @@ class Loop {
   private addStops(view: View, decision: Decision): boolean {
     const { session } = this;
     const before = session.stops.length;
+    if (session.settings.deadline !== null && view.now >= session.settings.deadline) {
+      session.stop("time", "the time that --until or --max-duration allows is over");
+    }
     if (decision.waiting === "day" && session.settings.onDailyLimit === "stop") {
-      session.stop(
-        "day",
-        `the day's requests are used up until ${time(decision.wakeAt)}; run \`bulkgen resume\` then`,
-      );
+      session.stop("day", `the day's requests are used up until ${time(decision.wakeAt)}`);
     }
     // A task that fails frees its price, so the cap is final only when none is open.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
     if (decision.capped && open === 0) {
-      session.stop("cap", "the credit cap is reached; raise --max-credits to go on");
+      session.stop("cap", "the credit cap is reached");
     }
     return session.stops.length > before;
+  }
+
+  /** Whether overdue tasks, and nothing else, keep the run open for a while. */
+  private awaitsOverdue(counts: View["counts"]): boolean {
+    const { settings, ports } = this.session;
+    const open = counts.planned + counts.submitting + counts.processing + counts.ready;
+    if (counts.overdue === 0 || open > 0) this.overdueSince = null;
+    else this.overdueSince ??= ports.clock.monotonic();
+    if (this.overdueSince === null) return counts.overdue > 0 && settings.overdueWaitMs > 0;
+    return ports.clock.monotonic() - this.overdueSince < settings.overdueWaitMs;
+  }
+
+  /** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
+  private async lookAtBalance(now: number): Promise<void> {
+    const { balanceAt, ports, settings, breaker } = this.session;
+    if (balanceAt === null || balanceAt > now) return;
+    const { planned } = await ports.store.due(settings.run.id, 1, breaker.models);
+    const me = await ports.service.me().catch((error: unknown) => {
+      ports.log.warn({ error: String(error) }, "the balance could not be read");
+      return null;
+    });
+    if (me) this.session.requests++;
+    this.session.balanceRead(me ? credits(me.credits.balance) : null, planned[0]?.price ?? noCredits);
   }
 
   /** Starts the steps in order; false when another process took the place in the quota that one was to have. */
@@ -165,8 +196,13 @@ class Loop {
 
   private async nap(wakeAt: number | null): Promise<void> {
     const { clock } = this.session.ports;
+    if (this.busy.size === 0) await this.saveRequests();
     if (this.wake.signal.aborted) return;
-    const ms = wakeAt === null ? napMsMax : Math.min(napMsMax, Math.max(1, wakeAt - clock.now()));
+    const times = [wakeAt, this.session.balanceAt, this.session.settings.deadline].filter(
+      (at) => at !== null,
+    );
+    const now = clock.now();
+    const ms = Math.min(napMsMax, ...times.filter((at) => at > now).map((at) => at - now));
     await clock.sleep(ms, this.wake.signal);
   }
 
@@ -183,14 +219,21 @@ class Loop {
 
   /** Waits for what is under way: answers to the end, downloads for a moment when the run was interrupted. */
   private async settle(): Promise<void> {
-    const { store, clock } = this.session.ports;
+    const { clock } = this.session.ports;
     const over = new AbortController();
     if (this.session.stopped("interrupted") || this.crash !== undefined) {
       void clock.sleep(downloadGraceMs, over.signal).then(() => this.cutDownloads.abort());
     }
     await Promise.all([this.requests.onIdle(), this.downloads.onIdle()]);
     over.abort();
-    await store.setRun(this.session.settings.run.id, { requests: this.session.requests });
+    await this.saveRequests();
+  }
+
+  private async saveRequests(): Promise<void> {
+    const { requests, ports, settings } = this.session;
+    if (requests === this.savedRequests) return;
+    await ports.store.setRun(settings.run.id, { requests });
+    this.savedRequests = requests;
   }
 }
 

@@ -4,9 +4,10 @@ import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
-import { backoffMs } from "../core/retry.js";
 import type { Stop, StopKind } from "../core/stop.js";
-import type { Run, Store } from "../core/store.js";
+import type { Run, RunOptions, Store } from "../core/store.js";
+import { Breaker } from "./breaker.js";
+import { Reach } from "./reach.js";
 
 /** Where a run meets the world. */
 export interface RunPorts {
@@ -26,13 +27,25 @@ export interface RunSettings {
   polls: number;
   downloads: number;
   maxCredits: Credits | null;
+  /** Failed items after which nothing more is submitted. */
+  maxFailures: RunOptions["maxFailures"];
+  /** How often a task that failed at the provider is tried again. */
+  retries: number;
+  /** What a refusal for lack of credits does: ends submitting, or waits for more. */
+  onInsufficient: "stop" | "wait";
   onDailyLimit: "stop" | "wait";
+  /** When submitting ends (UTC ms). */
+  deadline: number | null;
+  /** How long the run stays open for overdue tasks alone, in ms. */
+  overdueWaitMs: number;
   /** How long the service may be out of reach before the run ends, in ms. */
   unreachableMs: number;
 }
 
 /** Two unknown outcomes in a row: something is wrong that more paid requests would only make worse. */
 const unknownsInARowMax = 2;
+/** Milliseconds between two looks at an account that has run out of credits. */
+const balanceMs = 5 * 60_000;
 
 /**
  * What one process knows of its run besides the database: why it should stop, whether the service can be reached,
@@ -40,13 +53,13 @@ const unknownsInARowMax = 2;
  */
 export class Session {
   readonly stops: Stop[] = [];
+  readonly reach: Reach;
+  readonly breaker = new Breaker();
   requests: number;
-  /** No request before then (UTC ms), because the last ones did not reach the service. */
-  silentUntil = 0;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
-  private failures = 0;
-  private failingSince: number | null = null;
+  /** While credits are waited for: when to look at the balance next (UTC ms). */
+  balanceAt: number | null = null;
   private unknowns = 0;
 
   constructor(
@@ -54,10 +67,16 @@ export class Session {
     readonly settings: RunSettings,
   ) {
     this.requests = settings.run.requests;
+    this.reach = new Reach(ports.clock);
+  }
+
+  /** Nothing is bought that could not be kept, or not be paid. */
+  get mayBuy(): boolean {
+    return this.diskTrouble === null && this.balanceAt === null;
   }
 
   stop(kind: StopKind, message: string): void {
-    if (this.stops.some((stop) => stop.kind === kind)) return;
+    if (this.stopped(kind)) return;
     this.stops.push({ kind, message });
     this.ports.log.warn({ stop: kind }, message);
   }
@@ -69,22 +88,13 @@ export class Session {
   /** The service answered something. */
   reached(): void {
     this.requests++;
-    this.failures = 0;
-    this.failingSince = null;
+    this.reach.reached();
   }
 
   /** A request found no service, or no answer. */
   missed(reason: string): void {
-    const now = this.ports.clock.monotonic();
-    this.failingSince ??= now;
-    this.failures++;
-    this.silentUntil = this.ports.clock.now() + backoffMs(this.failures);
-    if (now - this.failingSince >= this.settings.unreachableMs) {
-      this.stop(
-        "unreachable",
-        `the service cannot be reached (${reason}); run \`bulkgen resume\` when it is back`,
-      );
-    }
+    if (this.reach.missed() < this.settings.unreachableMs) return;
+    this.stop("unreachable", `the service cannot be reached (${reason})`);
   }
 
   /** A paid request was answered clearly. */
@@ -96,24 +106,26 @@ export class Session {
   leftUnknown(reason: string): void {
     this.unknowns++;
     if (this.unknowns < unknownsInARowMax) return;
-    this.stop(
-      "unknowns",
-      `${this.unknowns} paid requests in a row have an unknown outcome (${reason}); nothing more is submitted`,
-    );
+    this.stop("unknowns", `${this.unknowns} paid requests in a row have an unknown outcome (${reason})`);
   }
 
   /** The service refused the key, the subscription or the balance. */
   refused(status: 401 | 402 | 403 | 429, detail: string): void {
-    if (status === 401)
-      this.stop(
-        "key",
-        `the service refused the API key (${detail}); set a valid one and run \`bulkgen resume\``,
-      );
-    if (status === 403)
-      this.stop(
-        "subscription",
-        `no active subscription (${detail}); activate a plan and run \`bulkgen resume\``,
-      );
-    if (status === 402) this.stop("credits", `out of credits (${detail}); top up and run \`bulkgen resume\``);
+    if (status === 401) this.stop("key", `the service refused the API key (${detail})`);
+    if (status === 403) this.stop("subscription", `the service sees no active subscription (${detail})`);
+    if (status === 402 && this.settings.onInsufficient === "stop")
+      this.stop("credits", `out of credits (${detail})`);
+    if (status === 402 && this.settings.onInsufficient === "wait") this.waitForCredits(detail);
+  }
+
+  /** The balance while credits are waited for (null when it could not be read), and what the next item costs. */
+  balanceRead(balance: Credits | null, price: Credits): void {
+    const enough = balance !== null && balance >= price;
+    this.balanceAt = enough ? null : this.ports.clock.now() + balanceMs;
+  }
+
+  private waitForCredits(detail: string): void {
+    if (this.balanceAt === null) this.ports.log.warn({}, `out of credits (${detail}); waiting for more`);
+    this.balanceAt = this.ports.clock.now() + balanceMs;
   }
 }

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
+import { rejectionKind } from "../core/failure.js";
 import { pollInterval } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
+import { requestRejected } from "./fail.js";
 import type { Session } from "./session.js";
 
 /** One paid request, in the order that keeps its promise: intent on record, POST once, answer on record. */
@@ -15,7 +17,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     runId: session.settings.run.id,
     bodySha256: createHash("sha256").update(body).digest("hex"),
   });
-  await record(session, attempt, await service.generate(body, ticket));
+  await record(session, item, attempt, await service.generate(body, ticket));
 }
 
 /** The JSON text of the request: only what the row gave, params as strings. */
@@ -29,7 +31,12 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-async function record(session: Session, attempt: Attempt, outcome: GenerateOutcome): Promise<void> {
+async function record(
+  session: Session,
+  item: Item,
+  attempt: Attempt,
+  outcome: GenerateOutcome,
+): Promise<void> {
   const { store, clock } = session.ports;
   switch (outcome.kind) {
     case "accepted":
@@ -54,10 +61,11 @@ async function record(session: Session, attempt: Attempt, outcome: GenerateOutco
       await store.conclude(attempt.id, "rejected", {
         status: outcome.status,
         message: detail(outcome),
-        failureKind: "input",
+        failureKind: rejectionKind(outcome.code, outcome.message),
       });
       session.reached();
       session.answeredClearly();
+      await requestRejected(session, item, outcome);
       return;
     case "not_sent":
       await store.conclude(attempt.id, "not_sent", { message: outcome.reason });

@@ -1,7 +1,7 @@
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
-import { type Connection, step } from "./items.js";
+import { type Connection, step } from "./item-rows.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<

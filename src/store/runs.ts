@@ -1,6 +1,6 @@
 import type { ExitName } from "../core/exit.js";
 import type { Job, Run, RunState, Store } from "../core/store.js";
-import type { Connection } from "./items.js";
+import type { Connection } from "./item-rows.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun">;
@@ -29,7 +29,11 @@ export function runMethods({ db, sql, clock }: Connection): RunMethods {
     startRun: async (jobId, start) =>
       db
         .transaction(() => {
-          const open = one(`WHERE job_id = ? AND ${unfinished} ORDER BY runs.id DESC LIMIT 1`, jobId);
+          const open = one(
+            `WHERE job_id = ? AND edition = ? AND ${unfinished} ORDER BY runs.id DESC LIMIT 1`,
+            jobId,
+            start.edition,
+          );
           const values = {
             jobId,
             ...start,

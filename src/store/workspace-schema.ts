@@ -43,6 +43,7 @@ const tables = `
     key TEXT NOT NULL,
     edition TEXT NOT NULL,
     occurrence INTEGER NOT NULL,
+    variant INTEGER NOT NULL,
     position INTEGER NOT NULL,
     priority INTEGER NOT NULL,
     row_number INTEGER NOT NULL,
@@ -59,6 +60,7 @@ const tables = `
     looks INTEGER NOT NULL DEFAULT 0,
     -- A ready item whose signed addresses have expired.
     expired INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
     failure_kind TEXT,
     note TEXT,
     UNIQUE (job_id, key)

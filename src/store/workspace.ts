@@ -1,7 +1,8 @@
 import type { Clock } from "../clock.js";
 import type { Store } from "../core/store.js";
 import { attemptMethods } from "./attempts.js";
-import { type Connection, itemMethods } from "./items.js";
+import type { Connection } from "./item-rows.js";
+import { itemMethods } from "./items.js";
 import { openDatabase, statements } from "./open.js";
 import { runMethods } from "./runs.js";
 import { workspaceMigrations } from "./workspace-schema.js";

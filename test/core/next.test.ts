@@ -32,6 +32,8 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
     tasks: [],
     ready: [],
     expired: 0,
+    parked: 0,
+    awaitsOverdue: false,
     counts: {
       ...(Object.fromEntries(itemStates.map((name) => [name, 0])) as Record<ItemState, number>),
       ...state,
@@ -172,6 +174,20 @@ describe("the end", () => {
     );
     for (const state of ["planned", "processing", "ready"] as const)
       expect(next(view({ state: { [state]: 1 } })).done).toBe(false);
+  });
+
+  test("items of a parked model do not keep the run open", () => {
+    expect(next(view({ state: { planned: 3 }, parked: 3 })).done).toBe(true);
+    expect(next(view({ state: { planned: 3 }, parked: 2 })).done).toBe(false);
+  });
+
+  test("overdue tasks keep the run open only when they are waited for", () => {
+    const tasks = [{ id: 1, nextAt: now + 60_000 }];
+    expect(next(view({ tasks, state: { overdue: 1 } })).done).toBe(true);
+    expect(next(view({ tasks, state: { overdue: 1 }, awaitsOverdue: true }))).toMatchObject({
+      done: false,
+      wakeAt: now + 60_000,
+    });
   });
 
   test("out of credits, what is at the service is still collected", () => {

@@ -87,6 +87,7 @@ export async function start(world: World, items: readonly NewItem[]): Promise<Ru
 
 export interface RunChange extends Partial<RunSettings> {
   interrupt?: AbortSignal;
+  perMinute?: number;
 }
 
 /** Carries the run on to its end and returns why it stopped. Answers, saves and the clock take turns. */
@@ -102,7 +103,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     }
   };
   const account = await accounts.accountOf("sandbox", fingerprint(sandbox.key));
-  await accounts.setLimits(account.id, { perMinute: 60, perDay: 10_000 });
+  await accounts.setLimits(account.id, { perMinute: change.perMinute ?? 60, perDay: 10_000 });
   const http = openHttp({ baseUrl: sandbox.url, key: sandbox.key, clock });
   const send: Send = (request, signal) =>
     counted(() => {
@@ -139,7 +140,12 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       polls: 8,
       downloads: 4,
       maxCredits: null,
+      maxFailures: null,
+      retries: 1,
+      onInsufficient: "stop",
       onDailyLimit: "stop",
+      deadline: null,
+      overdueWaitMs: 0,
       unreachableMs: 60_000,
       ...change,
     },

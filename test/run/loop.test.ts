@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/send.js";
+import type { Run } from "../../src/core/store.js";
 import type { SandboxOptions } from "../../src/sandbox/serve.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -239,3 +240,136 @@ describe("tasks", () => {
     expect(world.sent).toHaveLength(3);
   });
 });
+
+describe("failures, sorted", () => {
+  const noteOf = async (run: Run, rowId: string) =>
+    (await world.store.items(run.id)).find((item) => item.rowId === rowId);
+
+  test("what failed at the provider is tried again once by itself, and then it has failed", async () => {
+    await open();
+    const run = await start(world, [picture("bad", 0, { prompt: "a [[provider-error]] of sorts" })]);
+    await carryOn(world, run);
+    expect(posts()).toBe(2);
+    expect(await noteOf(run, "bad")).toMatchObject({ state: "failed", failureKind: "provider", failures: 2 });
+    await carryOn(world, run, { retries: 5 });
+    expect(posts()).toBe(2);
+  });
+
+  test("what moderation refused is never tried again by itself", async () => {
+    await open();
+    const run = await start(world, [picture("bad", 0, { prompt: "something [[moderation]] forbids" })]);
+    await carryOn(world, run, { retries: 5 });
+    expect(posts()).toBe(1);
+    expect(await noteOf(run, "bad")).toMatchObject({ state: "failed", failureKind: "moderation" });
+  });
+
+  test("a model that the service drops in mid-run parks its items while others go on", async () => {
+    await open();
+    const items = [
+      ...["a", "b", "c"].map((id, index) => picture(id, index, { model: "gone-model" })),
+      ...["d", "e"].map((id, index) => picture(id, index + 3)),
+    ];
+    const run = await start(world, items);
+    const session = await carryOn(world, run, { lanes: 1 });
+    expect(await states(world, run)).toEqual({
+      a: "failed",
+      b: "planned",
+      c: "planned",
+      d: "archived",
+      e: "archived",
+    });
+    expect(session.breaker.messages).toEqual([expect.stringContaining("items of gone-model wait")]);
+    expect(posts()).toBe(3);
+  });
+
+  test("five equal failures in a row park a model", async () => {
+    await open();
+    const bad = Array.from({ length: 8 }, (_, index) =>
+      picture(`p${index}`, index, { prompt: `[[provider-error]] ${index}` }),
+    );
+    const run = await start(world, bad);
+    await carryOn(world, run, { lanes: 1, retries: 0, perMinute: 6 });
+    const found = Object.values(await states(world, run));
+    expect(found.filter((state) => state === "failed").length).toBeGreaterThanOrEqual(5);
+    expect(found).toContain("planned");
+  });
+
+  test("--max-failures ends submitting, as a number or as a share", async () => {
+    for (const maxFailures of [{ count: 2 }, { percent: 25 }]) {
+      await open();
+      const bad = Array.from({ length: 8 }, (_, index) =>
+        picture(`p${index}`, index, { prompt: `[[moderation]] ${index}` }),
+      );
+      const run = await start(world, bad);
+      const session = await carryOn(world, run, { lanes: 1, maxFailures, perMinute: 4 });
+      expect(session.stops.map((stop) => stop.kind)).toEqual(["failures"]);
+      expect(Object.values(await states(world, run))).toContain("planned");
+    }
+  });
+});
+
+describe("waiting", () => {
+  test("a run that waits for credits goes on by itself when there are enough", async () => {
+    await open({ credits: 9 });
+    const run = await start(world, pictures(4));
+    let balanceLooks = 0;
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      if (request !== "GET /api/v1/me" || reply.kind !== "answer") return reply;
+      balanceLooks++;
+      const body = JSON.parse(reply.body);
+      return {
+        ...reply,
+        body: JSON.stringify({ ...body, credits: { ...body.credits, balance: balanceLooks < 3 ? 1 : 400 } }),
+      };
+    };
+    const began = world.clock.now();
+    const interrupt = new AbortController();
+    const watched = setWatch(() => balanceLooks >= 3, interrupt);
+    const session = await carryOn(world, run, { onInsufficient: "wait", interrupt: interrupt.signal });
+    watched();
+    expect(session.stopped("credits")).toBe(false);
+    expect(balanceLooks).toBe(3);
+    expect(world.clock.now() - began).toBeGreaterThanOrEqual(15 * 60_000);
+    expect(posts()).toBeGreaterThan(4);
+  });
+
+  test("after the deadline nothing is submitted, and what is at the service is collected", async () => {
+    await open();
+    const run = await start(world, pictures(70));
+    const session = await carryOn(world, run, { deadline: world.clock.now() + 30_000 });
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["time"]);
+    const found = Object.values(await states(world, run));
+    expect(new Set(found)).toEqual(new Set(["archived", "planned"]));
+  });
+
+  test("overdue tasks keep the run open for as long as was asked", async () => {
+    await open({ taskMs: { min: 900_000, max: 900_000 } });
+    const run = await start(world, pictures(1));
+    await carryOn(world, run, { overdueWaitMs: 3_600_000 });
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+  });
+
+  test("overdue tasks that take longer than was asked are left for a later resume", async () => {
+    await open({ taskMs: { min: 9_000_000, max: 9_000_000 } });
+    const run = await start(world, pictures(1));
+    const began = world.clock.now();
+    await carryOn(world, run, { overdueWaitMs: 1_800_000 });
+    expect(await states(world, run)).toEqual({ p1: "overdue" });
+    expect(world.clock.now() - began).toBeGreaterThanOrEqual(600_000 + 1_800_000);
+  });
+});
+
+/** Interrupts the run once the condition holds and a moment has passed. */
+function setWatch(condition: () => boolean, interrupt: AbortController): () => void {
+  let over = false;
+  const look = () => {
+    if (over) return;
+    if (condition() && posts() > 4) interrupt.abort();
+    setImmediate(look);
+  };
+  setImmediate(look);
+  return () => {
+    over = true;
+  };
+}

@@ -1,0 +1,34 @@
+/**
+ * Why an item failed, as far as the service's words tell. What to do depends on it: a prompt that moderation refused
+ * fails again however often it is sent, a provider's hiccup does not.
+ */
+export const failureKinds = ["moderation", "input", "parameter", "provider", "unknown"] as const;
+export type FailureKind = (typeof failureKinds)[number];
+
+/** Tried in this order: "the provider rejected the prompt as unsafe" is moderation, whoever rejected it. */
+const signs: readonly [FailureKind, RegExp][] = [
+  ["moderation", /moderat|content policy|policy violation|unsafe|safety|nsfw|prohibited|flagged|sensitive/i],
+  [
+    "parameter",
+    /\bparam(s|eter|eters)?\b|aspect.ratio|unsupported (value|option)|not (one of|a valid option)|INVALID_MODEL/i,
+  ],
+  [
+    "input",
+    /\binput|_url\b|(fetch|download|read|decode|open)(ed|ing)? (the |an? )?(image|video|audio|media|file)|MISSING_|required/i,
+  ],
+  [
+    "provider",
+    /provider|upstream|internal|timed? ?out|timeout|temporar|overload|unavailable|capacity|try again|server error/i,
+  ],
+];
+
+/** The kind of a failed task, from its message. */
+export function taskFailureKind(message: string): FailureKind {
+  return signs.find(([, sign]) => sign.test(message))?.[0] ?? "unknown";
+}
+
+/** The kind of a request that was refused as wrong, from its code and message. A refusal never is the provider's. */
+export function rejectionKind(code: string | null, message: string | null): FailureKind {
+  const kind = taskFailureKind(`${code ?? ""} ${message ?? ""}`);
+  return kind === "provider" || kind === "unknown" ? "input" : kind;
+}

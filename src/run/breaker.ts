@@ -1,0 +1,39 @@
+import type { FailureKind } from "../core/failure.js";
+
+/** Equal failures of a model in a row after which its other items wait. */
+const failuresInARowMax = 5;
+
+/**
+ * Models whose items are not submitted for now: the service does not know them any more, or they keep failing in the
+ * same way. Others go on. What moderation refuses says something about a prompt and nothing about its model, so it
+ * does not count. Known to this process only: the next run or resume tries again.
+ */
+export class Breaker {
+  private readonly reasons = new Map<string, string>();
+  private readonly rows = new Map<string, { note: string; count: number }>();
+
+  get models(): string[] {
+    return [...this.reasons.keys()];
+  }
+
+  /** One line for each parked model. */
+  get messages(): string[] {
+    return [...this.reasons].map(([model, reason]) => `items of ${model} wait: ${reason}`);
+  }
+
+  park(model: string, reason: string): void {
+    if (!this.reasons.has(model)) this.reasons.set(model, reason);
+  }
+
+  succeeded(model: string): void {
+    this.rows.delete(model);
+  }
+
+  failed(model: string, kind: FailureKind, note: string): void {
+    if (kind === "moderation") return;
+    const row = this.rows.get(model);
+    const count = row?.note === note ? row.count + 1 : 1;
+    this.rows.set(model, { note, count });
+    if (count >= failuresInARowMax) this.park(model, `${count} failures in a row: ${note}`);
+  }
+}

@@ -1,0 +1,53 @@
+import { type FailureKind, rejectionKind } from "../core/failure.js";
+import type { Credits } from "../core/money.js";
+import { backoffMs } from "../core/retry.js";
+import type { Item } from "../core/store.js";
+import type { Session } from "./session.js";
+
+/** A task that failed. Nothing was charged for it, so what failed at the provider may be tried again by itself. */
+export async function taskFailed(
+  session: Session,
+  item: Item,
+  failure: { kind: FailureKind; message: string; charged: Credits; completedAt: string | null },
+): Promise<void> {
+  const { store, clock } = session.ports;
+  await store.apply(item.id, "task_failed", {
+    note: failure.message,
+    failureKind: failure.kind,
+    charged: failure.charged,
+    completedAt: failure.completedAt,
+  });
+  session.breaker.failed(item.model, failure.kind, failure.message);
+  const again =
+    failure.kind === "provider" && failure.charged === 0 && item.failures < session.settings.retries;
+  if (again) await store.apply(item.id, "retry", { nextAt: clock.now() + backoffMs(item.failures + 1) });
+  else await countFailures(session);
+}
+
+/** A request that the service rejected as wrong: the item has failed, and its model may be to blame. */
+export async function requestRejected(
+  session: Session,
+  item: Pick<Item, "model">,
+  rejection: { code: string | null; message: string | null },
+): Promise<void> {
+  const detail = rejection.message ?? rejection.code ?? "no reason was given";
+  if (rejection.code === "INVALID_MODEL") {
+    session.breaker.park(item.model, `the service does not offer it any more (${detail})`);
+  }
+  session.breaker.failed(item.model, rejectionKind(rejection.code, rejection.message), detail);
+  await countFailures(session);
+}
+
+async function countFailures(session: Session): Promise<void> {
+  const { maxFailures, run } = session.settings;
+  if (maxFailures === null) return;
+  const counts = await session.ports.store.counts(run.id);
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0) - counts.dropped;
+  const most =
+    "count" in maxFailures ? maxFailures.count : Math.max(1, Math.ceil((all * maxFailures.percent) / 100));
+  if (counts.failed < most) return;
+  session.stop(
+    "failures",
+    `${counts.failed} of ${all} items have failed, which is as many as --max-failures allows`,
+  );
+}

@@ -1,0 +1,56 @@
+import type { NewItem } from "../core/store.js";
+import { type Connection, step } from "./item-rows.js";
+
+/** How items come into a run. Both must be called inside a transaction. */
+
+/** Adds items to a run; those that the job has already take the new order and names. */
+export function put({ sql }: Connection, runId: number, items: readonly NewItem[]): void {
+  const { jobId } = runOf({ sql }, runId);
+  for (const item of items) {
+    sql(
+      `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
+         row_number, row_id, name, model, category, prompt, params, inputs, price, state)
+       VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @price, 'planned')
+       ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
+         row_number = @rowNumber, row_id = @rowId, name = @name,
+         price = CASE WHEN state = 'planned' THEN @price ELSE price END`,
+    ).run({
+      ...item,
+      jobId,
+      runId,
+      params: JSON.stringify(item.params),
+      inputs: JSON.stringify(item.inputs),
+    });
+  }
+}
+
+/** Makes a run's items exactly these, and what its edition of the job has open besides. Other editions are left alone. */
+export function enroll(connection: Connection, runId: number, items: readonly NewItem[]): void {
+  const { sql } = connection;
+  const { jobId, edition } = runOf(connection, runId);
+  sql("UPDATE items SET run_id = NULL WHERE job_id = ? AND edition = ?").run(jobId, edition);
+  put(connection, runId, items);
+  const untried = (where: string) =>
+    sql(
+      `SELECT id FROM items WHERE job_id = ? AND edition = ? AND ${where}
+         AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
+    ).all(jobId, edition) as { id: number }[];
+  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'")) step(connection, id, "returned");
+  // One that was refused before stays planned and outside of every run: dropped, it could not come back.
+  for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
+    step(connection, id, "dropped");
+  }
+  // What was submitted and is not finished is completed by whichever run is there, in the manifest or not.
+  sql(
+    `UPDATE items SET run_id = ? WHERE job_id = ? AND edition = ? AND run_id IS NULL
+       AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,
+  ).run(runId, jobId, edition);
+}
+
+function runOf({ sql }: Pick<Connection, "sql">, runId: number): { jobId: number; edition: string } {
+  return sql("SELECT job_id AS jobId, edition FROM runs WHERE id = ?").get(runId) as {
+    jobId: number;
+    edition: string;
+  };
+}

@@ -1,0 +1,90 @@
+import type { Clock } from "../clock.js";
+import type { FailureKind } from "../core/failure.js";
+import { follow, type ItemEvent, type ItemState } from "../core/item.js";
+import type { Credits } from "../core/money.js";
+import type { Item } from "../core/store.js";
+import type { Sqlite } from "../sqlite.js";
+import type { Sql } from "./open.js";
+
+/** An open workspace database. */
+export interface Connection {
+  db: Sqlite;
+  sql: Sql;
+  clock: Clock;
+}
+
+/** Takes one step in an item's life and writes it down. Must run inside a transaction. Throws IllegalTransition. */
+export function step({ sql, clock }: Connection, itemId: number, event: ItemEvent): void {
+  const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
+    | { state: ItemState; run_id: number | null }
+    | undefined;
+  if (!row) throw new Error(`no item ${itemId} in this workspace`);
+  const to = follow(row.state, event);
+  sql("INSERT INTO events (item_id, run_id, at, from_state, event) VALUES (?, ?, ?, ?, ?)").run(
+    itemId,
+    row.run_id,
+    clock.now(),
+    row.state,
+    event,
+  );
+  sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
+}
+
+/** An item as the database has it. */
+export interface ItemRow {
+  id: number;
+  job_id: number;
+  run_id: number | null;
+  key: string;
+  edition: string;
+  occurrence: number;
+  variant: number;
+  position: number;
+  priority: number;
+  row_number: number;
+  row_id: string;
+  name: string;
+  model: string;
+  category: string;
+  prompt: string | null;
+  params: string;
+  inputs: string;
+  price: number;
+  state: ItemState;
+  attempted: number;
+  next_at: number;
+  looks: number;
+  failures: number;
+  failure_kind: FailureKind | null;
+  note: string | null;
+}
+
+export function asItem(row: ItemRow): Item {
+  return {
+    id: row.id,
+    jobId: row.job_id,
+    runId: row.run_id,
+    key: row.key,
+    edition: row.edition,
+    occurrence: row.occurrence,
+    variant: row.variant,
+    position: row.position,
+    priority: row.priority,
+    rowNumber: row.row_number,
+    rowId: row.row_id,
+    name: row.name,
+    model: row.model,
+    category: row.category,
+    prompt: row.prompt,
+    params: JSON.parse(row.params),
+    inputs: JSON.parse(row.inputs),
+    price: row.price as Credits,
+    state: row.state,
+    attempted: row.attempted === 1,
+    nextAt: row.next_at,
+    looks: row.looks,
+    failures: row.failures,
+    failureKind: row.failure_kind,
+    note: row.note,
+  };
+}
