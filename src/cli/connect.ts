@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isKeyForm } from "../api/key.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Connection } from "../job/account.js";
 import type { Workspace } from "../job/workspace.js";
 import { systemClock, systemRandom } from "../system.js";
+import { envFile, serviceSettings } from "./env.js";
 import type { SharedFlags } from "./flags.js";
 
 export interface Connected {
@@ -20,7 +20,7 @@ export async function connect(
 ): Promise<Connected> {
   return flags.sandbox
     ? connectSandbox(workspace, manifest)
-    : { connection: remote(flags), close: async () => {} };
+    : { connection: remote(flags, workspace), close: async () => {} };
 }
 
 async function connectSandbox(workspace: Workspace, manifest: string | undefined): Promise<Connected> {
@@ -38,42 +38,35 @@ async function connectSandbox(workspace: Workspace, manifest: string | undefined
   };
 }
 
-function remote(flags: SharedFlags): Connection {
-  const baseUrl = flags.baseUrl ?? process.env.BULKGEN_BASE_URL;
-  const key = flags.apiKeyFile === undefined ? process.env.BULKGEN_API_KEY : readKey(flags.apiKeyFile);
+function remote(flags: SharedFlags, workspace: Workspace): Connection {
+  const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, process.env);
+  if (warning) process.stderr.write(`bulkgen: ${warning}\n`);
   const missing = [
-    ...(baseUrl ? [] : ["the service's address (--base-url or BULKGEN_BASE_URL)"]),
-    ...(key ? [] : ["an API key (BULKGEN_API_KEY or --api-key-file)"]),
+    ...(baseUrl?.value ? [] : ["the service's address (--base-url or BULKGEN_BASE_URL)"]),
+    ...(key?.value ? [] : ["an API key (BULKGEN_API_KEY or --api-key-file)"]),
   ];
-  if (!baseUrl || !key) {
+  if (!baseUrl?.value || !key?.value) {
     throw new EarlyExit(
       "usage",
-      `missing: ${missing.join(" and ")}. Set it, or add --sandbox to rehearse without a key.`,
+      `missing: ${missing.join(" and ")}. Set it, in the environment or in ${envFile(workspace.root)}, or add --sandbox to rehearse without a key.`,
     );
   }
-  if (!isKeyForm(key)) {
+  if (!isKeyForm(key.value)) {
     throw new EarlyExit(
       "key",
-      `the API key has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(key)}. Nothing was sent.`,
+      `the API key from ${key.from} has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(key.value)}. Nothing was sent.`,
     );
   }
-  return { ...address(baseUrl), key, sandbox: false };
-}
-
-function readKey(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new EarlyExit("usage", `--api-key-file: ${(error as Error).message}`);
-  }
+  return { ...address(baseUrl.value), key: key.value, sandbox: false };
 }
 
 /** What can be said of a bad key without showing it. */
-function shapeOf(key: string): string {
+export function shapeOf(key: string): string {
   return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
 }
 
-function address(baseUrl: string): { origin: string; baseUrl: string } {
+/** A base URL that requests may go to, cleaned. Throws EarlyExit. */
+export function address(baseUrl: string): { origin: string; baseUrl: string } {
   const expected = "expected an address such as https://service.example";
   if (!URL.canParse(baseUrl))
     throw new EarlyExit("usage", `base URL: ${expected}, got ${JSON.stringify(baseUrl)}`);

@@ -1,0 +1,87 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { EarlyExit } from "../core/exit.js";
+
+/**
+ * Where the service's address and the key come from: a flag, the environment, or the `.env` of the workspace, in this
+ * order. The file is read with Node's own parser and only these two names are taken from it: a variable such as
+ * NODE_TLS_REJECT_UNAUTHORIZED would change this process for the worse, and a key that never enters the environment is
+ * inherited by no other program.
+ */
+export interface Setting {
+  value: string;
+  /** The flag, the variable or the file that it comes from, as people know it. */
+  from: string;
+}
+
+export interface ServiceSettings {
+  baseUrl: Setting | null;
+  key: Setting | null;
+  /** What is wrong with the file's permissions, in one line. */
+  warning: string | null;
+}
+
+const baseUrlName = "BULKGEN_BASE_URL";
+const keyName = "BULKGEN_API_KEY";
+
+/** Reads the settings; the file only when something is still missing. Throws EarlyExit when a file cannot be read. */
+export function serviceSettings(
+  flags: { baseUrl?: string; apiKeyFile?: string },
+  root: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): ServiceSettings {
+  const baseUrl = given(flags.baseUrl, "--base-url") ?? given(environment[baseUrlName], baseUrlName);
+  const key =
+    flags.apiKeyFile === undefined
+      ? given(environment[keyName], keyName)
+      : { value: readKeyFile(flags.apiKeyFile), from: flags.apiKeyFile };
+  if (baseUrl && key) return { baseUrl, key, warning: null };
+  const path = envFile(root);
+  const file = readEnvFile(path);
+  return {
+    baseUrl: baseUrl ?? given(file?.[baseUrlName], path),
+    key: key ?? given(file?.[keyName], path),
+    warning: file === null ? null : openToOthers(path),
+  };
+}
+
+export function envFile(root: string): string {
+  return join(root, ".env");
+}
+
+/** One line when others than its owner may read the file; null when they may not, or when there is no file. */
+export function openToOthers(path: string): string | null {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & 0o077) === 0) return null;
+  return `${path} may be read by others (mode ${(mode & 0o777).toString(8).padStart(4, "0")}); \`chmod 600\` makes it yours alone`;
+}
+
+/** A variable that is set to nothing is set, as everywhere: it hides the one in the file. */
+function given(value: string | undefined, from: string): Setting | null {
+  return value === undefined ? null : { value, from };
+}
+
+function readEnvFile(path: string): Readonly<Record<string, string | undefined>> | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw new EarlyExit(
+      "usage",
+      `the settings file ${path} cannot be read (${code ?? message}). Make it readable, or set ${baseUrlName} and ${keyName} yourself.`,
+    );
+  }
+  // Some editors begin a file with a byte order mark, which would become a letter of the first name.
+  return parseEnv(text.replace(/^\ufeff/, ""));
+}
+
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new EarlyExit("usage", `--api-key-file: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,93 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { filesWith, place } from "./command.js";
+import { answering, canaryKey, json, me } from "./service.js";
+
+let at: ReturnType<typeof place>;
+let service: Awaited<ReturnType<typeof answering>>;
+
+beforeEach(async () => {
+  at = place("env");
+  service = await answering((_, response) => json(response, 200, me));
+});
+afterEach(() => service.close());
+
+function settings(text: string, mode = 0o600): string {
+  const path = join(at.folder, ".env");
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+test("address and key come from the .env of the workspace, wherever in it the command is called", async () => {
+  settings(`# the studio's account\nBULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY="${canaryKey}"\n`);
+  mkdirSync(join(at.folder, ".bulkgen"));
+  const below = join(at.folder, "jobs", "autumn");
+  mkdirSync(below, { recursive: true });
+  const ended = await at.run(["account", "--json"], { cwd: below });
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(JSON.parse(ended.stdout).user.email).toBe("ada@example.com");
+  expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+});
+
+test("a file that begins with a byte order mark and has Windows lines is read the same", async () => {
+  settings(`\ufeffBULKGEN_BASE_URL=${service.url}\r\nBULKGEN_API_KEY=${canaryKey}\r\n`);
+  expect(await at.run(["account"])).toMatchObject({ code: 0, stderr: "" });
+  expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+});
+
+test("the environment wins over the file, and a flag over both", async () => {
+  settings(`BULKGEN_BASE_URL=https://nowhere.invalid\nBULKGEN_API_KEY=svc_${"f".repeat(32)}\n`);
+  const own = `svc_${"e".repeat(32)}`;
+  writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
+  const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: own };
+  expect((await at.run(["account"], { env })).code).toBe(0);
+  expect((await at.run(["account", "--api-key-file", "key"], { env })).code).toBe(0);
+  expect(service.keys).toEqual([`Bearer ${own}`, `Bearer ${canaryKey}`]);
+});
+
+test("P21: a key from the file appears in no output and in no other file, not even when it is wrong", async () => {
+  settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`);
+  const good = await at.run(["account", "--log-level", "debug"]);
+  settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}x\n`);
+  const bad = await at.run(["account", "--log-level", "debug"]);
+  expect([good.code, bad.code]).toEqual([0, 3]);
+  expect(bad.stderr).toContain("/.env has the wrong form: expected svc_ and 32 letters or digits, got 37");
+  for (const { stdout, stderr } of [good, bad]) expect(stdout + stderr).not.toContain(canaryKey);
+  expect(filesWith(at.folder, canaryKey)).toEqual([".env"]);
+});
+
+test("a file that others may read gets one line of warning", async () => {
+  const path = settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`, 0o644);
+  const { code, stderr } = await at.run(["account"]);
+  expect(code).toBe(0);
+  expect(stderr).toBe(
+    `bulkgen: ${path} may be read by others (mode 0644); \`chmod 600\` makes it yours alone\n`,
+  );
+});
+
+test("a file that cannot be read is one clear message", async () => {
+  mkdirSync(join(at.folder, ".env"));
+  const { code, stdout, stderr } = await at.run(["account"]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toBe(
+    `bulkgen: the settings file ${join(at.folder, ".env")} cannot be read (EISDIR). Make it readable, or set BULKGEN_BASE_URL and BULKGEN_API_KEY yourself.\n`,
+  );
+});
+
+test("what is missing is named, with the places where it can be set", async () => {
+  settings(`BULKGEN_BASE_URL=${service.url}\n`);
+  const { code, stderr } = await at.run(["account"]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^bulkgen: missing: an API key .* or in \S+\/\.env, or add --sandbox/);
+  expect(service.keys).toEqual([]);
+});
+
+test("other variables in the file change nothing in this process", async () => {
+  settings(
+    `NO_COLOR=1\nXDG_STATE_HOME=${join(at.folder, "elsewhere")}\nBULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`,
+  );
+  expect((await at.run(["account"])).code).toBe(0);
+  expect(filesWith(at.folder, "").some((name) => name.startsWith("elsewhere"))).toBe(false);
+});
