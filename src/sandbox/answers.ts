@@ -1,4 +1,6 @@
 import { type ErrorCode, errorRow } from "../api/errors.js";
+import type { WorldFault } from "./faults/world-fault.js";
+import type { Switches } from "./switches.js";
 
 /** A request as the world sees it: no sockets, no streams. Header names are in lower case. */
 export interface WorldRequest {
@@ -11,14 +13,20 @@ export interface WorldRequest {
   body: string | null;
   /** True when the body was larger than the sandbox reads; `body` is null then. */
   tooLarge?: boolean;
+  /** What is to go wrong with it inside the service, by script. */
+  fault?: WorldFault;
 }
 
 export interface WorldResponse {
   status: number;
   headers: Record<string, string>;
-  /** Sent as JSON. */
+  /** Sent as JSON, unless `form` says otherwise. */
   body: unknown;
+  form?: BodyForm;
 }
+
+/** How an answer's body is sent: its JSON, its text, or nothing. */
+export type BodyForm = "json" | "text" | "empty";
 
 /** A request that ends in an error answer. Thrown inside the world, never out of it. */
 export class Refusal extends Error {
@@ -29,6 +37,7 @@ export class Refusal extends Error {
     readonly code: string,
     message: string,
     readonly headers: Record<string, string> = {},
+    readonly form: BodyForm = "json",
   ) {
     super(message);
   }
@@ -44,7 +53,13 @@ export function succeed(body: unknown): WorldResponse {
 }
 
 /** The answer of a refusal, in the one shape that all errors have. */
-export function errorAnswer(refusal: Refusal): WorldResponse {
-  const body = { error: { code: refusal.code, message: refusal.message } };
-  return { status: refusal.status, headers: refusal.headers, body };
+export function errorAnswer(refusal: Refusal, shape: Switches["errorShape"] = "nested"): WorldResponse {
+  const { status, headers, code, message, form } = refusal;
+  const body = form === "json" ? shaped(shape, code, message) : message;
+  return { status, headers, body, form };
+}
+
+function shaped(shape: Switches["errorShape"], code: string, message: string): unknown {
+  if (shape === "nested") return { error: { code, message } };
+  return shape === "flat" ? { code, message } : { error: code, message };
 }

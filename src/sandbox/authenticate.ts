@@ -1,7 +1,9 @@
+import type { Endpoint } from "../api/endpoints.js";
 import { isKeyForm } from "../api/key.js";
 import { refuse, type WorldRequest } from "./answers.js";
 import { keyHash } from "./key.js";
 import type { AccountRecord, KeyRecord, WorldState } from "./state.js";
+import type { Switches } from "./switches.js";
 
 export interface Caller {
   key: KeyRecord;
@@ -34,14 +36,33 @@ function presentedKey(request: WorldRequest): string {
   return (bearer?.[1] ?? request.headers["x-api-key"] ?? "").trim();
 }
 
-/**
- * Throws 403 unless the account has a subscription that can be used. A canceled one is good until its period ends.
- */
-export function requireSubscription(account: AccountRecord, now: number): void {
-  const { subscriptionStatus: status } = account;
-  if (status === "active" || (status === "canceled" && now < account.periodEnd)) return;
+/** Throws 403 unless the account has a subscription that is good for this endpoint at `now`. */
+export function requireSubscription(
+  switches: Switches["subscription"],
+  endpoint: Endpoint,
+  account: AccountRecord,
+  now: number,
+): void {
+  const { neededFor } = switches;
+  const needed =
+    neededFor === "all" || (neededFor === "all-but-me" ? endpoint !== "me" : endpoint === "generate");
+  if (!needed || isGood(switches, account, now)) return;
   throw refuse(
     "SUBSCRIPTION_REQUIRED",
     "This needs an active subscription: activate a plan in the dashboard.",
   );
+}
+
+/** Whether the account's subscription can be used at `now`. */
+export function isGood(switches: Switches["subscription"], account: AccountRecord, now: number): boolean {
+  switch (account.subscriptionStatus) {
+    case "active":
+      return true;
+    case "canceled":
+      return switches.canceledIsGood && now < account.periodEnd;
+    case "past_due":
+      return switches.pastDueIsGood;
+    case null:
+      return false;
+  }
 }

@@ -4,10 +4,18 @@ import type { Random } from "../clock.js";
 import { refuse, type WorldRequest } from "./answers.js";
 import type { Caller } from "./authenticate.js";
 import { outputExtension, type SandboxModel } from "./catalogue.js";
-import { fromMicro, toMicro } from "./credits.js";
+import { fromMicro } from "./credits.js";
+import type { WorldFault } from "./faults/world-fault.js";
 import { inputProblem } from "./input-address.js";
+import { outputsAskedFor } from "./outputs.js";
+import type { SelectParameter } from "./parameters.js";
+import { priceMicro } from "./price.js";
 import { jsonObject } from "./request-body.js";
 import type { TaskRecord } from "./state.js";
+import type { Switches } from "./switches.js";
+
+/** The last instant that a date can hold. */
+const never = 8.64e15;
 
 export interface GenerateSettings {
   models: ReadonlyMap<string, SandboxModel>;
@@ -15,6 +23,7 @@ export interface GenerateSettings {
   taskMs: { min: number; max: number } | undefined;
   /** Whether media fields may name local files. */
   localInputs: boolean;
+  switches: Switches;
 }
 
 /**
@@ -31,19 +40,20 @@ export function createTask(
   const body = jsonObject(request);
   const model = namedModel(settings, body);
   const inputs = givenInputs(settings, model, body);
-  const params = completeParams(model, body["params"]);
-  const costMicro = toMicro(model.credits);
+  const params = completeParams(settings, model, body["params"]);
+  const outputs = outputsAskedFor(settings.switches, params);
+  const costMicro = priceMicro(settings.switches, model, outputs);
   if (caller.account.balanceMicro < costMicro) {
     const balance = fromMicro(caller.account.balanceMicro);
     throw refuse(
       "INSUFFICIENT_CREDITS",
-      `${model.key} costs ${model.credits} credits and the balance is ${balance}.`,
+      `${model.key} costs ${fromMicro(costMicro)} credits and the balance is ${balance}.`,
     );
   }
   const { min, max } = settings.taskMs ?? model.taskMs;
   const fetched = mediaFields.some((field) => inputs[field] !== undefined);
   const id = random.uuid();
-  return {
+  const task: TaskRecord = {
     id,
     externalId: `sandbox-${createHash("sha256").update(id).digest("hex").slice(0, 16)}`,
     accountId: caller.account.id,
@@ -58,8 +68,25 @@ export function createTask(
     ...outcomeOf(inputs.prompt ?? "", fetched),
     seenFinal: false,
     refunded: false,
-    outputs: [outputExtension(model, params)],
+    outputs: Array.from({ length: outputs }, () => outputExtension(model, params)),
+    goneAt: null,
   };
+  return { ...task, ...fated(task, request.fault, now) };
+}
+
+/** What a fault of the script makes of a new task. */
+function fated(task: TaskRecord, fault: WorldFault | undefined, now: number): Partial<TaskRecord> {
+  switch (fault?.kind) {
+    case "task-fails":
+      return { outcome: "failed", error: fault.error };
+    case "task-never-finishes":
+      // Also what its inputs are worth must never be decided: that would give credits back.
+      return { dueAt: never, outcome: task.outcome ?? "completed" };
+    case "task-vanishes":
+      return { goneAt: now + fault.afterMs };
+    default:
+      return {};
+  }
 }
 
 function namedModel(settings: GenerateSettings, body: Record<string, unknown>): SandboxModel {
@@ -92,7 +119,11 @@ function givenInputs(settings: GenerateSettings, model: SandboxModel, body: Reco
 }
 
 /** The params that will be used: the given ones, checked against the model's lists, and the defaults of the others. */
-function completeParams(model: SandboxModel, given: unknown): Record<string, string> {
+function completeParams(
+  { switches }: GenerateSettings,
+  model: SandboxModel,
+  given: unknown,
+): Record<string, string> {
   const params = Object.fromEntries(model.parameters.map((parameter) => [parameter.key, parameter.default]));
   if (given === undefined || given === null) return params;
   if (typeof given !== "object" || Array.isArray(given)) {
@@ -100,21 +131,20 @@ function completeParams(model: SandboxModel, given: unknown): Record<string, str
   }
   for (const [key, value] of Object.entries(given)) {
     const parameter = model.parameters.find((candidate) => candidate.key === key);
-    if (!parameter) {
-      const known = model.parameters.map((candidate) => candidate.key).join(", ");
-      throw refuse(
-        "INVALID_REQUEST",
-        `${model.key} has no parameter ${JSON.stringify(key)}; it has ${known}.`,
-      );
-    }
-    const option = parameter.options.find((candidate) => candidate.value === value);
-    if (!option) {
-      const values = parameter.options.map((candidate) => candidate.value).join(", ");
-      throw refuse("INVALID_REQUEST", `${key} is ${JSON.stringify(value)}, but may be one of ${values}.`);
-    }
-    params[key] = option.value;
+    const option = parameter?.options.find((candidate) => candidate.value === value);
+    if (option) params[key] = option.value;
+    else if (switches.badParams === "refused") throw badParam(model, parameter, key, value);
   }
   return params;
+}
+
+function badParam(model: SandboxModel, parameter: SelectParameter | undefined, key: string, value: unknown) {
+  if (parameter) {
+    const values = parameter.options.map((candidate) => candidate.value).join(", ");
+    return refuse("INVALID_REQUEST", `${key} is ${JSON.stringify(value)}, but may be one of ${values}.`);
+  }
+  const known = model.parameters.map((candidate) => candidate.key).join(", ") || "none";
+  return refuse("INVALID_REQUEST", `${model.key} has no parameter ${JSON.stringify(key)}; it has ${known}.`);
 }
 
 /** Marked prompts fail in the marked way; a task with inputs to fetch is decided when they have arrived. */

@@ -1,5 +1,7 @@
 import { type Context, Hono } from "hono";
-import type { WorldRequest, WorldResponse } from "./answers.js";
+import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
+import { isLoopbackHost } from "./host-check.js";
+import { written } from "./reply.js";
 import { bodyBytesMax } from "./request-body.js";
 
 /** One output file, ready to be sent. */
@@ -12,7 +14,7 @@ export interface FileAnswer {
 
 export interface HttpHandlers {
   /** Answers an API request; its changes are committed when it returns. */
-  api(request: WorldRequest): WorldResponse;
+  api(request: WorldRequest): WorldResponse | Promise<WorldResponse>;
   /** Finds or makes the file of a signed URL. */
   file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse>;
 }
@@ -20,18 +22,19 @@ export interface HttpHandlers {
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
 export function httpApp(handlers: HttpHandlers): Hono {
   const app = new Hono();
+  app.use(async (context, next) => {
+    const host = context.req.header("host") ?? new URL(context.req.url).host;
+    if (isLoopbackHost(host)) return next();
+    return send(
+      errorAnswer(new Refusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only.")),
+    );
+  });
   app.get("/files/*", async (context) => {
     const found = await handlers.file(context.req.path, context.req.query());
-    return "bytes" in found ? sendFile(context, found) : sendJson(found);
+    return "bytes" in found ? sendFile(context, found) : send(found);
   });
-  app.all("*", async (context) => sendJson(handlers.api(await readRequest(context))));
-  app.onError((error) =>
-    sendJson({
-      status: 500,
-      headers: {},
-      body: { error: { code: "INTERNAL_ERROR", message: error.message } },
-    }),
-  );
+  app.all("*", async (context) => send(await handlers.api(await readRequest(context))));
+  app.onError((error) => send(errorAnswer(new Refusal(500, "INTERNAL_ERROR", error.message))));
   return app;
 }
 
@@ -63,8 +66,9 @@ async function readText(
   return { text: Buffer.concat(chunks).toString("utf8") };
 }
 
-function sendJson(answer: WorldResponse): Response {
-  return Response.json(answer.body, { status: answer.status, headers: answer.headers });
+function send(answer: WorldResponse): Response {
+  const { status, headers, body } = written(answer);
+  return new Response(body === "" ? null : body, { status, headers });
 }
 
 const byteRange = /^bytes=(\d+)-(\d*)$/;

@@ -42,8 +42,8 @@ export function creationView(task: TaskRecord, remainingMicro: number) {
   };
 }
 
-/** The answer of GET models. */
-export function modelListView(models: readonly SandboxModel[], withParameters: boolean) {
+/** The answer of GET models; parameters are shown, or left out in one of two ways. */
+export function modelListView(models: readonly SandboxModel[], parameters: "shown" | "empty" | "absent") {
   const keysOf = (category: Category) =>
     models.filter((model) => model.category === category).map((model) => model.key);
   return {
@@ -53,19 +53,19 @@ export function modelListView(models: readonly SandboxModel[], withParameters: b
       category: model.category,
       credits_cost: model.credits,
       input_type: model.inputType,
-      parameters: withParameters ? model.parameters : [],
+      ...(parameters === "absent" ? {} : { parameters: parameters === "shown" ? model.parameters : [] }),
     })),
     categories: Object.fromEntries(categories.map((category) => [category, keysOf(category)])),
     total: models.length,
   };
 }
 
-/** The answer of GET me. */
-export function meView({ key, account }: Caller) {
+/** The answer of GET me. A subscription that is not to be shown is null. */
+export function meView({ key, account }: Caller, shown: boolean) {
   return {
     user: { id: account.id, email: account.email, name: account.name },
     credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },
-    subscription: subscriptionView(account),
+    subscription: shown ? subscriptionView(account) : null,
     api_key: { id: key.id, name: key.name, requests_count: key.requestsCount },
   };
 }

@@ -70,6 +70,7 @@ export interface TaskRow {
   seen_final: number;
   refunded: number;
   outputs: string;
+  gone_at: number | null;
 }
 
 export function taskFromRow(row: TaskRow): TaskRecord {
@@ -89,5 +90,6 @@ export function taskFromRow(row: TaskRow): TaskRecord {
     seenFinal: row.seen_final === 1,
     refunded: row.refunded === 1,
     outputs: JSON.parse(row.outputs) as string[],
+    goneAt: row.gone_at,
   };
 }

@@ -6,13 +6,14 @@ import { ensureDefaultAccount } from "./default-account.js";
 import type { FileAnswer, HttpHandlers } from "./http.js";
 import { sha256 } from "./media/job.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
+import { withOutputs } from "./outputs.js";
 import type { SandboxOptions } from "./serve.js";
 import { SqliteState } from "./sqlite-state.js";
 import type { TaskRecord } from "./state.js";
 import { Studio } from "./studio.js";
+import { allSwitches } from "./switches.js";
 import { World } from "./world.js";
 
-const hourMs = 60 * 60 * 1_000;
 const jobsWaitingMax = 256;
 /** How many tasks have their inputs fetched at a time: far below what the pool lets wait. */
 const preparedAtOnce = 4;
@@ -41,12 +42,12 @@ export class Sandbox implements HttpHandlers {
     private readonly origin: () => string,
   ) {
     const { clock, random, taskMs, inputRoot, plan, credits } = options;
-    const models = new Map(catalogue.map((model) => [model.key, model]));
+    const switches = allSwitches({ ...options.switches, ...(options.urlMs ? { urlMs: options.urlMs } : {}) });
+    const models = new Map(withOutputs(catalogue, switches).map((model) => [model.key, model]));
     this.state = new SqliteState(options.file);
     const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
-    const urlMs = options.urlMs ?? hourMs;
     const localInputs = inputRoot !== undefined;
-    this.world = new World({ models, taskMs, localInputs, secret, urlMs, origin }, this.state, random);
+    this.world = new World({ models, taskMs, localInputs, secret, switches, origin }, this.state, random);
     const own = (address: string) => this.ownOutput(address);
     this.studio = new Studio({ models, inputRoot, own }, this.state, this.pool);
   }

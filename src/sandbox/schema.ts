@@ -1,5 +1,16 @@
-/** The sandbox's tables. One script, run at each start: everything in it is `if not exists`. */
-export const schema = `
+import type { Sqlite } from "../sqlite.js";
+
+/** Brings a state file to the present form. A file of an earlier sandbox keeps everything that is in it. */
+export function prepareTables(db: Sqlite): void {
+  db.exec(schema);
+  const columns = db.pragma("table_info(tasks)") as { name: string }[];
+  if (!columns.some((column) => column.name === "gone_at")) {
+    db.exec("alter table tasks add column gone_at integer");
+  }
+}
+
+/** The sandbox's tables: everything in it is `if not exists`. */
+const schema = `
 create table if not exists settings (
   name text primary key, value text not null
 ) strict, without rowid;
@@ -24,13 +35,19 @@ create table if not exists admissions (
   account_id text not null, n integer not null, at integer not null, primary key (account_id, n)
 ) strict, without rowid;
 
+create table if not exists buckets (
+  account_id text not null, window text not null, tokens real not null, at integer not null,
+  primary key (account_id, window)
+) strict, without rowid;
+
 create table if not exists tasks (
   id text primary key, external_id text not null,
   account_id text not null references accounts(id), key_id text not null references keys(id),
   model text not null, category text not null, input text not null, cost_micro integer not null,
   created_at integer not null, due_at integer not null,
   outcome text check (outcome in ('completed', 'failed')), error text,
-  seen_final integer not null default 0, refunded integer not null default 0, outputs text not null
+  seen_final integer not null default 0, refunded integer not null default 0, outputs text not null,
+  gone_at integer
 ) strict;
 
 create index if not exists tasks_to_refund on tasks (account_id, due_at) where outcome = 'failed' and refunded = 0;

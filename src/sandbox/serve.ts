@@ -5,6 +5,7 @@ import type { Clock, Random } from "../clock.js";
 import { httpApp } from "./http.js";
 import { sandboxKey } from "./key.js";
 import { Sandbox } from "./sandbox.js";
+import type { SwitchSettings } from "./switches.js";
 
 export interface SandboxOptions {
   clock: Clock;
@@ -21,8 +22,10 @@ export interface SandboxOptions {
   taskMs?: { min: number; max: number };
   /** The folder below which local files are taken as inputs; without it none are. */
   inputRoot?: string;
-  /** How long a signed output URL is good, in milliseconds; an hour by default. */
+  /** How long a signed output URL is good, in milliseconds; the switch of that name by default. */
   urlMs?: number;
+  /** How the service behaves where its page is silent. */
+  switches?: SwitchSettings;
 }
 
 export interface RunningSandbox {

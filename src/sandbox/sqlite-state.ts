@@ -1,5 +1,5 @@
 import { openSqlite, type Sqlite } from "../sqlite.js";
-import { admissionsKept } from "./limiter.js";
+import { admissionsKept } from "./limiter/admit.js";
 import {
   type AccountRow,
   accountFromRow,
@@ -8,8 +8,8 @@ import {
   type TaskRow,
   taskFromRow,
 } from "./rows.js";
-import { schema } from "./schema.js";
-import type { AccountRecord, Change, KeyRecord, TaskRecord, WorldState } from "./state.js";
+import { prepareTables } from "./schema.js";
+import type { AccountRecord, Bucket, Change, KeyRecord, TaskRecord, Window, WorldState } from "./state.js";
 
 /** A prepared statement, as far as it is used here. */
 interface Statement {
@@ -19,8 +19,8 @@ interface Statement {
 }
 
 /**
- * The sandbox's state in one SQLite file. A commit is on disk, as far as a killed process is concerned, when
- * `transact` returns; power loss may cost the last answers, which a sandbox can bear.
+ * The sandbox's state in one SQLite file. What was committed is on disk when `transact` returns, whatever is cut
+ * afterwards, the process or the power.
  */
 export class SqliteState implements WorldState {
   private readonly db: Sqlite;
@@ -30,9 +30,9 @@ export class SqliteState implements WorldState {
   constructor(file: string) {
     this.db = openSqlite(file);
     this.db.pragma("journal_mode = WAL");
-    this.db.pragma("synchronous = NORMAL");
+    this.db.pragma("synchronous = FULL");
     this.db.pragma("busy_timeout = 5000");
-    this.db.exec(schema);
+    prepareTables(this.db);
   }
 
   /** Runs `work` in one write transaction: what it reads cannot change before what it writes is committed. */
@@ -69,6 +69,14 @@ export class SqliteState implements WorldState {
   admittedAt(accountId: string, n: number): number | undefined {
     const row = this.sql("select at from admissions where account_id = ? and n = ?").get(accountId, n);
     return (row as { at: number } | undefined)?.at;
+  }
+
+  bucket(accountId: string, window: Window): Bucket | undefined {
+    const row = this.sql("select tokens, at from buckets where account_id = ? and window = ?").get(
+      accountId,
+      window,
+    );
+    return row as Bucket | undefined;
   }
 
   /** Tasks whose inputs were not fetched yet, oldest first: a restarted sandbox goes on with them. */
@@ -165,15 +173,25 @@ export class SqliteState implements WorldState {
           change.n - admissionsKept,
         );
         return;
+      case "bucket drawn":
+        this.sql("insert or replace into buckets (account_id, window, tokens, at) values (?, ?, ?, ?)").run(
+          change.accountId,
+          change.window,
+          change.bucket.tokens,
+          change.bucket.at,
+        );
+        return;
       case "task created":
         this.insertTask(change.task);
         return;
       case "task charged":
-        this.move(change.accountId, change.keyId, change.micro);
+        this.addToBalance(change.accountId, -change.micro);
+        this.addToUsed(change.keyId, change.micro);
         return;
       case "task refunded":
         this.sql("update tasks set refunded = 1 where id = ?").run(change.taskId);
-        this.move(change.accountId, change.keyId, -change.micro);
+        this.addToBalance(change.accountId, change.micro);
+        if (change.lowersUsed) this.addToUsed(change.keyId, -change.micro);
         return;
       case "final state seen":
         this.sql("update tasks set seen_final = 1 where id = ?").run(change.taskId);
@@ -188,15 +206,17 @@ export class SqliteState implements WorldState {
     }
   }
 
-  /** Moves credits from the balance to what the key has used; a negative amount goes back. */
-  private move(accountId: string, keyId: string, micro: number): void {
-    this.sql("update accounts set balance_micro = balance_micro - ? where id = ?").run(micro, accountId);
+  private addToBalance(accountId: string, micro: number): void {
+    this.sql("update accounts set balance_micro = balance_micro + ? where id = ?").run(micro, accountId);
+  }
+
+  private addToUsed(keyId: string, micro: number): void {
     this.sql("update keys set used_micro = used_micro + ? where id = ?").run(micro, keyId);
   }
 
   private insertTask(task: TaskRecord): void {
     this.sql(`insert into tasks (id, external_id, account_id, key_id, model, category, input, cost_micro, created_at,
-      due_at, outcome, error, outputs) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+      due_at, outcome, error, outputs, gone_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
       task.id,
       task.externalId,
       task.accountId,
@@ -210,6 +230,7 @@ export class SqliteState implements WorldState {
       task.outcome,
       task.error,
       JSON.stringify(task.outputs),
+      task.goneAt,
     );
   }
 

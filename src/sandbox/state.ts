@@ -12,8 +12,18 @@ export interface WorldState {
   task(id: string): TaskRecord | undefined;
   /** Failed tasks of an account whose end has come and whose credits were not given back yet. */
   refundsDue(accountId: string, now: number): TaskRecord[];
-  /** When the nth request (from 1) that passed the limiter arrived; undefined when it is no longer kept. */
+  /** When the nth request (from 1) that the limiter counted arrived; undefined when it is no longer kept. */
   admittedAt(accountId: string, n: number): number | undefined;
+  /** The token bucket of an account's minute or day; undefined before its first use. */
+  bucket(accountId: string, window: Window): Bucket | undefined;
+}
+
+export type Window = "minute" | "day";
+
+/** A token bucket as it was left at an instant. */
+export interface Bucket {
+  tokens: number;
+  at: number;
 }
 
 /** Amounts ending in Micro are whole millionths of a credit; times are milliseconds since 1970. */
@@ -40,7 +50,7 @@ export interface AccountRecord {
   billingInterval: "month" | "year";
   periodEnd: number;
   cancelAtPeriodEnd: boolean;
-  /** How many requests have passed the limiter so far. */
+  /** How many requests the limiter has counted so far. */
   admitted: number;
 }
 
@@ -65,14 +75,25 @@ export interface TaskRecord {
   refunded: boolean;
   /** File extensions of the outputs, one for each. */
   outputs: string[];
+  /** From when on nobody finds the task any more; null for a task that stays. */
+  goneAt: number | null;
 }
 
 export type Change =
   | { kind: "request counted"; keyId: string }
   | { kind: "request admitted"; accountId: string; n: number; at: number }
+  | { kind: "bucket drawn"; accountId: string; window: Window; bucket: Bucket }
   | { kind: "task created"; task: TaskRecord }
   | { kind: "task charged"; accountId: string; keyId: string; micro: number }
-  | { kind: "task refunded"; taskId: string; accountId: string; keyId: string; micro: number }
+  | {
+      kind: "task refunded";
+      taskId: string;
+      accountId: string;
+      keyId: string;
+      micro: number;
+      /** Whether what the key has used falls with it. */
+      lowersUsed: boolean;
+    }
   | { kind: "final state seen"; taskId: string }
   | {
       kind: "outcome decided";

@@ -42,8 +42,7 @@ export class MediaPool {
   /** The bytes of a job. Rejects with what was wrong with its media, or with PoolFull. */
   run(job: MediaJob): Promise<Uint8Array> {
     if (this.closed) return Promise.reject(new Error("the sandbox is closing"));
-    if (this.queue.length >= this.queueMax)
-      return Promise.reject(new Error("too many media are waiting to be made"));
+    if (this.queue.length >= this.queueMax) return Promise.reject(new PoolFull());
     return new Promise((resolve, reject) => {
       this.queue.push({ job, resolve, reject });
       this.dispatch();

@@ -1,0 +1,82 @@
+import type { WorldState } from "../state.js";
+import { type Gate, type Span, windowStart } from "./gate.js";
+
+/**
+ * The limiters that follow from the log of counted requests. Those are numbered from 1 and their times never fall,
+ * so one lookup of the Nth last tells whether a window is full, and how many lie in it takes a binary search; neither
+ * grows with the number of requests.
+ */
+export interface RequestLog {
+  state: WorldState;
+  accountId: string;
+  /** The number of the newest entry. */
+  newest: number;
+}
+
+/** At most `limit` requests in any window, wherever it begins. */
+export function slidingLog(log: RequestLog, limit: number, span: Span, now: number): Gate {
+  const nthLast = nthLastAt(log, limit);
+  return {
+    limit,
+    waitMs: nthLast === undefined ? 0 : nthLast + span.ms - now,
+    standing: () => {
+      const used = countSince(log, now - span.ms + 1);
+      const oldest = used === 0 ? now - span.ms : (nthLastAt(log, used) ?? now);
+      return { remaining: Math.max(0, limit - used), resetMs: oldest + span.ms - now };
+    },
+  };
+}
+
+/** At most `limit` requests in each of the windows that follow one another. */
+export function fixedWindow(log: RequestLog, limit: number, span: Span, now: number): Gate {
+  const start = windowStart(span, now);
+  const nthLast = nthLastAt(log, limit);
+  const resetMs = start + span.ms - now;
+  return {
+    limit,
+    waitMs: nthLast !== undefined && nthLast >= start ? resetMs : 0,
+    standing: () => ({ remaining: Math.max(0, limit - countSince(log, start)), resetMs }),
+  };
+}
+
+/**
+ * The usual approximation of a sliding log: the count of this fixed window, and that of the one before weighted by
+ * how much of it the sliding window still covers.
+ */
+export function slidingCounter(log: RequestLog, limit: number, span: Span, now: number): Gate {
+  const start = windowStart(span, now);
+  const current = countSince(log, start);
+  const previous = countSince(log, start - span.ms) - current;
+  const estimate = current + previous * (1 - (now - start) / span.ms);
+  return {
+    limit,
+    waitMs: estimate < limit ? 0 : Math.max(1, start - now + roomAfter(limit, current, previous, span.ms)),
+    standing: () => ({
+      remaining: Math.max(0, Math.ceil(limit - estimate)),
+      resetMs: start + span.ms - now,
+    }),
+  };
+}
+
+/** Milliseconds after the window's start when the estimate falls below the limit, if nothing else is counted. */
+function roomAfter(limit: number, current: number, previous: number, ms: number): number {
+  const share = current < limit ? 1 - (limit - current) / previous : 1 + Math.max(0, 1 - limit / current);
+  return Math.floor(share * ms) + 1;
+}
+
+function nthLastAt({ state, accountId, newest }: RequestLog, n: number): number | undefined {
+  return newest < n ? undefined : state.admittedAt(accountId, newest - n + 1);
+}
+
+/** How many entries are not older than `since`. Entries that are no longer kept count as older. */
+function countSince({ state, accountId, newest }: RequestLog, since: number): number {
+  let older = 0;
+  let first = newest + 1;
+  while (first - older > 1) {
+    const middle = (older + first) >> 1;
+    const at = state.admittedAt(accountId, middle);
+    if (at !== undefined && at >= since) first = middle;
+    else older = middle;
+  }
+  return newest - first + 1;
+}
