@@ -1,6 +1,8 @@
 import { EarlyExit } from "../core/exit.js";
+import type { Credits } from "../core/money.js";
 import type { Plan } from "../plan/plan.js";
 import { lookFor } from "../report/look.js";
+import { offerText } from "../report/offer.js";
 import { planText } from "../report/plan-table.js";
 import type { Display } from "./display.js";
 
@@ -11,7 +13,21 @@ export async function askConsent(
   display: Display,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) display.say(planText(plan, lookFor(process.stderr, process.env)));
-  if (flags.yes || plan.items.every((item) => !item.due)) return true;
+  return plan.items.every((item) => !item.due) || confirmed(flags);
+}
+
+/** Shows a few items with their price and asks. Throws EarlyExit where nobody can be asked. */
+export async function askPrice(
+  offer: { what: string; items: readonly { rowId: string; price: Credits }[]; credits: Credits },
+  flags: { yes?: boolean; json?: boolean; quiet?: boolean },
+  display: Display,
+): Promise<boolean> {
+  if (!flags.quiet && !flags.json) display.say(offerText(offer.what, offer.items, offer.credits));
+  return confirmed(flags);
+}
+
+async function confirmed(flags: { yes?: boolean }): Promise<boolean> {
+  if (flags.yes) return true;
   if (!process.stdin.isTTY) {
     throw new EarlyExit(
       "usage",

@@ -57,11 +57,7 @@ export interface Prepared {
 }
 
 /** What `run` and `resume` have in common: where, with whom, how they show what they do. */
-export async function jobOptions(
-  flags: CarryFlags,
-  workspace: Workspace,
-  manifest?: string,
-): Promise<Prepared> {
+export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promise<Prepared> {
   const log = await openLog(flags.logLevel);
   const display = openDisplay(flags.quiet ?? false);
   const interrupt = interruption(() =>
@@ -69,7 +65,7 @@ export async function jobOptions(
   );
   const options: JobOptions = {
     workspace,
-    connect: () => connect(flags, workspace, manifest),
+    connect: (manifest) => connect(flags, workspace, manifest),
     clock: systemClock,
     log,
     interrupt,

@@ -5,7 +5,9 @@ import { defineAccount } from "./account.js";
 import { ended } from "./ending.js";
 import { defineModels } from "./models.js";
 import { definePlan } from "./plan.js";
+import { defineRedo } from "./redo.js";
 import { defineResume } from "./resume.js";
+import { defineRetry } from "./retry.js";
 import { defineRun } from "./run.js";
 import { defineSandbox } from "./sandbox.js";
 import { defineStatus } from "./status.js";
@@ -30,6 +32,8 @@ function program(): Command {
     defineRun,
     defineResume,
     defineStatus,
+    defineRedo,
+    defineRetry,
     defineModels,
     defineAccount,
     defineSandbox,

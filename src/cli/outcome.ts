@@ -25,7 +25,7 @@ export async function showOutcome(
 
 async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   const { execution, hold, startedAt } = outcome;
-  const { run, counts, stops, balance } = execution;
+  const { run, counts, reasons, balance } = execution;
   const items = await hold.store.items(run.id);
   const { charged, pending } = await hold.store.spending(run.id);
   return {
@@ -35,7 +35,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     counts,
     failures: inState(items, "failed").map((item) => ({ ...item, kind: item.failureKind ?? "unknown" })),
     held: inState(items, "held"),
-    stops: [...stops.map((stop) => stop.message), ...leftOutText(outcome)],
+    stops: [...reasons, ...leftOutText(outcome)],
     spent: charged,
     pending,
     left: balance,

@@ -12,13 +12,13 @@ export function defineResume(program: Command): void {
 }
 
 async function resume(which: number | undefined, flags: CarryFlags): Promise<void> {
-  const [{ resumeJob }, { jobOptions, workspaceOf }, { showOutcome }] = await Promise.all([
-    import("../job/resume-job.js"),
+  const [{ continueJob, unfinishedRun }, { jobOptions, workspaceOf }, { showOutcome }] = await Promise.all([
+    import("../job/continue-job.js"),
     import("./job-options.js"),
     import("./outcome.js"),
   ]);
   const { options, display } = await jobOptions(flags, workspaceOf(flags));
-  const exit = await resumeJob({ ...options, ...(which === undefined ? {} : { run: which }) }, (outcome) =>
+  const exit = await continueJob(options, { choose: unfinishedRun(which) }, (outcome) =>
     showOutcome(outcome, flags, display),
   );
   endWith(exit);

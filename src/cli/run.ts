@@ -47,7 +47,7 @@ async function run(manifest: string, flags: RunFlags): Promise<void> {
       import("./outcome.js"),
     ]);
   const workspace = workspaceOf(flags, manifest);
-  const { options, display } = await jobOptions(flags, workspace, manifest);
+  const { options, display } = await jobOptions(flags, workspace);
   const exit = await runJob(
     {
       ...options,

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { type FailureKind, failureKinds } from "../core/failure.js";
 
 /** Readers of option values: what was expected, what was got. */
 
@@ -81,4 +82,9 @@ export function parameter(text: string, gathered: Record<string, string> = {}): 
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError(`expected key=value, got ${JSON.stringify(text)}.`);
   return { ...gathered, [text.slice(0, at).trim()]: text.slice(at + 1) };
+}
+
+/** Kinds of failure, separated by commas. */
+export function failureKindList(text: string): FailureKind[] {
+  return text.split(",").map((name) => oneOf(...failureKinds)(name.trim()));
 }

@@ -20,8 +20,6 @@ export interface Identity {
   occurrence: number;
   /** The job's edition; the empty text for the first one. */
   edition: string;
-  /** The number of a variant that a redo made; 1, or absent, is the row's own item. */
-  variant?: number;
 }
 
 /** The item key: `k1:` and the SHA-256 of the identity as canonical JSON. `k1` names these very rules. */
@@ -36,9 +34,15 @@ export function itemKey(identity: Identity): string {
     origin: normalText(identity.origin),
     params: normalEntries(identity.params),
     ...(prompt === "" ? {} : { prompt }),
-    ...(identity.variant === undefined || identity.variant === 1 ? {} : { variant: identity.variant }),
   };
   return `k1:${createHash("sha256").update(JSON.stringify(canonical)).digest("hex")}`;
+}
+
+/** The key of a variant that a redo makes of a row's own item, from 2. */
+export function variantKey(key: string, variant: number): string {
+  return `k1:${createHash("sha256")
+    .update(JSON.stringify({ of: key, variant }))
+    .digest("hex")}`;
 }
 
 /** The first ten hex digits of a key: the id of a row that has none. */

@@ -37,7 +37,8 @@ export interface ExecuteOptions {
 export interface Execution {
   run: Run;
   exit: ExitName;
-  stops: readonly Stop[];
+  /** Why it ended before its items did, one line each. */
+  reasons: readonly string[];
   counts: Record<ItemState, number>;
   /** The balance after the run, where it could be asked for. */
   balance: Credits | null;
@@ -82,12 +83,16 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   } finally {
     await downloads.close();
   }
-  return close(options, session.stops);
+  return close(options, session);
 }
 
-async function close({ hold, run, clock }: ExecuteOptions, stops: readonly Stop[]): Promise<Execution> {
+async function close(
+  { hold, run, clock }: ExecuteOptions,
+  { stops, breaker, requests }: Session,
+): Promise<Execution> {
   const { store } = hold;
   const counts = await store.counts(run.id);
+  const balance = await balanceNow(hold, stops, clock);
   const exit = exitOf(counts, stops);
   const open =
     counts.planned + counts.submitting + counts.processing + counts.ready + counts.overdue + counts.unknown;
@@ -95,17 +100,20 @@ async function close({ hold, run, clock }: ExecuteOptions, stops: readonly Stop[
     state: open === 0 ? "finished" : "interrupted",
     exit,
     endedAt: clock.now(),
+    requests: requests + (balance === null ? 0 : 1),
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
-  return { run: ended, exit, stops, counts, balance: await balanceNow(hold, stops, clock) };
+  const reasons = [...stops.map((stop) => stop.message), ...breaker.messages];
+  return { run: ended, exit, reasons, counts, balance };
 }
 
 /** Why the run ends: its stops, and the states in which its items were left. */
 function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[]): ExitName {
   const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
   if (counts.held > 0) reasons.push("held");
-  if (counts.failed > 0) reasons.push("failed");
+  // Planned items that nothing stopped are those of a parked model.
+  if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
   if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
   return weightiest(reasons);
 }

@@ -19,7 +19,8 @@ import type { Workspace } from "./workspace.js";
 
 export interface JobOptions {
   workspace: Workspace;
-  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  /** Starts the sandbox, or names the service; local inputs lie in the manifest's folder. */
+  connect(manifest: string): Promise<{ connection: Connection; close(): Promise<void> }>;
   clock: Clock;
   log: Log;
   interrupt: AbortSignal;
@@ -63,7 +64,12 @@ export async function runJob<Result>(
 ): Promise<Result> {
   const startedAt = options.clock.now();
   prepareOutFolder(options.workspace.outFolder);
-  const hold = await holdWorkspace({ ...options, limits: options.run, signal: options.interrupt });
+  const hold = await holdWorkspace({
+    ...options,
+    connect: () => options.connect(options.manifest),
+    limits: options.run,
+    signal: options.interrupt,
+  });
   try {
     const { plan, me } = await prepare({
       ...options,

@@ -1,0 +1,29 @@
+import type { Command } from "commander";
+import { endWith } from "./ending.js";
+import { withCarry, withService } from "./flags.js";
+import type { CarryFlags } from "./job-options.js";
+
+export function defineRedo(program: Command): void {
+  withCarry(withService(program.command("redo")))
+    .description("make new variants of items, priced first; the old files stay")
+    .argument("<items...>", "row ids, paths of files, or task ids")
+    .option("--yes", "do not ask before spending (required without a terminal)")
+    .action(redo);
+}
+
+async function redo(items: string[], flags: CarryFlags & { yes?: boolean }): Promise<void> {
+  const [{ continueJob }, { redoItems }, { jobOptions, workspaceOf }, { askPrice }, { showOutcome }] =
+    await Promise.all([
+      import("../job/continue-job.js"),
+      import("../job/redo.js"),
+      import("./job-options.js"),
+      import("./consent.js"),
+      import("./outcome.js"),
+    ]);
+  const { options, display } = await jobOptions(flags, workspaceOf(flags));
+  const redo = redoItems(items, (made, credits) =>
+    askPrice({ what: "made anew", items: made, credits }, flags, display),
+  );
+  const exit = await continueJob(options, redo, (outcome) => showOutcome(outcome, flags, display));
+  endWith(exit);
+}

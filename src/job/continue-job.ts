@@ -1,0 +1,96 @@
+import { EarlyExit } from "../core/exit.js";
+import type { Run, Store } from "../core/store.js";
+import { openWorkspace } from "../store/workspace.js";
+import { execute } from "./execute.js";
+import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
+import type { JobOptions, Outcome } from "./run-job.js";
+import { workspaceExists } from "./workspace.js";
+
+/** What resume, retry and redo have in common: they go on with a run that is there, and read no manifest. */
+export interface Continuation {
+  /** Finds the run, before anything is locked or asked. Throws EarlyExit where there is none. */
+  choose(store: Store): Promise<Run>;
+  /** What changes before it goes on, with the workspace held and the account known; returns the run to carry on. */
+  change?(hold: Hold, run: Run): Promise<Run>;
+}
+
+/**
+ * Carries on a run under its own options. Throws EarlyExit when there is none, or when the key belongs to somebody
+ * else. `use` is handed the outcome while the workspace is still open.
+ */
+export async function continueJob<Result>(
+  options: JobOptions,
+  continuation: Continuation,
+  use: (outcome: Outcome) => Promise<Result>,
+): Promise<Result> {
+  const startedAt = options.clock.now();
+  const found = await lookUp(options, continuation);
+  prepareOutFolder(found.outFolder);
+  const hold = await holdWorkspace({
+    ...options,
+    connect: () => options.connect(found.manifest),
+    limits: found.options,
+    signal: options.interrupt,
+  });
+  try {
+    const me = await hold.account.identify();
+    checkOwner(found, me.user.id, hold.connection.origin);
+    const changed = (await continuation.change?.(hold, found)) ?? found;
+    await hold.store.setRun(changed.id, { state: "running", exit: null, endedAt: null });
+    const run = { ...changed, requests: changed.requests + 1 };
+    const before = (await hold.store.counts(run.id)).archived;
+    const execution = await execute({ ...options, hold, run, plan: me.subscription?.plan ?? "Starter" });
+    return await use({ execution, leftOut: 0, before, startedAt, hold });
+  } finally {
+    await hold.close();
+  }
+}
+
+/** The newest unfinished run, or the one of that number. */
+export function unfinishedRun(which: number | undefined): Continuation["choose"] {
+  return async (store) => {
+    if (which !== undefined) return runNumbered(store, which);
+    const run = await store.run("unfinished");
+    if (run) return run;
+    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
+  };
+}
+
+/** The newest run, or the one of that number. */
+export function newestRun(which: number | undefined): Continuation["choose"] {
+  return async (store) => {
+    const run = which === undefined ? await store.run("newest") : await runNumbered(store, which);
+    if (run) return run;
+    throw new EarlyExit("usage", "no run in this workspace yet; begin with `bulkgen run`");
+  };
+}
+
+async function runNumbered(store: Store, which: number): Promise<Run> {
+  const run = await store.run(which);
+  if (run) return run;
+  throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
+}
+
+async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation): Promise<Run> {
+  if (!workspaceExists(workspace)) {
+    throw new EarlyExit(
+      "usage",
+      `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
+    );
+  }
+  const store = openWorkspace(workspace.stateFile, clock);
+  try {
+    return await choose(store);
+  } finally {
+    store.close();
+  }
+}
+
+function checkOwner(run: Run, user: string, origin: string): void {
+  if (user === run.accountId && origin === run.origin) return;
+  throw new EarlyExit(
+    "usage",
+    `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +
+      `got user ${user} at ${origin}. Nothing was sent for it.`,
+  );
+}

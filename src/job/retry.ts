@@ -1,0 +1,39 @@
+import { EarlyExit } from "../core/exit.js";
+import type { FailureKind } from "../core/failure.js";
+import { type Credits, plus } from "../core/money.js";
+import type { Item } from "../core/store.js";
+import type { Continuation } from "./continue-job.js";
+
+/** Asked before anything is paid: the items and what they cost together. */
+export type PriceConsent = (
+  items: readonly Pick<Item, "rowId" | "name" | "price">[],
+  credits: Credits,
+) => Promise<boolean>;
+
+/** Puts the failed items of a run, of these kinds, back to be submitted. Each cost nothing when it failed. */
+export function retryFailed(
+  kinds: readonly FailureKind[],
+  consent: PriceConsent,
+): NonNullable<Continuation["change"]> {
+  return async ({ store }, run) => {
+    const failed = (await store.items(run.id)).filter((item) => item.state === "failed");
+    const chosen = failed.filter((item) => kinds.includes(item.failureKind ?? "unknown"));
+    if (chosen.length === 0) {
+      const other =
+        failed.length === 0 ? "no item of it has failed" : `${failed.length} items failed for other reasons`;
+      throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
+    }
+    await agreed(consent, chosen);
+    for (const item of chosen) await store.apply(item.id, "retry", { nextAt: 0 });
+    return run;
+  };
+}
+
+/** Throws EarlyExit unless the person agrees to the price. */
+export async function agreed(
+  consent: PriceConsent,
+  items: readonly Pick<Item, "rowId" | "name" | "price">[],
+): Promise<void> {
+  const total = plus(...items.map((item) => item.price));
+  if (!(await consent(items, total))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+}
