@@ -3,6 +3,7 @@ import PQueue from "p-queue";
 import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
 import { catalogue } from "./catalogue.js";
 import { ensureDefaultAccount } from "./default-account.js";
+import { GroupCommit } from "./group-commit.js";
 import type { FileAnswer, HttpHandlers } from "./http.js";
 import { sha256 } from "./media/job.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
@@ -33,6 +34,7 @@ export class Sandbox implements HttpHandlers {
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
+  private readonly commits = new GroupCommit((work) => this.state.transact(work));
   private readonly preparing = new PQueue({ concurrency: preparedAtOnce });
   private closing = false;
 
@@ -52,8 +54,8 @@ export class Sandbox implements HttpHandlers {
     this.studio = new Studio({ models, inputRoot, own }, this.state, this.pool);
   }
 
-  api(request: WorldRequest): WorldResponse {
-    const { response, changes } = this.state.transact(() => {
+  async api(request: WorldRequest): Promise<WorldResponse> {
+    const { response, changes } = await this.commits.run(() => {
       const applied = this.world.apply(this.options.clock.now(), request);
       this.state.commit(applied.changes);
       return applied;
@@ -90,6 +92,7 @@ export class Sandbox implements HttpHandlers {
     this.preparing.clear();
     await this.pool.close();
     await this.preparing.onIdle();
+    this.commits.close();
     this.state.close();
   }
 
@@ -98,7 +101,7 @@ export class Sandbox implements HttpHandlers {
       const error = await this.studio.prepare(task);
       if (this.closing) return;
       const decision = this.world.decide(this.options.clock.now(), task, error);
-      this.state.transact(() => this.state.commit([decision]));
+      await this.commits.run(() => this.state.commit([decision]));
     });
   }
 

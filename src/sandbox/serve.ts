@@ -1,7 +1,9 @@
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
+import { answerClientErrors, headerBytesMax } from "./client-error.js";
 import { httpApp } from "./http.js";
 import { sandboxKey } from "./key.js";
 import { Sandbox } from "./sandbox.js";
@@ -44,7 +46,11 @@ export interface RunningSandbox {
 export async function serveSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   let origin = "";
   const sandbox = new Sandbox(options, () => origin);
-  const server = createAdaptorServer({ fetch: httpApp(sandbox).fetch });
+  const server = createAdaptorServer({
+    fetch: httpApp(sandbox).fetch,
+    serverOptions: { maxHeaderSize: headerBytesMax },
+  }) as Server;
+  answerClientErrors(server);
   try {
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
@@ -63,7 +69,7 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
     close: async () => {
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
-        if ("closeAllConnections" in server) server.closeAllConnections();
+        server.closeAllConnections();
       });
       await sandbox.close();
     },
