@@ -4,10 +4,14 @@ import { toMicro } from "./credits.js";
 import { keyHash, sandboxKey } from "./key.js";
 import type { SqliteState } from "./sqlite-state.js";
 
-const monthMs = 30 * 24 * 60 * 60 * 1_000;
+export const monthMs = 30 * 24 * 60 * 60 * 1_000;
 
 /** Credits that a month of each plan includes. The service's page does not say; these are the sandbox's own. */
-const creditsPerMonth: Readonly<Record<Plan, number>> = { Starter: 500, Pro: 2_000, Enterprise: 20_000 };
+export const creditsPerMonth: Readonly<Record<Plan, number>> = {
+  Starter: 500,
+  Pro: 2_000,
+  Enterprise: 20_000,
+};
 
 export interface DefaultAccount {
   plan: Plan | undefined;
@@ -32,7 +36,7 @@ export function ensureDefaultAccount(
     if (!account) makeAccount(state, random, now, wanted);
     else {
       if (wanted.plan) state.setPlan(account.id, wanted.plan, creditsPerMonth[wanted.plan]);
-      if (account.subscriptionStatus === "active")
+      if (account.subscriptionStatus === "active" && !account.cancelAtPeriodEnd)
         state.setPeriodEnd(account.id, renewed(account.periodEnd, now));
     }
     return signingSecret(state, random);

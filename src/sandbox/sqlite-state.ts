@@ -23,7 +23,8 @@ interface Statement {
  * afterwards, the process or the power.
  */
 export class SqliteState implements WorldState {
-  private readonly db: Sqlite;
+  /** For what reads and writes beside the world: the administration of accounts. */
+  readonly db: Sqlite;
   private readonly statements = new Map<string, Statement>();
 
   /** Opens or makes the file; ":memory:" keeps nothing. */

@@ -1,0 +1,118 @@
+import type { Plan } from "../../api/plans.js";
+import { toMicro } from "../credits.js";
+import { creditsPerMonth, monthMs } from "../default-account.js";
+import { keyHash, sandboxKey } from "../key.js";
+import { type AccountRow, accountFromRow } from "../rows.js";
+import type { AccountRecord, SubscriptionStatus } from "../state.js";
+import type { Desk } from "./desk.js";
+import { AdminProblem } from "./problem.js";
+
+/** What is to be different about an account; what is not named stays as it is. */
+export interface AccountChange {
+  name?: string;
+  plan?: Plan;
+  /** The new balance, in credits. */
+  credits?: number;
+  subscription?: SubscriptionStatus | "none";
+  cancelAtPeriodEnd?: boolean;
+  /** Milliseconds since 1970. */
+  periodEnd?: number;
+}
+
+const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u;
+
+/** All accounts, the sandbox's own first. */
+export function listAccounts(desk: Desk): AccountRecord[] {
+  const rows = desk.state.db.prepare("select * from accounts order by email").all() as AccountRow[];
+  const own = ownAccount(desk).id;
+  return rows.map(accountFromRow).sort((left, right) => Number(right.id === own) - Number(left.id === own));
+}
+
+/** The account of this e-mail address, or the sandbox's own when none is named. Throws AdminProblem. */
+export function findAccount(desk: Desk, email: string | undefined): AccountRecord {
+  if (email === undefined) return ownAccount(desk);
+  const account = withEmail(desk, email);
+  if (account) return account;
+  const known = listAccounts(desk).map((each) => each.email);
+  throw new AdminProblem(`there is no user ${JSON.stringify(email)}; there is ${known.join(", ")}`);
+}
+
+/** Makes an account for another user: Pro, active and with 500 credits, as the sandbox's own was made. Throws AdminProblem. */
+export function createAccount(desk: Desk, email: string, change: AccountChange): AccountRecord {
+  const { state, clock, random } = desk;
+  if (!emailPattern.test(email)) {
+    throw new AdminProblem(
+      `expected an e-mail address such as ana@example.com, got ${JSON.stringify(email)}`,
+    );
+  }
+  return state.transact(() => {
+    if (withEmail(desk, email)) throw new AdminProblem(`there is a user ${email} already`);
+    const account: AccountRecord = {
+      id: random.uuid(),
+      email,
+      name: null,
+      balanceMicro: toMicro(500),
+      subscriptionStatus: "active",
+      plan: "Pro",
+      creditsPerMonth: creditsPerMonth.Pro,
+      billingInterval: "month",
+      periodEnd: clock.now() + monthMs,
+      cancelAtPeriodEnd: false,
+      admitted: 0,
+    };
+    state.saveAccount(account);
+    return changeAccount(desk, account.id, change);
+  });
+}
+
+/** Changes what is named, at once, and returns the account as it is then. */
+export function changeAccount(desk: Desk, accountId: string, change: AccountChange): AccountRecord {
+  return desk.state.transact(() => {
+    const before = desk.state.account(accountId);
+    if (!before) throw new AdminProblem(`there is no account ${accountId}`);
+    const after = changed(before, change, desk.clock.now());
+    desk.state.db
+      .prepare<unknown[]>(`update accounts set name = ?, balance_micro = ?, subscription_status = ?, plan = ?,
+        credits_per_month = ?, period_end = ?, cancel_at_period_end = ? where id = ?`)
+      .run(
+        after.name,
+        after.balanceMicro,
+        after.subscriptionStatus,
+        after.plan,
+        after.creditsPerMonth,
+        after.periodEnd,
+        Number(after.cancelAtPeriodEnd),
+        accountId,
+      );
+    return after;
+  });
+}
+
+function changed(account: AccountRecord, change: AccountChange, now: number): AccountRecord {
+  const after = { ...account };
+  if (change.name !== undefined) after.name = change.name.trim() || null;
+  if (change.credits !== undefined) after.balanceMicro = toMicro(change.credits);
+  if (change.plan !== undefined) {
+    after.plan = change.plan;
+    after.creditsPerMonth = creditsPerMonth[change.plan];
+  }
+  if (change.subscription !== undefined) {
+    after.subscriptionStatus = change.subscription === "none" ? null : change.subscription;
+    // A subscription that is taken up again after its period begins a new one.
+    if (change.subscription === "active" && after.periodEnd <= now) after.periodEnd = now + monthMs;
+  }
+  if (change.cancelAtPeriodEnd !== undefined) after.cancelAtPeriodEnd = change.cancelAtPeriodEnd;
+  if (change.periodEnd !== undefined) after.periodEnd = change.periodEnd;
+  return after;
+}
+
+function ownAccount({ state }: Desk): AccountRecord {
+  const account = state.account(state.keyByHash(keyHash(sandboxKey))?.accountId ?? "");
+  if (!account) throw new Error("this state has no account for the sandbox's own key");
+  return account;
+}
+
+function withEmail({ state }: Desk, email: string): AccountRecord | undefined {
+  const row = state.db.prepare<[string]>("select * from accounts where lower(email) = lower(?)").get(email);
+  return row === undefined ? undefined : accountFromRow(row as AccountRow);
+}

@@ -1,0 +1,94 @@
+import { fromMicro } from "../credits.js";
+import { keyHash, sandboxKey } from "../key.js";
+import { type KeyRow, keyFromRow } from "../rows.js";
+import type { Desk } from "./desk.js";
+import { newKeyValue } from "./key-value.js";
+import { AdminProblem } from "./problem.js";
+
+/** A key as its owner sees it ever after: everything but its value. */
+export interface KeyListing {
+  id: string;
+  name: string;
+  createdAt: number;
+  /** Null while the key is good. */
+  revokedAt: number | null;
+  requestsCount: number;
+  /** Credits. */
+  used: number;
+  /** The constant key that every sandbox has. */
+  isPublic: boolean;
+}
+
+/** A key just made. Its value is here and nowhere else: what is stored is a hash of it. */
+export interface NewKey {
+  id: string;
+  name: string;
+  value: string;
+}
+
+const nameLettersMax = 64;
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** The keys of an account, good ones first, the newest of each first. */
+export function listKeys({ state }: Desk, accountId: string): KeyListing[] {
+  const rows = state.db
+    .prepare<[string]>(
+      "select * from keys where account_id = ? order by revoked_at is not null, created_at desc, id desc",
+    )
+    .all(accountId) as (KeyRow & { hash: string; created_at: number })[];
+  const publicHash = keyHash(sandboxKey);
+  return rows.map((row) => {
+    const { id, name, revokedAt, requestsCount, usedMicro } = keyFromRow(row);
+    const used = fromMicro(usedMicro);
+    const isPublic = row.hash === publicHash;
+    return { id, name, createdAt: row.created_at, revokedAt, requestsCount, used, isPublic };
+  });
+}
+
+/** Makes a key under a name that no other good key of the account has. Throws AdminProblem. */
+export function createKey(desk: Desk, accountId: string, wishedName: string): NewKey {
+  const name = checkedName(wishedName);
+  const { state, clock, random } = desk;
+  return state.transact(() => {
+    if (listKeys(desk, accountId).some((key) => key.revokedAt === null && key.name === name)) {
+      throw new AdminProblem(`there is a key named ${JSON.stringify(name)} already; choose another name`);
+    }
+    const value = newKeyValue(random);
+    const id = random.uuid();
+    state.saveKey({ id, accountId, hash: keyHash(value), name, createdAt: clock.now() });
+    return { id, name, value };
+  });
+}
+
+/** Revokes the good key with this id or name; from now on it is refused as one that does not exist. Throws AdminProblem. */
+export function revokeKey(desk: Desk, accountId: string, idOrName: string): KeyListing {
+  const { state, clock } = desk;
+  return state.transact(() => {
+    const named = listKeys(desk, accountId).filter((key) => key.id === idOrName || key.name === idOrName);
+    const key = named.find((candidate) => candidate.revokedAt === null);
+    if (!key) {
+      const why = named.length > 0 ? "is revoked already" : "does not exist";
+      throw new AdminProblem(`the key ${JSON.stringify(idOrName)} ${why}`);
+    }
+    if (key.isPublic) {
+      throw new AdminProblem(
+        "this key is public and the same in every sandbox, and --sandbox needs it; to rehearse a revoked key, create one",
+      );
+    }
+    const revokedAt = clock.now();
+    state.db.prepare<[number, string]>("update keys set revoked_at = ? where id = ?").run(revokedAt, key.id);
+    return { ...key, revokedAt };
+  });
+}
+
+function checkedName(wished: string): string {
+  const name = wished.trim();
+  if (name === "") throw new AdminProblem("a key needs a name, such as nightly");
+  if ([...name].length > nameLettersMax) {
+    throw new AdminProblem(
+      `a key's name has ${nameLettersMax} characters at most, and this has ${[...name].length}`,
+    );
+  }
+  if (unseen.test(name)) throw new AdminProblem("a key's name may have no invisible characters");
+  return name;
+}
