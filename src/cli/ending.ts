@@ -28,9 +28,16 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
       endWith(error.exit);
       return;
     }
-    const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-    const foreseen = name === "NewerDatabase" || "code" in (error as object);
-    process.stderr.write(`bulkgen: ${foreseen ? message : (stack ?? message)}\n`);
-    endWith(foreseen ? "usage" : "crash");
+    const { message, stack } = error instanceof Error ? error : new Error(String(error));
+    const exit = exitOf(error);
+    process.stderr.write(`bulkgen: ${exit === "crash" ? (stack ?? message) : message}\n`);
+    endWith(exit);
   }
+}
+
+/** The exit that something thrown leads to. What the system or a newer database refuses was foreseen. */
+export function exitOf(error: unknown): ExitName {
+  if (error instanceof EarlyExit) return error.exit;
+  const foreseen = error instanceof Error && (error.name === "NewerDatabase" || "code" in error);
+  return foreseen ? "usage" : "crash";
 }

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { duration, oneOf } from "./values.js";
 
 /** Flags that every command with a workspace takes. */
@@ -43,5 +43,14 @@ export function withCarry(command: Command): Command {
       "when another run holds the workspace: fail, wait or skip",
       oneOf("fail", "wait", "skip"),
       "fail",
+    )
+    .addOption(
+      new Option("--events", "one JSON line on stdout for each event; the summary goes to stderr").conflicts(
+        "json",
+      ),
+    )
+    .option(
+      "--notify-command <command>",
+      "run this in the shell at the end, with what came of it in BULKGEN_…",
     );
 }

@@ -7,6 +7,7 @@ import { findWorkspace, type Workspace } from "../job/workspace.js";
 import { systemClock } from "../system.js";
 import { connect } from "./connect.js";
 import { type Display, openDisplay } from "./display.js";
+import { type Events, openEvents } from "./events.js";
 import type { SharedFlags } from "./flags.js";
 import { openLog } from "./log.js";
 import type { ManifestFlags } from "./manifest-flags.js";
@@ -17,6 +18,8 @@ import type { Share } from "./values.js";
 export interface CarryFlags extends SharedFlags {
   unreachableWait: number;
   ifLocked: "fail" | "wait" | "skip";
+  events?: boolean;
+  notifyCommand?: string;
 }
 
 /** Flags of `run`. */
@@ -54,6 +57,7 @@ export interface Prepared {
   options: JobOptions;
   display: Display;
   log: Log;
+  events: Events | null;
 }
 
 /** What `run` and `resume` have in common: where, with whom, how they show what they do. */
@@ -63,6 +67,8 @@ export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promi
   const interrupt = interruption(() =>
     display.say("interrupted: answers in flight are awaited, nothing new is sent; again to end at once"),
   );
+  const write = (line: string) => process.stdout.write(line);
+  const events = flags.events ? openEvents(workspace.stateFile, systemClock, write) : null;
   const options: JobOptions = {
     workspace,
     connect: (manifest) => connect(flags, workspace, manifest),
@@ -70,12 +76,19 @@ export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promi
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,
-    onProgress: (progress) => display.progress(progress),
-    onWait: (until) => display.waiting("minute", until),
+    onBegin: (run) => events?.begin(run),
+    onProgress(progress) {
+      display.progress(progress);
+      events?.progress(progress);
+    },
+    onWait(until) {
+      display.waiting("minute", until);
+      events?.waiting("minute", until);
+    },
     ifLocked: flags.ifLocked,
     onLocked: (message) => display.status(message),
   };
-  return { options, display, log };
+  return { options, display, log, events };
 }
 
 /** The options that are kept with the run, so that a resume goes on with them. */

@@ -6,21 +6,22 @@ import { type RunFacts, summarise, summaryJson } from "../report/summary.js";
 import { jobFolder } from "../run/folder.js";
 import { systemClock } from "../system.js";
 import type { Display } from "./display.js";
+import type { RunEnd } from "./events.js";
 
-/** Prints what the run came to and returns why it ends. */
+/** Prints what the run came to, on stderr when stdout is for events, and returns it. */
 export async function showOutcome(
   outcome: Outcome,
-  flags: { json?: boolean },
+  flags: { json?: boolean; events?: boolean },
   display: Display,
-): Promise<ExitName> {
+): Promise<RunEnd> {
   const exit = weightiest([outcome.execution.exit, ...(outcome.leftOut > 0 ? (["credits"] as const) : [])]);
   const facts = await factsOf(outcome, exit);
   display.end();
-  const { stdout } = process;
-  stdout.write(
-    `${flags.json ? JSON.stringify(summaryJson(facts)) : summarise(facts, lookFor(stdout, process.env))}\n`,
+  const stream = flags.events ? process.stderr : process.stdout;
+  stream.write(
+    `${flags.json ? JSON.stringify(summaryJson(facts)) : summarise(facts, lookFor(stream, process.env))}\n`,
   );
-  return exit;
+  return { exit, facts, stops: outcome.execution.stops };
 }
 
 async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {

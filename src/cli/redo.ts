@@ -12,18 +12,18 @@ export function defineRedo(program: Command): void {
 }
 
 async function redo(items: string[], flags: CarryFlags & { yes?: boolean }): Promise<void> {
-  const [{ continueJob }, { redoItems }, { jobOptions, workspaceOf }, { askPrice }, { showOutcome }] =
+  const [{ continueJob }, { redoItems }, { jobOptions, workspaceOf }, { askPrice }, { followed }] =
     await Promise.all([
       import("../job/continue-job.js"),
       import("../job/redo.js"),
       import("./job-options.js"),
       import("./consent.js"),
-      import("./outcome.js"),
+      import("./follow.js"),
     ]);
-  const { options, display } = await jobOptions(flags, workspaceOf(flags));
+  const prepared = await jobOptions(flags, workspaceOf(flags));
   const redo = redoItems(items, (made, credits) =>
-    askPrice({ what: "made anew", items: made, credits }, flags, display),
+    askPrice({ what: "made anew", items: made, credits }, flags, prepared.display),
   );
-  const exit = await continueJob(options, redo, (outcome) => showOutcome(outcome, flags, display));
+  const exit = await followed(prepared, flags, (show) => continueJob(prepared.options, redo, show));
   endWith(exit);
 }

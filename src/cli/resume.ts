@@ -12,14 +12,14 @@ export function defineResume(program: Command): void {
 }
 
 async function resume(which: number | undefined, flags: CarryFlags): Promise<void> {
-  const [{ continueJob, unfinishedRun }, { jobOptions, workspaceOf }, { showOutcome }] = await Promise.all([
+  const [{ continueJob, unfinishedRun }, { jobOptions, workspaceOf }, { followed }] = await Promise.all([
     import("../job/continue-job.js"),
     import("./job-options.js"),
-    import("./outcome.js"),
+    import("./follow.js"),
   ]);
-  const { options, display } = await jobOptions(flags, workspaceOf(flags));
-  const exit = await continueJob(options, { choose: unfinishedRun(which) }, (outcome) =>
-    showOutcome(outcome, flags, display),
+  const prepared = await jobOptions(flags, workspaceOf(flags));
+  const exit = await followed(prepared, flags, (show) =>
+    continueJob(prepared.options, { choose: unfinishedRun(which) }, show),
   );
   endWith(exit);
 }

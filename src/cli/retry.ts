@@ -26,21 +26,21 @@ async function retry(which: number | undefined, flags: RetryFlags): Promise<void
     { failureKinds },
     { jobOptions, workspaceOf },
     { askPrice },
-    { showOutcome },
+    { followed },
   ] = await Promise.all([
     import("../job/continue-job.js"),
     import("../job/retry.js"),
     import("../core/failure.js"),
     import("./job-options.js"),
     import("./consent.js"),
-    import("./outcome.js"),
+    import("./follow.js"),
   ]);
-  const { options, display } = await jobOptions(flags, workspaceOf(flags));
+  const prepared = await jobOptions(flags, workspaceOf(flags));
   const change = retryFailed(flags.only ?? failureKinds, (items, credits) =>
-    askPrice({ what: "submitted again", items, credits }, flags, display),
+    askPrice({ what: "submitted again", items, credits }, flags, prepared.display),
   );
-  const exit = await continueJob(options, { choose: newestRun(which), change }, (outcome) =>
-    showOutcome(outcome, flags, display),
+  const exit = await followed(prepared, flags, (show) =>
+    continueJob(prepared.options, { choose: newestRun(which), change }, show),
   );
   endWith(exit);
 }

@@ -39,26 +39,29 @@ export function defineRun(program: Command): void {
 }
 
 async function run(manifest: string, flags: RunFlags): Promise<void> {
-  const [{ runJob }, { jobOptions, runOptions, workspaceOf }, { askConsent }, { showOutcome }] =
+  const [{ runJob }, { jobOptions, runOptions, workspaceOf }, { askConsent }, { followed }] =
     await Promise.all([
       import("../job/run-job.js"),
       import("./job-options.js"),
       import("./consent.js"),
-      import("./outcome.js"),
+      import("./follow.js"),
     ]);
   const workspace = workspaceOf(flags, manifest);
-  const { options, display } = await jobOptions(flags, workspace);
-  const exit = await runJob(
-    {
-      ...options,
-      manifest: resolve(manifest),
-      defaults: defaultsOf(flags),
-      edition: editionOf(flags),
-      skipInvalid: flags.skipInvalid ?? false,
-      run: runOptions(flags),
-      consent: (plan) => askConsent(plan, flags, display),
-    },
-    (outcome) => showOutcome(outcome, flags, display),
+  const prepared = await jobOptions(flags, workspace);
+  const { options, display } = prepared;
+  const exit = await followed(prepared, flags, (show) =>
+    runJob(
+      {
+        ...options,
+        manifest: resolve(manifest),
+        defaults: defaultsOf(flags),
+        edition: editionOf(flags),
+        skipInvalid: flags.skipInvalid ?? false,
+        run: runOptions(flags),
+        consent: (plan) => askConsent(plan, flags, display),
+      },
+      show,
+    ),
   );
   endWith(exit);
 }

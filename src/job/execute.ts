@@ -37,6 +37,7 @@ export interface ExecuteOptions {
 export interface Execution {
   run: Run;
   exit: ExitName;
+  stops: readonly Stop[];
   /** Why it ended before its items did, one line each. */
   reasons: readonly string[];
   counts: Record<ItemState, number>;
@@ -105,7 +106,7 @@ async function close(
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
   const reasons = [...stops.map((stop) => stop.message), ...breaker.messages];
-  return { run: ended, exit, reasons, counts, balance };
+  return { run: ended, exit, stops, reasons, counts, balance };
 }
 
 /** Why the run ends: its stops, and the states in which its items were left. */
