@@ -36,9 +36,18 @@ async function confirmed(flags: { yes?: boolean }): Promise<boolean> {
   }
   const { createInterface } = await import("node:readline/promises");
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const unanswered = new AbortController();
+  terminal.once("SIGINT", () => unanswered.abort("interrupted"));
+  // Ctrl-D, or a terminal that went away: nobody says yes.
+  terminal.once("close", () => unanswered.abort("closed"));
   try {
-    const answer = await terminal.question("Go on? [y/N] ");
+    const answer = await terminal.question("Go on? [y/N] ", { signal: unanswered.signal });
     return /^y(es)?$/i.test(answer.trim());
+  } catch (error) {
+    if (!unanswered.signal.aborted) throw error;
+    process.stderr.write("\n");
+    if (unanswered.signal.reason !== "interrupted") return false;
+    throw new EarlyExit("interrupted", "interrupted; nothing was submitted");
   } finally {
     terminal.close();
   }

@@ -44,9 +44,11 @@ function program(): Command {
   return root;
 }
 
-// A reader that closes the pipe early (`bulkgen models | head`) is no error.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-});
+// A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run goes on without its reader.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
 
 await ended(() => program().parseAsync());
