@@ -8,6 +8,7 @@ import type { Accounts } from "../core/accounts.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
 import { narrowed } from "../core/quota.js";
+import type { Send } from "../core/send.js";
 import { openAccounts } from "../store/accounts.js";
 
 /** Which service, as whom. */
@@ -47,7 +48,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const accounts = openAccounts(options.accountsFile, clock);
   let account = await accounts.accountOf(connection.origin, fingerprint(connection.key));
   const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
-  const service = openService(http.send, {
+  const service = openService(withoutKey(http.send, connection.key), {
     accounts,
     accountId: () => account.id,
     clock,
@@ -74,6 +75,14 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
       await http.close();
       accounts.close();
     },
+  };
+}
+
+/** A service that repeats the key in an answer must not get it logged, stored or printed (P21). */
+function withoutKey(send: Send, key: string): Send {
+  return async (request, signal) => {
+    const reply = await send(request, signal);
+    return reply.kind === "answer" ? { ...reply, body: reply.body.replaceAll(key, "[API key]") } : reply;
   };
 }
 
