@@ -1,0 +1,148 @@
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, test } from "vitest";
+import { expectArchived } from "./archive.js";
+import { main, newPlace, type Place, run, startOnTerminal, startProcess } from "./command.js";
+import { type ScriptedService, startService } from "./service.js";
+import { ids, sheet } from "./sheet.js";
+
+const escapeCode = "\u001b";
+
+describe.concurrent("output", { timeout: 60_000 }, () => {
+  test("in a file or a pipe holds no escape codes and no rewritten lines", async () => {
+    const { place, service } = await ready(3);
+    for (const args of [
+      ["plan", "set.csv", "--rows"],
+      ["run", "set.csv", "--yes"],
+      ["status"],
+      ["models"],
+      ["account"],
+      ["--help"],
+    ]) {
+      const end = await run(place, args, {
+        env: { ...service.env, FORCE_COLOR: "1", COLORTERM: "truecolor" },
+      });
+      expect(end, end.stderr).toMatchObject({ code: 0 });
+      expect(stripVTControlCharacters(end.stdout), args[0]).toBe(end.stdout);
+      expect(stripVTControlCharacters(end.stderr), args[0]).toBe(end.stderr);
+      expect(end.stdout + end.stderr, args[0]).not.toContain("\r");
+    }
+  });
+
+  test("with --json is one document on stdout", async () => {
+    const { place, service } = await ready(2);
+    for (const args of [
+      ["plan", "set.csv"],
+      ["run", "set.csv", "--yes"],
+      ["status"],
+      ["models"],
+      ["account"],
+    ]) {
+      const end = await run(place, [...args, "--json"], service);
+      expect(end, end.stderr).toMatchObject({ code: 0 });
+      expect(end.stdout.trimEnd().split("\n"), args[0]).toHaveLength(1);
+      expect(JSON.parse(end.stdout), args[0]).toBeTypeOf("object");
+    }
+  });
+
+  test("with --quiet is the summary alone", async () => {
+    const { place, service } = await ready(2);
+    const end = await run(place, ["run", "set.csv", "--yes", "--quiet"], service);
+    expect(end).toMatchObject({ code: 0, stderr: "" });
+    expect(end.stdout).toContain("2 of 2 items");
+  });
+
+  test("for a reader that closes early is cut, and that is no error", async () => {
+    // More than a pipe holds, so that the reader is gone before the end.
+    const { place, service } = await ready(2_500);
+    const end = await inShell(place, service, "plan set.csv --rows", "2>&1 | head -1");
+    expect(end.stderr).toBe("code 0\n");
+    expect(end.stdout).toContain("set");
+  });
+
+  test("whose reader has gone does not end a run that pays", async () => {
+    const { place, service } = await ready(5);
+    const end = await inShell(place, service, "run set.csv --yes --log-level debug", "2>&1 | head -1");
+    expect(end.stderr).toBe("code 0\n");
+    expectArchived(join(place.folder, "outputs", "set"), ids(5));
+    expect(service.made).toHaveLength(5);
+  });
+});
+
+describe.concurrent("on a terminal of 60 columns", { timeout: 60_000 }, () => {
+  test("no line of a run, a plan or a table is longer", async () => {
+    const { place, service } = await ready(4);
+    for (const args of [
+      ["plan", "set.csv", "--rows"],
+      ["run", "set.csv", "--yes"],
+      ["run", "set.csv", "--yes"],
+      ["models"],
+      ["account"],
+    ]) {
+      const end = await startOnTerminal(place, 60, args, service).ended;
+      expect(end, end.stdout).toMatchObject({ code: 0 });
+      const lines = stripVTControlCharacters(end.stdout).split(/[\r\n]+/);
+      expect(
+        lines.filter((line) => [...line].length > 60),
+        args[0],
+      ).toEqual([]);
+      expect(lines.length).toBeGreaterThan(2);
+    }
+  });
+
+  test("NO_COLOR is obeyed", async () => {
+    const { place, service } = await ready(1);
+    const env = { ...service.env, NO_COLOR: "1" };
+    const end = await startOnTerminal(place, 60, ["models"], { env }).ended;
+    expect(end.code).toBe(0);
+    expect(end.stdout).not.toContain(escapeCode);
+    const coloured = await startOnTerminal(place, 60, ["models"], service).ended;
+    expect(coloured.stdout).toContain(escapeCode);
+  });
+
+  test("a person is asked before anything is paid: no submits nothing and ends 2, yes goes on", async () => {
+    const { place, service } = await ready(2);
+    const refused = startOnTerminal(place, 60, ["run", "set.csv"], service);
+    await refused.prints(/Go on\? \[y\/N\]/);
+    refused.type("\n");
+    const no = await refused.ended;
+    expect(no, no.stdout).toMatchObject({ code: 2 });
+    expect(service.count("POST generate")).toBe(0);
+
+    const agreed = startOnTerminal(place, 60, ["run", "set.csv"], service);
+    await agreed.prints(/Go on\? \[y\/N\]/);
+    expect(service.count("POST generate")).toBe(0);
+    agreed.type("y\n");
+    const yes = await agreed.ended;
+    expect(yes, yes.stdout).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(2);
+  });
+
+  test.each([
+    ["Ctrl-C", "\u0003", 130, /bulkgen: interrupted; nothing was submitted/],
+    ["Ctrl-D", "\u0004", 2, /bulkgen: not confirmed; nothing was submitted/],
+  ])("%s at the question is no consent", async (_, typed, code, message) => {
+    const { place, service } = await ready(2);
+    const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
+    await asked.prints(/Go on\? \[y\/N\]/);
+    asked.type(typed);
+    const end = await asked.ended;
+    expect(end, end.stdout).toMatchObject({ code });
+    expect(end.stdout).toMatch(message);
+    expect(service.count("POST generate")).toBe(0);
+  });
+});
+
+async function ready(items: number): Promise<{ place: Place; service: ScriptedService }> {
+  const service = await startService({ balance: 100_000 });
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  return { place, service };
+}
+
+/** Runs the command in a shell whose own stderr tells the command's exit code. */
+function inShell(place: Place, service: ScriptedService, words: string, rest: string) {
+  const script = `exec 3>&2; { "$0" "$1" ${words}; echo "code $?" >&3; } ${rest}`;
+  const env = { ...place.env, ...service.env };
+  return startProcess("sh", ["-c", script, process.execPath, main], { cwd: place.folder, env }).ended;
+}

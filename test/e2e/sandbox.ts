@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { openSqlite } from "../../src/sqlite.js";
+import { newPlace, type Running, start } from "./command.js";
+
+/** `bulkgen sandbox` as a process of its own. */
+export interface SandboxProcess {
+  url: string;
+  key: string;
+  /** The environment by which a command finds it. */
+  env: Record<string, string>;
+  /** Ends it and returns what it has on record: every task that was made, and for what. */
+  tasks(): Promise<{ id: string; prompt: string; credits: number; outcome: string | null }[]>;
+}
+
+export async function startSandbox(...flags: string[]): Promise<SandboxProcess> {
+  const place = newPlace();
+  const file = join(place.folder, "service.db");
+  const running: Running = start(place, [
+    ...["sandbox", "--json", "--state", file, "--plan", "Enterprise", "--task-ms", "100-300"],
+    ...flags,
+  ]);
+  const [line] = await running.prints(/^\{.*\}\n/);
+  const { url, key } = JSON.parse(line) as { url: string; key: string };
+  return {
+    url,
+    key,
+    env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key },
+    async tasks() {
+      running.signal("SIGTERM");
+      await running.ended;
+      const db = openSqlite(file, { readonly: true });
+      try {
+        const rows = db.prepare("SELECT id, input, cost_micro, outcome FROM tasks ORDER BY created_at").all();
+        return (rows as { id: string; input: string; cost_micro: number; outcome: string | null }[]).map(
+          ({ id, input, cost_micro, outcome }) => ({
+            id,
+            prompt: (JSON.parse(input) as { prompt: string }).prompt,
+            credits: cost_micro / 1e6,
+            outcome,
+          }),
+        );
+      } finally {
+        db.close();
+      }
+    },
+  };
+}
