@@ -32,11 +32,10 @@ export function withWorkspace(command: Command): Command {
 /** Adds the flags of every command that carries a run on. */
 export function withCarry(command: Command): Command {
   return command
-    .option(
-      "--unreachable-wait <time>",
-      "give up when the service is out of reach for so long",
-      duration,
-      300_000,
+    .addOption(
+      new Option("--unreachable-wait <time>", "give up when the service is out of reach for so long")
+        .argParser(duration)
+        .default(300_000, "5m"),
     )
     .option(
       "--if-locked <what>",

@@ -34,6 +34,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     job: run.jobName,
     exitCode: exitCode(exit),
     counts,
+    before: outcome.before,
     failures: inState(items, "failed").map((item) => ({ ...item, kind: item.failureKind ?? "unknown" })),
     held: inState(items, "held"),
     stops: [...reasons, ...leftOutText(outcome)],

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { Plan } from "../plan/plan.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
@@ -15,7 +15,7 @@ export function definePlan(program: Command): void {
   withManifest(withService(program.command("plan")))
     .description("check and price a manifest; spends nothing")
     .argument("<manifest>", "CSV or JSON file with the rows")
-    .addOption(new Option("--max-credits <n>", "price against this cap").argParser(amount))
+    .option("--max-credits <n>", "price against this cap", amount)
     .option("--rows", "list every item")
     .action(plan);
 }

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { endWith } from "./ending.js";
 import { withCarry, withService } from "./flags.js";
 import type { RunFlags } from "./job-options.js";
@@ -29,7 +29,11 @@ export function defineRun(program: Command): void {
     .option("--retries <n>", "try a task that failed at the provider again, so often", wholeNumber, 1)
     .option("--until <time>", "submit nothing after this time of day, such as 06:00", timeOfDay)
     .option("--max-duration <time>", "submit nothing after so long, such as 2h", duration)
-    .option("--overdue-wait <time>", "stay for overdue tasks so long, such as 30m", duration, 0)
+    .addOption(
+      new Option("--overdue-wait <time>", "stay for overdue tasks so long, such as 30m")
+        .argParser(duration)
+        .default(0, "0m"),
+    )
     .option("--skip-invalid", "go on without wrong rows; problems.csv tells what is wrong")
     .option("--lanes <n>", "submits in flight at once (default: by plan)", positive)
     .option("--downloads <n>", "downloads at once", positive, 4)

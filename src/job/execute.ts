@@ -5,7 +5,7 @@ import { nodeDisk } from "../archive/node-disk.js";
 import { saveOutput } from "../archive/save.js";
 import type { Clock } from "../clock.js";
 import { type ExitName, weightiest } from "../core/exit.js";
-import type { ItemState } from "../core/item.js";
+import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { type Credits, credits } from "../core/money.js";
@@ -95,10 +95,10 @@ async function close(
   const counts = await store.counts(run.id);
   const balance = await balanceNow(hold, stops, clock);
   const exit = exitOf(counts, stops);
-  const open =
-    counts.planned + counts.submitting + counts.processing + counts.ready + counts.overdue + counts.unknown;
+  const open = [...openStates, "overdue", "unknown"] as const;
+  const unfinished = open.some((state) => counts[state] > 0);
   await store.setRun(run.id, {
-    state: open === 0 ? "finished" : "interrupted",
+    state: unfinished ? "interrupted" : "finished",
     exit,
     endedAt: clock.now(),
     requests: requests + (balance === null ? 0 : 1),

@@ -11,6 +11,8 @@ export interface RunFacts {
   /** The run's number in its workspace. */
   run: number;
   counts: Readonly<Partial<Record<ItemState, number>>>;
+  /** Items that were archived before this execution began. */
+  before: number;
   failures: readonly { rowId: string; kind: string; reason: string }[];
   held: readonly { rowId: string; reason: string; taskId?: string | null }[];
   /** Why the run ended before its items did: whole sentences. */
@@ -96,9 +98,11 @@ export function summaryJson(facts: RunFacts): Record<string, unknown> {
   };
 }
 
-function archived({ counts }: RunFacts): Cell {
+function archived({ counts, before }: RunFacts): Cell {
   const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
-  const text = `${counts.archived ?? 0} of ${count(all, "item")}`;
+  const paid =
+    before === 0 ? "" : `, ${before === counts.archived ? "all" : before} of them before, not paid again`;
+  const text = `${counts.archived ?? 0} of ${count(all, "item")}${paid}`;
   return counts.archived === all && all > 0 ? { text, tone: "good" } : text;
 }
 

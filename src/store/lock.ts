@@ -1,6 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqlite } from "../sqlite.js";
+import { openSqlite, type Sqlite } from "../sqlite.js";
+
+/** Held here as well as by the caller: a database that is garbage closes itself, and its lock would fall unseen. */
+const held = new Set<Sqlite>();
 
 /** A lock that the kernel frees when its process ends, however it ends. */
 export interface Lock {
@@ -23,9 +26,10 @@ export function takeLock(path: string): Lock | null {
     if ((error as { code?: string }).code?.startsWith("SQLITE_BUSY")) return null;
     throw error;
   }
+  held.add(db);
   return {
     release() {
-      if (!db.open) return;
+      if (!held.delete(db)) return;
       db.exec("ROLLBACK");
       db.close();
     },

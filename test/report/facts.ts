@@ -8,6 +8,7 @@ export const runFacts: RunFacts = {
   job: "demo",
   run: 3,
   counts: { archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 },
+  before: 0,
   failures: [
     { rowId: "cover-1", kind: "moderation", reason: "the prompt was refused" },
     { rowId: "cover-2", kind: "moderation", reason: "the prompt was refused" },

@@ -108,3 +108,13 @@ describe("the closing summary", () => {
     });
   });
 });
+
+test("what was archived before is said not to be paid again", () => {
+  const counts = { archived: 3 };
+  expect(summarise({ ...runFacts, counts, before: 2 })).toContain(
+    "3 of 3 items, 2 of them before, not paid again",
+  );
+  expect(summarise({ ...runFacts, counts, before: 3 })).toContain(
+    "3 of 3 items, all of them before, not paid again",
+  );
+});

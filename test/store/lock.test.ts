@@ -23,6 +23,24 @@ test("P18: a lock is held once, and free again when it is released", () => {
   again?.release();
 });
 
+test("P18: a lock outlives the garbage collection of its handle", async () => {
+  const script = `
+    const { takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
+    takeLock(${JSON.stringify(file)});
+    for (let turn = 0; turn < 20; turn++) {
+      globalThis.gc();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    process.stdout.write("collected");
+    await new Promise((resolve) => process.stdin.on("end", resolve).resume());`;
+  const flags = ["--expose-gc", "--input-type=module", "-e", script];
+  const child = spawn(process.execPath, flags, { stdio: ["pipe", "pipe", "inherit"] });
+  await once(child.stdout, "data");
+  expect(takeLock(file)).toBeNull();
+  child.stdin.end();
+  await once(child, "exit");
+});
+
 test("P18: kill -9 frees the lock of the process", async () => {
   const script = `
     const { takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
