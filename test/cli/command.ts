@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -13,28 +14,40 @@ export interface Ended {
   stderr: string;
 }
 
+interface Change {
+  env?: Record<string, string>;
+  cwd?: string;
+}
+
 /** A folder of its own for one test, with a home and a state folder, in which the built command is run. */
-export function place(name: string): {
-  folder: string;
-  run(args: readonly string[], change?: { env?: Record<string, string>; cwd?: string }): Promise<Ended>;
-} {
+export function place(name: string) {
   const folder = mkdtempSync(join(tmpdir(), `bulkgen-${name}-`));
+  const start = (args: readonly string[], { env = {}, cwd = folder }: Change = {}) => {
+    const own = { HOME: join(folder, "home"), XDG_STATE_HOME: join(folder, "state") };
+    const child = spawn(process.execPath, [main, ...args], {
+      cwd,
+      env: { PATH: process.env["PATH"] ?? "", ...own, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    return { child, ended: ending(child) };
+  };
   return {
     folder,
-    async run(args, { env = {}, cwd = folder } = {}) {
-      const own = { HOME: join(folder, "home"), XDG_STATE_HOME: join(folder, "state") };
-      const child = spawn(process.execPath, [main, ...args], {
-        cwd,
-        env: { PATH: process.env["PATH"] ?? "", ...own, ...env },
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      const said = { stdout: "", stderr: "" };
-      child.stdout.on("data", (chunk) => (said.stdout += chunk));
-      child.stderr.on("data", (chunk) => (said.stderr += chunk));
-      const [code] = await once(child, "close");
-      return { code, ...said };
-    },
+    start,
+    run: (args: readonly string[], change?: Change): Promise<Ended> => start(args, change).ended,
   };
+}
+
+async function ending(child: ChildProcessByStdio<null, Readable, Readable>): Promise<Ended> {
+  const said = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    said.stderr += chunk;
+  });
+  const [code] = await once(child, "close");
+  return { code, ...said };
 }
 
 /** The files below a folder that hold a text. */

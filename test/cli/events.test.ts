@@ -1,0 +1,139 @@
+import { once } from "node:events";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { beforeEach, describe, expect, test } from "vitest";
+import { openEvents } from "../../src/cli/events.js";
+import type { Progress } from "../../src/run/loop.js";
+import { ManualClock } from "../manual-clock.js";
+import { place } from "./command.js";
+
+type Line = Record<string, unknown> & { event: string };
+
+const lines = (text: string) =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+
+const rehearsal = ["--sandbox", "--yes", "--events"];
+
+describe("the events of a run", () => {
+  let at: ReturnType<typeof place>;
+  const manifest = (...rows: string[]) =>
+    writeFileSync(join(at.folder, "set.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
+
+  beforeEach(() => {
+    at = place("events");
+  });
+
+  test("tell each item's way in its order, with task and credits, and nothing else is on stdout", async () => {
+    manifest("cup,aurora-image-mini,a cup", "bad,aurora-image-mini,[[moderation]] a knife");
+    const { code, stdout, stderr } = await at.run(["run", "set.csv", ...rehearsal]);
+    expect(code).toBe(5);
+    const told = lines(stdout);
+    expect(told[0]).toMatchObject({ event: "run_started", run: 1, job: "set", sandbox: true });
+    const way = (id: string) => told.filter((line) => line["id"] === id);
+    expect(way("cup").map((line) => line.event)).toEqual(["submitted", "completed", "archived"]);
+    expect(new Set(way("cup").map((line) => line["taskId"])).size).toBe(1);
+    expect(way("cup")[0]).toMatchObject({ model: "aurora-image-mini", attempt: 1, credits: 1 });
+    const files = way("cup")[2]?.["files"] as string[] | undefined;
+    expect(existsSync(files?.[0] ?? "")).toBe(true);
+    expect(way("bad").map((line) => [line.event, line["credits"], line["kind"]])).toEqual([
+      ["submitted", 1, undefined],
+      ["failed", 0, "moderation"],
+    ]);
+    expect(told.at(-1)).toMatchObject({
+      event: "run_finished",
+      exit: 5,
+      exitName: "failed",
+      counts: { archived: 1, failed: 1 },
+      credits: { spent: 1, pending: 0, left: 499 },
+    });
+    for (const line of told) expect(new Date(String(line["time"])).toISOString()).toBe(line["time"]);
+    expect(stderr).toContain("1 of 2 items");
+  });
+
+  test("name what ended a run before its items", async () => {
+    manifest("one,aurora-image-mini,a cup", "two,aurora-image-mini,a jug");
+    const { code, stdout } = await at.run(["run", "set.csv", ...rehearsal, "--max-credits", "1"]);
+    expect(code).toBe(6);
+    const told = lines(stdout);
+    expect(told.filter((line) => line.event === "stopped")).toEqual([
+      expect.objectContaining({ kind: "cap", message: expect.stringContaining("cap") }),
+    ]);
+    expect(told.at(-1)).toMatchObject({ event: "run_finished", exit: 6, exitName: "cap" });
+  });
+
+  test("are told once, in the run that was killed or in the one that went on with it", async () => {
+    manifest("one,aurora-image,a cup", "two,aurora-image,a jug", "three,aurora-image,a pot");
+    const { child, ended } = at.start(["run", "set.csv", ...rehearsal]);
+    let submitted = 0;
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (line.includes('"submitted"')) submitted++;
+      if (submitted === 3) break;
+    }
+    child.kill("SIGKILL");
+    const before = lines((await ended).stdout.replace(/[^\n]*$/, ""));
+    const resumed = await at.run(["resume", "--sandbox", "--events"]);
+    expect(resumed.code).toBe(0);
+    const after = lines(resumed.stdout);
+    expect(after[0]).toMatchObject({ event: "run_started", run: 1 });
+    const named = (event: string) => [...before, ...after].filter((line) => line.event === event);
+    for (const event of ["submitted", "completed", "archived"]) {
+      const tasks = named(event).map((line) => line["taskId"]);
+      expect(new Set(tasks).size).toBe(tasks.length);
+    }
+    expect(
+      named("archived")
+        .map((line) => line["id"])
+        .sort(),
+    ).toEqual(["one", "three", "two"]);
+  });
+
+  test("that nobody reads any more do not end the run", async () => {
+    manifest("one,aurora-image-mini,a cup", "two,aurora-image-mini,a jug");
+    const { child, ended } = at.start(["run", "set.csv", ...rehearsal]);
+    await once(child.stdout, "data");
+    child.stdout.destroy();
+    expect((await ended).code).toBe(0);
+  });
+
+  test("share stdout with no other document", async () => {
+    manifest("one,aurora-image-mini,a cup");
+    const { code, stdout, stderr } = await at.run(["run", "set.csv", ...rehearsal, "--json"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("'--events' cannot be used with option '--json'");
+  });
+});
+
+describe("waiting", () => {
+  const clock = new ManualClock();
+  const written: Line[] = [];
+  const events = openEvents("unused", clock, (line) => written.push(JSON.parse(line)));
+  const waits = (waiting: Progress["waiting"], until: number | null) =>
+    events.progress({ waiting, until, stops: [] } as unknown as Progress);
+  const told = () => written.splice(0).map((line) => [line.event, line["for"], line["until"]]);
+  const iso = (ms: number) => new Date(ms).toISOString();
+
+  test("is told once for each wait, and not for the wait for tasks", () => {
+    const end = clock.now() + 20_000;
+    waits("minute", end);
+    waits("minute", end);
+    expect(told()).toEqual([["waiting", "minute", iso(end)]]);
+    waits("tasks", end);
+    expect(told()).toEqual([]);
+    waits("day", end);
+    expect(told()).toEqual([["waiting", "day", iso(end)]]);
+  });
+
+  test("is told again when the same wait begins anew", () => {
+    waits("service", clock.now() + 1_000);
+    clock.advance(1_000);
+    waits("service", clock.now() + 5_000);
+    expect(told().map(([, what]) => what)).toEqual(["service", "service"]);
+    waits(null, null);
+    waits("service", clock.now() + 4_000);
+    expect(told()).toHaveLength(1);
+  });
+});

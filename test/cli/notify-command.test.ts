@@ -1,0 +1,183 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { noticed } from "../../src/cli/notify-command.js";
+import { EarlyExit } from "../../src/core/exit.js";
+import { serveSandbox } from "../../src/sandbox/serve.js";
+import { systemClock, systemRandom } from "../../src/system.js";
+import { ManualClock } from "../manual-clock.js";
+import { runFacts } from "../report/facts.js";
+import { place } from "./command.js";
+import { canaryKey } from "./service.js";
+
+let at: ReturnType<typeof place>;
+beforeEach(() => {
+  at = place("notify");
+  writeFileSync(
+    join(at.folder, "set.csv"),
+    "id,model,prompt\ncup,aurora-image-mini,a cup\nbad,aurora-image-mini,[[moderation]] a knife\n",
+  );
+});
+
+/** Writes down its environment, and a line each time it is called. */
+const note = "env > environment; echo called >> calls";
+const environment = () =>
+  Object.fromEntries(
+    readFileSync(join(at.folder, "environment"), "utf8")
+      .split("\n")
+      .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+const calls = () => readFileSync(join(at.folder, "calls"), "utf8");
+
+describe("the command of the built program", () => {
+  test("is called once, when all is over, with the facts", async () => {
+    const command = `${note}; echo from the command`;
+    const ended = await at.run([
+      "run",
+      "set.csv",
+      "--sandbox",
+      "--yes",
+      "--json",
+      "--notify-command",
+      command,
+    ]);
+    expect(ended.code).toBe(5);
+    expect(calls()).toBe("called\n");
+    expect(environment()).toMatchObject({
+      BULKGEN_RUN: "1",
+      BULKGEN_JOB: "set",
+      BULKGEN_EXIT: "5",
+      BULKGEN_EXIT_NAME: "failed",
+      BULKGEN_ITEMS: "2",
+      BULKGEN_ARCHIVED: "1",
+      BULKGEN_FAILED: "1",
+      BULKGEN_HELD: "0",
+      BULKGEN_CREDITS_SPENT: "1",
+      BULKGEN_CREDITS_LEFT: "499",
+      BULKGEN_FOLDER: join(at.folder, "sandbox-outputs", "set"),
+      BULKGEN_SUMMARY: "set, run 1: 1 of 2 archived, 1 failed, 1 credits spent (failed)",
+    });
+    expect(JSON.parse(ended.stdout).run).toBe(1);
+    expect(ended.stderr).toContain("from the command");
+  });
+
+  test("finds the workspace free", async () => {
+    const command = `"$NODE" "$MAIN" resume --sandbox > second 2>&1; echo $? >> second`;
+    const env = { NODE: process.execPath, MAIN: new URL("../../dist/cli/main.js", import.meta.url).pathname };
+    await at.run(["run", "set.csv", "--sandbox", "--yes", "--notify-command", command], { env });
+    expect(readFileSync(join(at.folder, "second"), "utf8")).toBe(
+      "bulkgen: nothing to resume: every run of this workspace is finished\n0\n",
+    );
+  });
+
+  test("P21: has no key in its environment, whether it came from there or from the .env", async () => {
+    const sandbox = await serveSandbox({ clock: systemClock, random: systemRandom, file: ":memory:" });
+    try {
+      const args = ["run", "set.csv", "--yes", "--notify-command", note];
+      const env = { BULKGEN_BASE_URL: sandbox.url, BULKGEN_API_KEY: sandbox.key };
+      expect((await at.run(args, { env })).code).toBe(5);
+      expect(environment()).toMatchObject({ BULKGEN_BASE_URL: sandbox.url, BULKGEN_EXIT: "5" });
+      expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(sandbox.key);
+      writeFileSync(
+        join(at.folder, ".env"),
+        `BULKGEN_BASE_URL=${sandbox.url}\nBULKGEN_API_KEY=${sandbox.key}\n`,
+      );
+      await at.run(args);
+      expect(calls()).toBe("called\ncalled\n");
+      expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(sandbox.key);
+    } finally {
+      await sandbox.close();
+    }
+  });
+
+  test("is told also of a run that could not begin", async () => {
+    const env = { BULKGEN_BASE_URL: "https://nowhere.invalid", BULKGEN_API_KEY: `${canaryKey}x` };
+    const ended = await at.run(["run", "set.csv", "--yes", "--notify-command", note], { env });
+    expect(ended.code).toBe(3);
+    expect(environment()).toMatchObject({
+      BULKGEN_EXIT: "3",
+      BULKGEN_EXIT_NAME: "key",
+      BULKGEN_RUN: "",
+      BULKGEN_SUMMARY: expect.stringContaining("wrong form"),
+    });
+    expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(canaryKey);
+  });
+
+  test.each([
+    ["a command that fails", "exit 7", "ended with 7"],
+    ["a command that is missing", "no-such-program-here", "ended with 127 (not found)"],
+    ["a command that is killed", "kill -9 $$", "ended with SIGKILL"],
+  ])("%s is one warning and no other exit code", async (_, command, warning) => {
+    const args = ["run", "set.csv", "--sandbox", "--yes", "--quiet", "--notify-command", command];
+    const { code, stderr } = await at.run(args);
+    expect(code).toBe(5);
+    expect(stderr.split("\n").filter((line) => line.startsWith("bulkgen:"))).toEqual([
+      `bulkgen: --notify-command ${warning}`,
+    ]);
+  });
+});
+
+describe("a notice", () => {
+  const warnings: string[] = [];
+  const clock = new ManualClock();
+  const notice = (command: string | undefined) => ({
+    command,
+    environment: process.env,
+    clock,
+    warn: (line: string) => warnings.push(line),
+  });
+
+  test("is given 30 seconds, and then all that it started is ended", async () => {
+    const pidFile = join(at.folder, "pid");
+    const done = noticed(
+      notice(`(exec sleep 1000) & echo $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`),
+      async (told) => {
+        told(runFacts);
+        return "done";
+      },
+    );
+    while (!existsSync(pidFile)) await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(29_999);
+    expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(true);
+    clock.advance(1);
+    expect(await done).toBe("done");
+    expect(warnings.splice(0)).toEqual(["--notify-command did not end within 30 s and was stopped"]);
+    while (isAlive(Number(readFileSync(pidFile, "utf8"))))
+      await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test("says nothing when there was nothing to do, and lets the reason through", async () => {
+    const nothing = new EarlyExit("done", "nothing to resume");
+    const mark = join(at.folder, "called");
+    await expect(noticed(notice(`touch ${mark}`), () => Promise.reject(nothing))).rejects.toBe(nothing);
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  test("tells text of the service on one line, without control characters", async () => {
+    const file = join(at.folder, "summary");
+    const job = "nasty\n\u001b[31mjob";
+    await noticed(notice(`printf %s "$BULKGEN_SUMMARY" > ${file}`), async (told) => {
+      told({ ...runFacts, job });
+      return "failed";
+    });
+    expect(readFileSync(file, "utf8")).toMatch(/^nasty job, run 3: 20 of 26 archived/);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  if (!existsSync("/proc/self/stat")) return answersSignal(pid);
+  try {
+    // A process that has ended and that nobody has waited for yet is no longer alive either.
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}
+
+function answersSignal(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
