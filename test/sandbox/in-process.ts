@@ -24,9 +24,8 @@ export type Answered = Omit<WorldResponse, "body"> & { body: any };
 export class InProcess {
   readonly clock = new ManualClock();
   readonly state = new SqliteState(":memory:");
-  readonly key = `svc_${"A".repeat(32)}`;
-  readonly strangersKey = `svc_${"B".repeat(32)}`;
-  readonly revokedKey = `svc_${"C".repeat(32)}`;
+  readonly key = `svc_${"1".repeat(32)}`;
+  readonly strangersKey = `svc_${"2".repeat(32)}`;
   readonly world: World;
   /** What the last request changed. */
   changes: Change[] = [];
@@ -35,8 +34,6 @@ export class InProcess {
     const switches = allSwitches(options.switches);
     this.addUser("ada", this.key, options);
     this.addUser("stranger", this.strangersKey, {});
-    const revoked = { id: "key-revoked", accountId: "ada", hash: keyHash(this.revokedKey), name: "old" };
-    this.state.saveKey({ ...revoked, createdAt: this.clock.now() });
     this.world = new World(
       {
         models: new Map(withOutputs(catalogue, switches).map((model) => [model.key, model])),
