@@ -30,7 +30,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 /** A sandbox without its socket: world, state and studio put together. */
 export class Sandbox implements HttpHandlers {
-  private readonly state: SqliteState;
+  readonly state: SqliteState;
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
@@ -74,6 +74,12 @@ export class Sandbox implements HttpHandlers {
     const extension = found.task.outputs[found.number - 1] ?? "";
     const contentType = contentTypes[extension] ?? "application/octet-stream";
     return { bytes, contentType, etag: `"${sha256(bytes)}"` };
+  }
+
+  /** Books the refunds of an account that are due, for whoever looks at its credits without a request. */
+  settle(accountId: string): void {
+    const due = this.world.refundsDue(this.options.clock.now(), accountId);
+    this.state.transact(() => this.state.commit(due));
   }
 
   /** Takes up the tasks whose inputs an earlier process did not get to. */

@@ -1,9 +1,11 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
+import { Hono } from "hono";
 import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import { answerClientErrors, headerBytesMax } from "./client-error.js";
+import { dashboardApp } from "./dashboard/app.js";
 import { httpApp } from "./http.js";
 import { sandboxKey } from "./key.js";
 import { Sandbox } from "./sandbox.js";
@@ -35,6 +37,8 @@ export interface RunningSandbox {
   url: string;
   /** The key of the default account. */
   key: string;
+  /** The link to the user's dashboard; whoever has it is let in. */
+  dashboard: string;
   /** Resolves when every input that tasks have asked for so far was fetched and judged. */
   settled(): Promise<void>;
   close(): Promise<void>;
@@ -46,8 +50,13 @@ export interface RunningSandbox {
 export async function serveSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   let origin = "";
   const sandbox = new Sandbox(options, () => origin);
+  const { clock, random } = options;
+  const token = `${random.uuid()}${random.uuid()}`.replaceAll("-", "");
+  const settle = (accountId: string) => sandbox.settle(accountId);
+  const dashboard = dashboardApp({ state: sandbox.state, clock, random, token, settle });
+  const app = new Hono().route("/dashboard", dashboard).route("/", httpApp(sandbox));
   const server = createAdaptorServer({
-    fetch: httpApp(sandbox).fetch,
+    fetch: app.fetch,
     serverOptions: { maxHeaderSize: headerBytesMax },
   }) as Server;
   answerClientErrors(server);
@@ -65,6 +74,7 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
   return {
     url: origin,
     key: sandboxKey,
+    dashboard: `${origin}/dashboard?token=${token}`,
     settled: () => sandbox.settled(),
     close: async () => {
       await new Promise<void>((resolve) => {

@@ -79,6 +79,11 @@ export class World {
     return { kind: "outcome decided", taskId: task.id, outcome, error, dueAt: Math.max(task.dueAt, now) };
   }
 
+  /** The refunds of an account that its next request would book. */
+  refundsDue(now: number, accountId: string): Change[] {
+    return dueRefunds(this.state, this.settings.switches.refund, accountId, now);
+  }
+
   private answerOrError(visit: Visit): WorldResponse {
     try {
       return this.answer(visit);

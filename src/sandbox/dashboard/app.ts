@@ -1,0 +1,142 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { findAccount, listAccounts } from "../admin/accounts.js";
+import type { Desk } from "../admin/desk.js";
+import { createKey, listKeys, type NewKey, revokeKey } from "../admin/keys.js";
+import { AdminProblem } from "../admin/problem.js";
+import type { AccountRecord } from "../state.js";
+import { Access } from "./access.js";
+import { icon, notice } from "./document.js";
+import { dashboardPage } from "./page.js";
+import { recentTasks } from "./recent-tasks.js";
+import { style } from "./style.js";
+
+export interface DashboardOptions extends Desk {
+  /** What the link to the dashboard holds. */
+  token: string;
+  /** Books the refunds of an account that are due, so that its credits are shown right. */
+  settle(accountId: string): void;
+}
+
+const formBytesMax = 16 * 1024;
+
+const headers = {
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  // Without the sender's origin, no form could be told from a stranger's.
+  "Referrer-Policy": "same-origin",
+  // A key that is shown once must not be kept by the browser either.
+  "Cache-Control": "no-store",
+};
+
+/** The user's dashboard, to be mounted at /dashboard. */
+export function dashboardApp(options: DashboardOptions): Hono {
+  const app = new Hono();
+  const access = new Access(options.token);
+  guard(app, access);
+  app.get("/style.css", (context) => context.body(style, 200, { "Content-Type": "text/css; charset=utf-8" }));
+  app.get("/icon.svg", (context) => context.body(icon, 200, { "Content-Type": "image/svg+xml" }));
+  app.use(async (context, next) => {
+    if (access.isAdmitted(context)) return next();
+    return context.html(
+      notice("Open the link", "This page is opened by the link that the sandbox printed."),
+      401,
+    );
+  });
+  pages(app, options, access);
+  app.all("*", (context) => context.html(notice("Not found", "There is no such page."), 404));
+  return app;
+}
+
+function guard(app: Hono, access: Access): void {
+  app.use(async (context, next) => {
+    for (const [name, value] of Object.entries(headers)) context.header(name, value);
+    const objection = access.objection(context);
+    return objection === null ? next() : context.html(notice("Refused", objection), 403);
+  });
+  app.get("/", async (context, next) => {
+    const token = context.req.query("token");
+    if (token === undefined || !access.admitByLink(context, token)) return next();
+    return context.redirect("/dashboard", 303);
+  });
+  const onError = (context: Context) => context.html(notice("Too large", "This form is too large."), 413);
+  app.use(bodyLimit({ maxSize: formBytesMax, onError }));
+}
+
+function pages(app: Hono, options: DashboardOptions, access: Access): void {
+  // The value of the key made last, until a page has shown it.
+  let unseen: NewKey | null = null;
+
+  const show = (context: Context, account: AccountRecord, refused: { why: string; name: string } | null) => {
+    const made = context.req.query("made") === unseen?.id ? unseen : null;
+    if (made) unseen = null;
+    const page = dashboardPage({
+      ...{ account: current(options, account), accounts: listAccounts(options), made, refused },
+      keys: listKeys(options, account.id),
+      tasks: recentTasks(options, account.id, wholeNumber(context.req.query("before"))),
+      formToken: access.formToken,
+      now: options.clock.now(),
+    });
+    return context.html(page, refused ? 400 : 200);
+  };
+
+  app.get("/", (context) => show(context, accountOf(options, context.req.query("user")), null));
+
+  app.post("/keys", async (context) => {
+    const form = await readForm(context);
+    if (!access.isOwnForm(form.token)) return strange(context);
+    const account = accountOf(options, form.user);
+    try {
+      unseen = createKey(options, account.id, form.name);
+      return context.redirect(
+        `/dashboard?${new URLSearchParams({ user: account.id, made: unseen.id })}`,
+        303,
+      );
+    } catch (error) {
+      if (!(error instanceof AdminProblem)) throw error;
+      return show(context, account, { why: error.message, name: form.name });
+    }
+  });
+
+  app.post("/keys/:id/revoke", async (context) => {
+    const form = await readForm(context);
+    if (!access.isOwnForm(form.token)) return strange(context);
+    const account = accountOf(options, form.user);
+    try {
+      revokeKey(options, account.id, context.req.param("id"));
+      return context.redirect(`/dashboard?${new URLSearchParams({ user: account.id })}`, 303);
+    } catch (error) {
+      if (!(error instanceof AdminProblem)) throw error;
+      return show(context, account, { why: error.message, name: "" });
+    }
+  });
+}
+
+function strange(context: Context) {
+  return context.html(notice("Refused", "This form is not of this page. Open the dashboard again."), 403);
+}
+
+/** The account as of now. */
+function current(options: DashboardOptions, account: AccountRecord): AccountRecord {
+  options.settle(account.id);
+  return options.state.account(account.id) ?? account;
+}
+
+/** The account with this id, or the sandbox's own. */
+function accountOf(options: DashboardOptions, id: string | undefined): AccountRecord {
+  return (id ? options.state.account(id) : undefined) ?? findAccount(options, undefined);
+}
+
+async function readForm(context: Context): Promise<{ token: string; user: string; name: string }> {
+  const fields = await context.req.parseBody().catch(() => ({}) as Record<string, unknown>);
+  const text = (name: string) => (typeof fields[name] === "string" ? fields[name] : "");
+  return { token: text("token"), user: text("user"), name: text("name") };
+}
+
+function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,69 @@
+import type { Desk } from "../admin/desk.js";
+import { fromMicro } from "../credits.js";
+import { isFinal } from "../present.js";
+import { type TaskRow, taskFromRow } from "../rows.js";
+import { signedPath } from "../signing.js";
+import type { TaskRecord } from "../state.js";
+
+/** A task as the dashboard shows it. */
+export interface ShownTask {
+  id: string;
+  model: string;
+  category: TaskRecord["category"];
+  status: "processing" | "completed" | "failed";
+  prompt: string | null;
+  /** What else was asked for, media addresses included. */
+  params: [name: string, value: string][];
+  error: string | null;
+  /** Signed paths of the outputs, on this very server. */
+  outputs: string[];
+  credits: number;
+  createdAt: number;
+}
+
+export interface TaskPage {
+  tasks: ShownTask[];
+  /** Where the next page begins; null on the last one. */
+  older: number | null;
+}
+
+const tasksOnPage = 12;
+/** Previews are for looking at the page that is open. */
+const previewMs = 60 * 60 * 1_000;
+
+/**
+ * A page of an account's tasks, the newest first, from those made before the row `before`. It walks the table from its
+ * end, so it costs the same however many tasks there are.
+ */
+export function recentTasks({ state, clock }: Desk, accountId: string, before: number | null): TaskPage {
+  const now = clock.now();
+  const rows = state.db
+    .prepare<[string, number, number, number]>(
+      `select rowid as number, * from tasks
+       where account_id = ? and rowid < ? and (gone_at is null or gone_at > ?) order by rowid desc limit ?`,
+    )
+    .all(accountId, before ?? Number.MAX_SAFE_INTEGER, now, tasksOnPage + 1) as (TaskRow & {
+    number: number;
+  })[];
+  const page = rows.slice(0, tasksOnPage);
+  const secret = state.setting("signing secret") ?? "";
+  return {
+    tasks: page.map((row) => shown(taskFromRow(row), secret, now)),
+    older: rows.length > page.length ? (page.at(-1)?.number ?? null) : null,
+  };
+}
+
+function shown(task: TaskRecord, secret: string, now: number): ShownTask {
+  const { id, model, category, createdAt } = task;
+  const status = (isFinal(task, now) && task.outcome) || "processing";
+  const { prompt = null, ...params } = task.input;
+  const path = (extension: string, index: number) =>
+    signedPath(secret, { taskId: id, number: index + 1, extension }, now + previewMs);
+  return {
+    ...{ id, model, category, createdAt, status, prompt },
+    params: Object.entries(params),
+    error: status === "failed" ? task.error : null,
+    outputs: status === "completed" ? task.outputs.map(path) : [],
+    credits: status === "failed" ? 0 : fromMicro(task.costMicro),
+  };
+}
