@@ -14,6 +14,7 @@ import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
+import { openReceipts } from "../run/receipts.js";
 import { Session } from "../run/session.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
@@ -58,6 +59,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       accounts: account.accounts,
       accountId: account.accountId(),
       service: account.service,
+      receipts: openReceipts(nodeDisk, hold.workspace.receiptsFile, () => clock.now()),
       save: (request, signal) =>
         saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
       clock,

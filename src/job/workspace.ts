@@ -6,6 +6,7 @@ import { dirname, join, relative, resolve } from "node:path";
 export interface Workspace {
   root: string;
   stateFile: string;
+  receiptsFile: string;
   lockFile: string;
   accountsFile: string;
   /** State of the sandbox service itself. */
@@ -39,6 +40,7 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
   return {
     root,
     stateFile: join(state, "state.db"),
+    receiptsFile: join(state, "receipts.jsonl"),
     lockFile: join(state, "run.lock"),
     accountsFile: hints.sandbox ? join(state, "accounts.db") : join(shared, "bulkgen", "accounts.db"),
     serviceFile: join(state, "service.db"),

@@ -198,9 +198,8 @@ class Loop {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) await this.saveRequests();
     if (this.wake.signal.aborted) return;
-    const times = [wakeAt, this.session.balanceAt, this.session.settings.deadline].filter(
-      (at) => at !== null,
-    );
+    const { balanceAt, receiptsAt, settings } = this.session;
+    const times = [wakeAt, balanceAt, receiptsAt, settings.deadline].filter((at) => at !== null);
     const now = clock.now();
     const ms = Math.min(napMsMax, ...times.filter((at) => at > now).map((at) => at - now));
     await clock.sleep(ms, this.wake.signal);

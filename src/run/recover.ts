@@ -1,16 +1,20 @@
 import type { Session } from "./session.js";
-import { leaveUnknown } from "./submit.js";
+import { conclude } from "./submit.js";
 
 /**
- * What a process that ended in the middle left behind: items whose POST may or may not have reached the service. The
- * workspace's lock is held, so no other process can be at work on them. Returns how many there were.
+ * What a process that ended in the middle left behind: items whose POST may or may not have reached the service. Where
+ * the receipts have the answer, it counts; else nobody knows. The workspace's lock is held, so no other process can be
+ * at work on them. Returns how many there were.
  */
 export async function recover(session: Pick<Session, "ports">): Promise<number> {
-  const items = await session.ports.store.interrupted();
+  const { store, receipts } = session.ports;
+  const items = await store.interrupted();
   for (const item of items) {
-    const attempt = await session.ports.store.attempt(item.id);
+    const attempt = await store.attempt(item.id);
     if (!attempt) throw new Error(`item ${item.id} is submitting without an attempt`);
-    await leaveUnknown(session, attempt, "the process ended before the answer was read");
+    const known = await receipts.answerTo(item.key, attempt.number);
+    const lost = { message: "the process ended before the answer was read" };
+    await conclude(session, attempt, known ?? { event: "unanswered", outcome: lost });
   }
   return items.length;
 }

@@ -8,6 +8,7 @@ import type { Stop, StopKind } from "../core/stop.js";
 import type { Run, RunOptions, Store } from "../core/store.js";
 import { Breaker } from "./breaker.js";
 import { Reach } from "./reach.js";
+import type { Receipts } from "./receipts.js";
 
 /** Where a run meets the world. */
 export interface RunPorts {
@@ -15,6 +16,7 @@ export interface RunPorts {
   accounts: Accounts;
   accountId: number;
   service: Service;
+  receipts: Receipts;
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
   clock: Clock;
   log: Log;
@@ -46,6 +48,8 @@ export interface RunSettings {
 const unknownsInARowMax = 2;
 /** Milliseconds between two looks at an account that has run out of credits. */
 const balanceMs = 5 * 60_000;
+/** Milliseconds until receipts that could not be written are tried again. */
+const receiptsMs = 15_000;
 
 /**
  * What one process knows of its run besides the database: why it should stop, whether the service can be reached,
@@ -58,6 +62,8 @@ export class Session {
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
+  /** While the receipts cannot be written: when to try again (UTC ms). */
+  receiptsAt: number | null = null;
   /** While credits are waited for: when to look at the balance next (UTC ms). */
   balanceAt: number | null = null;
   private unknowns = 0;
@@ -72,7 +78,8 @@ export class Session {
 
   /** Nothing is bought that could not be kept, or not be paid. */
   get mayBuy(): boolean {
-    return this.diskTrouble === null && this.balanceAt === null;
+    const receipts = this.receiptsAt === null || this.receiptsAt <= this.ports.clock.now();
+    return this.diskTrouble === null && this.balanceAt === null && receipts;
   }
 
   stop(kind: StopKind, message: string): void {
@@ -122,6 +129,17 @@ export class Session {
   balanceRead(balance: Credits | null, price: Credits): void {
     const enough = balance !== null && balance >= price;
     this.balanceAt = enough ? null : this.ports.clock.now() + balanceMs;
+  }
+
+  /** A receipt was written, or could not be: without receipts nothing is bought. */
+  receiptWritten(error: Error | null): void {
+    if (error !== null) {
+      this.ports.log.warn(
+        { error: error.message },
+        "the receipts cannot be written; nothing is submitted meanwhile",
+      );
+    }
+    this.receiptsAt = error === null ? null : this.ports.clock.now() + receiptsMs;
   }
 
   private waitForCredits(detail: string): void {

@@ -1,23 +1,34 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
-import { rejectionKind } from "../core/failure.js";
-import { pollInterval } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
+import { type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./session.js";
 
-/** One paid request, in the order that keeps its promise: intent on record, POST once, answer on record. */
+/**
+ * One paid request, in the order that keeps its promise: the intent is in the database and in the receipts before the
+ * request leaves; it is sent once; its answer is in the receipts and in the database before anything else happens.
+ */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
-  const { store, service } = session.ports;
+  const { store, service, receipts, clock } = session.ports;
+  const { run } = session.settings;
   const item = await store.item(itemId);
   const body = requestBody(item);
-  const attempt = await store.intend(itemId, {
-    runId: session.settings.run.id,
-    bodySha256: createHash("sha256").update(body).digest("hex"),
-  });
-  await record(session, item, attempt, await service.generate(body, ticket));
+  const bodySha256 = createHash("sha256").update(body).digest("hex");
+  const attempt = await store.intend(itemId, { runId: run.id, bodySha256 });
+  try {
+    await receipts.intent(run, item, attempt, body);
+  } catch (error) {
+    await callOff(session, attempt, ticket, error as Error);
+    return;
+  }
+  const outcome = await service.generate(body, ticket);
+  const conclusion = conclusionOf(outcome, clock.now());
+  await writeReceipt(session, item, attempt, conclusion);
+  await conclude(session, attempt, conclusion);
+  await draw(session, item, outcome);
 }
 
 /** The JSON text of the request: only what the row gave, params as strings. */
@@ -31,68 +42,50 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-async function record(
+/** The intent could not be made durable, so the request does not leave. */
+async function callOff(session: Session, attempt: Attempt, ticket: Ticket, error: Error): Promise<void> {
+  const { store, accounts } = session.ports;
+  await accounts.release(ticket);
+  await store.conclude(attempt.id, "not_sent", { message: error.message });
+  session.receiptWritten(error);
+}
+
+/** The second memory of the answer. Where the disk refuses it, the first one, the database, still has it. */
+async function writeReceipt(
   session: Session,
   item: Item,
   attempt: Attempt,
-  outcome: GenerateOutcome,
+  conclusion: Conclusion,
 ): Promise<void> {
-  const { store, clock } = session.ports;
-  switch (outcome.kind) {
-    case "accepted":
-      await store.conclude(attempt.id, "accepted", {
-        status: outcome.status,
-        taskId: outcome.taskId,
-        ...(outcome.externalTaskId === null ? {} : { externalTaskId: outcome.externalTaskId }),
-        ...(outcome.charged === null ? {} : { charged: outcome.charged }),
-        ...(outcome.remaining === null ? {} : { remaining: outcome.remaining }),
-        nextAt: clock.now() + pollInterval(0),
-      });
-      session.reached();
-      session.answeredClearly();
-      return;
-    case "refused":
-      await store.conclude(attempt.id, "refused", { status: outcome.status, message: detail(outcome) });
-      session.reached();
-      session.answeredClearly();
-      session.refused(outcome.status, detail(outcome));
-      return;
-    case "rejected":
-      await store.conclude(attempt.id, "rejected", {
-        status: outcome.status,
-        message: detail(outcome),
-        failureKind: rejectionKind(outcome.code, outcome.message),
-      });
-      session.reached();
-      session.answeredClearly();
-      await requestRejected(session, item, outcome);
-      return;
-    case "not_sent":
-      await store.conclude(attempt.id, "not_sent", { message: outcome.reason });
-      session.missed(outcome.reason);
-      return;
-    case "unknown":
-      await leaveUnknown(session, attempt, outcome.reason, outcome.status);
-      if (outcome.status === undefined) session.missed(outcome.reason);
-      else session.reached();
-      session.leftUnknown(outcome.reason);
-  }
+  await session.ports.receipts.answer(item, attempt, conclusion).then(
+    () => session.receiptWritten(null),
+    (error: Error) => session.receiptWritten(error),
+  );
 }
 
-/** The outcome of a paid request that nobody knows: held for a person, and never sent again by itself. */
-export async function leaveUnknown(
+/** Writes down what became of an attempt. Nobody can decide an unknown one yet, so a person has to: it is held. */
+export async function conclude(
   { ports: { store } }: Pick<Session, "ports">,
   attempt: Attempt,
-  reason: string,
-  status?: number,
+  { event, outcome }: Conclusion,
 ): Promise<void> {
-  await store.conclude(attempt.id, "unanswered", {
-    message: reason,
-    ...(status === undefined ? {} : { status }),
+  await store.conclude(attempt.id, event, outcome);
+  if (event !== "unanswered") return;
+  await store.apply(attempt.itemId, "undecided", {
+    note: `outcome unknown: ${outcome.message ?? "no answer"}`,
   });
-  await store.apply(attempt.itemId, "undecided", { note: `outcome unknown: ${reason}` });
 }
 
-function detail(outcome: { status: number; code: string | null; message: string | null }): string {
-  return [outcome.code ?? `answer ${outcome.status}`, outcome.message].filter(Boolean).join(": ");
+/** What the answer means for the rest of the run. */
+async function draw(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+  if (outcome.kind === "not_sent") return session.missed(outcome.reason);
+  if (outcome.kind === "unknown") {
+    if (outcome.status === undefined) session.missed(outcome.reason);
+    else session.reached();
+    return session.leftUnknown(outcome.reason);
+  }
+  session.reached();
+  session.answeredClearly();
+  if (outcome.kind === "refused") session.refused(outcome.status, refusalText(outcome));
+  if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }

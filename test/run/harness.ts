@@ -9,10 +9,12 @@ import { saveOutput } from "../../src/archive/save.js";
 import { openHttp } from "../../src/client/http.js";
 import { openService } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
+import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Item, NewItem, Run, Store } from "../../src/core/store.js";
 import { type Progress, runLoop } from "../../src/run/loop.js";
+import { openReceipts } from "../../src/run/receipts.js";
 import { type RunSettings, Session } from "../../src/run/session.js";
 import { type RunningSandbox, type SandboxOptions, serveSandbox } from "../../src/sandbox/serve.js";
 import { openAccounts } from "../../src/store/accounts.js";
@@ -31,6 +33,8 @@ export interface World {
   sent: string[];
   /** Stands in for the answer of the next requests: `null` lets one through. */
   tamper: ((request: string, pass: () => Promise<Reply>) => Promise<Reply>) | null;
+  /** The disk takes no more receipts. */
+  refuseReceipts: boolean;
   progress: Progress[];
   close(): Promise<void>;
 }
@@ -59,6 +63,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     folder,
     sent: [],
     tamper: null,
+    refuseReceipts: false,
     progress: [],
     async close() {
       store.close();
@@ -119,6 +124,12 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     log: silentLog,
     signal: new AbortController().signal,
   });
+  const countedDisk: Disk = {
+    ...nodeDisk,
+    append: (path, text) => counted(() => (world.refuseReceipts ? full() : nodeDisk.append(path, text))),
+    makeFolder: (path) => counted(() => nodeDisk.makeFolder(path)),
+    size: (path) => counted(() => nodeDisk.size(path)),
+  };
   const downloads = undiciDownloads({ baseUrl: sandbox.url });
   const indexes = new Indexes(nodeDisk);
   const session = new Session(
@@ -127,6 +138,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       accounts,
       accountId: account.id,
       service,
+      receipts: openReceipts(countedDisk, join(world.folder, "receipts.jsonl"), () => clock.now()),
       save: (request, signal) =>
         counted(() =>
           saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
@@ -158,12 +170,18 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   }).finally(() => {
     ended = true;
   });
+  // It is awaited below; until then a failure must not count as unhandled.
+  loop.catch(() => {});
   while (!ended) {
     await new Promise((resolve) => setImmediate(resolve));
     if (underWay === 0 && !ended) await settledThenAdvance(clock, () => underWay);
   }
   await loop.finally(() => Promise.all([http.close(), downloads.close()]));
   return session;
+}
+
+function full(): Promise<never> {
+  return Promise.reject(Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" }));
 }
 
 /** Lets what is ready to run do so; moves the clock only when still nothing is under way. */

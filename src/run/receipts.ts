@@ -1,0 +1,119 @@
+import { dirname } from "node:path";
+import type { Disk } from "../core/disk.js";
+import type { ItemEvent } from "../core/item.js";
+import { type Credits, credits, toNumber } from "../core/money.js";
+import type { Attempt, AttemptOutcome, Item, Run } from "../core/store.js";
+import type { Conclusion } from "./conclusion.js";
+
+/**
+ * The workspace's second memory of what was paid for: an append-only file with a line before each paid request and one
+ * for its answer, each synced before the program goes on. The database is the first; whichever of the two survives, a
+ * task's id is in it. Lines that a crash cut short are skipped when it is read.
+ */
+export interface Receipts {
+  /** Before the request leaves: what is asked, for which item. Rejects with errors of the disk. */
+  intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
+  /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
+  answer(item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
+  /** What is on file for one attempt of an item; null when its answer never came. */
+  answerTo(itemKey: string, attempt: number): Promise<Conclusion | null>;
+}
+
+export function openReceipts(disk: Disk, path: string, now: () => number): Receipts {
+  // One after the other: two appends at once could tear each other's lines.
+  let last: Promise<void> = Promise.resolve();
+  // A line that a crash cut short must not swallow the next one.
+  let begin = "\n";
+  const append = (line: object) => {
+    const written = last.then(async () => {
+      await disk.makeFolder(dirname(path));
+      await disk.append(path, `${begin}${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`);
+      begin = "";
+    });
+    last = written.catch(() => {
+      begin = "\n";
+    });
+    return written;
+  };
+  return {
+    intent: (run, item, attempt, body) => append(intentLine(run, item, attempt, body)),
+    answer: (item, attempt, { event, outcome }) => {
+      const { charged, remaining, ...rest } = outcome;
+      const amounts = { charged: shown(charged), remaining: shown(remaining) };
+      return append({ type: "answer", key: item.key, attempt: attempt.number, event, ...rest, ...amounts });
+    },
+    async answerTo(itemKey, attempt) {
+      const lines = await linesOf(disk, path);
+      const line = lines.find(
+        ({ type, key, attempt: n }) => type === "answer" && key === itemKey && n === attempt,
+      );
+      return line === undefined ? null : conclusionIn(line);
+    },
+  };
+}
+
+function intentLine(run: Run, item: Item, attempt: Attempt, body: string): object {
+  return {
+    type: "intent",
+    key: item.key,
+    attempt: attempt.number,
+    run: run.id,
+    job: run.jobName,
+    edition: item.edition,
+    origin: run.origin,
+    account: run.accountId,
+    row: item.rowId,
+    name: item.name,
+    category: item.category,
+    price: toNumber(item.price),
+    request: JSON.parse(body),
+  };
+}
+
+interface Line extends Omit<AttemptOutcome, "charged" | "remaining"> {
+  at: string;
+  type: string;
+  key: string;
+  attempt: number;
+  event: ItemEvent;
+  charged?: number;
+  remaining?: number;
+}
+
+function conclusionIn({
+  at: _at,
+  type: _type,
+  key: _key,
+  attempt: _attempt,
+  event,
+  ...rest
+}: Line): Conclusion {
+  const { charged, remaining, ...outcome } = rest;
+  return {
+    event,
+    outcome: {
+      ...outcome,
+      ...(charged === undefined ? {} : { charged: credits(charged) }),
+      ...(remaining === undefined ? {} : { remaining: credits(remaining) }),
+    },
+  };
+}
+
+function shown(amount: Credits | undefined): number | undefined {
+  return amount === undefined ? undefined : toNumber(amount);
+}
+
+async function linesOf(disk: Disk, path: string): Promise<Line[]> {
+  if ((await disk.size(path)) === null) return [];
+  const pieces: Uint8Array[] = [];
+  for await (const piece of disk.read(path)) pieces.push(piece);
+  return Buffer.concat(pieces).toString("utf8").split("\n").flatMap(parsed);
+}
+
+function parsed(text: string): Line[] {
+  try {
+    return [JSON.parse(text) as Line];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,91 @@
+import { appendFileSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nodeDisk } from "../../src/archive/node-disk.js";
+import { credits } from "../../src/core/money.js";
+import type { Attempt, Item, Run } from "../../src/core/store.js";
+import { openReceipts } from "../../src/run/receipts.js";
+import { newItem, runStart } from "../store/item-fixture.js";
+import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
+
+const run = { ...runStart, id: 1, jobName: "demo" } as unknown as Run;
+const item = newItem("a") as unknown as Item;
+const attempt = { number: 2 } as unknown as Attempt;
+const accepted = {
+  event: "accepted",
+  outcome: { taskId: "t1", charged: credits(4.5), status: 200 },
+} as const;
+
+let file: string;
+beforeEach(() => {
+  file = join(mkdtempSync(join(tmpdir(), "bulkgen-receipts-")), "deep", "receipts.jsonl");
+});
+
+describe("the receipts", () => {
+  test("P4: say after a restart what an attempt was answered", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    expect(await receipts.answerTo(item.key, 2)).toBeNull();
+    await receipts.answer(item, attempt, accepted);
+    expect(await openReceipts(nodeDisk, file, () => 0).answerTo(item.key, 2)).toEqual(accepted);
+    expect(await receipts.answerTo(item.key, 1)).toBeNull();
+    expect(await receipts.answerTo("k1:other", 2)).toBeNull();
+  });
+
+  test("a line that was cut short loses itself and no other", async () => {
+    await openReceipts(nodeDisk, file, () => 0).answer(item, attempt, accepted);
+    appendFileSync(file, '{"type":"answer","key":"k1:a","att');
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.answer({ ...item, key: "k1:b" }, attempt, accepted);
+    expect(await receipts.answerTo("k1:a", 2)).toEqual(accepted);
+    expect(await receipts.answerTo("k1:b", 2)).toEqual(accepted);
+  });
+
+  test("lines that are written at once do not tear each other", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const keys = Array.from({ length: 20 }, (_, index) => `k1:${index}`);
+    await Promise.all(keys.map((key) => receipts.answer({ ...item, key }, attempt, accepted)));
+    const lines = readFileSync(file, "utf8").trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).key)).toEqual(keys);
+  });
+});
+
+describe("a run", () => {
+  let world: World;
+  afterEach(() => world.close());
+
+  test("P1: a request whose intent cannot be made durable never leaves, and goes when the disk takes it", async () => {
+    world = await openWorld();
+    const started = await start(world, [picture("a", 0)]);
+    world.refuseReceipts = true;
+    const interrupt = new AbortController();
+    const tries: number[] = [];
+    const { sleep } = world.clock;
+    world.clock.sleep = (ms, signal) => {
+      tries.push(ms);
+      if (tries.length > 5) interrupt.abort();
+      return sleep.call(world.clock, ms, signal);
+    };
+    await carryOn(world, started, { interrupt: interrupt.signal });
+    world.clock.sleep = sleep;
+    expect(world.sent).toEqual([]);
+    expect(await states(world, started)).toEqual({ a: "planned" });
+    world.refuseReceipts = false;
+    await carryOn(world, started);
+    expect(await states(world, started)).toEqual({ a: "archived" });
+  });
+
+  test("P4: an answer that reached the receipts and not the database is not lost", async () => {
+    world = await openWorld();
+    const started = await start(world, [picture("a", 0)]);
+    const { conclude } = world.store;
+    world.store.conclude = () => Promise.reject(new Error("the power went"));
+    await expect(carryOn(world, started)).rejects.toThrow("the power went");
+    world.store.conclude = conclude;
+    expect(await states(world, started)).toEqual({ a: "submitting" });
+    await carryOn(world, started);
+    expect(await states(world, started)).toEqual({ a: "archived" });
+    expect(world.sent.filter((request) => request.startsWith("POST"))).toHaveLength(1);
+  });
+});
