@@ -6,6 +6,7 @@ import type { Store } from "../core/store.js";
 import { type Lock, takeLock } from "../store/lock.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, type OpenAccount, openAccount } from "./account.js";
+import { noteHolder } from "./holder.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution holds from its start to its end. */
@@ -36,7 +37,7 @@ export interface HoldOptions {
 export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockOf(options);
-  const undo: (() => Promise<void> | void)[] = [() => lock.release()];
+  const undo: (() => Promise<void> | void)[] = [() => lock.release(), noteHolder(workspace.lockFile, clock)];
   const close = async () => {
     while (undo.length > 0) await undo.pop()?.();
   };

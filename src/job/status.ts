@@ -1,11 +1,14 @@
-import { join } from "node:path";
 import type { Clock } from "../clock.js";
-import type { StatusFacts } from "../report/status.js";
-import { takeLock } from "../store/lock.js";
+import type { Run } from "../core/store.js";
+import type { RunLine, StatusFacts } from "../report/status.js";
+import { jobFolder } from "../run/folder.js";
+import { openSteps } from "../store/steps.js";
 import { openWorkspace } from "../store/workspace.js";
+import { type Holder, holderOf } from "./holder.js";
 import type { Workspace } from "./workspace.js";
 
 const troubled = ["failed", "held", "unknown", "overdue"];
+const unfinished = ["running", "paused", "interrupted"];
 
 /** Where a run stands, read from the workspace alone. Null when there is no such run. */
 export async function statusOf(
@@ -20,17 +23,12 @@ export async function statusOf(
     const items = await store.items(run.id);
     const { charged, pending } = await store.spending(run.id);
     return {
-      run: run.id,
-      job: run.jobName,
-      state: run.state,
-      alive: isHeld(workspace.lockFile),
-      startedAt: run.startedAt,
-      exit: run.exit,
+      ...lineOf(run, await store.runs(), holderOf(workspace.lockFile)),
       counts: await store.counts(run.id),
       spent: charged,
       pending,
       requests: run.requests,
-      folder: join(run.outFolder, run.jobName),
+      folder: jobFolder(run),
       trouble: items
         .filter((item) => troubled.includes(item.state))
         .map(({ rowNumber, rowId, state, note }) => ({ rowNumber, rowId, state, reason: note ?? "" })),
@@ -40,9 +38,44 @@ export async function statusOf(
   }
 }
 
-/** Whether some process holds the lock now. */
-function isHeld(lockFile: string): boolean {
-  const lock = takeLock(lockFile);
-  lock?.release();
-  return lock === null;
+/** Every run of the workspace, oldest first, with what became of items in it. */
+export async function historyOf(workspace: Workspace, clock: Clock): Promise<RunLine[]> {
+  const store = openWorkspace(workspace.stateFile, clock);
+  const steps = openSteps(workspace.stateFile);
+  try {
+    const outcomes = steps.outcomes();
+    const runs: RunLine[] = [];
+    const all = await store.runs();
+    const holder = holderOf(workspace.lockFile);
+    for (const run of all) {
+      const { charged, pending } = await store.spending(run.id);
+      const { archived = 0, failed = 0, held = 0 } = outcomes.get(run.id) ?? {};
+      runs.push({
+        ...lineOf(run, all, holder),
+        archived,
+        failed,
+        held,
+        spent: charged,
+        pending,
+        requests: run.requests,
+      });
+    }
+    return runs;
+  } finally {
+    steps.close();
+    store.close();
+  }
+}
+
+/** What a run's place among the others tells. A process carries on one run; what older ones left keeps its state. */
+function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
+  const { id, jobName, state, startedAt, endedAt, exit, options } = run;
+  const alive = held !== null && runs.findLast((other) => other.state === "running")?.id === id;
+  const holder = alive || runs.at(-1)?.id === id ? held : null;
+  const newest = runs.findLast((other) => unfinished.includes(other.state))?.id === id;
+  const command = ["bulkgen resume", ...(newest ? [] : [id]), ...(options.sandbox ? ["--sandbox"] : [])];
+  return {
+    ...{ run: id, job: jobName, state, startedAt, endedAt, exit, alive, holder },
+    resume: unfinished.includes(state) && !alive ? command.join(" ") : null,
+  };
 }

@@ -1,5 +1,5 @@
 import type { FailureKind } from "../core/failure.js";
-import type { ItemEvent } from "../core/item.js";
+import type { ItemEvent, ItemState } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import { openSqlite } from "../sqlite.js";
 import { statements } from "./open.js";
@@ -29,6 +29,8 @@ export interface Steps {
   newest(): number;
   /** The steps of a run's items after the one of that number, oldest first. */
   after(runId: number, number: number): Step[];
+  /** How many items each run left in which state, counting those that took a step in it. */
+  outcomes(): Map<number, Partial<Record<ItemState, number>>>;
   close(): void;
 }
 
@@ -41,6 +43,12 @@ const select = `
   LEFT JOIN attempts a ON a.item_id = i.id AND a.number =
     (SELECT count(*) FROM events b WHERE b.item_id = e.item_id AND b.id <= e.id AND b.event = 'intended')
   WHERE e.run_id = ? AND e.id > ? ORDER BY e.id`;
+
+/** A later run of the job takes the items along, so what became of them in this one is told by their last step in it. */
+const selectOutcomes = `
+  SELECT e.run_id AS run, t.to_state AS state, count(*) AS items FROM events e JOIN transitions t USING (from_state, event)
+  WHERE e.id IN (SELECT max(id) FROM events WHERE run_id IS NOT NULL GROUP BY run_id, item_id)
+  GROUP BY e.run_id, t.to_state`;
 
 /** Opens the steps of a workspace that exists. Throws SQLite's error. */
 export function openSteps(path: string): Steps {
@@ -55,6 +63,13 @@ export function openSteps(path: string): Steps {
         ...row,
         files: JSON.parse(row.files) as string[],
       })),
+    outcomes() {
+      const found = new Map<number, Partial<Record<ItemState, number>>>();
+      for (const row of sql(selectOutcomes).all() as { run: number; state: ItemState; items: number }[]) {
+        found.set(row.run, { ...found.get(row.run), [row.state]: row.items });
+      }
+      return found;
+    },
     close: () => db.close(),
   };
 }

@@ -1,0 +1,96 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { place } from "./command.js";
+
+let at: ReturnType<typeof place>;
+beforeEach(() => {
+  at = place("status");
+});
+
+const manifest = (name: string, ...rows: string[]) =>
+  writeFileSync(join(at.folder, name), `id,model,prompt\n${rows.join("\n")}\n`);
+const run = (name: string, ...flags: string[]) => at.run(["run", name, "--sandbox", "--yes", ...flags]);
+const status = async (...flags: string[]) => {
+  const { code, stdout } = await at.run(["status", ...flags]);
+  return { code, stdout, json: () => JSON.parse(stdout) };
+};
+
+test("all runs are listed with what became of items in each, also when a later run took the items along", async () => {
+  manifest("set.csv", "cup,aurora-image-mini,a cup", "bad,aurora-image-mini,[[moderation]] a knife");
+  await run("set.csv");
+  manifest("set.csv", "cup,aurora-image-mini,a cup", "jug,aurora-image-mini,a jug");
+  await run("set.csv");
+  const { runs, workspace, sandbox } = (await status("--all", "--json", "--sandbox")).json();
+  expect([workspace, sandbox]).toEqual([at.folder, true]);
+  expect(runs).toMatchObject([
+    {
+      run: 1,
+      job: "set",
+      state: "finished",
+      archived: 1,
+      failed: 1,
+      held: 0,
+      credits: { spent: 1 },
+      exit: "failed",
+    },
+    {
+      run: 2,
+      job: "set",
+      state: "finished",
+      archived: 1,
+      failed: 0,
+      held: 0,
+      credits: { spent: 1 },
+      exit: "done",
+    },
+  ]);
+  const { stdout } = await status("--all", "--sandbox");
+  expect(stdout.split("\n")).toHaveLength(4);
+  expect(stdout).toMatch(/^ *1 +set +finished .* 1 +1 +0 +1 +5 failed$/m);
+});
+
+test("a workspace with rehearsals alone names the flag that shows them", async () => {
+  manifest("set.csv", "cup,aurora-image-mini,a cup");
+  await run("set.csv");
+  const hint = `only rehearsals in ${at.folder} so far; \`bulkgen status --sandbox\` shows them\n`;
+  expect(await status()).toMatchObject({ code: 0, stdout: hint });
+  expect(await status("--all")).toMatchObject({ code: 0, stdout: hint });
+  expect((await status("--json")).json()).toBeNull();
+  expect((await status("--all", "--json")).json()).toEqual({
+    workspace: at.folder,
+    sandbox: false,
+    runs: [],
+  });
+});
+
+test("a workspace without runs says so, and makes nothing", async () => {
+  expect((await status()).stdout).toBe(`no runs in ${at.folder} yet\n`);
+  expect((await status("7", "--sandbox")).code).toBe(2);
+  expect((await status("--all")).stdout).toBe(`no runs in ${at.folder} yet\n`);
+});
+
+test("a run under way names its process; killed, it is cut off and says what to type", async () => {
+  manifest("set.csv", "cup,aurora-image,a cup", "jug,aurora-image,a jug");
+  const { child, ended } = at.start(["run", "set.csv", "--sandbox", "--yes", "--events"]);
+  await once(child.stdout, "data");
+  const during = (await status("--json", "--sandbox")).json();
+  expect(during).toMatchObject({ run: 1, state: "running", alive: true, cutOff: false, resume: null });
+  expect(during.holder).toMatchObject({ pid: child.pid, host: hostname() });
+  child.kill("SIGKILL");
+  await ended;
+  const after = (await status("--json", "--sandbox")).json();
+  expect(after).toMatchObject({
+    alive: false,
+    cutOff: true,
+    holder: null,
+    resume: "bulkgen resume --sandbox",
+  });
+  const text = (await status("--sandbox")).stdout;
+  expect(text).toContain("run 1 of set: cut off (`bulkgen resume --sandbox` goes on), begun");
+  expect((await status("--all", "--sandbox")).stdout).toContain("run 1: `bulkgen resume --sandbox` goes on");
+  expect((await at.run(["resume", "--sandbox"])).code).toBeOneOf([0, 10]);
+  expect((await status("--json", "--sandbox")).json()).toMatchObject({ state: "finished", resume: null });
+});

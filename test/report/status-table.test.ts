@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { credits, noCredits } from "../../src/core/money.js";
+import type { RunLine } from "../../src/report/status.js";
+import { runsTable } from "../../src/report/status-table.js";
+
+const line: RunLine = {
+  run: 1,
+  job: "autumn",
+  state: "finished",
+  alive: false,
+  holder: null,
+  startedAt: Date.UTC(2026, 10, 21, 2, 42, 59),
+  endedAt: Date.UTC(2026, 10, 21, 2, 50),
+  exit: "failed",
+  resume: null,
+  spent: credits(12.5),
+  pending: noCredits,
+  requests: 20,
+  archived: 24,
+  failed: 2,
+  held: 0,
+};
+
+test("every run is a line, and what is not finished says how to go on", () => {
+  const cut: RunLine = {
+    ...line,
+    ...{ run: 2, state: "running", endedAt: null, exit: null, resume: "bulkgen resume", pending: credits(4) },
+  };
+  expect(runsTable([line, cut])).toMatchInlineSnapshot(`
+    "run  job     state     begun (UTC)       ended (UTC)       archived  failed  held  credits  exit
+      1  autumn  finished  2026-11-21 02:42  2026-11-21 02:50        24       2     0     12.5  5 failed
+      2  autumn  cut off   2026-11-21 02:42                          24       2     0  12.5 +4
+    run 2: \`bulkgen resume\` goes on"
+  `);
+});
