@@ -198,16 +198,13 @@ class Loop {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) await this.saveRequests();
     if (this.wake.signal.aborted) return;
-<<<<<<< Updated upstream
-    const { balanceAt, receiptsAt, settings } = this.session;
-    const times = [wakeAt, balanceAt, receiptsAt, settings.deadline].filter((at) => at !== null);
-=======
->>>>>>> Stashed changes
     const now = clock.now();
-    const { balanceAt, settings } = this.session;
-    // The time to wake may have come while the loop was deciding; the other two, once past, stay past.
+    const { balanceAt, receiptsAt, settings } = this.session;
+    // The time to wake may have come while the loop was deciding; the others, once past, stay past.
     const waking = wakeAt === null ? [] : [Math.max(1, wakeAt - now)];
-    const others = [balanceAt, settings.deadline].filter((at) => at !== null && at > now) as number[];
+    const others = [balanceAt, receiptsAt, settings.deadline].filter(
+      (at) => at !== null && at > now,
+    ) as number[];
     await clock.sleep(Math.min(napMsMax, ...waking, ...others.map((at) => at - now)), this.wake.signal);
   }
 
