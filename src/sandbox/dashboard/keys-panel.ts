@@ -57,7 +57,7 @@ function action(key: KeyListing, hidden: Piece, now: number): Piece {
     const at = stamp(key.revokedAt);
     return html`<span class="badge">revoked <time datetime="${at}" title="${at}">${ago(key.revokedAt, now)}</time></span>`;
   }
-  if (key.isPublic) return html`<span class="quiet">the same in every sandbox</span>`;
+  if (key.isPublic) return html`<span class="quiet">in every sandbox</span>`;
   return html`<details>
 <summary>Revoke</summary>
 <form method="post" action="/dashboard/keys/${encodeURIComponent(key.id)}/revoke">

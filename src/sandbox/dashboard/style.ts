@@ -67,9 +67,10 @@ button:hover { filter: brightness(1.06); }
 .value { display: block; margin-top: 10px; padding: 10px 12px; border-radius: 9px; background: var(--sheet); border: 1px solid var(--line); font: 15px/1.4 ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace; user-select: all; -webkit-user-select: all; overflow-wrap: anywhere; }
 
 table { width: 100%; border-collapse: collapse; }
-th, td { text-align: left; font-weight: 400; padding: 11px 12px 11px 0; border-top: 1px solid var(--line); vertical-align: top; }
+th, td { text-align: left; font-weight: 400; padding: 11px 20px 11px 0; border-top: 1px solid var(--line); vertical-align: top; }
 thead th { border-top: 0; padding-top: 4px; padding-bottom: 8px; font-size: 13px; color: var(--quiet); }
 tbody th { font-weight: 550; overflow-wrap: anywhere; }
+thead th, tbody td:not(.action), time { white-space: nowrap; }
 .number { text-align: right; font-variant-numeric: tabular-nums; padding-right: 24px; }
 .action { text-align: right; padding-right: 0; max-width: 260px; }
 .revoked > :is(th, td:not(.action)) { color: var(--quiet); }
@@ -82,12 +83,12 @@ summary:hover { color: var(--ink); text-decoration: underline; }
 
 .tasks { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 218px), 1fr)); gap: 16px; }
 .task { display: flex; flex-direction: column; min-width: 0; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; background: var(--sheet); }
-.preview { display: grid; grid-auto-flow: column; grid-auto-columns: 1fr; gap: 2px; height: 176px; background: var(--sunken); border-bottom: 1px solid var(--line); overflow: hidden; place-items: center; }
+.preview { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); grid-template-rows: minmax(0, 1fr); gap: 2px; height: 190px; background: var(--sunken); border-bottom: 1px solid var(--line); overflow: hidden; place-items: center; }
 .preview a { display: block; width: 100%; height: 100%; }
-.preview img { display: block; width: 100%; height: 100%; object-fit: cover; color: var(--quiet); font-size: 13px; }
+.preview img { display: block; width: 100%; height: 100%; object-fit: contain; color: var(--quiet); font-size: 13px; }
 .preview video { display: block; width: 100%; height: 100%; object-fit: contain; background: #0b0b0d; }
 .preview audio { width: calc(100% - 24px); }
-.preview.audio { grid-auto-flow: row; grid-auto-rows: auto; align-content: center; gap: 8px; }
+.preview.audio { grid-auto-flow: row; grid-template-rows: none; grid-auto-rows: auto; align-content: center; gap: 8px; }
 .waiting, .failed { padding: 0 18px; text-align: center; font-size: 14px; color: var(--quiet); overflow-wrap: anywhere; }
 .failed strong { display: block; color: var(--bad); font-weight: 550; }
 .waiting::before { content: ""; display: block; width: 22px; height: 22px; margin: 0 auto 10px; border-radius: 50%; border: 2.5px solid var(--line); border-top-color: var(--accent); animation: turn 1.1s linear infinite; }
@@ -116,6 +117,7 @@ dd { margin: 0; overflow-wrap: anywhere; }
   tbody tr:last-child { padding-bottom: 0; }
   td[data-label] { display: flex; justify-content: space-between; gap: 12px; text-align: right; }
   td[data-label]::before { content: attr(data-label); color: var(--quiet); }
+  .number { padding-right: 0; }
   .action { text-align: left; max-width: none; margin-top: 6px; }
   .action details form { justify-items: start; }
 }
