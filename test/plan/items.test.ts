@@ -11,6 +11,7 @@ test("a row becomes an item with everything that its submission needs", async ()
       key: expect.stringMatching(/^k1:[0-9a-f]{64}$/),
       edition: "",
       occurrence: 1,
+      variant: 1,
       position: 0,
       priority: 5,
       rowNumber: 2,
