@@ -1,44 +1,62 @@
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
-import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
+import { errorAnswer, Refusal, type WorldRequest } from "./answers.js";
+import { type Delivery, deliver } from "./deliver.js";
+import type { DownloadFault } from "./faults/fault.js";
+import { keptOf } from "./faults/spoiled-file.js";
+import { type FileAnswer, fileReply } from "./file-reply.js";
 import { isLoopbackHost } from "./host-check.js";
-import { written } from "./reply.js";
+import { type Reply, written } from "./reply.js";
 import { bodyBytesMax } from "./request-body.js";
 
-/** One output file, ready to be sent. */
-export interface FileAnswer {
-  bytes: Uint8Array;
-  contentType: string;
-  /** Strong: equal bytes have equal tags. */
-  etag: string;
-}
+/** What becomes of a request: an answer, which may break off or come slowly, or a connection that breaks. */
+export type Exchange = { reply: Reply; cut: boolean; bytesPerSecond: number | null } | "hang up";
 
 export interface HttpHandlers {
-  /** Answers an API request; its changes are committed when it returns. */
-  api(request: WorldRequest): WorldResponse | Promise<WorldResponse>;
-  /** Finds or makes the file of a signed URL. */
-  file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse>;
+  /** Answers an API request; its changes are committed when it resolves. */
+  exchange(request: WorldRequest): Promise<Exchange>;
+  /** Finds or makes the file of a signed URL, with what is to go wrong with sending it. */
+  download(
+    path: string,
+    query: Record<string, string>,
+  ): Promise<Reply | { file: FileAnswer; fault: DownloadFault | null }>;
+  sleep(ms: number): Promise<void>;
 }
 
+/** Requests over a socket bring it along; those of a test do not. */
+type Env = { Bindings: Partial<HttpBindings> };
+
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
-export function httpApp(handlers: HttpHandlers): Hono {
-  const app = new Hono();
+export function httpApp(handlers: HttpHandlers): Hono<Env> {
+  const app = new Hono<Env>();
   app.use(async (context, next) => {
     const host = context.req.header("host") ?? new URL(context.req.url).host;
     if (isLoopbackHost(host)) return next();
-    return send(
-      errorAnswer(new Refusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only.")),
-    );
+    return send(refusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only."));
   });
   app.get("/files/*", async (context) => {
-    const found = await handlers.file(context.req.path, context.req.query());
-    return "bytes" in found ? sendFile(context, found) : send(found);
+    const found = await handlers.download(context.req.path, context.req.query());
+    return "file" in found ? sendFile(context, handlers, found.file, found.fault) : send(found);
   });
-  app.all("*", async (context) => send(await handlers.api(await readRequest(context))));
-  app.onError((error) => send(errorAnswer(new Refusal(500, "INTERNAL_ERROR", error.message))));
+  app.all("*", async (context) => {
+    const exchange = await handlers.exchange(await readRequest(context));
+    if (exchange === "hang up") return hangUp(context);
+    const { reply, cut, bytesPerSecond } = exchange;
+    if (!cut && bytesPerSecond === null) return send(reply);
+    const bytes = Buffer.from(reply.body);
+    const breaksAfter = cut ? keptOf(bytes, 0.5) : null;
+    return sendOddly(context, handlers, { ...reply, bytes, breaksAfter, pause: null, bytesPerSecond });
+  });
+  app.onError((error) => send(refusal(500, "INTERNAL_ERROR", error.message)));
   return app;
 }
 
-async function readRequest(context: Context): Promise<WorldRequest> {
+function refusal(status: number, code: string, message: string): Reply {
+  return written(errorAnswer(new Refusal(status, code, message)));
+}
+
+async function readRequest(context: Context<Env>): Promise<WorldRequest> {
   const { method, path } = context.req;
   const body = method === "GET" || method === "HEAD" ? null : await readText(context.req.raw.body);
   return {
@@ -66,45 +84,46 @@ async function readText(
   return { text: Buffer.concat(chunks).toString("utf8") };
 }
 
-function send(answer: WorldResponse): Response {
-  const { status, headers, body } = written(answer);
+function send({ status, headers, body }: Reply): Response {
   return new Response(body === "" ? null : body, { status, headers });
 }
 
-const byteRange = /^bytes=(\d+)-(\d*)$/;
-
-/** Sends a file, or the one range of it that was asked for, as long as it is still the same file (If-Range). */
-function sendFile(context: Context, file: FileAnswer): Response {
-  const headers = {
-    "Content-Type": file.contentType,
-    ETag: file.etag,
-    "Accept-Ranges": "bytes",
-    "Cache-Control": "private, max-age=60",
-  };
-  const size = file.bytes.byteLength;
-  const ifRange = context.req.header("if-range");
-  const range =
-    ifRange === undefined || ifRange === file.etag ? byteRange.exec(context.req.header("range") ?? "") : null;
-  if (!range) {
-    return new Response(whole(file.bytes), { headers: { ...headers, "Content-Length": String(size) } });
-  }
-  const first = Number(range[1]);
-  const last = Math.min(range[2] ? Number(range[2]) : size - 1, size - 1);
-  if (first > last) {
-    return new Response(null, { status: 416, headers: { ...headers, "Content-Range": `bytes */${size}` } });
-  }
-  const part = file.bytes.subarray(first, last + 1);
-  return new Response(whole(part), {
-    status: 206,
-    headers: {
-      ...headers,
-      "Content-Length": String(part.byteLength),
-      "Content-Range": `bytes ${first}-${last}/${size}`,
-    },
-  });
+function sendFile(
+  context: Context<Env>,
+  handlers: HttpHandlers,
+  file: FileAnswer,
+  fault: DownloadFault | null,
+): Response | Promise<Response> {
+  const range = fault?.kind === "download-ignores-range" ? undefined : context.req.header("range");
+  const { status, headers, bytes } = fileReply(file, range, context.req.header("if-range"));
+  const broken = fault?.kind === "download-truncated" && !fault.pretends;
+  const stalled = fault?.kind === "download-stalled";
+  if (!bytes || !(broken || stalled)) return new Response(bytes && whole(bytes), { status, headers });
+  const kept = keptOf(bytes, fault.keep);
+  const pause = stalled ? { after: kept, ms: fault.forMs } : null;
+  const breaksAfter = broken ? kept : null;
+  return sendOddly(context, handlers, { status, headers, bytes, breaksAfter, pause, bytesPerSecond: null });
 }
 
 /** The bytes as a body: Response takes no view of a buffer that might be shared between threads. */
 function whole(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+}
+
+async function sendOddly(
+  context: Context<Env>,
+  handlers: HttpHandlers,
+  delivery: Delivery,
+): Promise<Response> {
+  const { outgoing } = context.env;
+  if (!outgoing) throw new Error("only a connection can break or be slow");
+  await deliver(outgoing as Parameters<typeof deliver>[0], delivery, (ms) => handlers.sleep(ms));
+  return RESPONSE_ALREADY_SENT;
+}
+
+function hangUp(context: Context<Env>): Response {
+  const { outgoing } = context.env;
+  if (!outgoing) throw new Error("only a connection can break");
+  outgoing.destroy();
+  return RESPONSE_ALREADY_SENT;
 }

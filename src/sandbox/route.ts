@@ -28,6 +28,11 @@ export function route(request: WorldRequest): Route {
   );
 }
 
+/** The endpoint that a path belongs to, whatever the method. */
+export function endpointOf(path: string): Endpoint | undefined {
+  return match(path)?.endpoint;
+}
+
 function match(path: string): Route | undefined {
   for (const endpoint of ["generate", "models", "me"] as const) {
     if (path === endpoints[endpoint].path) return { endpoint, taskId: "" };

@@ -3,8 +3,9 @@ import PQueue from "p-queue";
 import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
 import { catalogue } from "./catalogue.js";
 import { ensureDefaultAccount } from "./default-account.js";
+import type { FileAnswer } from "./file-reply.js";
+import type { Behind } from "./gateway.js";
 import { GroupCommit } from "./group-commit.js";
-import type { FileAnswer, HttpHandlers } from "./http.js";
 import { sha256 } from "./media/job.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
 import { withOutputs } from "./outputs.js";
@@ -29,7 +30,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /** A sandbox without its socket: world, state and studio put together. */
-export class Sandbox implements HttpHandlers {
+export class Sandbox implements Behind {
   readonly state: SqliteState;
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
@@ -44,7 +45,12 @@ export class Sandbox implements HttpHandlers {
     private readonly origin: () => string,
   ) {
     const { clock, random, taskMs, inputRoot, plan, credits } = options;
-    const switches = allSwitches({ ...options.switches, ...(options.urlMs ? { urlMs: options.urlMs } : {}) });
+    const { urlMs } = options;
+    const switches = allSwitches({
+      ...options.faults?.switches,
+      ...options.switches,
+      ...(urlMs ? { urlMs } : {}),
+    });
     const models = new Map(withOutputs(catalogue, switches).map((model) => [model.key, model]));
     this.state = new SqliteState(options.file);
     const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
@@ -74,6 +80,10 @@ export class Sandbox implements HttpHandlers {
     const extension = found.task.outputs[found.number - 1] ?? "";
     const contentType = contentTypes[extension] ?? "application/octet-stream";
     return { bytes, contentType, etag: `"${sha256(bytes)}"` };
+  }
+
+  expired(): WorldResponse {
+    return this.world.expired();
   }
 
   /** Books the refunds of an account that are due, for whoever looks at its credits without a request. */

@@ -6,6 +6,9 @@ import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import { answerClientErrors, headerBytesMax } from "./client-error.js";
 import { dashboardApp } from "./dashboard/app.js";
+import { type FaultPlanSettings, faultPlan } from "./faults/plan.js";
+import { FaultScript } from "./faults/script.js";
+import { Gateway } from "./gateway.js";
 import { httpApp } from "./http.js";
 import { sandboxKey } from "./key.js";
 import { Sandbox } from "./sandbox.js";
@@ -30,6 +33,8 @@ export interface SandboxOptions {
   urlMs?: number;
   /** How the service behaves where its page is silent. */
   switches?: SwitchSettings;
+  /** What is to go wrong. */
+  faults?: FaultPlanSettings;
 }
 
 export interface RunningSandbox {
@@ -49,12 +54,14 @@ export interface RunningSandbox {
  */
 export async function serveSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   let origin = "";
+  const script = new FaultScript(faultPlan.parse(options.faults ?? {}));
   const sandbox = new Sandbox(options, () => origin);
   const { clock, random } = options;
+  const gateway = new Gateway(sandbox, script, clock);
   const token = `${random.uuid()}${random.uuid()}`.replaceAll("-", "");
   const settle = (accountId: string) => sandbox.settle(accountId);
   const dashboard = dashboardApp({ state: sandbox.state, clock, random, token, settle });
-  const app = new Hono().route("/dashboard", dashboard).route("/", httpApp(sandbox));
+  const app = new Hono().route("/dashboard", dashboard).route("/", httpApp(gateway));
   const server = createAdaptorServer({
     fetch: app.fetch,
     serverOptions: { maxHeaderSize: headerBytesMax },
@@ -77,6 +84,7 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
     dashboard: `${origin}/dashboard?token=${token}`,
     settled: () => sandbox.settled(),
     close: async () => {
+      gateway.close();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();

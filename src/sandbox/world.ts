@@ -59,9 +59,7 @@ export class World {
   /** The task and output that a signed URL names, or the answer that refuses it. Needs no key. */
   file(now: number, path: string, query: Readonly<Record<string, string>>): FileLookup {
     const verdict = checkSignature(this.settings.secret, path, query, now);
-    if (verdict === "expired") {
-      return this.refusedFile(403, "URL_EXPIRED", "This URL has expired: GET the task for a new one.");
-    }
+    if (verdict === "expired") return { refused: this.expired() };
     if (verdict === "wrong")
       return this.refusedFile(403, "URL_INVALID", "The signature of this URL is wrong.");
     const name = parseFilePath(path);
@@ -71,6 +69,12 @@ export class World {
       return this.refusedFile(404, "FILE_NOT_FOUND", "There is no such file.");
     }
     return { task, number: name.number };
+  }
+
+  /** The answer to a signed URL whose time is over. */
+  expired(): WorldResponse {
+    const refusal = new Refusal(403, "URL_EXPIRED", "This URL has expired: GET the task for a new one.");
+    return errorAnswer(refusal, this.settings.switches.errorShape);
   }
 
   /** What becomes of a task whose inputs were judged at `now`: `error` says what was wrong with them, or null. */

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toMicro } from "../../../src/sandbox/credits.js";
+import { faultPlan } from "../../../src/sandbox/faults/plan.js";
+import { FaultScript } from "../../../src/sandbox/faults/script.js";
+import { Gateway } from "../../../src/sandbox/gateway.js";
 import { httpApp } from "../../../src/sandbox/http.js";
 import { keyHash } from "../../../src/sandbox/key.js";
 import { written } from "../../../src/sandbox/reply.js";
@@ -65,7 +68,8 @@ export async function realService(baseUrl: string, key: string): Promise<Subject
 export async function appInProcess(more: Partial<SandboxOptions> = {}): Promise<Subject> {
   return withFile(async (options, hands, clock) => {
     const sandbox = new Sandbox({ ...options, ...more }, () => "http://127.0.0.1");
-    const app = httpApp(sandbox);
+    const script = new FaultScript(faultPlan.parse(more.faults ?? {}));
+    const app = httpApp(new Gateway(sandbox, script, clock));
     const ask = (url: string, init: RequestInit) => Promise.resolve(app.request(url, init));
     return {
       key: keys.key,

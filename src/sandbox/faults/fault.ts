@@ -1,0 +1,96 @@
+import { z } from "zod";
+
+/**
+ * Everything that can be made to go wrong. A fault says what happens, never how it is done: a socket and a
+ * simulation each do it in their own way.
+ */
+const ms = z.int().min(0).max(86_400_000);
+const share = z.number().min(0).max(1);
+
+/** Faults of the way there and back. */
+const wayFaults = [
+  /** The connection breaks before the service sees the request. */
+  z.strictObject({ kind: z.literal("lost-request") }),
+  /** The service does what was asked, and the connection breaks before its answer arrives. */
+  z.strictObject({ kind: z.literal("lost-reply") }),
+  /** The connection breaks at once, and the service sees the request so much later. */
+  z.strictObject({ kind: z.literal("late-arrival"), delayMs: ms.default(30_000) }),
+  z.strictObject({ kind: z.literal("slow-answer"), delayMs: ms.default(5_000) }),
+  /** Something in between answers in the service's place; `seen` says whether the service saw the request. */
+  z.strictObject({
+    kind: z.literal("http-error"),
+    status: z.int().min(500).max(599).default(502),
+    body: z.enum(["html", "empty"]).default("html"),
+    seen: z.boolean().default(false),
+  }),
+  /** The answer's body ends in the middle, and its length agrees with that. */
+  z.strictObject({ kind: z.literal("truncated-json") }),
+  /** The answer's body is whole and no JSON. */
+  z.strictObject({ kind: z.literal("malformed-json") }),
+  /** The connection breaks in the middle of the answer. */
+  z.strictObject({ kind: z.literal("cut-reply") }),
+  z.strictObject({ kind: z.literal("slow-bytes"), bytesPerSecond: z.int().min(1).default(100) }),
+] as const;
+
+/** Faults of the service itself. */
+const insideFaults = [
+  z.strictObject({ kind: z.literal("spurious-429") }),
+  z.strictObject({ kind: z.literal("internal-error") }),
+  z.strictObject({ kind: z.literal("generation-error") }),
+  z.strictObject({
+    kind: z.literal("task-fails"),
+    error: z.string().min(1).default("The provider could not complete the generation."),
+  }),
+  z.strictObject({ kind: z.literal("task-never-finishes") }),
+  z.strictObject({ kind: z.literal("task-vanishes"), afterMs: ms.default(0) }),
+] as const;
+
+const downloadFaults = [
+  /** Only this share of the file comes. Either the connection breaks then, or the length pretends that it is all. */
+  z.strictObject({
+    kind: z.literal("download-truncated"),
+    keep: share.default(0.5),
+    pretends: z.boolean().default(false),
+  }),
+  /** After this share nothing comes for so long. */
+  z.strictObject({
+    kind: z.literal("download-stalled"),
+    keep: share.default(0.5),
+    forMs: ms.default(600_000),
+  }),
+  /** Some bytes are others, from this share of the file on; length and ETag stay. */
+  z.strictObject({ kind: z.literal("download-corrupt"), at: share.default(0) }),
+  /** The same address has another ETag now. */
+  z.strictObject({ kind: z.literal("download-new-etag") }),
+  z.strictObject({ kind: z.literal("download-ignores-range") }),
+  /** The URL has expired although its time has not come. */
+  z.strictObject({ kind: z.literal("download-expired") }),
+  /** The file lies so many redirects further, or at another address. */
+  z.strictObject({
+    kind: z.literal("download-redirect"),
+    hops: z.int().min(1).max(100).default(1),
+    to: z.url().optional(),
+  }),
+] as const;
+
+const anyFault = z.discriminatedUnion("kind", [...wayFaults, ...insideFaults, ...downloadFaults]);
+
+/** A fault with its details, or its bare kind. */
+export const fault = z.preprocess((value) => (typeof value === "string" ? { kind: value } : value), anyFault);
+
+export type Fault = z.output<typeof anyFault>;
+export type FaultSettings = z.input<typeof anyFault>;
+export type DownloadFault = Extract<Fault, { kind: `download-${string}` }>;
+export type RequestFault = Exclude<Fault, DownloadFault>;
+
+/** What a fault can happen to: a request of one endpoint, or the download of an output. */
+export const subjects = ["generate", "task", "models", "me", "download"] as const;
+export type FaultSubject = (typeof subjects)[number];
+
+/** Where a kind of fault makes sense. */
+export function subjectsOf(kind: Fault["kind"]): readonly FaultSubject[] {
+  if (kind.startsWith("download-")) return ["download"];
+  if (kind.startsWith("task-") || kind === "generation-error") return ["generate"];
+  if (kind === "internal-error") return ["task"];
+  return ["generate", "task", "models", "me"];
+}
