@@ -6,3 +6,17 @@ const lanesByPlan: Readonly<Record<Plan, number>> = { Starter: 1, Pro: 2, Enterp
 export function lanesOf(plan: string): number {
   return lanesByPlan[plan as Plan] ?? 1;
 }
+
+/**
+ * The port to an account's lanes, which all processes on this machine share. A lane is held from before the intent
+ * until the answer is on record, and falls with its process: so whatever happens, no more POSTs than lanes are left
+ * without an answer.
+ */
+export interface Lanes {
+  /** A free lane, or null when as many are taken, here or elsewhere. */
+  take(): Lane | null;
+}
+
+export interface Lane {
+  release(): void;
+}

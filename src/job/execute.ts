@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { undiciDownloads } from "../archive/download.js";
 import { Indexes } from "../archive/index-file.js";
 import { removeLeftovers } from "../archive/leftovers.js";
@@ -16,6 +17,7 @@ import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import { openReceipts } from "../run/receipts.js";
 import { Session } from "../run/session.js";
+import { openLanes } from "../store/lanes.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
 
@@ -50,6 +52,7 @@ export interface Execution {
 export async function execute(options: ExecuteOptions): Promise<Execution> {
   const { hold, run, clock, log } = options;
   const { store, account } = hold;
+  const lanes = run.options.lanes ?? lanesOf(options.plan);
   const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
   const indexes = new Indexes(nodeDisk);
   await removeLeftovers(nodeDisk, jobFolder(run));
@@ -60,6 +63,10 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       accountId: account.accountId(),
       service: account.service,
       receipts: openReceipts(nodeDisk, hold.workspace.receiptsFile, () => clock.now()),
+      lanes: openLanes(
+        join(dirname(hold.workspace.accountsFile), "lanes", String(account.accountId())),
+        lanes,
+      ),
       save: (request, signal) =>
         saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
       clock,
@@ -67,7 +74,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     },
     {
       run,
-      lanes: run.options.lanes ?? lanesOf(options.plan),
+      lanes,
       polls: pollsMax,
       downloads: run.options.downloads,
       maxCredits: run.options.maxCredits,

@@ -164,20 +164,26 @@ class Loop {
     return true;
   }
 
-  /** Starts a step if its request gets a place in the quota. */
+  /** Starts a step if it gets what it needs: a submit a lane, a request a place in the quota. */
   private async begin(step: Step): Promise<boolean> {
-    const { accounts, accountId } = this.session.ports;
     if (step.do === "download") {
-      this.start(this.downloads, step, 0, () =>
-        fetchOutputs(this.session, step.item, this.cutDownloads.signal),
-      );
+      const { signal } = this.cutDownloads;
+      this.start(this.downloads, step, 0, () => fetchOutputs(this.session, step.item, signal));
       return true;
     }
+    const { accounts, accountId, lanes } = this.session.ports;
+    const lane = step.do === "submit" ? lanes.take() : null;
+    if (step.do === "submit" && lane === null) return false;
     const { ticket } = await accounts.reserve(accountId, step.do === "submit" ? "generate" : "task");
-    if (!ticket) return false;
-    if (step.do === "submit")
-      this.start(this.requests, step, 0, () => submit(this.session, step.item, ticket));
-    else this.start(this.requests, step, 1, () => look(this.session, step.item, ticket));
+    if (!ticket) {
+      lane?.release();
+      return false;
+    }
+    if (lane === null) this.start(this.requests, step, 1, () => look(this.session, step.item, ticket));
+    else {
+      const sent = () => submit(this.session, step.item, ticket).finally(() => lane.release());
+      this.start(this.requests, step, 0, sent);
+    }
     return true;
   }
 

@@ -2,6 +2,7 @@ import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { Service } from "../client/service.js";
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
+import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
 import type { Stop, StopKind } from "../core/stop.js";
@@ -17,6 +18,7 @@ export interface RunPorts {
   accountId: number;
   service: Service;
   receipts: Receipts;
+  lanes: Lanes;
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
   clock: Clock;
   log: Log;

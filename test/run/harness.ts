@@ -18,6 +18,7 @@ import { openReceipts } from "../../src/run/receipts.js";
 import { type RunSettings, Session } from "../../src/run/session.js";
 import { type RunningSandbox, type SandboxOptions, serveSandbox } from "../../src/sandbox/serve.js";
 import { openAccounts } from "../../src/store/accounts.js";
+import { openLanes } from "../../src/store/lanes.js";
 import { openWorkspace } from "../../src/store/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
@@ -138,6 +139,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       accounts,
       accountId: account.id,
       service,
+      lanes: openLanes(join(world.folder, "lanes"), change.lanes ?? 2),
       receipts: openReceipts(countedDisk, join(world.folder, "receipts.jsonl"), () => clock.now()),
       save: (request, signal) =>
         counted(() =>
