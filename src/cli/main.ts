@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { defineAccount } from "./account.js";
+import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
 import { defineModels } from "./models.js";
 import { definePlan } from "./plan.js";
@@ -36,6 +37,7 @@ function program(): Command {
     defineRetry,
     defineModels,
     defineAccount,
+    defineDoctor,
     defineSandbox,
   ]) {
     define(root);

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { Command } from "commander";
+import type { Workspace } from "../job/workspace.js";
+import type { Check } from "../report/doctor.js";
+import { endWith } from "./ending.js";
+import { type SharedFlags, withService } from "./flags.js";
+
+export function defineDoctor(program: Command): void {
+  withService(program.command("doctor"))
+    .description("look for what could stop a run: settings, key, limits, clock, disk, locks")
+    .option("--out <folder>", "the output folder to look at (default: outputs in the workspace)")
+    .action(doctor);
+}
+
+async function doctor(flags: SharedFlags & { out?: string }): Promise<void> {
+  const [{ examineMachine }, { doctorExit, doctorText }, { lookFor }, { systemClock }, { workspaceOf }] =
+    await Promise.all([
+      import("../job/doctor.js"),
+      import("../report/doctor.js"),
+      import("../report/look.js"),
+      import("../system.js"),
+      import("./job-options.js"),
+    ]);
+  const workspace = workspaceOf(flags);
+  const node = process.versions.node;
+  const checks = [
+    ...(await examineMachine({ workspace, clock: systemClock, node, mounts: mountTable() })),
+    ...(await service(flags, workspace)),
+  ];
+  const exit = doctorExit(checks);
+  const text = flags.json
+    ? JSON.stringify({ ok: exit === "done", exit, checks: checks.map(({ exit: _, ...check }) => check) })
+    : doctorText(checks, lookFor(process.stdout, process.env));
+  process.stdout.write(`${text}\n`);
+  endWith(exit);
+}
+
+function mountTable(): string | null {
+  const path = "/proc/self/mounts";
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
+}
+
+async function service(flags: SharedFlags, workspace: Workspace): Promise<Check[]> {
+  const [
+    { examineService, serviceUnchecked },
+    { settingChecks },
+    { connect },
+    { interruption },
+    { systemClock },
+  ] = await Promise.all([
+    import("../job/doctor-service.js"),
+    import("./doctor-settings.js"),
+    import("./connect.js"),
+    import("./signals.js"),
+    import("../system.js"),
+  ]);
+  const settings = flags.sandbox ? [] : settingChecks(flags, workspace);
+  if (settings.some((check) => check.state === "problem")) {
+    return [...settings, ...serviceUnchecked("without address and key nobody can be asked")];
+  }
+  const place = flags.sandbox ? withoutTraces(workspace) : workspace;
+  const { connection, close } = await connect(flags, place);
+  try {
+    const { accountsFile } = place;
+    const options = { connection, accountsFile, clock: systemClock, signal: interruption() };
+    return [...settings, ...(await examineService(options))];
+  } finally {
+    await close();
+  }
+}
+
+/** Where the sandbox has not been used here, it is tried in memory, so that a look leaves nothing behind. */
+function withoutTraces(workspace: Workspace): Workspace {
+  const kept = (file: string) => (existsSync(file) ? file : ":memory:");
+  return {
+    ...workspace,
+    serviceFile: kept(workspace.serviceFile),
+    accountsFile: kept(workspace.accountsFile),
+  };
+}

@@ -1,0 +1,171 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Check } from "../../src/report/doctor.js";
+import { filesWith, place } from "./command.js";
+import { answering, canaryKey, json, me } from "./service.js";
+
+let at: ReturnType<typeof place>;
+beforeEach(() => {
+  at = place("doctor");
+});
+
+interface Found {
+  code: number | null;
+  /** State and what was got, by the name of the check. */
+  of: Record<string, string>;
+  checks: Check[];
+  exit: string;
+  text: string;
+}
+
+async function doctor(flags: string[], env: Record<string, string> = {}): Promise<Found> {
+  const { code, stdout, stderr } = await at.run(["doctor", "--json", ...flags], { env });
+  const { checks, exit } = JSON.parse(stdout) as { checks: Check[]; exit: string };
+  const of = Object.fromEntries(checks.map(({ name, state, got }) => [name, `${state}: ${got}`]));
+  return { code, of, checks, exit, text: stdout + stderr };
+}
+
+/** What doctor finds of a service that answers so. */
+async function asked(answer: (response: ServerResponse) => void): Promise<Found> {
+  const service = await answering((_, response) => answer(response));
+  try {
+    const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
+    expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+    expect(found.text).not.toContain(canaryKey);
+    expect(filesWith(at.folder, canaryKey)).toEqual([]);
+    return found;
+  } finally {
+    await service.close();
+  }
+}
+
+const subscribed = (change: object) => ({ ...me, subscription: { ...me.subscription, ...change } });
+
+describe("doctor", () => {
+  test("finds nothing wrong with the sandbox, and leaves nothing behind", async () => {
+    const { code, stdout, stderr } = await at.run(["doctor", "--sandbox"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^ok +lock +refused while held, given after$/m);
+    expect(stdout).toMatch(/^ok +SQLite +\S+, journal wal, synchronous FULL$/m);
+    expect(stdout).toMatch(/^ok +subscription +Pro, active/m);
+    expect(stdout).toMatch(/^no problems/m);
+    expect(readdirSync(at.folder)).toEqual([]);
+  });
+
+  test("spends one request and says how many are left", async () => {
+    const { code, of, exit } = await asked((response) => json(response, 200, me));
+    expect([code, exit]).toEqual([0, "done"]);
+    expect(of).toMatchObject({
+      key: "ok: accepted",
+      "key form": "ok: as expected (from BULKGEN_API_KEY)",
+      subscription: "ok: Pro, active, renews 2026-12-01",
+      credits: "ok: 250.5 left",
+      limits: "ok: 59 of 60 left this minute, 9999 of 10000 left in 24 hours, as far as this machine knows",
+      history: "ok: none yet",
+    });
+    expect(of["clock"]).toMatch(/^ok: /);
+  });
+
+  test.each([
+    ["no subscription", { ...me, subscription: null }, 3, "problem: none"],
+    ["a payment that is past due", subscribed({ status: "past_due" }), 3, "problem: Pro, past_due"],
+    [
+      "a canceled subscription",
+      subscribed({ status: "canceled" }),
+      0,
+      "warning: Pro, canceled, ends 2026-12-01",
+    ],
+    ["one that ends", subscribed({ cancel_at_period_end: true }), 0, "warning: Pro, active, ends 2026-12-01"],
+    ["a status that is new", subscribed({ status: "trialing" }), 0, "warning: Pro, trialing"],
+  ])("tells of %s", async (_, body, code, subscription) => {
+    const found = await asked((response) => json(response, 200, body));
+    expect(found.code).toBe(code);
+    expect(found.of["subscription"]).toContain(subscription);
+    expect(found.of["key"]).toBe("ok: accepted");
+  });
+
+  const error = (code: string) => ({ error: { code, message: "told so" } });
+  test.each([
+    ["refuses the key", 401, error("INVALID_API_KEY"), 3, { key: "problem: 401 INVALID_API_KEY told so" }],
+    [
+      "knows the key and no plan",
+      403,
+      error("SUBSCRIPTION_REQUIRED"),
+      3,
+      { key: "ok: known to the service", subscription: "problem: none: the service answered 403" },
+    ],
+    [
+      "asks for a pause",
+      429,
+      error("RATE_LIMITED"),
+      0,
+      { service: "warning: 429 RATE_LIMITED told so", key: "not checked: the service asked for a pause" },
+    ],
+    [
+      "has trouble",
+      503,
+      error("BUSY"),
+      4,
+      { service: "problem: 503 BUSY told so", key: "not checked: the service was not reached" },
+    ],
+    [
+      "is another program",
+      200,
+      { hello: "world" },
+      4,
+      { service: expect.stringMatching(/^problem: 200 with something else/) },
+    ],
+  ])("tells of a service that %s", async (_, status, body, code, of) => {
+    const found = await asked((response) => json(response, status, body));
+    expect(found.code).toBe(code);
+    expect(found.of).toMatchObject(of);
+  });
+
+  test.each([
+    ["ahead", -90_000],
+    ["behind", 90_000],
+  ])("tells of a clock that is %s of the service's", async (word, ms) => {
+    const date = new Date(Date.now() + ms).toUTCString();
+    const { code, of } = await asked((response) => json(response, 200, me, { date }));
+    expect(code).toBe(0);
+    expect(of["clock"]).toMatch(new RegExp(`^warning: (8|9)\\d s ${word}$`));
+  });
+
+  test("says what it could not look at when nobody answers", async () => {
+    const service = await answering(() => {});
+    await service.close();
+    const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
+    expect([found.code, found.exit]).toEqual([4, "unreachable"]);
+    expect(found.of["service"]).toContain("problem: connect ECONNREFUSED");
+    for (const name of ["key", "subscription", "credits", "limits", "clock"]) {
+      expect(found.of[name], name).toMatch(/^not checked: /);
+    }
+  });
+
+  test("tells of missing and wrong settings without asking anybody, and never shows a key", async () => {
+    expect(await doctor([])).toMatchObject({
+      code: 2,
+      of: { "base URL": "problem: nothing", "key form": "problem: nothing" },
+    });
+    const env = { BULKGEN_BASE_URL: "http://far.example", BULKGEN_API_KEY: `${canaryKey}x` };
+    const { code, of, text, checks } = await doctor([], env);
+    expect(code).toBe(3);
+    expect(of["base URL"]).toContain("http only for this machine");
+    expect(of["key form"]).toBe("problem: 37 characters beginning with svc_ (from BULKGEN_API_KEY)");
+    expect(text).not.toContain(canaryKey);
+    for (const check of checks)
+      expect(check.todo === null).toBe(!["problem", "warning"].includes(check.state));
+  });
+
+  test("tells of a history that is no database and of outputs that cannot be written", async () => {
+    mkdirSync(join(at.folder, ".bulkgen", "sandbox"), { recursive: true });
+    writeFileSync(join(at.folder, ".bulkgen", "sandbox", "state.db"), "no database ".repeat(200));
+    writeFileSync(join(at.folder, "taken"), "a file");
+    const { code, of } = await doctor(["--sandbox", "--out", "taken/outputs"]);
+    expect(code).toBe(2);
+    expect(of["history"]).toMatch(/^problem: .*state\.db: file is not a database$/);
+    expect(of["output folder"]).toMatch(/^problem: ENOTDIR in .*taken$/);
+  });
+});
