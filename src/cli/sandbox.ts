@@ -1,28 +1,40 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type Plan, plans } from "../api/plans.js";
+import { fromMicro } from "../sandbox/credits.js";
+import type { RunningSandbox } from "../sandbox/serve.js";
+import { defineSandboxAccount } from "./sandbox-account.js";
+import { defineSandboxKeys } from "./sandbox-keys.js";
+import { administer, memory, type StateFlags, stateFile, withState } from "./sandbox-state.js";
 import { interruption } from "./signals.js";
 import { amount, oneOf, wholeNumber } from "./values.js";
 
-interface Flags {
+interface Flags extends StateFlags {
   port: number;
-  plan: Plan;
-  credits: number;
-  state?: string;
+  plan?: Plan;
+  credits?: number;
   taskMs?: { min: number; max: number };
   json?: boolean;
 }
 
 export function defineSandbox(program: Command): void {
-  program
-    .command("sandbox")
+  const sandbox = withState(program.command("sandbox"))
     .description("serve the whole service on this machine")
+    // What stands before a subcommand is the sandbox's own, what stands after it is the subcommand's.
+    .enablePositionalOptions()
+    .helpCommand(false)
     .option("--port <n>", "port on 127.0.0.1 (default: any free one)", wholeNumber, 0)
-    .option("--plan <plan>", `plan of its account: ${plans.join(", ")}`, oneOf(...plans), "Pro")
-    .option("--credits <n>", "credits that its account starts with", amount, 500)
-    .option("--state <file>", "keep its state in this file (default: in memory)")
+    .option(
+      "--plan <plan>",
+      `plan of its account: ${plans.join(", ")} (default: as it is; Pro at first)`,
+      oneOf(...plans),
+    )
+    .option("--credits <n>", "credits of its account (default: as they are; 500 at first)", amount)
     .option("--task-ms <min-max>", "how long tasks take, in ms", range)
-    .option("--json", "print {url, key} on one line when it listens")
+    .option("--json", "print {url, key, dashboard} on one line when it listens")
+    .addHelpText("after", `\n--state ${memory} keeps nothing: each start is a fresh one.`)
     .action(serve);
+  defineSandboxKeys(sandbox);
+  defineSandboxAccount(sandbox);
 }
 
 async function serve(flags: Flags): Promise<void> {
@@ -30,28 +42,53 @@ async function serve(flags: Flags): Promise<void> {
     import("../sandbox/serve.js"),
     import("../system.js"),
   ]);
+  const file = stateFile(flags);
+  const standing = file === memory ? standingInMemory(flags) : await standingIn(file, flags);
   const sandbox = await serveSandbox({
     clock: systemClock,
     random: systemRandom,
-    file: flags.state ?? ":memory:",
+    file,
     port: flags.port,
-    plan: flags.plan,
-    credits: flags.credits,
+    ...standing,
     inputRoot: process.cwd(),
     ...(flags.taskMs ? { taskMs: flags.taskMs } : {}),
   });
-  const { url, key } = sandbox;
-  if (flags.json) process.stdout.write(`${JSON.stringify({ url, key })}\n`);
-  else {
-    process.stdout.write(
-      `sandbox listens on ${url} (plan ${flags.plan}, ${flags.credits} credits); Ctrl-C ends it\n`,
-    );
-    process.stdout.write(`  export BULKGEN_BASE_URL=${url}\n  export BULKGEN_API_KEY=${key}\n`);
-  }
+  announce(sandbox, standing, flags);
   await new Promise<void>((resolve) =>
     interruption().addEventListener("abort", () => resolve(), { once: true }),
   );
   await sandbox.close();
+}
+
+interface Standing {
+  plan: Plan;
+  credits: number;
+}
+
+function standingInMemory({ plan = "Pro", credits = 500 }: Flags): Standing {
+  return { plan, credits };
+}
+
+/** How the account stands in a state file, after what the flags say about it was changed and nothing else. */
+async function standingIn(file: string, { plan, credits }: Flags): Promise<Standing> {
+  const { changeAccount, findAccount } = await import("../sandbox/admin/accounts.js");
+  const change = { ...(plan === undefined ? {} : { plan }), ...(credits === undefined ? {} : { credits }) };
+  const account = await administer({ state: file }, true, (desk) =>
+    changeAccount(desk, findAccount(desk, undefined).id, change),
+  );
+  return { plan: account.plan, credits: fromMicro(account.balanceMicro) };
+}
+
+function announce({ url, key, dashboard }: RunningSandbox, { plan, credits }: Standing, flags: Flags): void {
+  if (flags.json) {
+    process.stdout.write(`${JSON.stringify({ url, key, dashboard })}\n`);
+    return;
+  }
+  process.stdout.write(
+    `sandbox listens on ${url} (plan ${plan}, ${credits} credits); Ctrl-C ends it\n` +
+      `  dashboard: ${dashboard}\n` +
+      `  export BULKGEN_BASE_URL=${url}\n  export BULKGEN_API_KEY=${key}\n`,
+  );
 }
 
 function range(text: string): { min: number; max: number } {

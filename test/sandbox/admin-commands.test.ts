@@ -1,0 +1,134 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const main = resolve("dist/cli/main.js");
+let folder: string;
+let child: ChildProcess | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-admin-commands-"));
+});
+afterEach(async () => {
+  await stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs the built command in the folder and waits for its end. */
+function bulkgen(...words: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+function json(...words: string[]) {
+  const { status, stdout, stderr } = bulkgen(...words, "--json");
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+async function serve(...words: string[]): Promise<{ url: string; key: string; dashboard: string }> {
+  const stdio = ["ignore", "pipe", "inherit"] as ["ignore", "pipe", "inherit"];
+  child = spawn(process.execPath, [main, "sandbox", "--json", ...words], { cwd: folder, stdio });
+  const lines = createInterface(child.stdout as NodeJS.ReadableStream);
+  const [line] = (await once(lines, "line")) as [string];
+  return JSON.parse(line);
+}
+
+async function stop(): Promise<void> {
+  const ending = child;
+  child = undefined;
+  if (!ending) return;
+  ending.kill("SIGTERM");
+  await once(ending, "exit");
+}
+
+async function me(url: string, key: string) {
+  const response = await fetch(`${url}/api/v1/me`, { headers: { "x-api-key": key } });
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+const state = ".bulkgen/sandbox/service.db";
+
+describe("bulkgen sandbox", () => {
+  it("keeps its state in the workspace, where the other commands find it while it is served", async () => {
+    const { url, dashboard } = await serve();
+    expect(dashboard).toMatch(new RegExp(`^${url}/dashboard\\?token=[0-9a-f]{64}$`));
+    expect(existsSync(join(folder, state))).toBe(true);
+
+    const made = bulkgen("sandbox", "keys", "create", "nightly");
+    const key = made.stdout.trim();
+    expect(made.stdout).toMatch(/^svc_[A-Za-z0-9]{32}\n$/);
+    expect((await me(url, key)).body.api_key.name).toBe("nightly");
+
+    bulkgen("sandbox", "account", "--credits", "12.5", "--subscription", "past_due");
+    const { credits, subscription } = (await me(url, key)).body;
+    expect([credits.balance, subscription.status, subscription.plan]).toEqual([12.5, "past_due", "Pro"]);
+
+    expect(json("sandbox", "keys", "list")).toMatchObject([
+      { name: "nightly", requests_count: 2, credits_used: 0, public: false, revoked_at: null },
+      { name: "sandbox", public: true },
+    ]);
+    expect(bulkgen("sandbox", "keys", "revoke", "nightly").status).toBe(0);
+    expect((await me(url, key)).body.error.code).toBe("INVALID_API_KEY");
+  });
+
+  it("changes a kept account's plan and credits only when it is told to", async () => {
+    bulkgen("sandbox", "account", "--create", "ana@example.com");
+    bulkgen("sandbox", "account", "--plan", "Starter", "--credits", "3");
+    const first = await serve();
+    const kept = (await me(first.url, first.key)).body;
+    expect([kept.subscription.plan, kept.credits.balance]).toEqual(["Starter", 3]);
+    await stop();
+    const second = await serve("--plan", "enterprise", "--credits", "8");
+    const changed = (await me(second.url, second.key)).body;
+    expect([changed.subscription.plan, changed.credits.balance]).toEqual(["Enterprise", 8]);
+    expect(json("sandbox", "account", "--user", "ana@example.com")).toMatchObject({
+      credits: { balance: 500 },
+      subscription: { plan: "Pro" },
+    });
+  });
+
+  it("leaves nothing behind with its state in memory", async () => {
+    const { url, key } = await serve("--state", ":memory:", "--credits", "5");
+    expect((await me(url, key)).body.credits.balance).toBe(5);
+    expect(existsSync(join(folder, ".bulkgen"))).toBe(false);
+  });
+});
+
+describe("the administration", () => {
+  it("takes its flags before or after the word that says what to do", () => {
+    expect(
+      json("sandbox", "--state", "a.db", "account", "--create", "ana@example.com", "--name", "Ana"),
+    ).toMatchObject({
+      user: { email: "ana@example.com", name: "Ana" },
+    });
+    const all = json("sandbox", "account", "--all", "--state", "a.db");
+    expect(all.map((each: { user: { email: string } }) => each.user.email)).toEqual([
+      "sandbox@localhost.invalid",
+      "ana@example.com",
+    ]);
+    expect(existsSync(join(folder, ".bulkgen"))).toBe(false);
+  });
+
+  it.each([
+    [["keys", "list"], "there is no sandbox state "],
+    [["keys", "list", "--state", ":memory:"], "a state in memory is out of reach"],
+    [["account", "--plan", "Gold"], "expected one of Starter, Pro, Enterprise"],
+    [["account", "--subscription", "paused"], "expected one of active, canceled, past_due, none"],
+    [["account", "--period-end", "soon"], "expected a date such as 2026-12-31"],
+    [["account", "--create", "ana"], "expected an e-mail address"],
+    [["keys", "create", " "], "a key needs a name"],
+  ])("refuses %j in one line, as a mistake of usage", (words, message) => {
+    const { status, stdout, stderr } = bulkgen("sandbox", ...words);
+    expect([status, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toMatch(/^ {4}at /m);
+  });
+});
