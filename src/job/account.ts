@@ -89,26 +89,25 @@ function withoutKey(send: Send, key: string): Send {
 /** The same failure in words for the person at the terminal, with what to do next. */
 function explain(error: unknown, { baseUrl }: Connection): never {
   if (!(error instanceof ServiceError)) throw error;
+  // The service's own words may end a sentence already.
+  const reason = error.message.replace(/\.$/, "");
   switch (error.kind) {
     case "key":
       throw new EarlyExit(
         "key",
-        `the service refused the API key: ${error.message}. Set a valid one in BULKGEN_API_KEY.`,
+        `the service refused the API key: ${reason}. Set a valid one in BULKGEN_API_KEY.`,
       );
     case "subscription":
-      throw new EarlyExit(
-        "key",
-        `no active subscription: ${error.message}. Activate a plan, then run again.`,
-      );
+      throw new EarlyExit("key", `no active subscription: ${reason}. Activate a plan, then run again.`);
     case "unreachable":
       throw new EarlyExit(
         "unreachable",
-        `the service at ${baseUrl} cannot be reached: ${error.message}. Nothing was submitted.`,
+        `the service at ${baseUrl} cannot be reached: ${reason}. Nothing was submitted.`,
       );
     case "unreadable":
       throw new EarlyExit(
         "unreachable",
-        `${baseUrl} does not answer like the service: ${error.message}. Check the base URL.`,
+        `${baseUrl} does not answer like the service: ${reason}. Check the base URL.`,
       );
     case "interrupted":
       throw new EarlyExit("interrupted", "interrupted; nothing was submitted");

@@ -116,7 +116,7 @@ async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOp
 function submittable(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): NewItem[] {
   for (const blocker of plan.blockers) {
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
-      throw new EarlyExit("key", `${blocker.message}. Nothing was submitted.`);
+      throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
     }
     if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
       throw new EarlyExit(
