@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -66,10 +67,10 @@ export interface Place {
 
 export function newPlace(): Place {
   if (!existsSync(main)) throw new Error("the command is not built: run `npm run build` first");
-  const root = mkdtempSync(join(tmpdir(), "bulkgen-e2e-"));
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-e2e-")));
   open.folders.push(root);
-  const folder = join(root, "work");
-  for (const name of ["work", "home", "state"]) mkdirSync(join(root, name));
+  const folder = join(root, "here");
+  for (const name of ["here", "home", "state"]) mkdirSync(join(root, name));
   return {
     root,
     folder,

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
 import { expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
 import { expectArchived, indexOf } from "./archive.js";
 import { newPlace, run } from "./command.js";
 
@@ -36,11 +37,23 @@ test("P2: the demo makes every picture as ordered; run again, it pays nothing", 
   const nothing = JSON.parse(again.stdout) as Summary;
   // The plan's two, and one for the balance in the summary.
   expect(nothing.requests).toBeLessThanOrEqual(3);
-  expect(nothing.credits).toMatchObject({ left: made.credits.left });
+  expect(nothing.credits).toMatchObject({ spent: 0, pending: 0 });
+  expect(tasksMade(join(place.folder, ".bulkgen", "sandbox", "service.db"))).toBe(made.counts.archived);
   expectArchived(folder, [...new Set(index.map((line) => line.item))]);
 });
 
+/** What the sandbox has on record. No process may be using its file. */
+function tasksMade(file: string): unknown {
+  const db = openSqlite(file, { readonly: true });
+  try {
+    return db.prepare("SELECT count(*) FROM tasks").pluck().get();
+  } finally {
+    db.close();
+  }
+}
+
 interface Summary {
+  counts: { archived: number };
   files: number;
   requests: number;
   credits: { spent: number; left: number };

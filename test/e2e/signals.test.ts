@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
 import { eventually, newPlace, type Place, type Running, run, start } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
+import { isStopped } from "./state.js";
 
 const items = 6;
 const begin = ["run", "set.csv", "--yes", "--lanes", "1"];
@@ -81,8 +81,7 @@ test("P20: a process that was stopped goes on where it was when it is let go", {
     if (what === "POST generate" && before === 2) {
       const { pid, signal } = running();
       signal("SIGSTOP");
-      const state = () => execFileSync("ps", ["-o", "state=", "-p", String(pid)], { encoding: "utf8" });
-      await eventually(() => (state().trim().startsWith("T") ? true : null));
+      await eventually(() => (isStopped(pid) ? true : null));
       setImmediate(() => signal("SIGCONT"));
     }
     return "serve";
