@@ -6,7 +6,7 @@ import { type Delivery, deliver } from "./deliver.js";
 import type { DownloadFault } from "./faults/fault.js";
 import { keptOf } from "./faults/spoiled-file.js";
 import { type FileAnswer, fileReply } from "./file-reply.js";
-import { isLoopbackHost } from "./host-check.js";
+import { loopbackOnly } from "./host-check.js";
 import { type Reply, written } from "./reply.js";
 import { bodyBytesMax } from "./request-body.js";
 
@@ -30,11 +30,7 @@ type Env = { Bindings: Partial<HttpBindings> };
 /** HTTP around the world: it reads requests, writes answers and decides nothing. */
 export function httpApp(handlers: HttpHandlers): Hono<Env> {
   const app = new Hono<Env>();
-  app.use(async (context, next) => {
-    const host = context.req.header("host") ?? new URL(context.req.url).host;
-    if (isLoopbackHost(host)) return next();
-    return send(refusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only."));
-  });
+  app.use(loopbackOnly);
   app.get("/files/*", async (context) => {
     const found = await handlers.download(context.req.path, context.req.query());
     return "file" in found ? sendFile(context, handlers, found.file, found.fault) : send(found);

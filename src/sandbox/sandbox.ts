@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
 import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
-import { catalogue } from "./catalogue.js";
+import { catalogue, type SandboxModel } from "./catalogue.js";
 import { ensureDefaultAccount } from "./default-account.js";
 import type { FileAnswer } from "./file-reply.js";
 import type { Behind } from "./gateway.js";
@@ -32,6 +32,8 @@ const contentTypes: Readonly<Record<string, string>> = {
 /** A sandbox without its socket: world, state and studio put together. */
 export class Sandbox implements Behind {
   readonly state: SqliteState;
+  /** What is listed, by key. */
+  readonly models: ReadonlyMap<string, SandboxModel>;
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
@@ -51,13 +53,19 @@ export class Sandbox implements Behind {
       ...options.switches,
       ...(urlMs ? { urlMs } : {}),
     });
-    const models = new Map(withOutputs(catalogue, switches).map((model) => [model.key, model]));
+    this.models = new Map(
+      withOutputs(options.models ?? catalogue, switches).map((model) => [model.key, model]),
+    );
     this.state = new SqliteState(options.file);
     const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
     const localInputs = inputRoot !== undefined;
-    this.world = new World({ models, taskMs, localInputs, secret, switches, origin }, this.state, random);
+    this.world = new World(
+      { models: this.models, taskMs, localInputs, secret, switches, origin },
+      this.state,
+      random,
+    );
     const own = (address: string) => this.ownOutput(address);
-    this.studio = new Studio({ models, inputRoot, own }, this.state, this.pool);
+    this.studio = new Studio({ models: this.models, inputRoot, own }, this.state, this.pool);
   }
 
   async api(request: WorldRequest): Promise<WorldResponse> {

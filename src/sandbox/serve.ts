@@ -4,6 +4,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
+import type { SandboxModel } from "./catalogue.js";
 import { answerClientErrors, headerBytesMax } from "./client-error.js";
 import { dashboardApp } from "./dashboard/app.js";
 import { type FaultPlanSettings, faultPlan } from "./faults/plan.js";
@@ -11,6 +12,7 @@ import { FaultScript } from "./faults/script.js";
 import { Gateway } from "./gateway.js";
 import { httpApp } from "./http.js";
 import { sandboxKey } from "./key.js";
+import { referenceApp } from "./reference/app.js";
 import { Sandbox } from "./sandbox.js";
 import type { SwitchSettings } from "./switches.js";
 
@@ -31,6 +33,8 @@ export interface SandboxOptions {
   inputRoot?: string;
   /** How long a signed output URL is good, in milliseconds; the switch of that name by default. */
   urlMs?: number;
+  /** What is played in place of the sandbox's own models. */
+  models?: readonly SandboxModel[];
   /** How the service behaves where its page is silent. */
   switches?: SwitchSettings;
   /** What is to go wrong. */
@@ -61,7 +65,8 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
   const token = `${random.uuid()}${random.uuid()}`.replaceAll("-", "");
   const settle = (accountId: string) => sandbox.settle(accountId);
   const dashboard = dashboardApp({ state: sandbox.state, clock, random, token, settle });
-  const app = new Hono().route("/dashboard", dashboard).route("/", httpApp(gateway));
+  const reference = referenceApp([...sandbox.models.values()]);
+  const app = new Hono().route("/dashboard", dashboard).route("/", reference).route("/", httpApp(gateway));
   const server = createAdaptorServer({
     fetch: app.fetch,
     serverOptions: { maxHeaderSize: headerBytesMax },
