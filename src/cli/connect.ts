@@ -4,7 +4,7 @@ import { EarlyExit } from "../core/exit.js";
 import type { Connection } from "../job/account.js";
 import type { Workspace } from "../job/workspace.js";
 import { systemClock, systemRandom } from "../system.js";
-import { envFile, serviceSettings } from "./env.js";
+import { envFile, type Setting, serviceSettings } from "./env.js";
 import type { SharedFlags } from "./flags.js";
 
 export interface Connected {
@@ -51,13 +51,16 @@ function remote(flags: SharedFlags, workspace: Workspace): Connection {
       `missing: ${missing.join(" and ")}. Set it, in the environment or in ${envFile(workspace.root)}, or add --sandbox to rehearse without a key.`,
     );
   }
-  if (!isKeyForm(key.value)) {
-    throw new EarlyExit(
-      "key",
-      `the API key from ${key.from} has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(key.value)}. Nothing was sent.`,
-    );
-  }
-  return { ...address(baseUrl.value), key: key.value, sandbox: false };
+  return { ...address(baseUrl.value), key: checkedKey(key), sandbox: false };
+}
+
+/** The key, when it has the form of one. Throws EarlyExit. */
+export function checkedKey({ value, from }: Setting): string {
+  if (isKeyForm(value)) return value;
+  throw new EarlyExit(
+    "key",
+    `the API key from ${from} has the wrong form: expected svc_ and 32 letters or digits, got ${shapeOf(value)}. Nothing was sent.`,
+  );
 }
 
 /** What can be said of a bad key without showing it. */

@@ -33,9 +33,7 @@ export function serviceSettings(
 ): ServiceSettings {
   const baseUrl = given(flags.baseUrl, "--base-url") ?? given(environment[baseUrlName], baseUrlName);
   const key =
-    flags.apiKeyFile === undefined
-      ? given(environment[keyName], keyName)
-      : { value: readKeyFile(flags.apiKeyFile), from: flags.apiKeyFile };
+    flags.apiKeyFile === undefined ? given(environment[keyName], keyName) : keyFromFile(flags.apiKeyFile);
   if (baseUrl && key) return { baseUrl, key, warning: null };
   const path = envFile(root);
   const file = readEnvFile(path);
@@ -78,9 +76,10 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
   return parseEnv(text.replace(/^\ufeff/, ""));
 }
 
-function readKeyFile(file: string): string {
+/** Throws EarlyExit. */
+export function keyFromFile(file: string): Setting {
   try {
-    return readFileSync(file, "utf8").trim();
+    return { value: readFileSync(file, "utf8").trim(), from: file };
   } catch (error) {
     throw new EarlyExit("usage", `--api-key-file: ${(error as Error).message}`);
   }

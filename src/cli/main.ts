@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { defineAccount } from "./account.js";
 import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
+import { defineInit } from "./init.js";
 import { defineModels } from "./models.js";
 import { definePlan } from "./plan.js";
 import { defineRedo } from "./redo.js";
@@ -29,6 +30,7 @@ function program(): Command {
     .showHelpAfterError("(add --help for the options)")
     .exitOverride();
   for (const define of [
+    defineInit,
     definePlan,
     defineRun,
     defineResume,

@@ -29,7 +29,7 @@ describe("the file system of a path", () => {
 describe("a synced folder", () => {
   test.each([
     ["/base/Dropbox/work", "Dropbox"],
-    ["/base/Dropbox (Studio)/work", "Dropbox"],
+    ["/base/Dropbox (Studio)/jobs", "Dropbox"],
     ["/base/OneDrive - Studio/work", "OneDrive"],
     ["/base/Library/Mobile Documents/com~apple~CloudDocs/work", "iCloud"],
     ["/base/Library/CloudStorage/GoogleDrive-ada@example.com/My Drive", "Google Drive"],

@@ -1,0 +1,82 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** The folder of somebody's first workspace, and what is known of their service. */
+export interface Starter {
+  folder: string;
+  baseUrl: string | null;
+  key: string | null;
+}
+
+export interface Started {
+  /** Names below the folder; those of folders end in `/`. */
+  made: string[];
+  /** What was there before and stays as it was. */
+  kept: string[];
+  /** Lines that `.gitignore` lacked. */
+  ignored: string[];
+}
+
+const secretMode = 0o600;
+const ignoredNames = [".env", ".bulkgen/", "outputs/", "sandbox-outputs/"];
+
+/**
+ * Makes a starter workspace. Nothing that exists is overwritten, and when something fails, what was made until then is
+ * taken away again. Throws the system's error.
+ */
+export function makeStarter(starter: Starter): Started {
+  const { folder } = starter;
+  const undo: (() => void)[] = [];
+  const started: Started = { made: [], kept: [], ignored: [] };
+  const make = (name: string, write: (path: string) => void) => {
+    const path = join(folder, name);
+    if (existsSync(path)) {
+      started.kept.push(name);
+      return;
+    }
+    const first = mkdirSync(dirname(path), { recursive: true });
+    undo.push(() => rmSync(first ?? path, { recursive: true, force: true }));
+    write(path);
+    started.made.push(name);
+  };
+  try {
+    make(".bulkgen/", (path) => mkdirSync(path));
+    make(".env", (path) => writeFileSync(path, settingsText(starter), { flag: "wx", mode: secretMode }));
+    make("jobs/first.csv", (path) => writeFileSync(path, firstJob, { flag: "wx" }));
+    started.ignored = ignore(join(folder, ".gitignore"));
+    return started;
+  } catch (error) {
+    for (const step of undo.reverse()) step();
+    throw error;
+  }
+}
+
+/** Adds the lines that are missing to the file, which may be somebody's own. */
+function ignore(path: string): string[] {
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const present = new Set(text.split(/\r?\n/).map((line) => line.trim().replace(/^\//, "")));
+  const missing = ignoredNames.filter((name) => !present.has(name) && !present.has(name.replace(/\/$/, "")));
+  if (missing.length === 0) return [];
+  const gap = text === "" || text.endsWith("\n") ? "" : "\n";
+  writeFileSync(path, `${gap}${missing.join("\n")}\n`, { flag: "a" });
+  return missing;
+}
+
+function settingsText({ baseUrl, key }: Starter): string {
+  return `# What bulkgen needs to reach the service from this folder. Variables that are set in the environment win.
+# Only you can read this file (mode 0600), and .gitignore keeps it out of the repository. --sandbox needs none of it.
+
+# The service's address.
+${baseUrl === null ? "# BULKGEN_BASE_URL=https://service.example" : `BULKGEN_BASE_URL=${baseUrl}`}
+
+# The API key: svc_ and 32 letters or digits. The service's dashboard shows it once, when it is created.
+${key === null ? "# BULKGEN_API_KEY=" : `BULKGEN_API_KEY=${key}`}
+`;
+}
+
+/** A first job that the sandbox can make: two pictures and a voice, 4 credits. */
+const firstJob = `id,model,prompt,params.aspect_ratio
+teapot,aurora-image-mini,"A stoneware teapot on a dark oak table, steam in low sun",16:9
+cup,aurora-image-mini,"The cup that belongs to it, close, on linen",1:1
+welcome,voice-clear,"Welcome. This voice was made from a row of a spreadsheet.",
+`;

@@ -1,0 +1,149 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { newPlace, startOnTerminal } from "../e2e/command.js";
+import { filesWith, place } from "./command.js";
+import { answering, canaryKey, json, me } from "./service.js";
+
+let at: ReturnType<typeof place>;
+beforeEach(() => {
+  at = place("init");
+});
+
+const read = (name: string) => readFileSync(join(at.folder, name), "utf8");
+
+describe("init without a terminal", () => {
+  test("makes a workspace whose first job runs in the sandbox, and says what to type", async () => {
+    const { code, stdout, stderr } = await at.run(["init", "my set"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /^made {3}\.bulkgen\/\nmade {3}\.env .*\nmade {3}jobs\/first\.csv\nadded {2}\.env /,
+    );
+    expect(stdout).toContain("\n  cd 'my set'\n  bulkgen run jobs/first.csv --sandbox ");
+    expect(statSync(join(at.folder, "my set", ".env")).mode & 0o777).toBe(0o600);
+    expect(read("my set/.gitignore")).toBe(".env\n.bulkgen/\noutputs/\nsandbox-outputs/\n");
+    const cwd = join(at.folder, "my set");
+    const run = await at.run(["run", "jobs/first.csv", "--sandbox", "--yes"], { cwd });
+    expect(run.code, run.stderr).toBe(0);
+    expect(
+      readdirSync(join(cwd, "sandbox-outputs", "first")).filter((name) => /png|wav|mp3/.test(name)),
+    ).toHaveLength(3);
+  });
+
+  test("writes address and key of its flags to .env, where every command finds them", async () => {
+    const service = await answering((_, response) => json(response, 200, me));
+    try {
+      writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
+      const flags = ["--base-url", `${service.url}/`, "--api-key-file", "key"];
+      const made = await at.run(["init", "set", ...flags]);
+      expect(made).toMatchObject({ code: 0, stderr: "" });
+      expect(made.stdout).toContain("bulkgen doctor");
+      expect(made.stdout).not.toContain(canaryKey);
+      expect(read("set/.env")).toContain(`\nBULKGEN_BASE_URL=${service.url}\n`);
+      expect(filesWith(at.folder, canaryKey).sort()).toEqual(["key", "set/.env"]);
+      expect(await at.run(["account"], { cwd: join(at.folder, "set") })).toMatchObject({
+        code: 0,
+        stderr: "",
+      });
+      expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test("overwrites nothing, and adds only the lines that .gitignore lacks", async () => {
+    mkdirSync(join(at.folder, "jobs"));
+    writeFileSync(join(at.folder, ".env"), "MINE=1\n");
+    writeFileSync(join(at.folder, "jobs", "first.csv"), "mine\n");
+    writeFileSync(join(at.folder, ".gitignore"), "node_modules\n/outputs\n.env");
+    const { code, stdout } = await at.run(["init", "--base-url", "https://service.example"]);
+    expect(code).toBe(0);
+    expect([read(".env"), read("jobs/first.csv")]).toEqual(["MINE=1\n", "mine\n"]);
+    expect(read(".gitignore")).toBe("node_modules\n/outputs\n.env\n.bulkgen/\nsandbox-outputs/\n");
+    expect(stdout).toContain("kept   .env, which was there before\nkept   jobs/first.csv");
+    expect(stdout).toContain("note   address and key were not written");
+    const again = await at.run(["init"]);
+    expect(again.stdout).not.toMatch(/^(made|added)/m);
+    expect(read(".gitignore").match(/\.bulkgen/g)).toHaveLength(1);
+  });
+
+  test.each([
+    ["a wrong key", ["--api-key-file", "key"], 3, "has the wrong form"],
+    ["a missing key file", ["--api-key-file", "nothing"], 2, "--api-key-file: ENOENT"],
+    ["a wrong address", ["--base-url", "service"], 2, "expected an address such as"],
+    [
+      "the sandbox and an address",
+      ["--sandbox", "--base-url", "https://a.example"],
+      2,
+      "cannot be used with",
+    ],
+  ])("makes nothing with %s", async (_, flags, code, message) => {
+    writeFileSync(join(at.folder, "key"), `${canaryKey}x`);
+    const ended = await at.run(["init", "set", ...flags]);
+    expect(ended).toMatchObject({ code, stdout: "" });
+    expect(ended.stderr).toContain(message);
+    expect(ended.stderr).not.toContain(canaryKey);
+    expect(existsSync(join(at.folder, "set"))).toBe(false);
+  });
+
+  test("takes away what it made when something fails on the way", async () => {
+    mkdirSync(join(at.folder, "set"));
+    writeFileSync(join(at.folder, "set", "jobs"), "a file where the folder should be");
+    const { code, stdout, stderr } = await at.run(["init", "set"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^bulkgen: E\w+: /);
+    expect(readdirSync(join(at.folder, "set"))).toEqual(["jobs"]);
+  });
+});
+
+describe("init on a terminal", () => {
+  test("asks for the service, hides the key, and writes both", async () => {
+    const terminal = newPlace();
+    const asking = startOnTerminal(terminal, 100, ["init", "set"]);
+    await asking.prints(/What shall this workspace work with/);
+    asking.type("\u001b[B\r");
+    await asking.prints(/The service's address/);
+    asking.type("service\r");
+    await asking.prints(/expected an address such as/);
+    asking.type("\u0015https://service.example/\r");
+    await asking.prints(/The API key/);
+    asking.type(`${canaryKey}\r`);
+    const { code, stdout } = await asking.ended;
+    expect(code, stdout).toBe(0);
+    expect(stdout).not.toContain(canaryKey);
+    const settings = terminal.read("set/.env");
+    expect(settings).toContain(`\nBULKGEN_BASE_URL=https://service.example\n`);
+    expect(settings).toContain(`\nBULKGEN_API_KEY=${canaryKey}\n`);
+  });
+
+  test("asks nothing more for the sandbox, and nothing at all with the flag", async () => {
+    const terminal = newPlace();
+    const asking = startOnTerminal(terminal, 100, ["init", "one"]);
+    await asking.prints(/What shall this workspace work with/);
+    asking.type("\r");
+    expect((await asking.ended).code).toBe(0);
+    expect(terminal.read("one/.env")).toContain("\n# BULKGEN_API_KEY=\n");
+    const silent = await startOnTerminal(terminal, 100, ["init", "two", "--sandbox"]).ended;
+    expect(silent.code).toBe(0);
+    expect(silent.stdout).not.toContain("What shall");
+  });
+
+  test.each([
+    ["at the first question", []],
+    ["at the key", ["\u001b[B\r", "https://service.example\r"]],
+  ])("Ctrl-C %s ends with 130 and leaves nothing", async (_, typed) => {
+    const terminal = newPlace();
+    const asking = startOnTerminal(terminal, 100, ["init", "set"]);
+    const questions = [/What shall this workspace/, /The service's address/, /The API key/];
+    for (const [index, answer] of typed.entries()) {
+      await asking.prints(questions[index] ?? /never/);
+      asking.type(answer);
+    }
+    await asking.prints(questions[typed.length] ?? /never/);
+    asking.type("\u0003");
+    const { code, stdout } = await asking.ended;
+    expect(code, stdout).toBe(130);
+    expect(stdout).toContain("cut off; nothing was made");
+    expect(existsSync(join(terminal.folder, "set"))).toBe(false);
+  });
+});
