@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type Plan, plans } from "../api/plans.js";
+import { EarlyExit } from "../core/exit.js";
+import type { SandboxModel } from "../sandbox/catalogue.js";
 import { fromMicro } from "../sandbox/credits.js";
 import type { RunningSandbox } from "../sandbox/serve.js";
 import { defineSandboxAccount } from "./sandbox-account.js";
@@ -12,6 +14,7 @@ interface Flags extends StateFlags {
   port: number;
   plan?: Plan;
   credits?: number;
+  models?: string;
   taskMs?: { min: number; max: number };
   json?: boolean;
 }
@@ -29,6 +32,7 @@ export function defineSandbox(program: Command): void {
       oneOf(...plans),
     )
     .option("--credits <n>", "credits of its account (default: as they are; 500 at first)", amount)
+    .option("--models <file>", "play the models in a file that bulkgen models --save wrote")
     .option("--task-ms <min-max>", "how long tasks take, in ms", range)
     .option("--json", "print {url, key, dashboard} on one line when it listens")
     .addHelpText("after", `\n--state ${memory} keeps nothing: each start is a fresh one.`)
@@ -42,6 +46,7 @@ async function serve(flags: Flags): Promise<void> {
     import("../sandbox/serve.js"),
     import("../system.js"),
   ]);
+  const models = flags.models === undefined ? {} : { models: await savedModels(flags.models) };
   const file = stateFile(flags);
   const standing = file === memory ? standingInMemory(flags) : await standingIn(file, flags);
   const sandbox = await serveSandbox({
@@ -50,6 +55,7 @@ async function serve(flags: Flags): Promise<void> {
     file,
     port: flags.port,
     ...standing,
+    ...models,
     inputRoot: process.cwd(),
     ...(flags.taskMs ? { taskMs: flags.taskMs } : {}),
   });
@@ -58,6 +64,19 @@ async function serve(flags: Flags): Promise<void> {
     interruption().addEventListener("abort", () => resolve(), { once: true }),
   );
   await sandbox.close();
+}
+
+async function savedModels(file: string): Promise<SandboxModel[]> {
+  const [{ readFile }, { ModelFileProblem, readModelFile }] = await Promise.all([
+    import("node:fs/promises"),
+    import("../sandbox/model-file.js"),
+  ]);
+  try {
+    return readModelFile(await readFile(file, "utf8"), file);
+  } catch (error) {
+    if (error instanceof ModelFileProblem) throw new EarlyExit("usage", error.message);
+    throw error;
+  }
 }
 
 interface Standing {

@@ -124,18 +124,24 @@ function completeParams(
   model: SandboxModel,
   given: unknown,
 ): Record<string, string> {
-  const params = Object.fromEntries(model.parameters.map((parameter) => [parameter.key, parameter.default]));
+  const preset = model.parameters.filter((parameter) => parameter.default !== "");
+  const params = Object.fromEntries(preset.map((parameter) => [parameter.key, parameter.default]));
   if (given === undefined || given === null) return params;
   if (typeof given !== "object" || Array.isArray(given)) {
     throw refuse("INVALID_REQUEST", "params is to be an object of strings.");
   }
   for (const [key, value] of Object.entries(given)) {
     const parameter = model.parameters.find((candidate) => candidate.key === key);
-    const option = parameter?.options.find((candidate) => candidate.value === value);
-    if (option) params[key] = option.value;
+    const allowed = parameter && allowedValue(parameter, value);
+    if (allowed !== undefined) params[key] = allowed;
     else if (switches.badParams === "refused") throw badParam(model, parameter, key, value);
   }
   return params;
+}
+
+function allowedValue({ options }: SelectParameter, value: unknown): string | undefined {
+  if (options.length > 0) return options.find((option) => option.value === value)?.value;
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
 }
 
 function badParam(model: SandboxModel, parameter: SelectParameter | undefined, key: string, value: unknown) {

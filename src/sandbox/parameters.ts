@@ -1,9 +1,14 @@
-/** A `select` parameter of a model: the only type that the service's page shows. */
+/**
+ * A parameter of a model. Our own are all of the one type that the service's page shows; those of a model file may be
+ * of others.
+ */
 export interface SelectParameter {
   key: string;
   label: string;
-  type: "select";
+  type: string;
+  /** The allowed values; none where every value is. */
   options: { value: string; label: string }[];
+  /** What is used when nothing is given; empty where that is left to the model. */
   default: string;
 }
 

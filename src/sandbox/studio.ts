@@ -1,6 +1,7 @@
 import { fileTypeFromBuffer } from "file-type";
 import { mediaFields } from "../api/inputs.js";
 import type { SandboxModel } from "./catalogue.js";
+import { familiarParams } from "./familiar-params.js";
 import { fetchInput } from "./input-fetch.js";
 import { type MediaJob, seedOf, sha256 } from "./media/job.js";
 import type { MediaPool } from "./media/pool.js";
@@ -74,7 +75,7 @@ export class Studio {
     return {
       maker: model.maker,
       model: model.key,
-      input: task.input,
+      input: familiarParams(task.input),
       media,
       seed: number === 1 ? seed : sha256(`${seed} ${number}`),
       extension: task.outputs[number - 1] ?? "",

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -93,6 +93,36 @@ describe("bulkgen sandbox", () => {
       credits: { balance: 500 },
       subscription: { plan: "Pro" },
     });
+  });
+
+  it("plays the models that were saved from a service, with the plan and credits of a real account", async () => {
+    const saved = bulkgen("models", "--sandbox", "--save", "models.json");
+    expect([saved.status, saved.stdout]).toEqual([0, ""]);
+    const list = JSON.parse(readFileSync(join(folder, "models.json"), "utf8"));
+    list.models = [{ ...list.models[0], model_key: "theirs", credits_cost: 9 }];
+    writeFileSync(join(folder, "models.json"), JSON.stringify(list));
+    const rehearsal = ["--models", "models.json", "--plan", "Starter", "--credits", "10"];
+    const { url, key } = await serve("--state", "rehearsal.db", ...rehearsal);
+    const headers = { "x-api-key": key, "content-type": "application/json" };
+    const generate = (model: string) =>
+      fetch(`${url}/api/v1/generate`, {
+        ...{ method: "POST", headers },
+        body: JSON.stringify({ model, prompt: "A heron" }),
+      });
+    expect((await (await generate("theirs")).json()).credits_remaining).toBe(1);
+    expect((await generate("theirs")).status).toBe(402);
+    expect((await generate("aurora-image")).status).toBe(400);
+    expect((await me(url, key)).body.subscription.plan).toBe("Starter");
+  });
+
+  it("says what is wrong with a file of models, and does not start", () => {
+    writeFileSync(join(folder, "models.json"), '{"models": [{"model_key": "a"}]}');
+    const { status, stderr } = bulkgen("sandbox", "--models", "models.json");
+    expect(status).toBe(2);
+    expect(stderr).toContain(
+      "models.json: models[0].category: expected one of image, video, audio, got nothing",
+    );
+    expect(bulkgen("sandbox", "--models", "none.json").stderr).toContain("ENOENT");
   });
 
   it("leaves nothing behind with its state in memory", async () => {
