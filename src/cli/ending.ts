@@ -35,9 +35,12 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
   }
 }
 
+/** What the system refuses, or SQLite on its behalf; `ERR_…` and any other code of SQLite mean a defect of ours. */
+const refusals = /^(E[A-Z0-9]+|SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOTADB|PERM|READONLY)\w*)$/;
+
 /** The exit that something thrown leads to. What the system or a newer database refuses was foreseen. */
 export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
-  const foreseen = error instanceof Error && (error.name === "NewerDatabase" || "code" in error);
-  return foreseen ? "usage" : "crash";
+  const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
 }

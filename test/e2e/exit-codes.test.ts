@@ -1,0 +1,135 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type ExitName, exitCode, exitCodes } from "../../src/core/exit.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { newPlace, type Place, type Running, run, start } from "./command.js";
+import { type Script, type Scripted, type ScriptedService, startService } from "./service.js";
+import { sheet } from "./sheet.js";
+
+/** One way to each exit code, as a script sees a run or another program calls it. */
+interface Way {
+  flags?: readonly string[];
+  balance?: number;
+  /** Whether the run begins, and so has a summary. */
+  begins: boolean;
+  script?: (stage: { place: Place; running(): Running }) => Script;
+  before?: (place: Place, service: ScriptedService) => Promise<unknown>;
+}
+
+const error = (status: number, code: string) => ({ status, json: { error: { code, message: "no" } } });
+const onPost =
+  (number: number, scripted: Scripted): (() => Script) =>
+  () =>
+  ({ what, before }) =>
+    what === "POST generate" && before === number ? scripted : "serve";
+
+const ways: Record<ExitName, Way> = {
+  done: { begins: true },
+  crash: {
+    begins: false,
+    // Damage that no answer of a service and no setting can do.
+    script:
+      ({ place }) =>
+      ({ what }) => {
+        if (what === "GET task") dropEvents(place);
+        return "serve";
+      },
+  },
+  usage: { flags: [], begins: false },
+  key: { begins: true, script: onPost(1, error(401, "INVALID_API_KEY")) },
+  unreachable: { begins: false, before: (_, service) => service.down() },
+  failed: {
+    flags: ["--yes", "--retries", "0"],
+    begins: true,
+    script:
+      () =>
+      ({ what, before, path }) =>
+        what === "GET task" && before === 0 ? { json: failedTask(path) } : "serve",
+  },
+  cap: { flags: ["--yes", "--max-credits", "3"], begins: true },
+  credits: { begins: true, script: onPost(1, error(402, "INSUFFICIENT_CREDITS")) },
+  unfinished: { flags: ["--yes", "--rpd", "4"], begins: true },
+  locked: { begins: false, before: holdWorkspace },
+  held: { begins: true, script: onPost(1, "cut") },
+  interrupted: {
+    begins: true,
+    script:
+      ({ running }) =>
+      async ({ what }): Promise<Scripted> => {
+        if (what === "POST generate") {
+          running().signal("SIGINT");
+          await running().prints(/interrupted: /);
+        }
+        return "serve";
+      },
+  },
+};
+
+describe.concurrent("every documented exit code is reached", { timeout: 60_000 }, () => {
+  test.each(exitCodes.map(({ name, code }) => [code, name] as const))("%i: %s", async (code, name) => {
+    const { flags = ["--yes"], begins, script, before, ...options } = ways[name];
+    const service = await startService({ plan: "Starter", ...options });
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    await before?.(place, service);
+    let running: Running | null = null;
+    const stage = {
+      place,
+      running: () => {
+        if (!running) throw new Error("no command is under way");
+        return running;
+      },
+    };
+    if (script) service.script(script(stage));
+    running = start(place, ["run", "set.csv", "--json", ...flags], service);
+    const end = await running.ended;
+    expect(end, end.stderr).toMatchObject({ code, signal: null });
+    if (begins) expect(JSON.parse(end.stdout)).toMatchObject({ exitCode: code });
+    else {
+      expect(end.stdout).toBe("");
+      expect(end.stderr).toMatch(/^bulkgen: /m);
+    }
+    // A stack is for defects alone.
+    expect(/\bat .*\.js:\d+/.test(end.stderr)).toBe(code === exitCode("crash"));
+  });
+});
+
+/** Another run that has the workspace until this file ends. */
+async function holdWorkspace(place: Place, service: ScriptedService): Promise<void> {
+  const other = await startService({
+    script: async ({ what }): Promise<Scripted> => {
+      if (what === "GET models") await new Promise(() => {});
+      return "serve";
+    },
+  });
+  start(place, ["run", "set.csv", "--yes"], other);
+  await other.wasAsked("GET models", 1);
+  expect(service.asked).toEqual([]);
+}
+
+function dropEvents(place: Place): void {
+  const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+  try {
+    db.exec("DROP TABLE IF EXISTS events");
+  } finally {
+    db.close();
+  }
+}
+
+function failedTask(path: string) {
+  return {
+    task_id: path.slice(-36),
+    status: "failed",
+    output_urls: null,
+    error: "The prompt was rejected by content moderation.",
+    credits_consumed: 0,
+    completed_at: "2026-01-02T03:04:05.000Z",
+  };
+}
+
+test("0: help and the version are no errors", async () => {
+  const place = newPlace();
+  for (const flag of ["--help", "--version"]) {
+    expect(await run(place, [flag])).toMatchObject({ code: 0, stderr: "" });
+  }
+});
