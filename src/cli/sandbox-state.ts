@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { EarlyExit } from "../core/exit.js";
 import { findWorkspace } from "../job/workspace.js";
@@ -54,7 +54,6 @@ export async function administer<Result>(
       `there is no sandbox state ${file}; --state names another, bulkgen sandbox makes one`,
     );
   }
-  mkdirSync(dirname(file), { recursive: true });
   const [{ openDesk }, { AdminProblem }, { systemClock, systemRandom }] = await Promise.all([
     import("../sandbox/admin/desk.js"),
     import("../sandbox/admin/problem.js"),

@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import { openSqlite, type Sqlite } from "../sqlite.js";
 import { admissionsKept } from "./limiter/admit.js";
 import {
@@ -27,8 +29,9 @@ export class SqliteState implements WorldState {
   readonly db: Sqlite;
   private readonly statements = new Map<string, Statement>();
 
-  /** Opens or makes the file; ":memory:" keeps nothing. */
+  /** Opens or makes the file, and the folder for it; ":memory:" keeps nothing. */
   constructor(file: string) {
+    if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true });
     this.db = openSqlite(file);
     this.db.pragma("journal_mode = WAL");
     this.db.pragma("synchronous = FULL");
