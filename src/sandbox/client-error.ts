@@ -22,11 +22,17 @@ export function answerClientErrors(server: Server): void {
   });
 }
 
+/** The answer to a request that HTTP allows, but whose address or host cannot be read. */
+export function unreadable(): Response {
+  const { status, headers, body } = written(errorAnswer(refusalOf(undefined)));
+  return new Response(body, { status, headers });
+}
+
 function refusalOf(code: string | undefined): Refusal {
   if (code === "HPE_HEADER_OVERFLOW") {
     return new Refusal(431, "HEADERS_TOO_LARGE", `The headers may have ${headerBytesMax} bytes at most.`);
   }
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return new Refusal(408, "REQUEST_TIMEOUT", "The request took too long.");
-  return new Refusal(400, "INVALID_REQUEST", "This is not a request that HTTP allows.");
+  return new Refusal(400, "INVALID_REQUEST", "This request cannot be read.");
 }

@@ -1,11 +1,11 @@
-import type { Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import type { SandboxModel } from "./catalogue.js";
-import { answerClientErrors, headerBytesMax } from "./client-error.js";
+import { answerClientErrors, headerBytesMax, unreadable } from "./client-error.js";
 import { dashboardApp } from "./dashboard/app.js";
 import { type FaultPlanSettings, faultPlan } from "./faults/plan.js";
 import { FaultScript } from "./faults/script.js";
@@ -67,10 +67,8 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
   const dashboard = dashboardApp({ state: sandbox.state, clock, random, token, settle });
   const reference = referenceApp([...sandbox.models.values()]);
   const app = new Hono().route("/dashboard", dashboard).route("/", reference).route("/", httpApp(gateway));
-  const server = createAdaptorServer({
-    fetch: app.fetch,
-    serverOptions: { maxHeaderSize: headerBytesMax },
-  }) as Server;
+  const listener = getRequestListener(app.fetch, { errorHandler: unreadable });
+  const server = createServer({ maxHeaderSize: headerBytesMax }, listener);
   answerClientErrors(server);
   try {
     await new Promise<void>((resolve, reject) => {

@@ -71,9 +71,8 @@ describe("a limiter that counts refused requests", () => {
     expect(burst(world, 31)).toBe(30);
     for (let second = 0; second < 120; second++) {
       world.clock.advance(1_000);
-      burst(world, 1);
+      expect(burst(world, 1)).toBe(0);
     }
-    expect(burst(world, 1)).toBe(0);
     world.clock.advance(60_000);
     expect(burst(world, 1)).toBe(1);
   });

@@ -226,7 +226,9 @@ describe("where the page shows no form", () => {
   });
 
   it("a filter that means nothing is refused, or ignored", () => {
-    expect(open({}).send("GET", "/api/v1/models?category=smell").status).toBe(400);
+    for (const filter of ["category=smell", "category=", "category=im", "include_parameters=1"]) {
+      expect(open({}).send("GET", `/api/v1/models?${filter}`).status).toBe(400);
+    }
     const ignored = open({ badFilter: "ignored" }).send("GET", "/api/v1/models?category=smell");
     expect(ignored.body.total).toBe(ignored.body.models.length);
     expect(ignored.body.total).toBeGreaterThan(10);
