@@ -1,9 +1,8 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Plan, plans } from "../api/plans.js";
 import { EarlyExit } from "../core/exit.js";
-import type { SandboxModel } from "../sandbox/catalogue.js";
 import { fromMicro } from "../sandbox/credits.js";
-import type { RunningSandbox } from "../sandbox/serve.js";
+import type { RunningSandbox, SandboxOptions } from "../sandbox/serve.js";
 import { defineSandboxAccount } from "./sandbox-account.js";
 import { defineSandboxKeys } from "./sandbox-keys.js";
 import { administer, memory, type StateFlags, stateFile, withState } from "./sandbox-state.js";
@@ -15,6 +14,8 @@ interface Flags extends StateFlags {
   plan?: Plan;
   credits?: number;
   models?: string;
+  faults?: string;
+  faultSeed?: string;
   taskMs?: { min: number; max: number };
   json?: boolean;
 }
@@ -25,7 +26,9 @@ export function defineSandbox(program: Command): void {
     // What stands before a subcommand is the sandbox's own, what stands after it is the subcommand's.
     .enablePositionalOptions()
     .helpCommand(false)
-    .option("--port <n>", "port on 127.0.0.1 (default: any free one)", wholeNumber, 0)
+    .addOption(
+      new Option("--port <n>", "port on 127.0.0.1").argParser(wholeNumber).default(0, "any free one"),
+    )
     .option(
       "--plan <plan>",
       `plan of its account: ${plans.join(", ")} (default: as it is; Pro at first)`,
@@ -33,6 +36,8 @@ export function defineSandbox(program: Command): void {
     )
     .option("--credits <n>", "credits of its account (default: as they are; 500 at first)", amount)
     .option("--models <file>", "play the models in a file that bulkgen models --save wrote")
+    .option("--faults <file|preset>", "let things go wrong as a file or a preset says, such as flaky")
+    .option("--fault-seed <text>", "let them go wrong elsewhere")
     .option("--task-ms <min-max>", "how long tasks take, in ms", range)
     .option("--json", "print {url, key, dashboard} on one line when it listens")
     .addHelpText("after", `\n--state ${memory} keeps nothing: each start is a fresh one.`)
@@ -46,7 +51,7 @@ async function serve(flags: Flags): Promise<void> {
     import("../sandbox/serve.js"),
     import("../system.js"),
   ]);
-  const models = flags.models === undefined ? {} : { models: await savedModels(flags.models) };
+  const rehearsal = await rehearsed(flags);
   const file = stateFile(flags);
   const standing = file === memory ? standingInMemory(flags) : await standingIn(file, flags);
   const sandbox = await serveSandbox({
@@ -55,7 +60,7 @@ async function serve(flags: Flags): Promise<void> {
     file,
     port: flags.port,
     ...standing,
-    ...models,
+    ...rehearsal,
     inputRoot: process.cwd(),
     ...(flags.taskMs ? { taskMs: flags.taskMs } : {}),
   });
@@ -66,16 +71,20 @@ async function serve(flags: Flags): Promise<void> {
   await sandbox.close();
 }
 
-async function savedModels(file: string): Promise<SandboxModel[]> {
-  const [{ readFile }, { ModelFileProblem, readModelFile }] = await Promise.all([
+/** What is played, and what goes wrong with it. Throws EarlyExit for a file that cannot be used. */
+async function rehearsed({ models, faults, faultSeed }: Flags): Promise<Partial<SandboxOptions>> {
+  const [{ readFile }, { readModelFile }, { readFaults }] = await Promise.all([
     import("node:fs/promises"),
     import("../sandbox/model-file.js"),
+    import("../sandbox/faults/read-faults.js"),
   ]);
   try {
-    return readModelFile(await readFile(file, "utf8"), file);
+    return {
+      ...(models === undefined ? {} : { models: readModelFile(await readFile(models, "utf8"), models) }),
+      ...(faults === undefined ? {} : { faults: await readFaults(faults, faultSeed) }),
+    };
   } catch (error) {
-    if (error instanceof ModelFileProblem) throw new EarlyExit("usage", error.message);
-    throw error;
+    throw new EarlyExit("usage", (error as Error).message);
   }
 }
 

@@ -115,6 +115,17 @@ describe("bulkgen sandbox", () => {
     expect((await me(url, key)).body.subscription.plan).toBe("Starter");
   });
 
+  it("lets things go wrong as a preset or a file says", async () => {
+    const always = { rules: [{ fault: { kind: "http-error", status: 503 }, rate: 1 }] };
+    writeFileSync(join(folder, "faults.json"), JSON.stringify(always));
+    const { url, key } = await serve("--faults", "faults.json", "--fault-seed", "7");
+    expect((await fetch(`${url}/api/v1/me`, { headers: { "x-api-key": key } })).status).toBe(503);
+    expect(bulkgen("sandbox", "--faults", "bad-day")).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^bulkgen: expected a JSON file or one of flaky, .*, got bad-day/),
+    });
+  });
+
   it("says what is wrong with a file of models, and does not start", () => {
     writeFileSync(join(folder, "models.json"), '{"models": [{"model_key": "a"}]}');
     const { status, stderr } = bulkgen("sandbox", "--models", "models.json");
