@@ -8,6 +8,7 @@ import { defineInit } from "./init.js";
 import { defineModels } from "./models.js";
 import { definePlan } from "./plan.js";
 import { defineRedo } from "./redo.js";
+import { defineResolve } from "./resolve.js";
 import { defineResume } from "./resume.js";
 import { defineRetry } from "./retry.js";
 import { defineRun } from "./run.js";
@@ -37,6 +38,7 @@ function program(): Command {
     defineStatus,
     defineRedo,
     defineRetry,
+    defineResolve,
     defineModels,
     defineAccount,
     defineDoctor,

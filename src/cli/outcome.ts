@@ -64,7 +64,7 @@ const nextSteps: Partial<Record<ExitName, string>> = {
   key: "set a valid key of the same user, or activate a plan, then `bulkgen resume`",
   unreachable: "`bulkgen resume` when the service is back",
   credits: "top up, then run the same command again",
-  held: "look for these tasks at the service before paying for them again",
+  held: "find their tasks at the service, then `bulkgen resolve ITEM --adopt TASK`, or --resubmit, or --skip",
   cap: "raise --max-credits and run the same command again",
   unfinished: "`bulkgen resume` later",
   failed: "mend the rows that failed and run again; nothing archived is paid twice",

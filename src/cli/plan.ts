@@ -24,6 +24,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   const [
     { planJob },
     { workspaceOf },
+    { forLooking },
     { connect },
     { openLog },
     { interruption },
@@ -32,13 +33,14 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   ] = await Promise.all([
     import("../job/plan-job.js"),
     import("./job-options.js"),
+    import("../job/workspace.js"),
     import("./connect.js"),
     import("./log.js"),
     import("./signals.js"),
     import("../system.js"),
     import("../core/money.js"),
   ]);
-  const workspace = workspaceOf(flags, manifest);
+  const workspace = forLooking(workspaceOf(flags, manifest), flags.sandbox ?? false);
   const made = await planJob({
     workspace,
     manifest: resolve(manifest),

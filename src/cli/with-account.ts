@@ -1,4 +1,5 @@
 import { type OpenAccount, openAccount } from "../job/account.js";
+import { forLooking } from "../job/workspace.js";
 import { systemClock } from "../system.js";
 import { connect } from "./connect.js";
 import type { SharedFlags } from "./flags.js";
@@ -11,7 +12,7 @@ export async function withAccount<Result>(
   flags: SharedFlags,
   use: (account: OpenAccount) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = workspaceOf(flags);
+  const workspace = forLooking(workspaceOf(flags), flags.sandbox ?? false);
   const log = await openLog(flags.logLevel);
   const { connection, close } = await connect(flags, workspace);
   try {

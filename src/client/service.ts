@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
-import { errorFacts, type Me, type ModelList, me, modelList } from "../api/records.js";
+import { errorFacts, type Me, type ModelList, me, modelList, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
 import { backoffMs } from "../core/retry.js";
@@ -15,6 +15,8 @@ export interface Service {
   /** A paid request: sent once, whatever happens. */
   generate(body: string, ticket: Ticket): Promise<GenerateOutcome>;
   task(taskId: string, ticket: Ticket): Promise<TaskOutcome>;
+  /** The whole record of a task. Throws ServiceError. */
+  taskRecord(taskId: string): Promise<Task>;
   /** Throws ServiceError. */
   models(): Promise<ModelList>;
   /** Throws ServiceError. */
@@ -64,6 +66,13 @@ export function openService(send: Send, options: ServiceOptions): Service {
           timeoutMs: timeoutMs.task,
           ticket,
         }),
+      ),
+    taskRecord: (taskId) =>
+      read(
+        { endpoint: "task", method: "GET", path: taskPath(taskId), timeoutMs: timeoutMs.task },
+        task,
+        request,
+        options,
       ),
     models: () =>
       read(

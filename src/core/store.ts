@@ -45,6 +45,8 @@ export interface Store {
     nextAt: number,
     change?: { looks?: number; note?: string | null },
   ): Promise<void>;
+  /** A person has found the task of a held item: it is at the service again. */
+  adopt(itemId: number, task: { taskId: string; charged: Credits }): Promise<void>;
   /** The task is done: its facts and output addresses; the item is `ready`. */
   complete(itemId: number, facts: TaskFacts): Promise<void>;
   /** The attempt that led to the item's task. */

@@ -36,7 +36,7 @@ export interface HoldOptions {
 /** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
 export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
   const { workspace, clock, log, signal } = options;
-  const lock = await lockOf(options);
+  const lock = await lockWorkspace(options);
   const undo: (() => Promise<void> | void)[] = [() => lock.release(), noteHolder(workspace.lockFile, clock)];
   const close = async () => {
     while (undo.length > 0) await undo.pop()?.();
@@ -59,7 +59,14 @@ export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
 /** Milliseconds between two tries to get the lock. */
 const lockMs = 1_000;
 
-async function lockOf({ workspace, ifLocked, clock, signal, onLocked }: HoldOptions): Promise<Lock> {
+/** Takes the workspace's lock, or does what was asked for when another process has it. Throws EarlyExit. */
+export async function lockWorkspace({
+  workspace,
+  ifLocked,
+  clock,
+  signal,
+  onLocked,
+}: Pick<HoldOptions, "workspace" | "ifLocked" | "clock" | "signal" | "onLocked">): Promise<Lock> {
   for (;;) {
     const lock = takeLock(workspace.lockFile);
     if (lock) return lock;

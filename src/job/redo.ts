@@ -1,10 +1,9 @@
-import { relative } from "node:path";
 import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
 import { credits } from "../core/money.js";
 import type { Item, NewItem, Run, Store } from "../core/store.js";
-import { jobFolder } from "../run/folder.js";
 import type { Continuation } from "./continue-job.js";
+import { itemNamed } from "./item-named.js";
 import type { Hold } from "./open.js";
 import { agreed, type PriceConsent } from "./retry.js";
 
@@ -25,21 +24,6 @@ export function redoItems(names: readonly string[], consent: PriceConsent): Cont
       return { ...started, requests: started.requests + 1 };
     },
   };
-}
-
-/** The item that goes by a row id, a task id or the path of a file. */
-async function itemNamed(store: Store, name: string): Promise<Item> {
-  const runs = await store.runs();
-  const folders = new Set(runs.map((run) => relative(process.cwd(), jobFolder(run))));
-  const candidates = [name, ...[...folders].map((folder) => relative(folder, name))];
-  for (const candidate of candidates) {
-    const [found] = await store.find(candidate);
-    if (found) return found;
-  }
-  throw new EarlyExit(
-    "usage",
-    `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id`,
-  );
 }
 
 async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {

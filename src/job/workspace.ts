@@ -59,6 +59,15 @@ function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
   return isBelow(start, cwd) ? cwd : start;
 }
 
+/**
+ * The workspace for a command that only looks: a rehearsal in a folder that has none is kept in memory, so that looking
+ * leaves nothing behind.
+ */
+export function forLooking(workspace: Workspace, sandbox: boolean): Workspace {
+  if (!sandbox || existsSync(dirname(workspace.serviceFile))) return workspace;
+  return { ...workspace, serviceFile: ":memory:", accountsFile: ":memory:" };
+}
+
 /** Whether the workspace has been used. */
 export function workspaceExists(workspace: Workspace): boolean {
   return existsSync(workspace.stateFile);

@@ -14,6 +14,6 @@ export function offerText(
     .slice(0, itemsShown)
     .map((item) => `- ${terminalText(item.rowId)}: ${showCredits(item.price)}`);
   const more = items.length - lines.length;
-  const total = `${count(items.length, "item")} to be ${what}, ${showCredits(sum)} credits in all`;
+  const total = `${count(items.length, "item")} to be ${what}, ${showCredits(sum)} ${sum === 1_000_000 ? "credit" : "credits"}`;
   return [total, ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }

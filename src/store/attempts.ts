@@ -8,6 +8,7 @@ type AttemptMethods = Pick<
   Store,
   | "intend"
   | "conclude"
+  | "adopt"
   | "complete"
   | "attempt"
   | "outputs"
@@ -49,6 +50,19 @@ export function attemptMethods(connection: Connection): AttemptMethods {
           ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
           sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
           putUrls(connection, itemId, facts.urls);
+        })
+        .immediate(),
+
+    adopt: async (itemId, task) =>
+      db
+        .transaction(() => {
+          step(connection, itemId, "adopted");
+          sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
+            task.taskId,
+            task.charged,
+            newest(itemId)?.id,
+          );
+          sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
         })
         .immediate(),
 

@@ -9,7 +9,16 @@ export interface SandboxProcess {
   /** The environment by which a command finds it. */
   env: Record<string, string>;
   /** Ends it and returns what it has on record: every task that was made, and for what. */
-  tasks(): Promise<{ id: string; prompt: string; credits: number; outcome: string | null }[]>;
+  tasks(): Promise<MadeTask[]>;
+  /** The same while it goes on. */
+  madeSoFar(): MadeTask[];
+}
+
+export interface MadeTask {
+  id: string;
+  prompt: string;
+  credits: number;
+  outcome: string | null;
 }
 
 export async function startSandbox(...flags: string[]): Promise<SandboxProcess> {
@@ -25,23 +34,28 @@ export async function startSandbox(...flags: string[]): Promise<SandboxProcess> 
     url,
     key,
     env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key },
+    madeSoFar: () => tasksIn(file),
     async tasks() {
       running.signal("SIGTERM");
       await running.ended;
-      const db = openSqlite(file, { readonly: true });
-      try {
-        const rows = db.prepare("SELECT id, input, cost_micro, outcome FROM tasks ORDER BY created_at").all();
-        return (rows as { id: string; input: string; cost_micro: number; outcome: string | null }[]).map(
-          ({ id, input, cost_micro, outcome }) => ({
-            id,
-            prompt: (JSON.parse(input) as { prompt: string }).prompt,
-            credits: cost_micro / 1e6,
-            outcome,
-          }),
-        );
-      } finally {
-        db.close();
-      }
+      return tasksIn(file);
     },
   };
+}
+
+function tasksIn(file: string): MadeTask[] {
+  const db = openSqlite(file, { readonly: true });
+  try {
+    const rows = db.prepare("SELECT id, input, cost_micro, outcome FROM tasks ORDER BY created_at").all();
+    return (rows as { id: string; input: string; cost_micro: number; outcome: string | null }[]).map(
+      ({ id, input, cost_micro, outcome }) => ({
+        id,
+        prompt: (JSON.parse(input) as { prompt: string }).prompt,
+        credits: cost_micro / 1e6,
+        outcome,
+      }),
+    );
+  } finally {
+    db.close();
+  }
 }

@@ -1,0 +1,40 @@
+import type { Task } from "../api/records.js";
+import { normalText } from "./identity.js";
+import type { Attempt, Item } from "./store.js";
+
+/** How far a task's creation may lie from the sending of the request it is said to answer, in ms: wrong clocks, late arrival. */
+const createdMsMax = 15 * 60_000;
+
+/**
+ * What speaks against a task being the one that an item's lost request made: its own words (`input`, `model`,
+ * `created_at`) against the item's, one line each. Empty when nothing does. Fields that the task does not show are not
+ * held against it.
+ */
+export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
+  const wanted: [string, string | null | undefined][] = [
+    ["prompt", item.prompt],
+    ...Object.entries(item.params),
+    ...Object.entries(item.inputs),
+  ];
+  const found = wanted.flatMap(([field, expected]) => {
+    const got = task.input[field];
+    if (expected === null || expected === undefined || got === undefined) return [];
+    return normalText(String(got)) === normalText(expected) ? [] : [differs(field, expected, String(got))];
+  });
+  if (task.model !== item.model) found.unshift(differs("model", item.model, task.model));
+  const distance = Math.abs(Date.parse(task.created_at) - attempt.intendedAt);
+  if (!(distance <= createdMsMax)) {
+    found.push(
+      differs(
+        "created_at",
+        `within 15 minutes of ${new Date(attempt.intendedAt).toISOString()}`,
+        task.created_at,
+      ),
+    );
+  }
+  return found;
+}
+
+function differs(field: string, expected: string, got: string): string {
+  return `${field}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(got)}`;
+}

@@ -1,0 +1,221 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { newPlace, run, start } from "./command.js";
+import { startSandbox } from "./sandbox.js";
+import { startProxy } from "./service.js";
+import { cheapModel, sheet } from "./sheet.js";
+
+const slow = { timeout: 120_000 };
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name !== "index.jsonl")
+    .toSorted();
+}
+
+describe.concurrent("what did not work, or did not please", () => {
+  test(
+    "retry submits failed items of a kind again, at a price that is shown; another kind is left",
+    slow,
+    async () => {
+      const place = newPlace();
+      const rows = [
+        `a,${cheapModel},fine`,
+        `b,${cheapModel},a [[provider-error]]`,
+        `c,${cheapModel},[[moderation]]`,
+      ];
+      place.write("s.csv", ["id,model,prompt", ...rows].join("\n"));
+      expect((await run(place, ["run", "s.csv", "--sandbox", "--yes", "--retries", "0"])).code).toBe(5);
+
+      const unasked = await run(place, ["retry", "--sandbox"]);
+      expect(unasked.code).toBe(2);
+      expect(unasked.stderr).toContain("2 items to be submitted again, 2 credits");
+      expect(unasked.stderr).toContain("add --yes");
+
+      const provider = await run(place, ["retry", "--sandbox", "--only", "provider", "--yes"]);
+      expect(provider.code).toBe(5);
+      expect(provider.stderr).toContain("1 item to be submitted again, 1 credit");
+      expect(provider.stderr).toContain("- b: 1");
+      const none = await run(place, ["retry", "--sandbox", "--only", "input", "--yes"]);
+      expect(none).toMatchObject({ code: 0, stderr: expect.stringContaining("nothing to retry in run 1") });
+      expect((await run(place, ["retry", "--sandbox", "--only", "weather"])).stderr).toContain(
+        "expected one of moderation",
+      );
+    },
+  );
+
+  test("redo makes variants beside the old file, priced first, by row id and by path", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(1));
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    expect((await run(place, ["redo", "a01", "--sandbox", "--yes"])).code).toBe(0);
+    const twice = await run(place, [
+      "redo",
+      join("sandbox-outputs", "s", "a01.png"),
+      "a01-v2",
+      "--sandbox",
+      "--yes",
+    ]);
+    expect(twice.code, twice.stderr).toBe(0);
+    expect(twice.stderr).toContain("2 items to be made anew, 2 credits");
+    expect(filesIn(join(place.folder, "sandbox-outputs", "s"))).toEqual([
+      "a01-v2.png",
+      "a01-v3.png",
+      "a01-v4.png",
+      "a01.png",
+    ]);
+    expect((await run(place, ["redo", "nobody", "--sandbox", "--yes"])).stderr).toContain('no item "nobody"');
+    const again = await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    expect(again.stdout).toContain("1 of 1 item, all of them before, not paid again");
+  });
+});
+
+describe.concurrent("a held item", () => {
+  test(
+    "its task is adopted when it fits, refused when it does not, and nothing is paid for it",
+    slow,
+    async () => {
+      const sandbox = await startSandbox();
+      const place = newPlace();
+      place.write("set.csv", sheet(2));
+      const made: Record<string, string> = {};
+      const proxy = await startProxy(sandbox, ({ what, body }) =>
+        what === "POST generate" && body.includes("a01") ? "serve and cut" : "serve",
+      );
+      expect((await run(place, ["run", "set.csv", "--yes"], proxy)).code).toBe(10);
+      for (const task of sandbox.madeSoFar()) made[task.prompt] = task.id;
+      const lost = made["a picture of a01"] ?? "";
+      const other = made["a picture of a02"] ?? "";
+
+      const owned = await run(place, ["resolve", "a01", "--adopt", other], proxy);
+      expect(owned).toMatchObject({ code: 2, stderr: expect.stringContaining("belongs to a02 already") });
+      const unknown = await run(place, ["resolve", "a01", "--adopt", crypto.randomUUID()], proxy);
+      expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("TASK_NOT_FOUND") });
+      const notHeld = await run(place, ["resolve", "a02", "--skip"], proxy);
+      expect(notHeld).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("expected held, got archived"),
+      });
+      expect((await run(place, ["resolve", "a01"], proxy)).stderr).toContain("say how");
+
+      const adopted = await run(place, ["resolve", "a01", "--adopt", lost], proxy);
+      expect(adopted.code, adopted.stderr).toBe(0);
+      expect(filesIn(join(place.folder, "outputs", "set"))).toEqual(["a01.png", "a02.png"]);
+      expect(await sandbox.tasks()).toHaveLength(2);
+    },
+  );
+
+  test("a task whose words are not the item's is not adopted", slow, async () => {
+    const sandbox = await startSandbox();
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const proxy = await startProxy(sandbox, ({ what }) =>
+      what === "POST generate" ? "serve and cut" : "serve",
+    );
+    await run(place, ["run", "set.csv", "--yes"], proxy);
+    const foreign = newPlace();
+    foreign.write("x.csv", ["id,model,prompt", `x,${cheapModel},something else`].join("\n"));
+    await run(foreign, ["run", "x.csv", "--yes"], { env: sandbox.env });
+    const { id } = sandbox.madeSoFar().find((task) => task.prompt === "something else") ?? { id: "" };
+    const refused = await run(place, ["resolve", "a01", "--adopt", id], proxy);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('prompt: expected "a picture of a01", got "something else"');
+  });
+
+  test("a person may authorise one more charge, or give it up", slow, async () => {
+    const sandbox = await startSandbox();
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    let cuts = 2;
+    const proxy = await startProxy(sandbox, ({ what }) =>
+      what === "POST generate" && cuts-- > 0 ? "serve and cut" : "serve",
+    );
+    expect((await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], proxy)).code).toBe(10);
+    const skipped = await run(place, ["resolve", "a02", "--skip"]);
+    expect(skipped.code, skipped.stderr).toBe(0);
+    const asked = await run(place, ["resolve", "a01", "--resubmit"], proxy);
+    expect(asked).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("1 item to be submitted again, 1 credit"),
+    });
+    const paid = await run(place, ["resolve", "a01", "--resubmit", "--yes"], proxy);
+    expect(paid.code, paid.stderr).toBe(0);
+    expect(filesIn(join(place.folder, "outputs", "set"))).toEqual(["a01.png"]);
+    expect(await sandbox.tasks()).toHaveLength(3);
+  });
+});
+
+describe.concurrent("a sheet that changes", () => {
+  test("pays for what is new and what changed, names it, and for nothing else", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(3));
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    const rows = [
+      `a03,${cheapModel},a picture of a03`,
+      `a02,${cheapModel},another picture`,
+      `a04,${cheapModel},a fourth`,
+    ];
+    place.write("s.csv", ["id,model,prompt", ...rows].join("\n"));
+    const plan = await run(place, ["plan", "s.csv", "--sandbox"]);
+    expect(plan.code).toBe(0);
+    expect(plan.stdout).toContain("2 needed");
+    expect(plan.stdout).toContain("row 3 (a02): prompt");
+    expect(plan.stdout).toContain("a01 (archived) is in no row any more");
+    const json = JSON.parse((await run(place, ["plan", "s.csv", "--sandbox", "--json"])).stdout);
+    expect(json.money.needed).toBe(2);
+    expect(json.items.map((item: { standing: string }) => item.standing)).toEqual(["archived", "new", "new"]);
+  });
+
+  test("--fresh and --edition make everything anew once, and then no more", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(1));
+    const pays = async (...flags: string[]) => {
+      const end = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--json", ...flags]);
+      expect(end.code, end.stderr).toBe(0);
+      return JSON.parse(end.stdout).credits.spent as number;
+    };
+    expect(await pays()).toBe(1);
+    expect(await pays("--edition", "2026-11-20")).toBe(1);
+    expect(await pays("--edition", "2026-11-20")).toBe(0);
+    expect(await pays("--fresh")).toBe(1);
+    expect(await pays("--fresh")).toBe(1);
+    expect(await pays()).toBe(0);
+  });
+
+  test("--skip-invalid goes on with the good rows and writes down the others", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", ["id,model,prompt", `a,${cheapModel},fine`, "b,no-such-model,x"].join("\n"));
+    expect((await run(place, ["run", "s.csv", "--sandbox", "--yes"])).code).toBe(2);
+    const end = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--skip-invalid"]);
+    expect(end.code, end.stderr).toBe(0);
+    expect(place.read("sandbox-outputs/s/problems.csv")).toMatch(/,3,.*b.*no-such-model/);
+    expect(existsSync(join(place.folder, "sandbox-outputs", "s", "a.png"))).toBe(true);
+  });
+
+  test("flags give the rows a model, a prompt and params that they do not have", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", "id,params.aspect_ratio\na,16:9\nb,\n");
+    const flags = ["--model", cheapModel, "--prompt", "a hill", "--param", "aspect_ratio=4:3"];
+    const { stdout, code } = await run(place, ["plan", "s.csv", "--sandbox", "--json", ...flags]);
+    expect(code).toBe(0);
+    const items = JSON.parse(stdout).items as { prompt: string; params: Record<string, string> }[];
+    expect(items.map((item) => item.params["aspect_ratio"])).toEqual(["16:9", "4:3"]);
+    expect(items.map((item) => item.prompt)).toEqual(["a hill", "a hill"]);
+  });
+});
+
+describe.concurrent("a workspace that is held", () => {
+  test("P18: is waited for, or skipped, as asked", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(2));
+    const first = start(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    await first.prints(/to submit|at the service/);
+    const skipped = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--if-locked", "skip"]);
+    expect(skipped).toMatchObject({ code: 0, stderr: expect.stringContaining("skipped, nothing was sent") });
+    const waited = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--if-locked", "wait"]);
+    expect((await first.ended).code).toBe(0);
+    expect(waited.code, waited.stderr).toBe(0);
+    expect(waited.stdout).toContain("2 of 2 items, all of them before, not paid again");
+  });
+});
