@@ -42,9 +42,12 @@ test("the environment wins over the file, and a flag over both", async () => {
   const own = `svc_${"e".repeat(32)}`;
   writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
   const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: own };
+  const addressAlone = { BULKGEN_BASE_URL: service.url };
   expect((await at.run(["account"], { env })).code).toBe(0);
+  expect((await at.run(["account"], { env: addressAlone })).code).toBe(0);
   expect((await at.run(["account", "--api-key-file", "key"], { env })).code).toBe(0);
-  expect(service.keys).toEqual([`Bearer ${own}`, `Bearer ${canaryKey}`]);
+  const inFile = `svc_${"f".repeat(32)}`;
+  expect(service.keys).toEqual([own, inFile, canaryKey].map((key) => `Bearer ${key}`));
 });
 
 test("P21: a key from the file appears in no output and in no other file, not even when it is wrong", async () => {
