@@ -7,7 +7,7 @@ import { ids, sheet } from "./sheet.js";
 
 const good = sheet(3, "plain-image");
 
-describe.concurrent("one clear message, the documented exit code, nothing paid", { timeout: 60_000 }, () => {
+describe.concurrent("one clear message, the documented exit code, nothing paid", () => {
   test.each<[name: string, bytes: string | Buffer, message: RegExp]>([
     ["of no bytes", "", /set\.csv.*empty|empty.*set\.csv|no rows/],
     ["of a header alone", "id,model,prompt\n", /set\.csv/],
@@ -150,7 +150,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
   });
 });
 
-describe.concurrent("a service that goes away", { timeout: 60_000 }, () => {
+describe.concurrent("a service that goes away", () => {
   test("before the run: nothing is submitted and the exit code is 4", async () => {
     const service = await startService();
     await service.down();

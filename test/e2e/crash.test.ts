@@ -6,7 +6,7 @@ import { startSandbox } from "./sandbox.js";
 import { type Scripted, startProxy } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
-describe.concurrent("a run that was killed", { timeout: 90_000 }, () => {
+describe.concurrent("a run that was killed", () => {
   test("in the middle of a rehearsal goes on with the tasks it had", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(8));

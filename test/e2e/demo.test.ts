@@ -8,9 +8,7 @@ import { newPlace, run } from "./command.js";
 
 const manifest = new URL("../../jobs/demo.csv", import.meta.url);
 
-test("P2: the demo makes every picture as ordered; run again, it pays nothing", {
-  timeout: 90_000,
-}, async () => {
+test("P2: the demo makes every picture as ordered; run again, it pays nothing", async () => {
   const place = newPlace();
   place.write("jobs/demo.csv", readFileSync(manifest));
   const demo = ["run", "jobs/demo.csv", "--sandbox", "--yes", "--json"];

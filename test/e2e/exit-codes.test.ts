@@ -65,7 +65,7 @@ const ways: Record<ExitName, Way> = {
   },
 };
 
-describe.concurrent("every documented exit code is reached", { timeout: 60_000 }, () => {
+describe.concurrent("every documented exit code is reached", () => {
   test.each(exitCodes.map(({ name, code }) => [code, name] as const))("%i: %s", async (code, name) => {
     const { flags = ["--yes"], begins, script, before, ...options } = ways[name];
     const service = await startService({ plan: "Starter", ...options });

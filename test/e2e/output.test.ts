@@ -8,7 +8,7 @@ import { ids, sheet } from "./sheet.js";
 
 const escapeCode = "\u001b";
 
-describe.concurrent("output", { timeout: 60_000 }, () => {
+describe.concurrent("output", () => {
   test("in a file or a pipe holds no escape codes and no rewritten lines", async () => {
     const { place, service } = await ready(3);
     for (const args of [
@@ -69,7 +69,7 @@ describe.concurrent("output", { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent("on a terminal of 60 columns", { timeout: 60_000 }, () => {
+describe.concurrent("on a terminal of 60 columns", () => {
   test("no line of a run, a plan or a table is longer", async () => {
     const { place, service } = await ready(4);
     for (const args of [

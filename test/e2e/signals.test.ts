@@ -9,7 +9,7 @@ import { isStopped } from "./state.js";
 const items = 6;
 const begin = ["run", "set.csv", "--yes", "--lanes", "1"];
 
-describe.concurrent("a run that is interrupted", { timeout: 60_000 }, () => {
+describe.concurrent("a run that is interrupted", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     "by %s once waits for the answers in flight, sends nothing new and ends 130; resume completes it",
     async (name) => {
@@ -73,9 +73,7 @@ describe.concurrent("a run that is interrupted", { timeout: 60_000 }, () => {
   });
 });
 
-test("P20: a process that was stopped goes on where it was when it is let go", {
-  timeout: 60_000,
-}, async () => {
+test("P20: a process that was stopped goes on where it was when it is let go", async () => {
   const { place, service, running } = await begun();
   service.script(async ({ what, before }): Promise<Scripted> => {
     if (what === "POST generate" && before === 2) {

@@ -120,7 +120,7 @@ const cases: readonly Case[] = [
   { name: "closed-laptop", files: { "set.csv": sheet(1, "plain-image") }, script: closedLaptop },
 ];
 
-describe.concurrent("what a person sees", { timeout: 80_000 }, () => {
+describe.concurrent("what a person sees", () => {
   test.each(cases)("$name", async (given) => {
     const text = await play(given);
     const file = new URL(`./transcripts/${given.name}.txt`, import.meta.url);
