@@ -110,7 +110,9 @@ describe("a request that a stranger's page could send", () => {
   });
 
   it("is refused as a form without an origin, a cookie, or the page's own token", async () => {
-    expect(await statusFor({}, "POST", "/dashboard/keys")).toBe(403);
+    const token = /name="token" value="([^"]+)"/.exec((await look()).text)?.[1] ?? "";
+    const body = new URLSearchParams({ token, name: "theirs" });
+    expect((await visit("/dashboard/keys", { method: "POST", body, headers: { cookie } })).status).toBe(403);
     expect((await submit("/dashboard/keys", { name: "theirs" }, { cookie: "" })).status).toBe(401);
     expect((await submit("/dashboard/keys", { name: "theirs", token: "guessed" })).status).toBe(403);
     expect((await submit("/dashboard/keys/1/revoke", { token: "" })).status).toBe(403);
