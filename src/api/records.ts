@@ -9,7 +9,6 @@ export const categories = ["image", "video", "audio"] as const;
 export type Category = (typeof categories)[number];
 
 export const taskStatuses = ["processing", "completed", "failed"] as const;
-export type TaskStatus = (typeof taskStatuses)[number];
 
 export const subscriptionStatuses = ["active", "canceled", "past_due"] as const;
 
@@ -42,7 +41,6 @@ export const creation = z.looseObject({
   credits_consumed: z.number(),
   credits_remaining: z.number(),
 });
-export type Creation = z.infer<typeof creation>;
 
 export const modelParameter = z.looseObject({
   key: z.string(),

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
+import type { Credits } from "./money.js";
 import type { Quota } from "./quota.js";
 import type { Ticket } from "./send.js";
 
@@ -23,6 +24,10 @@ export interface Accounts {
   release(ticket: Ticket): Promise<void>;
   /** A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row). */
   silence(accountId: number, ms: number | null): Promise<{ until: number }>;
+  /** What one generation of a price group was charged. */
+  charged(accountId: number, group: string, amount: Credits): Promise<void>;
+  /** The highest charge that was seen for each price group of the account's service. */
+  highestCharges(accountId: number): Promise<Map<string, Credits>>;
   close(): void;
 }
 

@@ -55,6 +55,11 @@ export function normalText(text: string): string {
   return text.normalize("NFC").replaceAll("\r\n", "\n").trim();
 }
 
+/** Params as identity sees them: sorted pairs of normal text, empty ones left out. */
+export function itemParams(params: Readonly<Record<string, unknown>>): [string, string][] {
+  return normalEntries(params);
+}
+
 /** Pairs, not an object: an object would move keys that look like numbers, and lose one that is `__proto__`. */
 function normalEntries(values: Readonly<Record<string, unknown>>): [string, string][] {
   return Object.entries(values)

@@ -16,7 +16,7 @@ export interface View {
   ready: readonly { id: number; nextAt: number }[];
   /** Ready items that wait for a look at their task, because their addresses have expired. */
   expired: number;
-  /** Planned items that must not be submitted now, because their model is parked. */
+  /** Planned items that must not be submitted in this run: their model or their price is in doubt. */
   parked: number;
   counts: Readonly<Record<ItemState, number>>;
   /** Items that a step is working on now. */

@@ -25,8 +25,8 @@ export interface Store {
   add(runId: number, items: readonly NewItem[]): Promise<void>;
   /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */
   find(name: string): Promise<Item[]>;
-  /** What a run has to do soon: at most `limit` items of each kind. Items of parked models are not to be submitted. */
-  due(runId: number, limit: number, parked: readonly string[]): Promise<Due>;
+  /** What a run has to do soon: at most `limit` items of each kind. Parked items are not to be submitted. */
+  due(runId: number, limit: number, parked: Parked): Promise<Due>;
   counts(runId: number): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
   items(runId: number): Promise<Item[]>;
@@ -163,14 +163,20 @@ export interface Item extends NewItem {
   note: string | null;
 }
 
+/** What must not be submitted for now: models, and price groups (`priceGroup`). */
+export interface Parked {
+  models: readonly string[];
+  groups: readonly string[];
+}
+
 export interface Due {
-  planned: { id: number; price: Credits; nextAt: number }[];
+  planned: { id: number; price: Credits; nextAt: number; group: string }[];
   /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
   tasks: { id: number; nextAt: number }[];
   ready: { id: number; nextAt: number }[];
   /** Ready items that wait for a look at their task. */
   expired: number;
-  /** Planned items of parked models. */
+  /** Planned items that are parked. */
   parked: number;
 }
 

@@ -98,12 +98,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 
 async function close(
   { hold, run, clock }: ExecuteOptions,
-  { stops, breaker, requests }: Session,
+  { stops, breaker, prices, requests }: Session,
 ): Promise<Execution> {
   const { store } = hold;
   const counts = await store.counts(run.id);
   const balance = await balanceNow(hold, stops, clock);
-  const exit = exitOf(counts, stops);
+  const exit = exitOf(counts, stops, prices.stopped.length > 0);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
   await store.setRun(run.id, {
@@ -114,14 +114,15 @@ async function close(
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
-  const reasons = [...stops.map((stop) => stop.message), ...breaker.messages];
+  const reasons = [...stops.map((stop) => stop.message), ...breaker.messages, ...prices.messages];
   return { run: ended, exit, stops, reasons, counts, balance };
 }
 
 /** Why the run ends: its stops, and the states in which its items were left. */
-function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[]): ExitName {
+function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], dearer: boolean): ExitName {
   const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
   if (counts.held > 0) reasons.push("held");
+  if (dearer && counts.planned > 0) reasons.push("cap");
   // Planned items that nothing stopped are those of a parked model.
   if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
   if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");

@@ -50,6 +50,7 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
     edition,
     // A variant is nobody's row.
     existing: ((await store?.itemsOf(manifest.name)) ?? []).filter((item) => item.variant === 1),
+    charges: await account.accounts.highestCharges(account.accountId()),
     maxCredits,
     ...(localInputs ? { localInputs } : {}),
     ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),

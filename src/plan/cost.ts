@@ -65,6 +65,8 @@ export function modelCosts(items: readonly PlannedItem[]): ModelCost[] {
   for (const { model, category, price, due } of items) {
     const cost = costs.get(model) ?? { model, category, items: 0, due: 0, price, credits: noCredits };
     costs.set(model, cost);
+    // Params may change a price: the highest is shown, the sum is exact.
+    cost.price = Math.max(cost.price, price) as Credits;
     cost.items++;
     if (!due) continue;
     cost.due++;

@@ -1,12 +1,15 @@
 import type { Model } from "../api/records.js";
 import { itemKey, shortId } from "../core/identity.js";
-import { credits, times } from "../core/money.js";
+import { type Credits, credits, times } from "../core/money.js";
+import { priceGroup } from "../core/price.js";
 import type { NewItem } from "../core/store.js";
 import type { Row } from "../manifest/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Finding } from "./plan.js";
 
 export interface Scope {
+  /** The highest charge seen for a price group. */
+  charges: ReadonlyMap<string, Credits>;
   origin: string;
   account: string;
   edition: string;
@@ -40,7 +43,9 @@ export function expand(rows: readonly GoodRow[], scope: Scope): { items: NewItem
 
 function keyOf({ row, model, params, contents }: GoodRow, scope: Scope, occurrence: number): string {
   return itemKey({
-    ...scope,
+    origin: scope.origin,
+    account: scope.account,
+    edition: scope.edition,
     model: model.model_key,
     prompt: row.prompt,
     params,
@@ -75,7 +80,8 @@ function itemOf({ row, model, params }: GoodRow, scope: Scope, made: Copy): NewI
     prompt: row.prompt,
     params,
     inputs: row.inputs,
-    price: credits(model.credits_cost),
+    // What was really charged for the same model and params says more than the list.
+    price: scope.charges.get(priceGroup({ model: model.model_key, params })) ?? credits(model.credits_cost),
   };
 }
 

@@ -17,7 +17,12 @@ export function makePlan(input: PlanInput): Plan {
   const { checked, problems } = check(input);
   const wrong = new Set(problems.map((problem) => problem.place.row));
   const good = checked.filter((each): each is GoodRow => each.model !== null && !wrong.has(each.row.number));
-  const { items: wanted, identical } = expand(good, { origin, account: me.user.id, edition });
+  const { items: wanted, identical } = expand(good, {
+    origin,
+    account: me.user.id,
+    edition,
+    charges: input.charges ?? new Map(),
+  });
   const { items, fit } = stand(wanted, existing, affordable(me, maxCredits, spent));
   const money = moneyOf(items, me, maxCredits, spent);
   const requests = requestsOf(items, existing, me);

@@ -88,11 +88,7 @@ class Loop {
   private async view(): Promise<View> {
     const { store, accounts, accountId, clock } = this.session.ports;
     const { run, lanes, polls, downloads, maxCredits } = this.session.settings;
-    const due = await store.due(
-      run.id,
-      this.busy.size + lanes + polls + downloads,
-      this.session.breaker.models,
-    );
+    const due = await store.due(run.id, this.busy.size + lanes + polls + downloads, this.session.parked);
     const spending = await store.spending(run.id);
     const counts = await store.counts(run.id);
     const quota = await accounts.quota(accountId);
@@ -102,6 +98,7 @@ class Loop {
     return {
       now,
       ...due,
+      planned: this.session.prices.allowed(due.planned),
       counts,
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
@@ -147,9 +144,9 @@ class Loop {
 
   /** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
   private async lookAtBalance(now: number): Promise<void> {
-    const { balanceAt, ports, settings, breaker } = this.session;
+    const { balanceAt, ports, settings, parked } = this.session;
     if (balanceAt === null || balanceAt > now) return;
-    const { planned } = await ports.store.due(settings.run.id, 1, breaker.models);
+    const { planned } = await ports.store.due(settings.run.id, 1, parked);
     const me = await ports.service.me().catch((error: unknown) => {
       ports.log.warn({ error: String(error) }, "the balance could not be read");
       return null;

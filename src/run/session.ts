@@ -6,8 +6,9 @@ import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
 import type { Stop, StopKind } from "../core/stop.js";
-import type { Run, RunOptions, Store } from "../core/store.js";
+import type { Parked, Run, RunOptions, Store } from "../core/store.js";
 import { Breaker } from "./breaker.js";
+import { Prices } from "./prices.js";
 import { Reach } from "./reach.js";
 import type { Receipts } from "./receipts.js";
 
@@ -61,6 +62,7 @@ export class Session {
   readonly stops: Stop[] = [];
   readonly reach: Reach;
   readonly breaker = new Breaker();
+  readonly prices = new Prices();
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
@@ -76,6 +78,11 @@ export class Session {
   ) {
     this.requests = settings.run.requests;
     this.reach = new Reach(ports.clock);
+  }
+
+  /** What must not be submitted for now. */
+  get parked(): Parked {
+    return { models: this.breaker.models, groups: this.prices.stopped };
   }
 
   /** Nothing is bought that could not be kept, or not be paid. */

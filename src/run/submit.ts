@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
+import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
 import { type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
@@ -17,17 +18,19 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const item = await store.item(itemId);
   const body = requestBody(item);
   const bodySha256 = createHash("sha256").update(body).digest("hex");
+  session.prices.trying(item);
   const attempt = await store.intend(itemId, { runId: run.id, bodySha256 });
   try {
     await receipts.intent(run, item, attempt, body);
   } catch (error) {
-    await callOff(session, attempt, ticket, error as Error);
+    await callOff(session, item, attempt, ticket, error as Error);
     return;
   }
   const outcome = await service.generate(body, ticket);
   const conclusion = conclusionOf(outcome, clock.now());
   await writeReceipt(session, item, attempt, conclusion);
   await conclude(session, attempt, conclusion);
+  await learnPrice(session, item, outcome);
   await draw(session, item, outcome);
 }
 
@@ -43,10 +46,17 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
 }
 
 /** The intent could not be made durable, so the request does not leave. */
-async function callOff(session: Session, attempt: Attempt, ticket: Ticket, error: Error): Promise<void> {
+async function callOff(
+  session: Session,
+  item: Item,
+  attempt: Attempt,
+  ticket: Ticket,
+  error: Error,
+): Promise<void> {
   const { store, accounts } = session.ports;
   await accounts.release(ticket);
   await store.conclude(attempt.id, "not_sent", { message: error.message });
+  session.prices.refused(item);
   session.receiptWritten(error);
 }
 
@@ -74,6 +84,14 @@ export async function conclude(
   await store.apply(attempt.itemId, "undecided", {
     note: `outcome unknown: ${outcome.message ?? "no answer"}`,
   });
+}
+
+/** Compares what was charged with what was planned, and remembers it. */
+async function learnPrice({ ports, prices }: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+  if (outcome.kind !== "accepted") return prices.refused(item);
+  prices.charged(item, outcome.charged);
+  if (outcome.charged === null) return;
+  await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
 }
 
 /** What the answer means for the rest of the run. */

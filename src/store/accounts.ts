@@ -2,6 +2,7 @@ import type { PlanLimits } from "../api/plans.js";
 import { planLimits } from "../api/plans.js";
 import type { Clock } from "../clock.js";
 import type { Account, Accounts } from "../core/accounts.js";
+import type { Credits } from "../core/money.js";
 import {
   dayMs,
   freePlaces,
@@ -45,6 +46,13 @@ const accountsMigrations: readonly Migration[] = [
         ended_at INTEGER NOT NULL
       );
       CREATE INDEX requests_window ON requests (account_id, ended_at);
+      -- The highest charge seen, in millionths of a credit, for a model with its params.
+      CREATE TABLE charges (
+        origin TEXT NOT NULL,
+        price_group TEXT NOT NULL,
+        highest INTEGER NOT NULL,
+        PRIMARY KEY (origin, price_group)
+      );
     `),
 ];
 
@@ -113,6 +121,21 @@ export function openAccounts(path: string, clock: Clock): Accounts {
         sql("UPDATE accounts SET silent_until = ?, strikes = ? WHERE id = ?").run(until, strikes, accountId);
         return { until };
       }),
+
+    charged: async (accountId, group, amount) =>
+      atomic(() => {
+        sql(
+          `INSERT INTO charges SELECT origin, ?, ? FROM accounts WHERE id = ?
+           ON CONFLICT DO UPDATE SET highest = max(highest, excluded.highest)`,
+        ).run(group, amount, accountId);
+      }),
+
+    async highestCharges(accountId) {
+      const rows = sql(
+        "SELECT price_group, highest FROM charges WHERE origin = (SELECT origin FROM accounts WHERE id = ?)",
+      ).all(accountId) as { price_group: string; highest: number }[];
+      return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
+    },
 
     close: () => db.close(),
   };

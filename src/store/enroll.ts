@@ -1,3 +1,4 @@
+import { priceGroup } from "../core/price.js";
 import type { NewItem } from "../core/store.js";
 import { type Connection, step } from "./item-rows.js";
 
@@ -9,14 +10,15 @@ export function put({ sql }: Connection, runId: number, items: readonly NewItem[
   for (const item of items) {
     sql(
       `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
-         row_number, row_id, name, model, category, prompt, params, inputs, price, state)
+         row_number, row_id, name, model, category, prompt, params, inputs, price, price_group, state)
        VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
-         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @price, 'planned')
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @price, @group, 'planned')
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name,
          price = CASE WHEN state = 'planned' THEN @price ELSE price END`,
     ).run({
       ...item,
+      group: priceGroup(item),
       jobId,
       runId,
       params: JSON.stringify(item.params),

@@ -54,8 +54,8 @@ export function itemMethods(connection: Connection): ItemMethods {
         { name },
       ),
 
-    async due(runId, limit, parkedModels) {
-      const values = { runId, limit, parked: JSON.stringify(parkedModels) };
+    async due(runId, limit, { models, groups }) {
+      const values = { runId, limit, models: JSON.stringify(models), groups: JSON.stringify(groups) };
       const query = (columns: string, where: string, order: string) =>
         sql(
           `SELECT ${columns} FROM items WHERE run_id = @runId AND ${where} ORDER BY ${order} LIMIT @limit`,
@@ -66,18 +66,19 @@ export function itemMethods(connection: Connection): ItemMethods {
             n: number;
           }
         ).n;
-      const isParked = "model IN (SELECT value FROM json_each(@parked))";
+      const isParked =
+        "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";
       const lookedAt = "(state IN ('processing', 'overdue') OR (state = 'ready' AND expired))";
       return {
         planned: query(
-          "id, price, next_at AS nextAt",
+          'id, price, next_at AS nextAt, price_group AS "group"',
           `state = 'planned' AND NOT ${isParked}`,
           "priority DESC, position",
         ),
         tasks: query("id, next_at AS nextAt", lookedAt, "next_at"),
         ready: query("id, next_at AS nextAt", "state = 'ready' AND NOT expired", "next_at"),
         expired: count("state = 'ready' AND expired"),
-        parked: parkedModels.length === 0 ? 0 : count(`state = 'planned' AND ${isParked}`),
+        parked: models.length + groups.length === 0 ? 0 : count(`state = 'planned' AND ${isParked}`),
       } as Due;
     },
 

@@ -55,6 +55,8 @@ const tables = `
     params TEXT NOT NULL,
     inputs TEXT NOT NULL,
     price INTEGER NOT NULL,
+    -- The model with its params: what prices are learned for.
+    price_group TEXT NOT NULL,
     state TEXT NOT NULL,
     next_at INTEGER NOT NULL DEFAULT 0,
     looks INTEGER NOT NULL DEFAULT 0,

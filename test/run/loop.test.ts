@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { fingerprint } from "../../src/api/key.js";
 import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
@@ -373,3 +374,64 @@ function setWatch(condition: () => boolean, interrupt: AbortController): () => v
     over = true;
   };
 }
+
+describe("prices", () => {
+  const items = () => [
+    ...["a", "b", "c"].map((id, index) => picture(id, index, { price: credits(2) })),
+    ...["d", "e"].map((id, index) => picture(id, index + 3, { params: { aspect_ratio: "16:9" } })),
+  ];
+
+  test("P7: a price above the plan costs its surplus once, stops its group and no other, and is remembered", async () => {
+    await open();
+    const run = await start(world, items());
+    const session = await carryOn(world, run, { lanes: 2 });
+    expect(await states(world, run)).toEqual({
+      a: "archived",
+      b: "planned",
+      c: "planned",
+      d: "archived",
+      e: "archived",
+    });
+    expect(session.prices.messages).toEqual([
+      expect.stringContaining("was planned at 2 credits and charged 4 (a)"),
+    ]);
+    const account = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    const learned = await world.accounts.highestCharges(account.id);
+    expect([...learned.values()]).toEqual([credits(4), credits(4)]);
+  });
+
+  test("P7: the first request of a group goes alone, the rest follow when its price is right", async () => {
+    await open();
+    const run = await start(world, pictures(4));
+    const inFlight: number[] = [];
+    let flying = 0;
+    let third = () => {};
+    const thirdCame = new Promise<void>((resolve) => {
+      third = resolve;
+    });
+    world.tamper = async (request, pass) => {
+      if (!request.startsWith("POST")) return pass();
+      inFlight.push(++flying);
+      if (inFlight.length === 3) third();
+      // The second waits for the third: they go together, or this never ends.
+      if (inFlight.length === 2) await thirdCame;
+      const reply = await pass();
+      flying--;
+      return reply;
+    };
+    await carryOn(world, run, { lanes: 2 });
+    expect(inFlight.slice(0, 3)).toEqual([1, 1, 2]);
+  });
+
+  test("a first request that was refused leaves its group to be tried again", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    let refusals = 1;
+    world.tamper = async (request, pass) =>
+      request.startsWith("POST") && refusals-- > 0
+        ? { kind: "answer", status: 429, headers: { "retry-after": "1" }, body: "" }
+        : pass();
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
+  });
+});
