@@ -67,11 +67,43 @@ function guard(app: Hono, access: Access): void {
   app.use(bodyLimit({ maxSize: formBytesMax, onError }));
 }
 
+interface Form {
+  token: string;
+  user: string;
+  name: string;
+}
+
+/** Does what a form asks for and returns what the address of the next page says about it. Throws AdminProblem. */
+type FormAct = (account: AccountRecord, form: Form, keyId: string) => Record<string, string>;
+
+/** Answers with the dashboard of an account, and with why its last form was refused. */
+type Show = (
+  context: Context,
+  account: AccountRecord,
+  refused: { why: string; name: string } | null,
+) => Response | Promise<Response>;
+
+/** After a form comes a page with an address of its own, so that reloading it sends nothing a second time. */
+function onForm(options: DashboardOptions, access: Access, show: Show, act: FormAct) {
+  return async (context: Context) => {
+    const form = await readForm(context);
+    if (!access.isOwnForm(form.token)) return strange(context);
+    const account = accountOf(options, form.user);
+    try {
+      const next = act(account, form, context.req.param("id") ?? "");
+      return context.redirect(`/dashboard?${new URLSearchParams({ user: account.id, ...next })}`, 303);
+    } catch (error) {
+      if (!(error instanceof AdminProblem)) throw error;
+      return show(context, account, { why: error.message, name: form.name });
+    }
+  };
+}
+
 function pages(app: Hono, options: DashboardOptions, access: Access): void {
   // The value of the key made last, until a page has shown it.
   let unseen: NewKey | null = null;
 
-  const show = (context: Context, account: AccountRecord, refused: { why: string; name: string } | null) => {
+  const show: Show = (context, account, refused) => {
     const made = context.req.query("made") === unseen?.id ? unseen : null;
     if (made) unseen = null;
     const page = dashboardPage({
@@ -86,34 +118,20 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
 
   app.get("/", (context) => show(context, accountOf(options, context.req.query("user")), null));
 
-  app.post("/keys", async (context) => {
-    const form = await readForm(context);
-    if (!access.isOwnForm(form.token)) return strange(context);
-    const account = accountOf(options, form.user);
-    try {
+  app.post(
+    "/keys",
+    onForm(options, access, show, (account, form) => {
       unseen = createKey(options, account.id, form.name);
-      return context.redirect(
-        `/dashboard?${new URLSearchParams({ user: account.id, made: unseen.id })}`,
-        303,
-      );
-    } catch (error) {
-      if (!(error instanceof AdminProblem)) throw error;
-      return show(context, account, { why: error.message, name: form.name });
-    }
-  });
-
-  app.post("/keys/:id/revoke", async (context) => {
-    const form = await readForm(context);
-    if (!access.isOwnForm(form.token)) return strange(context);
-    const account = accountOf(options, form.user);
-    try {
-      revokeKey(options, account.id, context.req.param("id"));
-      return context.redirect(`/dashboard?${new URLSearchParams({ user: account.id })}`, 303);
-    } catch (error) {
-      if (!(error instanceof AdminProblem)) throw error;
-      return show(context, account, { why: error.message, name: "" });
-    }
-  });
+      return { made: unseen.id };
+    }),
+  );
+  app.post(
+    "/keys/:id/revoke",
+    onForm(options, access, show, (account, _, keyId) => {
+      revokeKey(options, account.id, keyId);
+      return {};
+    }),
+  );
 }
 
 function strange(context: Context) {
@@ -131,7 +149,7 @@ function accountOf(options: DashboardOptions, id: string | undefined): AccountRe
   return (id ? options.state.account(id) : undefined) ?? findAccount(options, undefined);
 }
 
-async function readForm(context: Context): Promise<{ token: string; user: string; name: string }> {
+async function readForm(context: Context): Promise<Form> {
   const fields = await context.req.parseBody().catch(() => ({}) as Record<string, unknown>);
   const text = (name: string) => (typeof fields[name] === "string" ? fields[name] : "");
   return { token: text("token"), user: text("user"), name: text("name") };
