@@ -81,9 +81,9 @@ export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promi
       display.progress(progress);
       events?.progress(progress);
     },
-    onWait(until) {
-      display.waiting("minute", until);
-      events?.waiting("minute", until);
+    onWait(what, until) {
+      display.waiting(what, until);
+      events?.waiting(what, until);
     },
     ifLocked: flags.ifLocked,
     onLocked: (message) => display.status(message),

@@ -23,6 +23,7 @@ export async function withAccount<Result>(
       clock: systemClock,
       log,
       signal: interruption(),
+      onDailyLimit: "stop",
     });
     try {
       return await use(account);

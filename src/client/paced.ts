@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
+import { DayLimitReached } from "../core/quota.js";
 import { retryAfterMs } from "../core/retry.js";
 import type { ApiRequest, Send, Ticket } from "../core/send.js";
 
@@ -8,14 +9,16 @@ export interface Pacing {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
   accountId(): number;
   clock: Clock;
-  /** Told when a request has to wait for a place, until when (UTC ms). */
-  onWait?(until: number): void;
+  /** What to do when the day's requests are used up. */
+  onDailyLimit: "stop" | "wait";
+  /** Told when a request has to wait for a place: for what, until when (UTC ms). */
+  onWait?(what: "minute" | "day" | "service", until: number): void;
 }
 
 /**
  * Keeps the account's quota: every request holds a place in the ledger before it is sent and until the window's length
  * after its answer. A request that comes with a ticket has its place; any other waits for one. A request that was not
- * sent gives its place back. A 429 silences the account.
+ * sent gives its place back. A 429 silences the account. Throws DayLimitReached where nobody wants to wait so long.
  */
 export function paced(send: Send, pacing: Pacing): Send {
   return async (request, signal) => {
@@ -39,8 +42,10 @@ async function waitForPlace(
   while (!signal?.aborted) {
     const reservation = await pacing.accounts.reserve(pacing.accountId(), request.endpoint);
     if (reservation.ticket) return reservation.ticket;
-    pacing.onWait?.(reservation.waitUntil);
-    await pacing.clock.sleep(Math.max(1, reservation.waitUntil - pacing.clock.now()), signal);
+    const { waitUntil, waitsFor } = reservation;
+    if (waitsFor === "day" && pacing.onDailyLimit === "stop") throw new DayLimitReached(waitUntil);
+    pacing.onWait?.(waitsFor, waitUntil);
+    await pacing.clock.sleep(Math.max(1, waitUntil - pacing.clock.now()), signal);
   }
   return null;
 }

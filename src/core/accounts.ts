@@ -38,4 +38,7 @@ export interface Account {
   userId: string | null;
 }
 
-export type Reservation = { ticket: Ticket } | { ticket: null; waitUntil: number };
+export type Reservation =
+  | { ticket: Ticket }
+  /** No place is free before then (UTC ms), and what the wait is for. */
+  | { ticket: null; waitUntil: number; waitsFor: "minute" | "day" | "service" };

@@ -1,6 +1,14 @@
 import type { ItemState } from "./item.js";
 import { type Credits, plus } from "./money.js";
-import { freePlaces, left, minuteMs, nextSendAt, type Quota } from "./quota.js";
+import {
+  freePlaces,
+  left,
+  minuteMs,
+  nextSendAt,
+  owedRequests,
+  type Quota,
+  waitsFor as waitReason,
+} from "./quota.js";
 import { isOpen, type StepKind, type Stop } from "./stop.js";
 
 /**
@@ -115,10 +123,8 @@ function dueSubmits(view: View): { items: number[]; capped: boolean } {
 
 /** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */
 function dayRoom(view: View): number {
-  const owed =
-    view.counts.submitting + view.counts.processing + view.counts.overdue + 2 * view.counts.unknown;
   // Each submit uses one request and owes one more.
-  return Math.floor((left(view.quota.day) - owed) / 2);
+  return Math.floor((left(view.quota.day) - owedRequests(view.counts)) / 2);
 }
 
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
@@ -155,6 +161,5 @@ function isDone(view: View, steps: readonly Step[]): boolean {
 function waitingFor(view: View, short: Shortage, steps: readonly Step[]): Decision["waiting"] {
   if (steps.length > 0 || view.busy.size > 0) return null;
   if (short === null) return view.counts.processing > 0 ? "tasks" : null;
-  if (view.quota.blockedUntil !== null && view.quota.blockedUntil > view.now) return "service";
-  return short === "day" || left(view.quota.day) < 1 ? "day" : "minute";
+  return short === "day" ? "day" : waitReason(view.quota, view.now);
 }

@@ -53,6 +53,33 @@ export function left(window: Window): number {
   return window.limit === null ? Number.POSITIVE_INFINITY : window.limit - window.used;
 }
 
+/** Requests of the day that are owed to paid work: one look for each open task, two requests for each unknown. */
+export function owedRequests(
+  counts: Readonly<Record<"submitting" | "processing" | "overdue" | "unknown", number>>,
+): number {
+  return counts.submitting + counts.processing + counts.overdue + 2 * counts.unknown;
+}
+
+/** What the next request waits for: the day comes before the minute, because it is the longer wait. */
+export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute" {
+  if (quota.blockedUntil !== null && quota.blockedUntil > now) return "service";
+  return left(quota.day) < 1 ? "day" : "minute";
+}
+
+/** The day's requests are used up, and nobody wanted to wait for more. */
+export class DayLimitReached extends Error {
+  override readonly name = "DayLimitReached";
+  /** `until` is when the next request may be sent (UTC ms). */
+  constructor(readonly until: number) {
+    super(`the day's requests are used up until ${utcTime(until)}`);
+  }
+}
+
+/** A time as messages tell it, such as `2026-11-20 06:30 UTC`. */
+export function utcTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
 /** When a request may be sent next, UTC ms. */
 export function nextSendAt(quota: Quota, now: number): number {
   return Math.max(quota.blockedUntil ?? now, quota.minute.nextFreeAt, quota.day.nextFreeAt);

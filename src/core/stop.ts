@@ -15,6 +15,7 @@ export const stopTable = {
   time: { closes: ["submit"], exit: "unfinished" },
   unknowns: { closes: ["submit"], exit: "held" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },
+  reserve: { closes: ["submit"], exit: "unfinished" },
 } as const satisfies Record<string, { closes: readonly StepKind[]; exit: ExitName }>;
 
 export type StepKind = "submit" | "poll" | "download";

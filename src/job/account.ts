@@ -7,7 +7,7 @@ import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
-import { narrowed } from "../core/quota.js";
+import { DayLimitReached, narrowed } from "../core/quota.js";
 import type { Send } from "../core/send.js";
 import { openAccounts } from "../store/accounts.js";
 
@@ -28,7 +28,8 @@ export interface AccountOptions {
   signal: AbortSignal;
   /** The user's own limits, below the plan's. */
   limits?: { rpm?: number; rpd?: number };
-  onWait?(until: number): void;
+  onDailyLimit: "stop" | "wait";
+  onWait?(what: "minute" | "day" | "service", until: number): void;
 }
 
 /** An account in use: its ledger, and the service behind it. */
@@ -54,6 +55,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     clock,
     log,
     signal: options.signal,
+    onDailyLimit: options.onDailyLimit,
     ...(options.onWait ? { onWait: options.onWait } : {}),
   });
 
@@ -88,6 +90,8 @@ function withoutKey(send: Send, key: string): Send {
 
 /** The same failure in words for the person at the terminal, with what to do next. */
 function explain(error: unknown, { baseUrl }: Connection): never {
+  if (error instanceof DayLimitReached)
+    throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;
   // The service's own words may end a sentence already.
   const reason = error.message.replace(/\.$/, "");

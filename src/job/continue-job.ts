@@ -1,5 +1,6 @@
 import { EarlyExit } from "../core/exit.js";
 import type { Run, Store } from "../core/store.js";
+import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
 import { execute } from "./execute.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
@@ -25,11 +26,12 @@ export async function continueJob<Result>(
 ): Promise<Result> {
   const startedAt = options.clock.now();
   const found = await lookUp(options, continuation);
-  prepareOutFolder(found.outFolder);
+  prepareOutFolder(jobFolder(found));
   const hold = await holdWorkspace({
     ...options,
     connect: () => options.connect(found.manifest),
     limits: found.options,
+    onDailyLimit: found.options.onDailyLimit,
     signal: options.interrupt,
   });
   try {

@@ -81,7 +81,7 @@ async function ask(
 ): Promise<Asked> {
   const http = openHttp({ ...connection, clock });
   try {
-    const send = paced(http.send, { accounts, accountId: () => accountId, clock });
+    const send = paced(http.send, { accounts, accountId: () => accountId, clock, onDailyLimit: "stop" });
     const sentAt = clock.now();
     const request = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket } as const;
     const reply = await send(request, signal);

@@ -10,7 +10,7 @@ import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { type Credits, credits } from "../core/money.js";
-import { freePlaces } from "../core/quota.js";
+import { freePlaces, left, owedRequests } from "../core/quota.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { jobFolder } from "../run/folder.js";
@@ -102,7 +102,7 @@ async function close(
 ): Promise<Execution> {
   const { store } = hold;
   const counts = await store.counts(run.id);
-  const balance = await balanceNow(hold, stops, clock);
+  const balance = await balanceNow(hold, stops, counts, clock);
   const exit = exitOf(counts, stops, prices.stopped.length > 0);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
@@ -130,10 +130,16 @@ function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], deare
 }
 
 /** One more GET me for the summary, if it needs no waiting. */
-async function balanceNow({ account }: Hold, stops: readonly Stop[], clock: Clock): Promise<Credits | null> {
+async function balanceNow(
+  { account }: Hold,
+  stops: readonly Stop[],
+  counts: Record<ItemState, number>,
+  clock: Clock,
+): Promise<Credits | null> {
   if (stops.some((stop) => ["interrupted", "key", "subscription", "unreachable"].includes(stop.kind)))
     return null;
-  if (freePlaces(await account.accounts.quota(account.accountId()), clock.now()) < 1) return null;
+  const quota = await account.accounts.quota(account.accountId());
+  if (freePlaces(quota, clock.now()) < 1 || left(quota.day) - owedRequests(counts) < 1) return null;
   const me = await account.service.me().catch(() => null);
   return me ? credits(me.credits.balance) : null;
 }

@@ -26,7 +26,8 @@ export interface HoldOptions {
   clock: Clock;
   log: Log;
   signal: AbortSignal;
-  onWait(until: number): void;
+  onDailyLimit: "stop" | "wait";
+  onWait(what: "minute" | "day" | "service", until: number): void;
   /** What to do while another run holds the workspace. */
   ifLocked: "fail" | "wait" | "skip";
   /** Told again and again while it is waited for. */

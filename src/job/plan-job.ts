@@ -26,7 +26,12 @@ export async function planJob(options: PlanJobOptions): Promise<Plan> {
   const { workspace, clock } = options;
   const { connection, close } = await options.connect();
   const store = workspaceExists(workspace) ? openWorkspace(workspace.stateFile, clock) : null;
-  const account = await openAccount({ ...options, connection, accountsFile: workspace.accountsFile });
+  const account = await openAccount({
+    ...options,
+    connection,
+    accountsFile: workspace.accountsFile,
+    onDailyLimit: "stop",
+  });
   try {
     const { origin, sandbox } = connection;
     const { plan } = await prepare({ ...options, origin, sandbox, account, store });

@@ -28,8 +28,8 @@ export interface JobOptions {
   /** The run is on record and its items are in it; nothing was submitted yet. */
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
-  /** A request waits for its place in the quota until then (UTC ms). */
-  onWait(until: number): void;
+  /** A request waits for its place in the quota: for what, until when (UTC ms). */
+  onWait(what: "minute" | "day" | "service", until: number): void;
   ifLocked: HoldOptions["ifLocked"];
   onLocked(message: string): void;
 }
@@ -68,6 +68,7 @@ export async function runJob<Result>(
     ...options,
     connect: () => options.connect(options.manifest),
     limits: options.run,
+    onDailyLimit: options.run.onDailyLimit,
     signal: options.interrupt,
   });
   try {
@@ -79,6 +80,7 @@ export async function runJob<Result>(
       account: hold.account,
       store: hold.store,
     });
+    prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
     if (plan.problems.length > 0) await skipInvalid(plan, options);
     const items = submittable(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");

@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import { credits, noCredits, plus } from "../core/money.js";
 import { type Decision, next, type Step, type View } from "../core/next.js";
-import type { Quota } from "../core/quota.js";
+import { left, type Quota, utcTime } from "../core/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
 import { fetchOutputs } from "./fetch.js";
 import { look } from "./look.js";
@@ -121,15 +121,24 @@ class Loop {
     if (session.settings.deadline !== null && view.now >= session.settings.deadline) {
       session.stop("time", "the time that --until or --max-duration allows is over");
     }
-    if (decision.waiting === "day" && session.settings.onDailyLimit === "stop") {
-      session.stop("day", `the day's requests are used up until ${time(decision.wakeAt)}`);
-    }
+    if (decision.waiting === "day" && session.settings.onDailyLimit === "stop") this.stopForToday(view);
     // A task that fails frees its price, so the cap is final only when none is open.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
     if (decision.capped && open === 0) {
       session.stop("cap", "the credit cap is reached");
     }
     return session.stops.length > before;
+  }
+
+  /** What is left of the day is owed to open tasks, or nothing is left at all. */
+  private stopForToday({ quota, now }: View): void {
+    const until = utcTime(quota.day.nextReleaseAt ?? now);
+    if (left(quota.day) < 1) this.session.stop("day", `the day's requests are used up until ${until}`);
+    else
+      this.session.stop(
+        "reserve",
+        `what is left of the day's requests is kept for open tasks; more from ${until} on`,
+      );
   }
 
   /** Whether overdue tasks, and nothing else, keep the run open for a while. */
@@ -240,8 +249,4 @@ class Loop {
     await ports.store.setRun(settings.run.id, { requests });
     this.savedRequests = requests;
   }
-}
-
-function time(at: number | null): string {
-  return at === null ? "later" : `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

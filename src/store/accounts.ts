@@ -11,6 +11,7 @@ import {
   presumedEnd,
   type Quota,
   type Window,
+  waitsFor,
 } from "../core/quota.js";
 import { silenceMs } from "../core/retry.js";
 import type { Migration, Sql } from "./open.js";
@@ -94,7 +95,9 @@ export function openAccounts(path: string, clock: Clock): Accounts {
         const now = clock.now();
         forget(sql, accountId, now);
         const current = quota(sql, accountId, now);
-        if (freePlaces(current, now) < 1) return { ticket: null, waitUntil: nextSendAt(current, now) };
+        if (freePlaces(current, now) < 1) {
+          return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
+        }
         const { lastInsertRowid } = sql(
           "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?)",
         ).run(accountId, endpoint, now, presumedEnd(endpoint, now));

@@ -94,6 +94,7 @@ export async function start(world: World, items: readonly NewItem[]): Promise<Ru
 export interface RunChange extends Partial<RunSettings> {
   interrupt?: AbortSignal;
   perMinute?: number;
+  perDay?: number;
 }
 
 /** Carries the run on to its end and returns why it stopped. Answers, saves and the clock take turns. */
@@ -109,7 +110,10 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     }
   };
   const account = await accounts.accountOf("sandbox", fingerprint(sandbox.key));
-  await accounts.setLimits(account.id, { perMinute: change.perMinute ?? 60, perDay: 10_000 });
+  await accounts.setLimits(account.id, {
+    perMinute: change.perMinute ?? 60,
+    perDay: change.perDay ?? 10_000,
+  });
   const http = openHttp({ baseUrl: sandbox.url, key: sandbox.key, clock });
   const send: Send = (request, signal) =>
     counted(() => {
@@ -123,6 +127,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     accountId: () => account.id,
     clock,
     log: silentLog,
+    onDailyLimit: "stop",
     signal: new AbortController().signal,
   });
   const countedDisk: Disk = {

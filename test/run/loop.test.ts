@@ -435,3 +435,36 @@ describe("prices", () => {
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
   });
 });
+
+describe("the day's requests", () => {
+  test("P12: what is bought is collected today, and what cannot be collected is not bought", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const session = await carryOn(world, run, { perDay: 5 });
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["reserve"]);
+    expect(session.stops[0]?.message).toContain("more from 2026-01-02 00:00 UTC on");
+    const found = Object.values(await states(world, run)).toSorted();
+    expect(found).toEqual(["archived", "archived", "planned"]);
+    expect(world.sent).toHaveLength(4);
+  });
+
+  test("a day that is used up with tasks still open ends the run and says until when", async () => {
+    await open({ taskMs: { min: 30_000, max: 30_000 } });
+    const run = await start(world, pictures(1));
+    const session = await carryOn(world, run, { perDay: 3 });
+    expect(session.stops.map((stop) => stop.kind)).toEqual(["day"]);
+    expect(await states(world, run)).toEqual({ p1: "processing" });
+    world.clock.advance(86_400_000);
+    await carryOn(world, run, { perDay: 3 });
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(posts()).toBe(1);
+  });
+
+  test("with --on-daily-limit wait the run goes on when the day has room again", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const session = await carryOn(world, run, { perDay: 5, onDailyLimit: "wait" });
+    expect(session.stops).toEqual([]);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+});

@@ -34,7 +34,7 @@ test("P9: a request occupies the minute until 60 s after its response", async ()
   clock.advance(7_000);
   await accounts.answered(ticket);
   clock.advance(59_999);
-  expect(await accounts.reserve(id, "task")).toEqual({ ticket: null, waitUntil: clock.now() + 1 });
+  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: clock.now() + 1 });
   clock.advance(1);
   expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
 });
@@ -43,7 +43,7 @@ test("P9: a request without a response occupies the minute for its timeout and t
   await accounts.setLimits(id, { perMinute: 1, perDay: 100 });
   await send("generate");
   const until = clock.now() + timeoutMs.generate + lateMsMax + 60_000;
-  expect(await accounts.reserve(id, "task")).toEqual({ ticket: null, waitUntil: until });
+  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: until });
 });
 
 test("a request that was not sent gives its place back", async () => {
@@ -57,18 +57,29 @@ test("the day's window holds when the minute is free again", async () => {
   for (let n = 0; n < 2; n++) await accounts.answered(await send());
   const sent = clock.now();
   clock.advance(3_600_000);
-  expect(await accounts.reserve(id, "task")).toEqual({ ticket: null, waitUntil: sent + 86_400_000 });
+  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: sent + 86_400_000 });
   expect(await accounts.quota(id)).toMatchObject({
     minute: { used: 0 },
     day: { used: 2, nextReleaseAt: sent + 86_400_000 },
   });
 });
 
+test("who has to wait is told for what", async () => {
+  await accounts.setLimits(id, { perMinute: 1, perDay: 2 });
+  await accounts.answered(await send());
+  expect(await accounts.reserve(id, "task")).toMatchObject({ waitsFor: "minute" });
+  clock.advance(60_000);
+  await accounts.answered(await send());
+  expect(await accounts.reserve(id, "task")).toMatchObject({ waitsFor: "day" });
+  await accounts.silence(id, 5_000);
+  expect(await accounts.reserve(id, "task")).toMatchObject({ waitsFor: "service" });
+});
+
 test("an unlimited plan never waits, but a 429 silences it too", async () => {
   await accounts.setLimits(id, { perMinute: null, perDay: null });
   for (let n = 0; n < 200; n++) await send();
   const { until } = await accounts.silence(id, 5_000);
-  expect(await accounts.reserve(id, "task")).toEqual({ ticket: null, waitUntil: until });
+  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: until });
   clock.advance(5_000);
   expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
 });
