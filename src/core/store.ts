@@ -58,6 +58,8 @@ export interface Store {
   refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
+  /** A file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
+  lost(itemId: number, number: number): Promise<void>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
   /** Items whose POST was cut off by a crash: submitting, with no process left. */

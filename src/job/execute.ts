@@ -5,7 +5,7 @@ import { removeLeftovers } from "../archive/leftovers.js";
 import { nodeDisk } from "../archive/node-disk.js";
 import { saveOutput } from "../archive/save.js";
 import type { Clock } from "../clock.js";
-import { type ExitName, weightiest } from "../core/exit.js";
+import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
@@ -69,6 +69,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       ),
       save: (request, signal) =>
         saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
+      exists: async (path) => (await nodeDisk.size(path)) !== null,
       clock,
       log,
     },
@@ -89,7 +90,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   );
   options.onBegin?.(run);
   try {
-    await runLoop(session, { interrupt: options.interrupt, onProgress: options.onProgress });
+    await runLoop(session, { interrupt: options.interrupt, onProgress: options.onProgress }).catch(
+      diskFailure,
+    );
   } finally {
     await downloads.close();
   }
@@ -116,6 +119,17 @@ async function close(
   if (!ended) throw new Error(`run ${run.id} is gone`);
   const reasons = [...stops.map((stop) => stop.message), ...breaker.messages, ...prices.messages];
   return { run: ended, exit, stops, reasons, counts, balance };
+}
+
+/** A database that the disk refuses ends the run in good order; any other error is a defect. Throws in any case. */
+function diskFailure(error: unknown): never {
+  const { code, message } = error as { code?: unknown; message?: string };
+  const refused = typeof code === "string" && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(code);
+  if (!refused) throw error;
+  throw new EarlyExit(
+    "unfinished",
+    `the workspace cannot be written (${message}). What was answered is on record; free the disk, then \`bulkgen resume\`.`,
+  );
 }
 
 /** Why the run ends: its stops, and the states in which its items were left. */

@@ -38,6 +38,7 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
   switch (result.kind) {
     case "saved":
       await store.saved(item.id, output.number, result);
+      session.saved.add(item.id, output.number, result.file);
       session.diskTrouble = null;
       return true;
     case "expired":

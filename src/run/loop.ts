@@ -75,6 +75,7 @@ class Loop {
         const decision = next(view);
         this.report(view, decision);
         if (this.addStops(view, decision)) continue;
+        if (decision.done && (await this.session.saved.fetchMissing(this.session)) > 0) continue;
         if (decision.done || this.session.stopped("interrupted")) break;
         await this.nap((await this.beginAll(decision.steps)) ? decision.wakeAt : view.now + contendedMs);
       }

@@ -8,6 +8,7 @@ import type { Credits } from "../core/money.js";
 import type { Stop, StopKind } from "../core/stop.js";
 import type { Parked, Run, RunOptions, Store } from "../core/store.js";
 import { Breaker } from "./breaker.js";
+import { Saved } from "./missing.js";
 import { Prices } from "./prices.js";
 import { Reach } from "./reach.js";
 import type { Receipts } from "./receipts.js";
@@ -21,6 +22,8 @@ export interface RunPorts {
   receipts: Receipts;
   lanes: Lanes;
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
+  /** Whether there is a file at this path. */
+  exists(path: string): Promise<boolean>;
   clock: Clock;
   log: Log;
 }
@@ -63,6 +66,7 @@ export class Session {
   readonly reach: Reach;
   readonly breaker = new Breaker();
   readonly prices = new Prices();
+  readonly saved = new Saved();
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;

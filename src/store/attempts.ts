@@ -15,6 +15,7 @@ type AttemptMethods = Pick<
   | "expire"
   | "refreshOutputs"
   | "saved"
+  | "lost"
   | "filesOf"
 >;
 
@@ -87,6 +88,18 @@ export function attemptMethods(connection: Connection): AttemptMethods {
           step(connection, itemId, "url_expired");
           sql("UPDATE items SET next_at = 0, expired = 0 WHERE id = ?").run(itemId);
           putUrls(connection, itemId, urls);
+        })
+        .immediate(),
+
+    lost: async (itemId, number) =>
+      db
+        .transaction(() => {
+          step(connection, itemId, "file_lost");
+          sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
+            itemId,
+            number,
+          );
+          sql("UPDATE items SET next_at = 0, looks = 0 WHERE id = ?").run(itemId);
         })
         .immediate(),
 

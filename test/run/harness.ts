@@ -37,6 +37,8 @@ export interface World {
   /** The disk takes no more receipts. */
   refuseReceipts: boolean;
   progress: Progress[];
+  /** Told of each progress, as a person would see it. */
+  onProgress: ((progress: Progress) => void) | null;
   close(): Promise<void>;
 }
 
@@ -66,6 +68,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     tamper: null,
     refuseReceipts: false,
     progress: [],
+    onProgress: null,
     async close() {
       store.close();
       accounts.close();
@@ -150,6 +153,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
         counted(() =>
           saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
         ),
+      exists: (path) => counted(async () => (await nodeDisk.size(path)) !== null),
       clock,
       log: silentLog,
     },
@@ -173,7 +177,10 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   const interrupt = change.interrupt ?? new AbortController().signal;
   const loop = runLoop(session, {
     interrupt,
-    onProgress: (progress) => world.progress.push(progress),
+    onProgress: (progress) => {
+      world.progress.push(progress);
+      world.onProgress?.(progress);
+    },
   }).finally(() => {
     ended = true;
   });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
@@ -466,5 +466,24 @@ describe("the day's requests", () => {
     const session = await carryOn(world, run, { perDay: 5, onDailyLimit: "wait" });
     expect(session.stops).toEqual([]);
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+});
+
+describe("files", () => {
+  test("P13: a saved file that is gone before the run ends is fetched again, and nothing is paid for it", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const folder = join(world.folder, "outputs", "demo");
+    let removed = false;
+    world.onProgress = ({ counts }) => {
+      if (removed || counts.archived === 0 || counts.archived === 3) return;
+      removed = true;
+      rmSync(folder, { recursive: true });
+    };
+    await carryOn(world, run, { downloads: 1 });
+    expect(removed).toBe(true);
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
+    for (const id of ["p1", "p2", "p3"]) expect(existsSync(join(folder, `${id}.png`))).toBe(true);
+    expect(posts()).toBe(3);
   });
 });
