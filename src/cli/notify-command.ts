@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { Clock } from "../clock.js";
 import { type ExitName, exitCode } from "../core/exit.js";
 import { showCredits } from "../core/money.js";
+import { shortText, terminalText } from "../core/terminal-text.js";
 import type { RunFacts } from "../report/summary.js";
-import { shortText, terminalText } from "../report/terminal-text.js";
 import { exitOf } from "./ending.js";
 
 /** Milliseconds that the command may take. */

@@ -3,6 +3,7 @@ import { asRecord, parseJson } from "../api/json.js";
 import { type ErrorFacts, errorFacts } from "../api/records.js";
 import { type Credits, credits } from "../core/money.js";
 import type { Reply } from "../core/send.js";
+import { oddBody, statusText } from "./odd-answer.js";
 
 /**
  * What an answer to a paid request means. Only a complete answer that clearly refuses is a refusal, and only headers
@@ -34,7 +35,7 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
     if (typeof taskId !== "string" || taskId === "") {
       return {
         kind: "unknown",
-        reason: `answer ${reply.status} without a readable task_id`,
+        reason: `answer ${reply.status} without a readable task_id${followed(": ", oddBody(reply))}`,
         status: reply.status,
       };
     }
@@ -52,7 +53,7 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
   if (isRefusal(reply.status)) return { kind: "refused", status: reply.status, ...facts };
   return {
     kind: "unknown",
-    reason: `answer ${reply.status}${facts.code ? ` ${facts.code}` : ""}`,
+    reason: `answer ${statusText(reply)}${followed(" ", facts.code)}`,
     status: reply.status,
   };
 }
@@ -91,9 +92,10 @@ export function taskOutcome(reply: Reply): TaskOutcome {
     missing: reply.status === 404,
     reached: true,
   });
-  if (reply.status !== 200) return unclear(`answer ${reply.status} ${errorFacts(body).code ?? ""}`.trim());
+  if (reply.status !== 200)
+    return unclear(`answer ${statusText(reply)}${followed(" ", errorFacts(body).code)}`);
   const read = finished.safeParse(body);
-  if (!read.success) return unclear("an answer that is not a task record");
+  if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
   return settled(read.data) ?? unclear("completed without output addresses");
 }
 
@@ -112,6 +114,10 @@ function settled(task: z.infer<typeof finished>): TaskOutcome | null {
 
 function amount(value: unknown): Credits | null {
   return typeof value === "number" && Number.isFinite(value) ? credits(value) : null;
+}
+
+function followed(before: string, text: string | null): string {
+  return text === null ? "" : `${before}${text}`;
 }
 
 function status(code: number | undefined): { status?: number } {

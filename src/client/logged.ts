@@ -2,7 +2,10 @@ import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
 import type { Send } from "../core/send.js";
 
-/** Writes down each request and what came of it: never a body, never a header of ours. */
+/**
+ * Writes down each request and what came of it: never a body, never a header of ours. What a refusal means for the run
+ * is told at its end, or at once by whoever knows; here it is for those who want to follow every request.
+ */
 export function logged(send: Send, log: Log, clock: Clock): Send {
   return async (request, signal) => {
     const started = clock.monotonic();
@@ -13,7 +16,7 @@ export function logged(send: Send, log: Log, clock: Clock): Send {
       ...(reply.kind === "answer" ? { status: reply.status } : { reason: reply.reason }),
     };
     if (reply.kind === "answer" && reply.status < 400) log.debug(facts, "answered");
-    else log.warn(facts, reply.kind === "answer" ? "refused" : reply.kind.replace("_", " "));
+    else log.info(facts, reply.kind === "answer" ? "refused" : reply.kind.replace("_", " "));
     return reply;
   };
 }

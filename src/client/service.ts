@@ -1,13 +1,14 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
-import { errorFacts, type Me, type ModelList, me, modelList, type Task, task } from "../api/records.js";
+import { type Me, type ModelList, me, modelList, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
 import { backoffMs } from "../core/retry.js";
 import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/send.js";
 import { type GenerateOutcome, generateOutcome, type TaskOutcome, taskOutcome } from "./answer.js";
 import { logged } from "./logged.js";
+import { answerText, oddBody } from "./odd-answer.js";
 import { type Pacing, paced } from "./paced.js";
 
 /** The service, as typed calls. */
@@ -95,7 +96,7 @@ async function read<Schema extends z.ZodType>(
   for (let tries = 1; ; tries++) {
     const reply = await send(request, signal);
     if (signal.aborted) throw new ServiceError("interrupted", "interrupted");
-    if (reply.kind === "answer" && reply.status === 200) return parsed(request, schema, reply.body);
+    if (reply.kind === "answer" && reply.status === 200) return parsed(request, schema, reply);
     const error = refusal(request, reply);
     if (error.kind !== "unreachable" || tries === triesMax) throw error;
     await clock.sleep(backoffMs(tries), signal);
@@ -105,10 +106,12 @@ async function read<Schema extends z.ZodType>(
 function parsed<Schema extends z.ZodType>(
   request: ApiRequest,
   schema: Schema,
-  body: string,
+  answer: Extract<Reply, { kind: "answer" }>,
 ): z.infer<Schema> {
-  const result = schema.safeParse(parseJson(body));
+  const result = schema.safeParse(parseJson(answer.body));
   if (result.success) return result.data;
+  const odd = oddBody(answer);
+  if (odd !== null) throw new ServiceError("unreadable", `GET ${request.path}: expected JSON, got ${odd}`);
   const issue = result.error.issues[0];
   const where = issue?.path.join(".") || "the whole answer";
   throw new ServiceError(
@@ -119,9 +122,7 @@ function parsed<Schema extends z.ZodType>(
 
 function refusal(request: ApiRequest, reply: Reply): ServiceError {
   if (reply.kind !== "answer") return new ServiceError("unreachable", `GET ${request.path}: ${reply.reason}`);
-  const facts = errorFacts(parseJson(reply.body));
-  const detail = [reply.status, facts.code, facts.message].filter((part) => part !== null).join(" ");
-  const message = `GET ${request.path}: the service answered ${detail}`;
+  const message = `GET ${request.path}: the service answered ${answerText(reply)}`;
   if (reply.status === 401) return new ServiceError("key", message);
   if (reply.status === 403) return new ServiceError("subscription", message);
   if (reply.status === 429 || reply.status >= 500) return new ServiceError("unreachable", message);

@@ -84,7 +84,10 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
 function withoutKey(send: Send, key: string): Send {
   return async (request, signal) => {
     const reply = await send(request, signal);
-    return reply.kind === "answer" ? { ...reply, body: reply.body.replaceAll(key, "[API key]") } : reply;
+    if (reply.kind !== "answer") return reply;
+    const clean = (text: string) => text.replaceAll(key, "[API key]");
+    const headers = Object.entries(reply.headers).map(([name, value]) => [name, clean(value)] as const);
+    return { ...reply, headers: Object.fromEntries(headers), body: clean(reply.body) };
   };
 }
 

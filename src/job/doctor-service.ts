@@ -2,8 +2,9 @@ import { endpoints } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
 import { fingerprint } from "../api/key.js";
 import { limitsOf } from "../api/plans.js";
-import { errorFacts, type Me, me as meSchema } from "../api/records.js";
+import { type Me, me as meSchema } from "../api/records.js";
 import { openHttp } from "../client/http.js";
+import { answerText, oddBody } from "../client/odd-answer.js";
 import { paced } from "../client/paced.js";
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
@@ -100,13 +101,12 @@ function judge({ baseUrl }: Connection, reply: Reply): Check[] {
   if (reply.kind !== "answer") {
     return reach(`${reply.reason} (${baseUrl})`, "look at the network, a proxy or the base URL");
   }
-  const { code, message } = errorFacts(parseJson(reply.body));
-  const said = [reply.status, code, message].filter((piece) => piece !== null).join(" ");
+  const said = answerText(reply);
   const reached = fine("service", expectations.service, baseUrl);
   switch (reply.status) {
     case 200:
       if (meOf(reply)) return [reached, fine("key", expectations.key, "accepted")];
-      return reach(`200 with something else (${baseUrl})`, "check the base URL");
+      return reach(`200 with ${oddBody(reply) ?? "something else"} (${baseUrl})`, "check the base URL");
     case 401: {
       const refused = {
         expected: expectations.key,

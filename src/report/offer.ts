@@ -1,6 +1,6 @@
 import { type Credits, showCredits } from "../core/money.js";
+import { terminalText } from "../core/terminal-text.js";
 import { count } from "./amounts.js";
-import { terminalText } from "./terminal-text.js";
 
 const itemsShown = 20;
 

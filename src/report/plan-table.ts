@@ -1,10 +1,10 @@
 import { type Credits, minus, showCredits } from "../core/money.js";
 import type { Problem } from "../core/problem.js";
+import { shortText, terminalText } from "../core/terminal-text.js";
 import { count } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
 import { problemsText } from "./problem-text.js";
 import { type Cell, labelled, paint, type Tone, table } from "./table.js";
-import { shortText, terminalText } from "./terminal-text.js";
 
 /** What a plan says, as plain data. */
 export interface PlanFacts {

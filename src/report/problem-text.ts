@@ -1,5 +1,5 @@
 import type { Place, Problem } from "../core/problem.js";
-import { shortText, terminalText } from "./terminal-text.js";
+import { shortText, terminalText } from "../core/terminal-text.js";
 
 const valueCharactersMax = 300;
 const problemsMax = 50;

@@ -1,7 +1,7 @@
 import type { ItemState } from "../core/item.js";
 import type { Quota } from "../core/quota.js";
+import { terminalText } from "../core/terminal-text.js";
 import { wait } from "./amounts.js";
-import { terminalText } from "./terminal-text.js";
 
 /** Where a run stands at one moment. */
 export interface ProgressFacts {

@@ -1,6 +1,6 @@
 import { type ItemState, itemStates } from "../core/item.js";
 import { type Credits, showCredits, toNumber } from "../core/money.js";
-import { shortText, terminalText } from "./terminal-text.js";
+import { shortText, terminalText } from "../core/terminal-text.js";
 
 /** What is told of every run. Times are UTC ms. */
 interface RunFacts {

@@ -1,9 +1,9 @@
 import type { ItemState } from "../core/item.js";
 import { type Credits, showCredits, toNumber } from "../core/money.js";
+import { shortText, terminalText } from "../core/terminal-text.js";
 import { count, duration, fileSize } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled, paint, type Tone } from "./table.js";
-import { shortText, terminalText } from "./terminal-text.js";
 
 /** What became of a run, as plain data. */
 export interface RunFacts {

@@ -1,7 +1,7 @@
 import Table from "cli-table3";
 import pc from "picocolors";
+import { terminalText } from "../core/terminal-text.js";
 import { type Look, plainLook } from "./look.js";
-import { terminalText } from "./terminal-text.js";
 
 export interface Column {
   title: string;

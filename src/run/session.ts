@@ -98,7 +98,8 @@ export class Session {
   stop(kind: StopKind, message: string): void {
     if (this.stopped(kind)) return;
     this.stops.push({ kind, message });
-    this.ports.log.warn({ stop: kind }, message);
+    // The summary tells a person; the log tells when it was.
+    this.ports.log.info({ stop: kind }, message);
   }
 
   stopped(kind: StopKind): boolean {

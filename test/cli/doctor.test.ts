@@ -88,7 +88,7 @@ describe("doctor", () => {
 
   const error = (code: string) => ({ error: { code, message: "told so" } });
   test.each([
-    ["refuses the key", 401, error("INVALID_API_KEY"), 3, { key: "problem: 401 INVALID_API_KEY told so" }],
+    ["refuses the key", 401, error("INVALID_API_KEY"), 3, { key: "problem: 401 INVALID_API_KEY: told so" }],
     [
       "knows the key and no plan",
       403,
@@ -101,14 +101,14 @@ describe("doctor", () => {
       429,
       error("RATE_LIMITED"),
       0,
-      { service: "warning: 429 RATE_LIMITED told so", key: "not checked: the service asked for a pause" },
+      { service: "warning: 429 RATE_LIMITED: told so", key: "not checked: the service asked for a pause" },
     ],
     [
       "has trouble",
       503,
       error("BUSY"),
       4,
-      { service: "problem: 503 BUSY told so", key: "not checked: the service was not reached" },
+      { service: "problem: 503 BUSY: told so", key: "not checked: the service was not reached" },
     ],
     [
       "is another program",

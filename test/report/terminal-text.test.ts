@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { noCredits } from "../../src/core/money.js";
+import { shortText, terminalText } from "../../src/core/terminal-text.js";
 import { lookFor, plainLook } from "../../src/report/look.js";
 import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";
 import { type StatusFacts, statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
 import { table } from "../../src/report/table.js";
-import { shortText, terminalText } from "../../src/report/terminal-text.js";
 import { quota, runFacts } from "./facts.js";
 
 /** What a terminal must never get from others: control and format characters besides the two joiners, and halves. */
