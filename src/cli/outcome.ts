@@ -26,7 +26,7 @@ export async function showOutcome(
 
 async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   const { execution, hold, startedAt } = outcome;
-  const { run, counts, reasons, balance } = execution;
+  const { run, counts, reasons, balance, books } = execution;
   const items = await hold.store.items(run.id);
   const { charged, pending } = await hold.store.spending(run.id);
   return {
@@ -41,6 +41,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     spent: charged,
     pending,
     left: balance,
+    books,
     requests: run.requests,
     elapsedMs: systemClock.now() - startedAt,
     ...(await hold.store.filesOf(run.id)),

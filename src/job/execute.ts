@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import type { Me } from "../api/records.js";
 import { undiciDownloads } from "../archive/download.js";
 import { Indexes } from "../archive/index-file.js";
 import { removeLeftovers } from "../archive/leftovers.js";
@@ -9,7 +10,7 @@ import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import { type Credits, credits } from "../core/money.js";
+import { type Credits, credits, minus } from "../core/money.js";
 import { freePlaces, left, owedRequests } from "../core/quota.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
@@ -27,8 +28,8 @@ const pollsMax = 8;
 export interface ExecuteOptions {
   hold: Hold;
   run: Run;
-  /** The plan's name at the service. */
-  plan: string;
+  /** The account as it was when the run began. */
+  me: Me;
   clock: Clock;
   log: Log;
   interrupt: AbortSignal;
@@ -46,13 +47,15 @@ export interface Execution {
   counts: Record<ItemState, number>;
   /** The balance after the run, where it could be asked for. */
   balance: Credits | null;
+  /** How far the key's counter of used credits moved, and what the run's items account for. Null where it was not read. */
+  books: { counted: Credits; known: Credits } | null;
 }
 
 /** Carries a run on until nothing is left to do or something stops it, and closes it. */
 export async function execute(options: ExecuteOptions): Promise<Execution> {
   const { hold, run, clock, log } = options;
   const { store, account } = hold;
-  const lanes = run.options.lanes ?? lanesOf(options.plan);
+  const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
   const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
   const indexes = new Indexes(nodeDisk);
   await removeLeftovers(nodeDisk, jobFolder(run));
@@ -100,12 +103,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 }
 
 async function close(
-  { hold, run, clock }: ExecuteOptions,
-  { stops, breaker, prices, requests }: Session,
+  { hold, run, clock, me: before }: ExecuteOptions,
+  { stops, breaker, prices, requests, moved }: Session,
 ): Promise<Execution> {
   const { store } = hold;
   const counts = await store.counts(run.id);
-  const balance = await balanceNow(hold, stops, counts, clock);
+  const me = await accountNow(hold, stops, counts, clock);
   const exit = exitOf(counts, stops, prices.stopped.length > 0);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
@@ -113,12 +116,14 @@ async function close(
     state: unfinished ? "interrupted" : "finished",
     exit,
     endedAt: clock.now(),
-    requests: requests + (balance === null ? 0 : 1),
+    requests: requests + (me === null ? 0 : 1),
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
   const reasons = [...stops.map((stop) => stop.message), ...breaker.messages, ...prices.messages];
-  return { run: ended, exit, stops, reasons, counts, balance };
+  const balance = me ? credits(me.credits.balance) : null;
+  const books = me ? { counted: minus(used(me), used(before)), known: moved } : null;
+  return { run: ended, exit, stops, reasons, counts, balance, books };
 }
 
 /** A database that the disk refuses ends the run in good order; any other error is a defect. Throws in any case. */
@@ -144,16 +149,19 @@ function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], deare
 }
 
 /** One more GET me for the summary, if it needs no waiting. */
-async function balanceNow(
+async function accountNow(
   { account }: Hold,
   stops: readonly Stop[],
   counts: Record<ItemState, number>,
   clock: Clock,
-): Promise<Credits | null> {
+): Promise<Me | null> {
   if (stops.some((stop) => ["interrupted", "key", "subscription", "unreachable"].includes(stop.kind)))
     return null;
   const quota = await account.accounts.quota(account.accountId());
   if (freePlaces(quota, clock.now()) < 1 || left(quota.day) - owedRequests(counts) < 1) return null;
-  const me = await account.service.me().catch(() => null);
-  return me ? credits(me.credits.balance) : null;
+  return account.service.me().catch(() => null);
+}
+
+function used(me: Me): Credits {
+  return credits(me.credits.used_this_key);
 }

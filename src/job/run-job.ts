@@ -97,7 +97,7 @@ export async function runJob<Result>(
     const run = { ...started, requests: started.requests + 2 };
     await hold.store.enroll(run.id, items);
     const before = (await hold.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, hold, run, plan: me.subscription?.plan ?? "Starter" });
+    const execution = await execute({ ...options, hold, run, me });
     return await use({ execution, leftOut: plan.items.length - items.length, before, startedAt, hold });
   } finally {
     await hold.close();

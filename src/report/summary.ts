@@ -1,5 +1,5 @@
 import type { ItemState } from "../core/item.js";
-import { type Credits, showCredits, toNumber } from "../core/money.js";
+import { type Credits, minus, showCredits, toNumber } from "../core/money.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count, duration, fileSize } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
@@ -23,6 +23,8 @@ export interface RunFacts {
   pending: Credits;
   /** The balance; null where it could not be asked for. */
   left: Credits | null;
+  /** How far the key's counter of used credits moved, and what the items account for; null where it was not read. */
+  books: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
   elapsedMs: number;
@@ -74,6 +76,7 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
   }
   lines.push(
     ["credits", creditsText(facts)],
+    ...booksLines(facts),
     ["requests", requestsText(facts)],
     ["time", duration(facts.elapsedMs)],
     ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
@@ -86,13 +89,15 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
 export function summaryJson(facts: RunFacts): Record<string, unknown> {
-  const { spent, pending, left, ...rest } = facts;
+  const { spent, pending, left, books, ...rest } = facts;
   return {
     ...rest,
     credits: {
       spent: toNumber(spent),
       pending: toNumber(pending),
       left: left === null ? null : toNumber(left),
+      counted: books === null ? null : toNumber(books.counted),
+      known: books === null ? null : toNumber(books.known),
     },
     requestsPerItem: requestsPerItem(facts),
   };
@@ -132,6 +137,14 @@ function creditsText({ spent, pending, left }: RunFacts): string {
   if (pending > 0) pieces.push(`${showCredits(pending)} in flight or held`);
   if (left !== null) pieces.push(`${showCredits(left)} left`);
   return pieces.join(", ");
+}
+
+/** Nothing when the books close: when the key's counter moved by what the items cost. */
+function booksLines({ books }: RunFacts): [string, Cell][] {
+  if (books === null || books.counted === books.known) return [];
+  const difference = showCredits(minus(books.counted, books.known));
+  const text = `the key's counter moved by ${showCredits(books.counted)}, the items account for ${showCredits(books.known)}: a difference of ${difference} (held items, refunds still to come, or another user of the key)`;
+  return [["books", { text, tone: "warning" }]];
 }
 
 function requestsText(facts: RunFacts): string {

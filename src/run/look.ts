@@ -1,5 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
+import { noCredits } from "../core/money.js";
 import { overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
@@ -20,6 +21,9 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
   const { store } = session.ports;
   if (outcome.kind === "unclear" && !outcome.reached) session.missed(outcome.reason);
   else session.reached();
+  if (outcome.kind === "completed" || (outcome.kind === "failed" && item.state !== "ready")) {
+    session.costs(outcome.charged, attempt.charged ?? noCredits);
+  }
   switch (outcome.kind) {
     case "completed":
       if (item.state === "ready") await store.refreshOutputs(item.id, outcome.urls);

@@ -4,7 +4,7 @@ import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import type { Credits } from "../core/money.js";
+import { type Credits, minus, noCredits, plus } from "../core/money.js";
 import type { Stop, StopKind } from "../core/stop.js";
 import type { Parked, Run, RunOptions, Store } from "../core/store.js";
 import { Breaker } from "./breaker.js";
@@ -68,6 +68,8 @@ export class Session {
   readonly prices = new Prices();
   readonly saved = new Saved();
   requests: number;
+  /** What this process knows to have moved the key's counter of used credits, refunds taken off. */
+  moved: Credits = noCredits;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
   /** While the receipts cannot be written: when to try again (UTC ms). */
@@ -116,6 +118,11 @@ export class Session {
   missed(reason: string): void {
     if (this.reach.missed() < this.settings.unreachableMs) return;
     this.stop("unreachable", `the service cannot be reached (${reason})`);
+  }
+
+  /** A task is known to cost this, and was thought to cost that. */
+  costs(now: Credits, before: Credits): void {
+    this.moved = plus(this.moved, minus(now, before));
   }
 
   /** A paid request was answered clearly. */

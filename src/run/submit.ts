@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
+import { noCredits } from "../core/money.js";
 import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
@@ -87,10 +88,12 @@ export async function conclude(
 }
 
 /** Compares what was charged with what was planned, and remembers it. */
-async function learnPrice({ ports, prices }: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+async function learnPrice(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+  const { ports, prices } = session;
   if (outcome.kind !== "accepted") return prices.refused(item);
   prices.charged(item, outcome.charged);
   if (outcome.charged === null) return;
+  session.costs(outcome.charged, noCredits);
   await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
 }
 

@@ -20,6 +20,7 @@ export const runFacts: RunFacts = {
   spent: credits(112.5),
   pending: credits(8),
   left: credits(0.25),
+  books: null,
   requests: 58,
   elapsedMs: 37_240,
   files: 20,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { noCredits } from "../../src/core/money.js";
+import { credits, noCredits } from "../../src/core/money.js";
 import { summarise, summaryJson } from "../../src/report/summary.js";
 import { runFacts } from "./facts.js";
 
@@ -116,5 +116,14 @@ test("what was archived before is said not to be paid again", () => {
   );
   expect(summarise({ ...runFacts, counts, before: 3 })).toContain(
     "3 of 3 items, all of them before, not paid again",
+  );
+});
+
+test("P8: books that do not close are told, books that do are not", () => {
+  const closed = { counted: credits(112.5), known: credits(112.5) };
+  expect(summarise({ ...runFacts, books: closed })).toBe(summarise(runFacts));
+  const open = { counted: credits(116.5), known: credits(112.5) };
+  expect(summarise({ ...runFacts, books: open })).toContain(
+    "the key's counter moved by 116.5, the items account for 112.5: a difference of 4",
   );
 });
