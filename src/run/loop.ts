@@ -75,7 +75,7 @@ class Loop {
         const decision = next(view);
         this.report(view, decision);
         if (this.addStops(view, decision)) continue;
-        if (decision.done && (await this.session.saved.fetchMissing(this.session)) > 0) continue;
+        if (decision.done && (await this.fetchMissing())) continue;
         if (decision.done || this.session.stopped("interrupted")) break;
         await this.nap((await this.beginAll(decision.steps)) ? decision.wakeAt : view.now + contendedMs);
       }
@@ -205,6 +205,12 @@ class Loop {
         this.busy.delete(step.item);
         this.wake.abort();
       });
+  }
+
+  /** Whether saved files are gone and have to be fetched again. */
+  private async fetchMissing(): Promise<boolean> {
+    const { saved, ports, settings } = this.session;
+    return (await saved.fetchMissing(ports, settings.run)) > 0;
   }
 
   private async nap(wakeAt: number | null): Promise<void> {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import type { Run } from "../core/store.js";
 import { jobFolder } from "./folder.js";
-import type { Session } from "./session.js";
+import type { RunPorts } from "./ports.js";
 
 /**
  * Before a run ends it looks whether the files that it saved are still there: a folder that was moved or emptied in the
@@ -14,10 +15,10 @@ export class Saved {
   }
 
   /** Puts items whose files are gone back to be fetched; returns how many files that were. */
-  async fetchMissing({ ports, settings }: Pick<Session, "ports" | "settings">): Promise<number> {
+  async fetchMissing(ports: RunPorts, run: Run): Promise<number> {
     let missing = 0;
     for (const { item, number, file } of this.files.splice(0)) {
-      if (await ports.exists(join(jobFolder(settings.run), file))) continue;
+      if (await ports.exists(join(jobFolder(run), file))) continue;
       const { state } = await ports.store.item(item);
       if (state !== "archived") continue;
       missing++;

@@ -1,0 +1,46 @@
+import type { SaveRequest, SaveResult } from "../archive/save.js";
+import type { Service } from "../client/service.js";
+import type { Clock } from "../clock.js";
+import type { Accounts } from "../core/accounts.js";
+import type { Lanes } from "../core/lanes.js";
+import type { Log } from "../core/log.js";
+import type { Credits } from "../core/money.js";
+import type { Run, RunOptions, Store } from "../core/store.js";
+import type { Receipts } from "./receipts.js";
+
+/** Where a run meets the world. */
+export interface RunPorts {
+  store: Store;
+  accounts: Accounts;
+  accountId: number;
+  service: Service;
+  receipts: Receipts;
+  lanes: Lanes;
+  save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
+  /** Whether there is a file at this path. */
+  exists(path: string): Promise<boolean>;
+  clock: Clock;
+  log: Log;
+}
+
+export interface RunSettings {
+  run: Run;
+  /** POSTs, polls and downloads that may be in flight at once. */
+  lanes: number;
+  polls: number;
+  downloads: number;
+  maxCredits: Credits | null;
+  /** Failed items after which nothing more is submitted. */
+  maxFailures: RunOptions["maxFailures"];
+  /** How often a task that failed at the provider is tried again. */
+  retries: number;
+  /** What a refusal for lack of credits does: ends submitting, or waits for more. */
+  onInsufficient: "stop" | "wait";
+  onDailyLimit: "stop" | "wait";
+  /** When submitting ends (UTC ms). */
+  deadline: number | null;
+  /** How long the run stays open for overdue tasks alone, in ms. */
+  overdueWaitMs: number;
+  /** How long the service may be out of reach before the run ends, in ms. */
+  unreachableMs: number;
+}
