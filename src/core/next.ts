@@ -128,7 +128,14 @@ function dayRoom(view: View): number {
 }
 
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
-  return items.filter((item) => item.nextAt <= view.now && !view.busy.has(item.id));
+  return items.filter((item) => isDue(item, view.now) && !view.busy.has(item.id));
+}
+
+/** Nothing is put off for longer than this, so a later time was set before the clock was put back. */
+const putOffMsMax = 2 * 60 * minuteMs;
+
+function isDue({ nextAt }: { nextAt: number }, now: number): boolean {
+  return nextAt <= now || nextAt > now + putOffMsMax;
 }
 
 function wakeTime(view: View, short: Shortage): number | null {

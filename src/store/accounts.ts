@@ -94,6 +94,7 @@ export function openAccounts(path: string, clock: Clock): Accounts {
       atomic(() => {
         const now = clock.now();
         forget(sql, accountId, now);
+        afterClockChange(sql, accountId, now);
         const current = quota(sql, accountId, now);
         if (freePlaces(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
@@ -199,6 +200,24 @@ function window(sql: Sql, accountId: number, limit: number | null, lengthMs: num
 /** Requests that no window holds any more are of no use. */
 function forget(sql: Sql, accountId: number, now: number): void {
   sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
+}
+
+/** Longer than any silence, and than any request can take. */
+const aheadMsMax = 2 * 60 * minuteMs;
+
+/**
+ * After the clock was put back, what was booked before lies in the future and would hold its places for as long. It
+ * counts as sent now, which is the latest that it can have been.
+ */
+function afterClockChange(sql: Sql, accountId: number, now: number): void {
+  sql(
+    "UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ? WHERE account_id = ? AND sent_at > ?",
+  ).run(now, now, accountId, now + aheadMsMax);
+  sql("UPDATE accounts SET silent_until = ? WHERE id = ? AND silent_until > ?").run(
+    now + minuteMs,
+    accountId,
+    now + aheadMsMax,
+  );
 }
 
 interface AccountRow {

@@ -100,6 +100,11 @@ describe("what goes first", () => {
   });
 });
 
+test("P20: what was put off before the clock was put back is due", () => {
+  const tasks = [{ id: 1, nextAt: now + 10 * 365 * 86_400_000 }];
+  expect(next(view({ tasks, state: { processing: 1 } })).steps).toEqual([{ do: "poll", item: 1 }]);
+});
+
 describe("quota", () => {
   test("P9: with the minute full nothing is sent, and the run wakes when a place is free", () => {
     const decision = next(view({ planned: planned(1), quota: quota(60), state: { planned: 1 } }));

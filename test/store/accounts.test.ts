@@ -91,6 +91,17 @@ test("P11: silences grow with each 429 in a row, and refusals in flight together
   expect((await accounts.silence(id, null)).until - clock.now()).toBe(120_000);
 });
 
+test("P20: a clock that is put back by ten years stops nobody for ten years", async () => {
+  await accounts.setLimits(id, { perMinute: 2, perDay: 5 });
+  for (let n = 0; n < 2; n++) await accounts.answered(await send());
+  await accounts.silence(id, 30_000);
+  clock.advance(-10 * 365 * 86_400_000);
+  const reservation = await accounts.reserve(id, "task");
+  expect(reservation).toMatchObject({ ticket: null, waitUntil: clock.now() + 60_000 });
+  clock.advance(60_000);
+  expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+});
+
 test("a replaced key of the same user goes on with the same ledger", async () => {
   await accounts.name(id, "user-1");
   await send();
