@@ -4,29 +4,38 @@ import type { Plan } from "../plan/plan.js";
 import { lookFor } from "../report/look.js";
 import { offerText } from "../report/offer.js";
 import { planText } from "../report/plan-table.js";
-import type { Display } from "./display.js";
+import type { Prepared } from "./job-options.js";
+
+interface ConsentFlags {
+  yes?: boolean;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+/** Where the question is asked, and the signal that ends the wait for an answer. */
+type Asking = Pick<Prepared, "display" | "options">;
 
 /** Shows what a run would cost and asks; `--yes` answers. Throws EarlyExit where nobody can be asked. */
 export async function askConsent(
   plan: Plan,
-  flags: { yes?: boolean; json?: boolean; quiet?: boolean },
-  display: Display,
+  flags: ConsentFlags,
+  { display, options }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) display.say(planText(plan, lookFor(process.stderr, process.env)));
-  return plan.items.every((item) => !item.due) || confirmed(flags);
+  return plan.items.every((item) => !item.due) || confirmed(flags, options.interrupt);
 }
 
 /** Shows a few items with their price and asks. Throws EarlyExit where nobody can be asked. */
 export async function askPrice(
   offer: { what: string; items: readonly { rowId: string; price: Credits }[]; credits: Credits },
-  flags: { yes?: boolean; json?: boolean; quiet?: boolean },
-  display: Display,
+  flags: ConsentFlags,
+  { display, options }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) display.say(offerText(offer.what, offer.items, offer.credits));
-  return confirmed(flags);
+  return confirmed(flags, options.interrupt);
 }
 
-async function confirmed(flags: { yes?: boolean }): Promise<boolean> {
+async function confirmed(flags: ConsentFlags, interrupt: AbortSignal): Promise<boolean> {
   if (flags.yes) return true;
   if (!process.stdin.isTTY) {
     throw new EarlyExit(
@@ -40,13 +49,14 @@ async function confirmed(flags: { yes?: boolean }): Promise<boolean> {
   terminal.once("SIGINT", () => unanswered.abort("interrupted"));
   // Ctrl-D, or a terminal that went away: nobody says yes.
   terminal.once("close", () => unanswered.abort("closed"));
+  const signal = AbortSignal.any([unanswered.signal, interrupt]);
   try {
-    const answer = await terminal.question("Go on? [y/N] ", { signal: unanswered.signal });
+    const answer = await terminal.question("Go on? [y/N] ", { signal });
     return /^y(es)?$/i.test(answer.trim());
   } catch (error) {
-    if (!unanswered.signal.aborted) throw error;
+    if (!signal.aborted) throw error;
     process.stderr.write("\n");
-    if (unanswered.signal.reason !== "interrupted") return false;
+    if (!interrupt.aborted && unanswered.signal.reason !== "interrupted") return false;
     throw new EarlyExit("interrupted", "interrupted; nothing was submitted");
   } finally {
     terminal.close();

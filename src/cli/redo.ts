@@ -22,7 +22,7 @@ async function redo(items: string[], flags: CarryFlags & { yes?: boolean }): Pro
     ]);
   const prepared = await jobOptions(flags, workspaceOf(flags));
   const redo = redoItems(items, (made, credits) =>
-    askPrice({ what: "made anew", items: made, credits }, flags, prepared.display),
+    askPrice({ what: "made anew", items: made, credits }, flags, prepared),
   );
   const exit = await followed(prepared, flags, (show) => continueJob(prepared.options, redo, show));
   endWith(exit);

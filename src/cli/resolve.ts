@@ -57,7 +57,7 @@ async function resolve(item: string, flags: ResolveFlags): Promise<void> {
     return;
   }
   const held = resolveHeld(item, wayOf(flags), (items, credits) =>
-    askPrice({ what: "submitted again", items, credits }, flags, display),
+    askPrice({ what: "submitted again", items, credits }, flags, prepared),
   );
   endWith(await followed(prepared, flags, (show) => continueJob(options, held, show)));
 }

@@ -37,7 +37,7 @@ async function retry(which: number | undefined, flags: RetryFlags): Promise<void
   ]);
   const prepared = await jobOptions(flags, workspaceOf(flags));
   const change = retryFailed(flags.only ?? failureKinds, (items, credits) =>
-    askPrice({ what: "submitted again", items, credits }, flags, prepared.display),
+    askPrice({ what: "submitted again", items, credits }, flags, prepared),
   );
   const exit = await followed(prepared, flags, (show) =>
     continueJob(prepared.options, { choose: newestRun(which), change }, show),

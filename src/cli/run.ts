@@ -52,17 +52,16 @@ async function run(manifest: string, flags: RunFlags): Promise<void> {
     ]);
   const workspace = workspaceOf(flags, manifest);
   const prepared = await jobOptions(flags, workspace);
-  const { options, display } = prepared;
   const exit = await followed(prepared, flags, (show) =>
     runJob(
       {
-        ...options,
+        ...prepared.options,
         manifest: resolve(manifest),
         defaults: defaultsOf(flags),
         edition: editionOf(flags),
         skipInvalid: flags.skipInvalid ?? false,
         run: runOptions(flags),
-        consent: (plan) => askConsent(plan, flags, display),
+        consent: (plan) => askConsent(plan, flags, prepared),
       },
       show,
     ),

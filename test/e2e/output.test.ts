@@ -133,6 +133,25 @@ describe.concurrent("on a terminal of 60 columns", () => {
   });
 });
 
+test.each(["SIGTERM", "SIGHUP"] as const)(
+  "one %s at the question ends it with 130, and nothing is submitted",
+  async (name) => {
+    const { place, service } = await ready(2);
+    const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
+    await asked.prints(/Go on\? \[y\/N\]/);
+    process.kill(holderOf(place), name);
+    const end = await asked.ended;
+    expect(end, end.stdout).toMatchObject({ code: 130 });
+    expect(end.stdout).toContain("bulkgen: interrupted; nothing was submitted");
+    expect(service.count("POST generate")).toBe(0);
+  },
+);
+
+/** The process that holds the workspace: on a terminal it is not the one that was started. */
+function holderOf(place: Place): number {
+  return (JSON.parse(place.read(".bulkgen/run.lock.holder.json")) as { pid: number }).pid;
+}
+
 async function ready(items: number): Promise<{ place: Place; service: ScriptedService }> {
   const service = await startService({ balance: 100_000 });
   const place = newPlace();
