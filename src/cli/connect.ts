@@ -4,7 +4,7 @@ import { EarlyExit } from "../core/exit.js";
 import type { Connection } from "../job/account.js";
 import type { Workspace } from "../job/workspace.js";
 import { systemClock, systemRandom } from "../system.js";
-import { envFile, type Setting, serviceSettings } from "./env.js";
+import { envFile, foreignAddress, type Setting, serviceSettings } from "./env.js";
 import type { SharedFlags } from "./flags.js";
 
 export interface Connected {
@@ -12,15 +12,22 @@ export interface Connected {
   close(): Promise<void>;
 }
 
-/** The service that the flags and the environment name; starts the sandbox when it is asked for. Throws EarlyExit. */
+/**
+ * The service that the flags and the environment name; starts the sandbox when it is asked for. What a person should
+ * know of the settings is told before anything is sent. Throws EarlyExit.
+ */
 export async function connect(
   flags: SharedFlags,
   workspace: Workspace,
-  manifest?: string,
+  { manifest, warn = onStderr }: { manifest?: string; warn?: (line: string) => void } = {},
 ): Promise<Connected> {
   return flags.sandbox
     ? connectSandbox(workspace, manifest)
-    : { connection: remote(flags, workspace), close: async () => {} };
+    : { connection: remote(flags, workspace, warn), close: async () => {} };
+}
+
+function onStderr(line: string): void {
+  process.stderr.write(`bulkgen: ${line}\n`);
 }
 
 async function connectSandbox(workspace: Workspace, manifest: string | undefined): Promise<Connected> {
@@ -38,9 +45,9 @@ async function connectSandbox(workspace: Workspace, manifest: string | undefined
   };
 }
 
-function remote(flags: SharedFlags, workspace: Workspace): Connection {
+function remote(flags: SharedFlags, workspace: Workspace, warn: (line: string) => void): Connection {
   const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, process.env);
-  if (warning) process.stderr.write(`bulkgen: ${warning}\n`);
+  if (warning) warn(warning);
   const missing = [
     ...(baseUrl?.value ? [] : ["the service's address (--base-url or BULKGEN_BASE_URL)"]),
     ...(key?.value ? [] : ["an API key (BULKGEN_API_KEY or --api-key-file)"]),
@@ -51,7 +58,10 @@ function remote(flags: SharedFlags, workspace: Workspace): Connection {
       `missing: ${missing.join(" and ")}. Set it, in the environment or in ${envFile(workspace.root)}, or add --sandbox to rehearse without a key.`,
     );
   }
-  return { ...address(baseUrl.value), key: checkedKey(key), sandbox: false };
+  const connection = { ...address(baseUrl.value), key: checkedKey(key), sandbox: false };
+  const foreign = foreignAddress({ baseUrl, key }, connection.baseUrl, workspace.root);
+  if (foreign) warn(foreign);
+  return connection;
 }
 
 /** The key, when it has the form of one. Throws EarlyExit. */

@@ -3,7 +3,14 @@ import { EarlyExit } from "../core/exit.js";
 import type { Workspace } from "../job/workspace.js";
 import { type Check, fine, problem, warning } from "../report/doctor.js";
 import { address, shapeOf } from "./connect.js";
-import { envFile, openToOthers, type ServiceSettings, type Setting, serviceSettings } from "./env.js";
+import {
+  envFile,
+  foreignAddress,
+  openToOthers,
+  type ServiceSettings,
+  type Setting,
+  serviceSettings,
+} from "./env.js";
 import type { SharedFlags } from "./flags.js";
 
 const expectedUrl = "the service's address, such as https://service.example";
@@ -24,15 +31,21 @@ export function settingChecks(flags: SharedFlags, { root }: Workspace): Check[] 
   const todo = (name: string) => `set ${name} in the environment or in ${file}, or add --sandbox`;
   return [
     ...(open === null ? [] : [warning(".env", mode)]),
-    baseUrlCheck(settings.baseUrl, todo("BULKGEN_BASE_URL")),
+    baseUrlCheck(settings, root, todo("BULKGEN_BASE_URL")),
     keyCheck(settings.key, todo("BULKGEN_API_KEY")),
   ];
 }
 
-function baseUrlCheck(setting: Setting | null, todo: string): Check {
+function baseUrlCheck(settings: ServiceSettings, root: string, todo: string): Check {
+  const setting = settings.baseUrl;
   if (!setting?.value) return problem("base URL", { expected: expectedUrl, got: "nothing", todo });
   try {
-    return fine("base URL", expectedUrl, `${address(setting.value).baseUrl} (from ${setting.from})`);
+    const { baseUrl } = address(setting.value);
+    const foreign = foreignAddress(settings, baseUrl, root);
+    const expected = "an address and a key from the same place";
+    if (foreign)
+      return warning("base URL", { expected, got: foreign, todo: `see that ${baseUrl} is your service` });
+    return fine("base URL", expectedUrl, `${baseUrl} (from ${setting.from})`);
   } catch (error) {
     return problem("base URL", {
       expected: expectedUrl,

@@ -59,7 +59,8 @@ async function service(flags: SharedFlags, workspace: Workspace): Promise<Check[
     return [...settings, ...serviceUnchecked("without address and key nobody can be asked")];
   }
   const place = flags.sandbox ? withoutTraces(workspace) : workspace;
-  const { connection, close } = await connect(flags, place);
+  // The checks above tell what is to be known of the settings.
+  const { connection, close } = await connect(flags, place, { warn: () => {} });
   try {
     const { accountsFile } = place;
     const options = { connection, accountsFile, clock: systemClock, signal: interruption() };

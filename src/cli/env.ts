@@ -55,6 +55,20 @@ export function openToOthers(path: string): string | null {
   return `${path} may be read by others (mode ${(mode & 0o777).toString(8).padStart(4, "0")}); \`chmod 600\` makes it yours alone`;
 }
 
+/**
+ * One line when a key of yours goes to an address that the folder names; null otherwise. Whoever made the folder could
+ * have named any address, so the person must see which, before anything is sent.
+ */
+export function foreignAddress(
+  { baseUrl, key }: Pick<ServiceSettings, "baseUrl" | "key">,
+  address: string,
+  root: string,
+): string | null {
+  const file = envFile(root);
+  if (baseUrl?.from !== file || key === null || key.from === file) return null;
+  return `the key from ${key.from} goes to ${address}, as ${file} says; set ${baseUrlName} to choose the address yourself`;
+}
+
 /** A variable that is set to nothing is set, as everywhere: it hides the one in the file. */
 function given(value: string | undefined, from: string): Setting | null {
   return value === undefined ? null : { value, from };

@@ -71,7 +71,7 @@ export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promi
   const events = flags.events ? openEvents(workspace.stateFile, systemClock, write) : null;
   const options: JobOptions = {
     workspace,
-    connect: (manifest) => connect(flags, workspace, manifest),
+    connect: (manifest) => connect(flags, workspace, { manifest }),
     clock: systemClock,
     log,
     interrupt,

@@ -44,7 +44,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   const made = await planJob({
     workspace,
     manifest: resolve(manifest),
-    connect: () => connect(flags, workspace, manifest),
+    connect: () => connect(flags, workspace, { manifest }),
     defaults: defaultsOf(flags),
     edition: editionOf(flags),
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),

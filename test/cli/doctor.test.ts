@@ -3,12 +3,12 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Check } from "../../src/report/doctor.js";
-import { filesWith, place } from "./command.js";
+import { filesWith, newPlace, type Place, run } from "../e2e/command.js";
 import { answering, canaryKey, json, me } from "./service.js";
 
-let at: ReturnType<typeof place>;
+let at: Place;
 beforeEach(() => {
-  at = place("doctor");
+  at = newPlace();
 });
 
 interface Found {
@@ -21,7 +21,7 @@ interface Found {
 }
 
 async function doctor(flags: string[], env: Record<string, string> = {}): Promise<Found> {
-  const { code, stdout, stderr } = await at.run(["doctor", "--json", ...flags], { env });
+  const { code, stdout, stderr } = await run(at, ["doctor", "--json", ...flags], { env });
   const { checks, exit } = JSON.parse(stdout) as { checks: Check[]; exit: string };
   const of = Object.fromEntries(checks.map(({ name, state, got }) => [name, `${state}: ${got}`]));
   return { code, of, checks, exit, text: stdout + stderr };
@@ -34,7 +34,7 @@ async function asked(answer: (response: ServerResponse) => void): Promise<Found>
     const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
     expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
     expect(found.text).not.toContain(canaryKey);
-    expect(filesWith(at.folder, canaryKey)).toEqual([]);
+    expect(filesWith(at.root, canaryKey)).toEqual([]);
     return found;
   } finally {
     await service.close();
@@ -45,7 +45,7 @@ const subscribed = (change: object) => ({ ...me, subscription: { ...me.subscript
 
 describe("doctor", () => {
   test("finds nothing wrong with the sandbox, and leaves nothing behind", async () => {
-    const { code, stdout, stderr } = await at.run(["doctor", "--sandbox"]);
+    const { code, stdout, stderr } = await run(at, ["doctor", "--sandbox"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^ok +lock +refused while held, given after$/m);
     expect(stdout).toMatch(/^ok +SQLite +\S+, journal wal, synchronous FULL$/m);

@@ -1,14 +1,14 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { filesWith, place } from "./command.js";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { filesWith, newPlace, type Place, run, start } from "../e2e/command.js";
 import { answering, canaryKey, json, me } from "./service.js";
 
-let at: ReturnType<typeof place>;
+let at: Place;
 let service: Awaited<ReturnType<typeof answering>>;
 
 beforeEach(async () => {
-  at = place("env");
+  at = newPlace();
   service = await answering((_, response) => json(response, 200, me));
 });
 afterEach(() => service.close());
@@ -25,7 +25,7 @@ test("address and key come from the .env of the workspace, wherever in it the co
   mkdirSync(join(at.folder, ".bulkgen"));
   const below = join(at.folder, "jobs", "autumn");
   mkdirSync(below, { recursive: true });
-  const ended = await at.run(["account", "--json"], { cwd: below });
+  const ended = await run(at, ["account", "--json"], { cwd: below });
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(ended.stdout).user.email).toBe("ada@example.com");
   expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
@@ -33,7 +33,7 @@ test("address and key come from the .env of the workspace, wherever in it the co
 
 test("a file that begins with a byte order mark and has Windows lines is read the same", async () => {
   settings(`\ufeffBULKGEN_BASE_URL=${service.url}\r\nBULKGEN_API_KEY=${canaryKey}\r\n`);
-  expect(await at.run(["account"])).toMatchObject({ code: 0, stderr: "" });
+  expect(await run(at, ["account"])).toMatchObject({ code: 0, stderr: "" });
   expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
 });
 
@@ -43,27 +43,27 @@ test("the environment wins over the file, and a flag over both", async () => {
   writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
   const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: own };
   const addressAlone = { BULKGEN_BASE_URL: service.url };
-  expect((await at.run(["account"], { env })).code).toBe(0);
-  expect((await at.run(["account"], { env: addressAlone })).code).toBe(0);
-  expect((await at.run(["account", "--api-key-file", "key"], { env })).code).toBe(0);
+  expect((await run(at, ["account"], { env })).code).toBe(0);
+  expect((await run(at, ["account"], { env: addressAlone })).code).toBe(0);
+  expect((await run(at, ["account", "--api-key-file", "key"], { env })).code).toBe(0);
   const inFile = `svc_${"f".repeat(32)}`;
   expect(service.keys).toEqual([own, inFile, canaryKey].map((key) => `Bearer ${key}`));
 });
 
 test("P21: a key from the file appears in no output and in no other file, not even when it is wrong", async () => {
   settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`);
-  const good = await at.run(["account", "--log-level", "debug"]);
+  const good = await run(at, ["account", "--log-level", "debug"]);
   settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}x\n`);
-  const bad = await at.run(["account", "--log-level", "debug"]);
+  const bad = await run(at, ["account", "--log-level", "debug"]);
   expect([good.code, bad.code]).toEqual([0, 3]);
   expect(bad.stderr).toContain("/.env has the wrong form: expected svc_ and 32 letters or digits, got 37");
   for (const { stdout, stderr } of [good, bad]) expect(stdout + stderr).not.toContain(canaryKey);
-  expect(filesWith(at.folder, canaryKey)).toEqual([".env"]);
+  expect(filesWith(at.root, canaryKey)).toEqual(["here/.env"]);
 });
 
 test("a file that others may read gets one line of warning", async () => {
   const path = settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`, 0o644);
-  const { code, stderr } = await at.run(["account"]);
+  const { code, stderr } = await run(at, ["account"]);
   expect(code).toBe(0);
   expect(stderr).toBe(
     `bulkgen: ${path} may be read by others (mode 0644); \`chmod 600\` makes it yours alone\n`,
@@ -72,7 +72,7 @@ test("a file that others may read gets one line of warning", async () => {
 
 test("a file that cannot be read is one clear message", async () => {
   mkdirSync(join(at.folder, ".env"));
-  const { code, stdout, stderr } = await at.run(["account"]);
+  const { code, stdout, stderr } = await run(at, ["account"]);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toBe(
     `bulkgen: the settings file ${join(at.folder, ".env")} cannot be read (EISDIR). Make it readable, or set BULKGEN_BASE_URL and BULKGEN_API_KEY yourself.\n`,
@@ -81,7 +81,7 @@ test("a file that cannot be read is one clear message", async () => {
 
 test("what is missing is named, with the places where it can be set", async () => {
   settings(`BULKGEN_BASE_URL=${service.url}\n`);
-  const { code, stderr } = await at.run(["account"]);
+  const { code, stderr } = await run(at, ["account"]);
   expect(code).toBe(2);
   expect(stderr).toMatch(/^bulkgen: missing: an API key .* or in \S+\/\.env, or add --sandbox/);
   expect(service.keys).toEqual([]);
@@ -91,6 +91,54 @@ test("other variables in the file change nothing in this process", async () => {
   settings(
     `NO_COLOR=1\nXDG_STATE_HOME=${join(at.folder, "elsewhere")}\nBULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`,
   );
-  expect((await at.run(["account"])).code).toBe(0);
-  expect(filesWith(at.folder, "").some((name) => name.startsWith("elsewhere"))).toBe(false);
+  expect((await run(at, ["account"])).code).toBe(0);
+  expect(filesWith(at.root, "").some((name) => name.startsWith("here/elsewhere"))).toBe(false);
+});
+
+describe("a key of one's own and an address that the folder names", () => {
+  const own = { BULKGEN_API_KEY: canaryKey };
+
+  test.each([
+    ["account", ["account"]],
+    ["models", ["models"]],
+    ["plan", ["plan", "set.csv"]],
+    ["run", ["run", "set.csv", "--yes", "--quiet"]],
+  ])("P21: are told in one line before %s sends anything", async (_, args) => {
+    let read = () => {};
+    const told = new Promise<void>((resolve) => {
+      read = resolve;
+    });
+    const careful = await answering((_, response) => void told.then(() => json(response, 200, me)));
+    const path = settings(`BULKGEN_BASE_URL=${careful.url}/\n`);
+    at.write("set.csv", "id,model,prompt\na,none,b\n");
+    const running = start(at, args, { env: own });
+    const line = `bulkgen: the key from BULKGEN_API_KEY goes to ${careful.url}, as ${path} says; set BULKGEN_BASE_URL to choose the address yourself\n`;
+    await running.prints(/goes to .*\n/);
+    expect(running.stderr()).toBe(line);
+    read();
+    const { stdout, stderr } = await running.ended;
+    await careful.close();
+    expect(careful.keys).toContain(`Bearer ${canaryKey}`);
+    expect(stderr.match(/goes to/g)).toHaveLength(1);
+    expect(stdout + stderr).not.toContain(canaryKey);
+  });
+
+  test("are told for a key file too, and by doctor as a check and nowhere else", async () => {
+    const path = settings(`BULKGEN_BASE_URL=${service.url}\n`, 0o644);
+    writeFileSync(join(at.folder, "key"), canaryKey);
+    const filed = await run(at, ["account", "--api-key-file", "key"]);
+    expect(filed.stderr).toContain(`the key from key goes to ${service.url}, as ${path} says`);
+    const doctor = await run(at, ["doctor"], { env: own });
+    expect(doctor.stderr).toBe("");
+    expect(doctor.stdout).toContain(`the key from BULKGEN_API_KEY goes to ${service.url}`);
+    expect(doctor.stdout.match(/may be read by others/g)).toHaveLength(1);
+  });
+
+  test("are no matter when one's own address wins, or when the key comes from the folder too", async () => {
+    settings(`BULKGEN_BASE_URL=https://nowhere.invalid\n`);
+    const both = { ...own, BULKGEN_BASE_URL: service.url };
+    expect(await run(at, ["account"], { env: both })).toMatchObject({ code: 0, stderr: "" });
+    settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`);
+    expect(await run(at, ["account"])).toMatchObject({ code: 0, stderr: "" });
+  });
 });

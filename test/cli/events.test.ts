@@ -1,12 +1,10 @@
-import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openEvents } from "../../src/cli/events.js";
 import type { Progress } from "../../src/run/loop.js";
+import { newPlace, type Place, run, start } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
-import { place } from "./command.js";
 
 type Line = Record<string, unknown> & { event: string };
 
@@ -19,17 +17,17 @@ const lines = (text: string) =>
 const rehearsal = ["--sandbox", "--yes", "--events"];
 
 describe("the events of a run", () => {
-  let at: ReturnType<typeof place>;
+  let at: Place;
   const manifest = (...rows: string[]) =>
     writeFileSync(join(at.folder, "set.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
 
   beforeEach(() => {
-    at = place("events");
+    at = newPlace();
   });
 
   test("tell each item's way in its order, with task and credits, and nothing else is on stdout", async () => {
     manifest("cup,aurora-image-mini,a cup", "bad,aurora-image-mini,[[moderation]] a knife");
-    const { code, stdout, stderr } = await at.run(["run", "set.csv", ...rehearsal]);
+    const { code, stdout, stderr } = await run(at, ["run", "set.csv", ...rehearsal]);
     expect(code).toBe(5);
     const told = lines(stdout);
     expect(told[0]).toMatchObject({ event: "run_started", run: 1, job: "set", sandbox: true });
@@ -56,7 +54,7 @@ describe("the events of a run", () => {
 
   test("name what ended a run before its items", async () => {
     manifest("one,aurora-image-mini,a cup", "two,aurora-image-mini,a jug");
-    const { code, stdout } = await at.run(["run", "set.csv", ...rehearsal, "--max-credits", "1"]);
+    const { code, stdout } = await run(at, ["run", "set.csv", ...rehearsal, "--max-credits", "1"]);
     expect(code).toBe(6);
     const told = lines(stdout);
     expect(told.filter((line) => line.event === "stopped")).toEqual([
@@ -67,15 +65,11 @@ describe("the events of a run", () => {
 
   test("are told once, in the run that was killed or in the one that went on with it", async () => {
     manifest("one,aurora-image,a cup", "two,aurora-image,a jug", "three,aurora-image,a pot");
-    const { child, ended } = at.start(["run", "set.csv", ...rehearsal]);
-    let submitted = 0;
-    for await (const line of createInterface({ input: child.stdout })) {
-      if (line.includes('"submitted"')) submitted++;
-      if (submitted === 3) break;
-    }
-    child.kill("SIGKILL");
+    const { prints, signal, ended } = start(at, ["run", "set.csv", ...rehearsal]);
+    await prints(/("submitted"[\s\S]*){3}/);
+    signal("SIGKILL");
     const before = lines((await ended).stdout.replace(/[^\n]*$/, ""));
-    const resumed = await at.run(["resume", "--sandbox", "--events"]);
+    const resumed = await run(at, ["resume", "--sandbox", "--events"]);
     expect(resumed.code).toBe(0);
     const after = lines(resumed.stdout);
     expect(after[0]).toMatchObject({ event: "run_started", run: 1 });
@@ -93,15 +87,15 @@ describe("the events of a run", () => {
 
   test("that nobody reads any more do not end the run", async () => {
     manifest("one,aurora-image-mini,a cup", "two,aurora-image-mini,a jug");
-    const { child, ended } = at.start(["run", "set.csv", ...rehearsal]);
-    await once(child.stdout, "data");
-    child.stdout.destroy();
+    const { child, prints, ended } = start(at, ["run", "set.csv", ...rehearsal]);
+    await prints(/"run_started"/);
+    child.stdout?.destroy();
     expect((await ended).code).toBe(0);
   });
 
   test("share stdout with no other document", async () => {
     manifest("one,aurora-image-mini,a cup");
-    const { code, stdout, stderr } = await at.run(["run", "set.csv", ...rehearsal, "--json"]);
+    const { code, stdout, stderr } = await run(at, ["run", "set.csv", ...rehearsal, "--json"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain("'--events' cannot be used with option '--json'");
   });

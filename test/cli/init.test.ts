@@ -1,20 +1,19 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { newPlace, startOnTerminal } from "../e2e/command.js";
-import { filesWith, place } from "./command.js";
+import { filesWith, newPlace, type Place, run, startOnTerminal } from "../e2e/command.js";
 import { answering, canaryKey, json, me } from "./service.js";
 
-let at: ReturnType<typeof place>;
+let at: Place;
 beforeEach(() => {
-  at = place("init");
+  at = newPlace();
 });
 
 const read = (name: string) => readFileSync(join(at.folder, name), "utf8");
 
 describe("init without a terminal", () => {
   test("makes a workspace whose first job runs in the sandbox, and says what to type", async () => {
-    const { code, stdout, stderr } = await at.run(["init", "my set"]);
+    const { code, stdout, stderr } = await run(at, ["init", "my set"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(
       /^made {3}\.bulkgen\/\nmade {3}\.env .*\nmade {3}jobs\/first\.csv\nadded {2}\.env /,
@@ -23,8 +22,8 @@ describe("init without a terminal", () => {
     expect(statSync(join(at.folder, "my set", ".env")).mode & 0o777).toBe(0o600);
     expect(read("my set/.gitignore")).toBe(".env\n.bulkgen/\noutputs/\nsandbox-outputs/\n");
     const cwd = join(at.folder, "my set");
-    const run = await at.run(["run", "jobs/first.csv", "--sandbox", "--yes"], { cwd });
-    expect(run.code, run.stderr).toBe(0);
+    const first = await run(at, ["run", "jobs/first.csv", "--sandbox", "--yes"], { cwd });
+    expect(first.code, first.stderr).toBe(0);
     expect(
       readdirSync(join(cwd, "sandbox-outputs", "first")).filter((name) => /png|wav|mp3/.test(name)),
     ).toHaveLength(3);
@@ -35,13 +34,13 @@ describe("init without a terminal", () => {
     try {
       writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
       const flags = ["--base-url", `${service.url}/`, "--api-key-file", "key"];
-      const made = await at.run(["init", "set", ...flags]);
+      const made = await run(at, ["init", "set", ...flags]);
       expect(made).toMatchObject({ code: 0, stderr: "" });
       expect(made.stdout).toContain("bulkgen doctor");
       expect(made.stdout).not.toContain(canaryKey);
       expect(read("set/.env")).toContain(`\nBULKGEN_BASE_URL=${service.url}\n`);
-      expect(filesWith(at.folder, canaryKey).sort()).toEqual(["key", "set/.env"]);
-      expect(await at.run(["account"], { cwd: join(at.folder, "set") })).toMatchObject({
+      expect(filesWith(at.root, canaryKey)).toEqual(["here/key", "here/set/.env"]);
+      expect(await run(at, ["account"], { cwd: join(at.folder, "set") })).toMatchObject({
         code: 0,
         stderr: "",
       });
@@ -56,13 +55,13 @@ describe("init without a terminal", () => {
     writeFileSync(join(at.folder, ".env"), "MINE=1\n");
     writeFileSync(join(at.folder, "jobs", "first.csv"), "mine\n");
     writeFileSync(join(at.folder, ".gitignore"), "node_modules\n/outputs\n.env");
-    const { code, stdout } = await at.run(["init", "--base-url", "https://service.example"]);
+    const { code, stdout } = await run(at, ["init", "--base-url", "https://service.example"]);
     expect(code).toBe(0);
     expect([read(".env"), read("jobs/first.csv")]).toEqual(["MINE=1\n", "mine\n"]);
     expect(read(".gitignore")).toBe("node_modules\n/outputs\n.env\n.bulkgen/\nsandbox-outputs/\n");
     expect(stdout).toContain("kept   .env, which was there before\nkept   jobs/first.csv");
     expect(stdout).toContain("note   address and key were not written");
-    const again = await at.run(["init"]);
+    const again = await run(at, ["init"]);
     expect(again.stdout).not.toMatch(/^(made|added)/m);
     expect(read(".gitignore").match(/\.bulkgen/g)).toHaveLength(1);
   });
@@ -79,7 +78,7 @@ describe("init without a terminal", () => {
     ],
   ])("makes nothing with %s", async (_, flags, code, message) => {
     writeFileSync(join(at.folder, "key"), `${canaryKey}x`);
-    const ended = await at.run(["init", "set", ...flags]);
+    const ended = await run(at, ["init", "set", ...flags]);
     expect(ended).toMatchObject({ code, stdout: "" });
     expect(ended.stderr).toContain(message);
     expect(ended.stderr).not.toContain(canaryKey);
@@ -89,7 +88,7 @@ describe("init without a terminal", () => {
   test("takes away what it made when something fails on the way", async () => {
     mkdirSync(join(at.folder, "set"));
     writeFileSync(join(at.folder, "set", "jobs"), "a file where the folder should be");
-    const { code, stdout, stderr } = await at.run(["init", "set"]);
+    const { code, stdout, stderr } = await run(at, ["init", "set"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(/^bulkgen: E\w+: /);
     expect(readdirSync(join(at.folder, "set"))).toEqual(["jobs"]);

@@ -5,14 +5,14 @@ import { noticed } from "../../src/cli/notify-command.js";
 import { EarlyExit } from "../../src/core/exit.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { systemClock, systemRandom } from "../../src/system.js";
+import { newPlace, type Place, run } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 import { runFacts } from "../report/facts.js";
-import { place } from "./command.js";
 import { canaryKey } from "./service.js";
 
-let at: ReturnType<typeof place>;
+let at: Place;
 beforeEach(() => {
-  at = place("notify");
+  at = newPlace();
   writeFileSync(
     join(at.folder, "set.csv"),
     "id,model,prompt\ncup,aurora-image-mini,a cup\nbad,aurora-image-mini,[[moderation]] a knife\n",
@@ -32,7 +32,7 @@ const calls = () => readFileSync(join(at.folder, "calls"), "utf8");
 describe("the command of the built program", () => {
   test("is called once, when all is over, with the facts", async () => {
     const command = `${note}; echo from the command`;
-    const ended = await at.run([
+    const ended = await run(at, [
       "run",
       "set.csv",
       "--sandbox",
@@ -64,7 +64,7 @@ describe("the command of the built program", () => {
   test("finds the workspace free", async () => {
     const command = `"$NODE" "$MAIN" resume --sandbox > second 2>&1; echo $? >> second`;
     const env = { NODE: process.execPath, MAIN: new URL("../../dist/cli/main.js", import.meta.url).pathname };
-    await at.run(["run", "set.csv", "--sandbox", "--yes", "--notify-command", command], { env });
+    await run(at, ["run", "set.csv", "--sandbox", "--yes", "--notify-command", command], { env });
     expect(readFileSync(join(at.folder, "second"), "utf8")).toBe(
       "bulkgen: nothing to resume: every run of this workspace is finished\n0\n",
     );
@@ -75,14 +75,14 @@ describe("the command of the built program", () => {
     try {
       const args = ["run", "set.csv", "--yes", "--notify-command", note];
       const env = { BULKGEN_BASE_URL: sandbox.url, BULKGEN_API_KEY: sandbox.key };
-      expect((await at.run(args, { env })).code).toBe(5);
+      expect((await run(at, args, { env })).code).toBe(5);
       expect(environment()).toMatchObject({ BULKGEN_BASE_URL: sandbox.url, BULKGEN_EXIT: "5" });
       expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(sandbox.key);
       writeFileSync(
         join(at.folder, ".env"),
         `BULKGEN_BASE_URL=${sandbox.url}\nBULKGEN_API_KEY=${sandbox.key}\n`,
       );
-      await at.run(args);
+      await run(at, args);
       expect(calls()).toBe("called\ncalled\n");
       expect(readFileSync(join(at.folder, "environment"), "utf8")).not.toContain(sandbox.key);
     } finally {
@@ -92,7 +92,7 @@ describe("the command of the built program", () => {
 
   test("is told also of a run that could not begin", async () => {
     const env = { BULKGEN_BASE_URL: "https://nowhere.invalid", BULKGEN_API_KEY: `${canaryKey}x` };
-    const ended = await at.run(["run", "set.csv", "--yes", "--notify-command", note], { env });
+    const ended = await run(at, ["run", "set.csv", "--yes", "--notify-command", note], { env });
     expect(ended.code).toBe(3);
     expect(environment()).toMatchObject({
       BULKGEN_EXIT: "3",
@@ -109,7 +109,7 @@ describe("the command of the built program", () => {
     ["a command that is killed", "kill -9 $$", "ended with SIGKILL"],
   ])("%s is one warning and no other exit code", async (_, command, warning) => {
     const args = ["run", "set.csv", "--sandbox", "--yes", "--quiet", "--notify-command", command];
-    const { code, stderr } = await at.run(args);
+    const { code, stderr } = await run(at, args);
     expect(code).toBe(5);
     expect(stderr.split("\n").filter((line) => line.startsWith("bulkgen:"))).toEqual([
       `bulkgen: --notify-command ${warning}`,

@@ -1,28 +1,27 @@
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { place } from "./command.js";
+import { newPlace, type Place, run, start } from "../e2e/command.js";
 
-let at: ReturnType<typeof place>;
+let at: Place;
 beforeEach(() => {
-  at = place("status");
+  at = newPlace();
 });
 
 const manifest = (name: string, ...rows: string[]) =>
   writeFileSync(join(at.folder, name), `id,model,prompt\n${rows.join("\n")}\n`);
-const run = (name: string, ...flags: string[]) => at.run(["run", name, "--sandbox", "--yes", ...flags]);
+const begin = (name: string, ...flags: string[]) => run(at, ["run", name, "--sandbox", "--yes", ...flags]);
 const status = async (...flags: string[]) => {
-  const { code, stdout } = await at.run(["status", ...flags]);
+  const { code, stdout } = await run(at, ["status", ...flags]);
   return { code, stdout, json: () => JSON.parse(stdout) };
 };
 
 test("all runs are listed with what became of items in each, also when a later run took the items along", async () => {
   manifest("set.csv", "cup,aurora-image-mini,a cup", "bad,aurora-image-mini,[[moderation]] a knife");
-  await run("set.csv");
+  await begin("set.csv");
   manifest("set.csv", "cup,aurora-image-mini,a cup", "jug,aurora-image-mini,a jug");
-  await run("set.csv");
+  await begin("set.csv");
   const { runs, workspace, sandbox } = (await status("--all", "--json", "--sandbox")).json();
   expect([workspace, sandbox]).toEqual([at.folder, true]);
   expect(runs).toMatchObject([
@@ -54,7 +53,7 @@ test("all runs are listed with what became of items in each, also when a later r
 
 test("a workspace with rehearsals alone names the flag that shows them", async () => {
   manifest("set.csv", "cup,aurora-image-mini,a cup");
-  await run("set.csv");
+  await begin("set.csv");
   const hint = `only rehearsals in ${at.folder} so far; \`bulkgen status --sandbox\` shows them\n`;
   expect(await status()).toMatchObject({ code: 0, stdout: hint });
   expect(await status("--all")).toMatchObject({ code: 0, stdout: hint });
@@ -74,12 +73,12 @@ test("a workspace without runs says so, and makes nothing", async () => {
 
 test("a run under way names its process; killed, it is cut off and says what to type", async () => {
   manifest("set.csv", "cup,aurora-image,a cup", "jug,aurora-image,a jug");
-  const { child, ended } = at.start(["run", "set.csv", "--sandbox", "--yes", "--events"]);
-  await once(child.stdout, "data");
+  const { pid, prints, signal, ended } = start(at, ["run", "set.csv", "--sandbox", "--yes", "--events"]);
+  await prints(/"run_started"/);
   const during = (await status("--json", "--sandbox")).json();
   expect(during).toMatchObject({ run: 1, state: "running", alive: true, cutOff: false, resume: null });
-  expect(during.holder).toMatchObject({ pid: child.pid, host: hostname() });
-  child.kill("SIGKILL");
+  expect(during.holder).toMatchObject({ pid, host: hostname() });
+  signal("SIGKILL");
   await ended;
   const after = (await status("--json", "--sandbox")).json();
   expect(after).toMatchObject({
@@ -91,6 +90,6 @@ test("a run under way names its process; killed, it is cut off and says what to 
   const text = (await status("--sandbox")).stdout;
   expect(text).toContain("run 1 of set: cut off (`bulkgen resume --sandbox` goes on), begun");
   expect((await status("--all", "--sandbox")).stdout).toContain("run 1: `bulkgen resume --sandbox` goes on");
-  expect((await at.run(["resume", "--sandbox"])).code).toBeOneOf([0, 10]);
+  expect((await run(at, ["resume", "--sandbox"])).code).toBeOneOf([0, 10]);
   expect((await status("--json", "--sandbox")).json()).toMatchObject({ state: "finished", resume: null });
 });

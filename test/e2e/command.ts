@@ -96,6 +96,16 @@ export function newPlace(): Place {
   };
 }
 
+/** The files below a folder that hold a text, relative to it. */
+export function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path).includes(text))
+    .map((path) => path.slice(folder.length + 1))
+    .toSorted();
+}
+
 export interface Circumstances {
   env?: Record<string, string>;
   cwd?: string;
