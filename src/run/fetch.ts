@@ -7,7 +7,7 @@ import type { Session } from "./session.js";
 
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
 const triesPerAddress = 4;
-const triesMax = 2 * triesPerAddress;
+export const triesMax = 2 * triesPerAddress;
 const diskMs = 15_000;
 
 /** Fetches the outputs of one finished task into the archive, those that are not there yet. */
@@ -42,7 +42,7 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
       session.diskTrouble = null;
       return true;
     case "expired":
-      await store.expire(item.id, `its address answered ${result.status}`);
+      await renew(session, item, `its address answered ${result.status}`);
       return false;
     case "refused":
       await store.apply(item.id, "unfetchable", { note: result.reason });
@@ -60,6 +60,17 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
       await tryAgain(session, item, result.reason);
       return false;
   }
+}
+
+/** An address has expired, so a fresh one is due. A service that only has addresses that have expired is not asked forever. */
+async function renew({ ports }: Session, item: Item, reason: string): Promise<void> {
+  const tries = item.looks + 1;
+  if (tries >= triesMax) {
+    await ports.store.apply(item.id, "unfetchable", { note: `${tries} addresses were of no use: ${reason}` });
+    return;
+  }
+  await ports.store.expire(item.id, reason);
+  await ports.store.reschedule(item.id, ports.clock.now() + backoffMs(tries), { looks: 1 });
 }
 
 async function tryAgain({ ports }: Session, item: Item, reason: string): Promise<void> {

@@ -5,6 +5,7 @@ import { overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
 import { taskFailed } from "./fail.js";
+import { triesMax } from "./fetch.js";
 import type { Session } from "./session.js";
 
 /** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */
@@ -47,8 +48,19 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
       await lookAgain(session, item, attempt, null);
       return;
     case "unclear":
-      await lookAgain(session, item, attempt, outcome.reason);
+      if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
+      else await lookAgain(session, item, attempt, outcome.reason);
   }
+}
+
+/** The service does not know a task any more that had ended well: without it there are no fresh addresses. */
+async function lookForLost({ ports }: Session, item: Item, reason: string): Promise<void> {
+  const { store, clock } = ports;
+  if (item.looks + 1 >= triesMax) {
+    await store.apply(item.id, "unfetchable", { note: `no fresh address: ${reason}` });
+    return;
+  }
+  await store.reschedule(item.id, clock.now() + overdueInterval(0), { looks: 1, note: reason });
 }
 
 /** Sets the time of the next look; a task whose window has passed becomes overdue and is looked at rarely. */
@@ -64,5 +76,6 @@ async function lookAgain(session: Session, item: Item, attempt: Attempt, note: s
     return;
   }
   const wait = item.state === "processing" ? pollInterval(item.looks + 1) : overdueInterval(now - since);
-  await store.reschedule(item.id, now + wait, { looks: 1, note });
+  // The looks of a ready item count what is tried to fetch it.
+  await store.reschedule(item.id, now + wait, { looks: item.state === "ready" ? 0 : 1, note });
 }
