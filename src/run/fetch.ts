@@ -35,11 +35,11 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
   const { item, output } = wanted;
   const result = await save(saveRequest(session, wanted), signal);
   if (signal.aborted && result.kind !== "saved") return false;
+  if (result.kind !== "disk") session.diskTrouble = null;
   switch (result.kind) {
     case "saved":
       await store.saved(item.id, output.number, result);
       session.saved.add(item.id, output.number, result.file);
-      session.diskTrouble = null;
       return true;
     case "expired":
       await renew(session, item, `its address answered ${result.status}`);

@@ -93,6 +93,8 @@ class Loop {
     const spending = await store.spending(run.id);
     const counts = await store.counts(run.id);
     const quota = await accounts.quota(accountId);
+    // Nothing waits for the disk any more, so nothing would ever tell that it is well again.
+    if (counts.ready === 0) this.session.diskTrouble = null;
     const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
     const now = clock.now();
     const silent = Math.max(quota.blockedUntil ?? 0, this.session.reach.silentUntil);
