@@ -1,12 +1,16 @@
 import { type ExitName, exitCode, weightiest } from "../core/exit.js";
 import type { Item } from "../core/store.js";
+import { reasonOf, waitingIn } from "../job/evidence.js";
 import type { Outcome } from "../job/run-job.js";
+import { heldAdvice, nextLookText } from "../report/evidence.js";
 import { lookFor } from "../report/look.js";
 import { type RunFacts, summarise, summaryJson } from "../report/summary.js";
 import { jobFolder } from "../run/folder.js";
 import { systemClock } from "../system.js";
 import type { Display } from "./display.js";
 import type { RunEnd } from "./events.js";
+
+const namesMax = 5;
 
 /** Prints what the run came to, on stderr when stdout is for events, and returns it. */
 export async function showOutcome(
@@ -29,14 +33,19 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   const { run, counts, reasons, balance, books } = execution;
   const items = await hold.store.items(run.id);
   const { charged, pending } = await hold.store.spending(run.id);
+  const overdue = await waitingIn(hold.store, items, "overdue");
+  const looks = items.filter((item) => item.state === "overdue").map((item) => item.nextAt);
+  const nextLookAt = looks.length === 0 ? null : Math.min(...looks);
   return {
     run: run.id,
     job: run.jobName,
     exitCode: exitCode(exit),
     counts,
     before: outcome.before,
-    failures: inState(items, "failed").map((item) => ({ ...item, kind: item.failureKind ?? "unknown" })),
-    held: inState(items, "held"),
+    failures: failuresOf(items),
+    held: await waitingIn(hold.store, items, "held"),
+    overdue,
+    nextLookAt,
     stops: [...reasons, ...leftOutText(outcome)],
     spent: charged,
     pending,
@@ -46,14 +55,14 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     elapsedMs: systemClock.now() - startedAt,
     ...(await hold.store.filesOf(run.id)),
     folder: jobFolder(run),
-    nextStep: nextSteps[exit] ?? null,
+    nextStep: nextStep(exit, { sandbox: run.options.sandbox, overdue, nextLookAt, stops: reasons }),
   };
 }
 
-function inState(items: readonly Item[], state: Item["state"]) {
+function failuresOf(items: readonly Item[]): RunFacts["failures"] {
   return items
-    .filter((item) => item.state === state)
-    .map(({ rowId, note, failureKind }) => ({ rowId, failureKind, reason: note ?? "no reason is known" }));
+    .filter((item) => item.state === "failed")
+    .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
 }
 
 function leftOutText({ leftOut }: Outcome): string[] {
@@ -61,13 +70,37 @@ function leftOutText({ leftOut }: Outcome): string[] {
 }
 
 /** What to do after each way to end. */
-const nextSteps: Partial<Record<ExitName, string>> = {
-  key: "set a valid key of the same user, or activate a plan, then `bulkgen resume`",
-  unreachable: "`bulkgen resume` when the service is back",
-  credits: "top up, then run the same command again",
-  held: "find their tasks at the service, then `bulkgen resolve ITEM --adopt TASK`, or --resubmit, or --skip",
-  cap: "raise --max-credits and run the same command again",
-  unfinished: "`bulkgen resume` later",
-  failed: "mend the rows that failed and run again; nothing archived is paid twice",
-  interrupted: "`bulkgen resume` goes on; tasks at the service go on without us",
-};
+function nextStep(
+  exit: ExitName,
+  {
+    sandbox,
+    overdue,
+    nextLookAt,
+    stops,
+  }: Pick<RunFacts, "overdue" | "nextLookAt" | "stops"> & { sandbox: boolean },
+): string | null {
+  const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
+  const steps: Partial<Record<ExitName, string>> = {
+    key: `set a valid key of the same user, or activate a plan, then ${resume}`,
+    unreachable: `${resume} when the service is back`,
+    credits: "top up, then run the same command again",
+    held: heldAdvice(sandbox),
+    cap: "raise --max-credits and run the same command again",
+    unfinished:
+      nextLookAt === null || stops.length > 0
+        ? `${resume} later`
+        : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} may be looked at again`,
+    failed: "mend the rows that failed and run again; nothing archived is paid twice",
+    interrupted: `${resume} goes on; tasks at the service go on without us`,
+  };
+  return steps[exit] ?? null;
+}
+
+/** The first few row ids, and how many more there are. */
+function namesOf(items: readonly { rowId: string }[]): string {
+  const named = items
+    .slice(0, namesMax)
+    .map(({ rowId }) => rowId)
+    .join(", ");
+  return items.length <= namesMax ? named : `${named} and ${items.length - namesMax} more`;
+}

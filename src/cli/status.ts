@@ -34,7 +34,7 @@ async function oneRun(
   which: number | undefined,
   flags: StatusFlags,
 ): Promise<string | null> {
-  const [{ workspaceExists }, { statusOf }, { runJson, statusText }, { systemClock }] = await Promise.all([
+  const [{ workspaceExists }, { statusOf }, { statusJson }, { systemClock }] = await Promise.all([
     import("../job/workspace.js"),
     import("../job/status.js"),
     import("../report/status.js"),
@@ -45,8 +45,13 @@ async function oneRun(
     const { EarlyExit } = await import("../core/exit.js");
     throw new EarlyExit("usage", `no run ${which} in ${workspace.root}; \`bulkgen status --all\` lists them`);
   }
-  if (flags.json) return JSON.stringify(facts && runJson(facts));
-  return facts && statusText(facts);
+  if (flags.json) return JSON.stringify(facts && statusJson(facts));
+  if (facts === null) return null;
+  const [{ statusText }, { lookFor }] = await Promise.all([
+    import("../report/status-text.js"),
+    import("../report/look.js"),
+  ]);
+  return statusText(facts, lookFor(process.stdout, process.env));
 }
 
 async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<string | null> {

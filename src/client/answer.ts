@@ -3,7 +3,7 @@ import { asRecord, parseJson } from "../api/json.js";
 import { type ErrorFacts, errorFacts } from "../api/records.js";
 import { type Credits, credits } from "../core/money.js";
 import type { Reply } from "../core/send.js";
-import { oddBody, statusText } from "./odd-answer.js";
+import { answerStatus, oddBody } from "./odd-answer.js";
 
 /**
  * What an answer to a paid request means. Only a complete answer that clearly refuses is a refusal, and only headers
@@ -53,7 +53,7 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
   if (isRefusal(reply.status)) return { kind: "refused", status: reply.status, ...facts };
   return {
     kind: "unknown",
-    reason: `answer ${statusText(reply)}${followed(" ", facts.code)}`,
+    reason: `answer ${answerStatus(reply)}${followed(" ", facts.code)}`,
     status: reply.status,
   };
 }
@@ -92,8 +92,10 @@ export function taskOutcome(reply: Reply): TaskOutcome {
     missing: reply.status === 404,
     reached: true,
   });
-  if (reply.status !== 200)
-    return unclear(`answer ${statusText(reply)}${followed(" ", errorFacts(body).code)}`);
+  if (reply.status !== 200) {
+    const answer = `answer ${answerStatus(reply)}${followed(" ", errorFacts(body).code)}`;
+    return unclear(reply.status === 404 ? `the service does not know the task any more (${answer})` : answer);
+  }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
   return settled(read.data) ?? unclear("completed without output addresses");

@@ -20,7 +20,7 @@ export function oddBody({ headers, body }: Pick<Answer, "headers" | "body">): st
 }
 
 /** The status, and for a redirect where it leads: a login page or another address often explains it. */
-export function statusText({ status, headers }: Pick<Answer, "status" | "headers">): string {
+export function answerStatus({ status, headers }: Pick<Answer, "status" | "headers">): string {
   const location = headers["location"];
   if (status < 300 || status >= 400 || !location) return String(status);
   // What follows the path may be a secret, and is of no help.
@@ -31,7 +31,7 @@ export function statusText({ status, headers }: Pick<Answer, "status" | "headers
 /** An answer that is no success, in one line: `401 INVALID_API_KEY: The API key does not exist`. */
 export function answerText(answer: Answer): string {
   const { code, message } = errorFacts(parseJson(answer.body));
-  const status = statusText(answer);
+  const status = answerStatus(answer);
   const said = [code, message].filter((piece) => piece !== null).join(": ");
   if (said !== "") return `${status} ${shortText(said, messageCharactersMax)}`;
   const odd = answer.status < 300 || answer.status >= 400 ? oddBody(answer) : null;

@@ -200,6 +200,8 @@ export interface Attempt {
   itemId: number;
   number: number;
   intendedAt: number;
+  /** SHA-256 of the request's body, the evidence that names it. */
+  bodySha256: string;
   answeredAt: number | null;
   outcome: ItemEvent | null;
   status: number | null;

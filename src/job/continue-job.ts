@@ -1,7 +1,10 @@
 import { EarlyExit } from "../core/exit.js";
 import type { Run, Store } from "../core/store.js";
+import { count } from "../report/amounts.js";
+import { heldAdvice, reasonLines, type Waiting } from "../report/evidence.js";
 import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
+import { waitingIn } from "./evidence.js";
 import { execute } from "./execute.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
 import type { JobOptions, Outcome } from "./run-job.js";
@@ -54,8 +57,24 @@ export function unfinishedRun(which: number | undefined): Continuation["choose"]
     if (which !== undefined) return runNumbered(store, which);
     const run = await store.run("unfinished");
     if (run) return run;
+    const newest = await store.run("newest");
+    const held = newest ? await waitingIn(store, await store.items(newest.id), "held") : [];
+    if (newest && held.length > 0) throw stillHeld(newest, held);
     throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
   };
+}
+
+/** Nothing is left to do but what only a person can decide. */
+function stillHeld({ id, options }: Run, held: readonly Waiting[]): EarlyExit {
+  const lines = reasonLines(held).map((line) => `  ${line}`);
+  return new EarlyExit(
+    "held",
+    [
+      `nothing to resume: run ${id} is finished but for ${count(held.length, "held item")}, charged or perhaps charged:`,
+      ...lines,
+      `A person decides: ${heldAdvice(options.sandbox)}.`,
+    ].join("\n"),
+  );
 }
 
 /** The newest run, or the one of that number. */

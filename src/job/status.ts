@@ -1,9 +1,10 @@
 import type { Clock } from "../clock.js";
-import type { Run } from "../core/store.js";
-import type { RunLine, StatusFacts } from "../report/status.js";
+import type { Item, Run, Store } from "../core/store.js";
+import type { RunLine, StatusFacts, Trouble } from "../report/status.js";
 import { jobFolder } from "../run/folder.js";
 import { openSteps } from "../store/steps.js";
 import { openWorkspace } from "../store/workspace.js";
+import { evidenceOf, reasonOf } from "./evidence.js";
 import { type Holder, holderOf } from "./holder.js";
 import type { Workspace } from "./workspace.js";
 
@@ -29,13 +30,23 @@ export async function statusOf(
       pending,
       requests: run.requests,
       folder: jobFolder(run),
-      trouble: items
-        .filter((item) => troubled.includes(item.state))
-        .map(({ rowNumber, rowId, state, note }) => ({ rowNumber, rowId, state, reason: note ?? "" })),
+      trouble: await troubleOf(store, items),
     };
   } finally {
     store.close();
   }
+}
+
+/** The items in trouble. What failed cost nothing and has an answer, so nothing has to be found at the service. */
+async function troubleOf(store: Store, items: readonly Item[]): Promise<Trouble[]> {
+  const trouble: Trouble[] = [];
+  for (const item of items.filter(({ state }) => troubled.includes(state))) {
+    const { rowNumber, rowId, state, nextAt } = item;
+    const evidence = state === "failed" ? null : await evidenceOf(store, item.id);
+    const due = state === "overdue" ? nextAt : null;
+    trouble.push({ rowNumber, rowId, state, reason: reasonOf(item), evidence, nextAt: due });
+  }
+  return trouble;
 }
 
 /** Every run of the workspace, oldest first, with what became of items in it. */

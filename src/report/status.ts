@@ -1,6 +1,6 @@
-import { type ItemState, itemStates } from "../core/item.js";
-import { type Credits, showCredits, toNumber } from "../core/money.js";
-import { shortText, terminalText } from "../core/terminal-text.js";
+import type { ItemState } from "../core/item.js";
+import { type Credits, toNumber } from "../core/money.js";
+import { type Evidence, evidenceJson } from "./evidence.js";
 
 /** What is told of every run. Times are UTC ms. */
 interface RunFacts {
@@ -23,11 +23,23 @@ interface RunFacts {
   requests: number;
 }
 
+/** An item that did not go as it should. */
+export interface Trouble {
+  rowNumber: number;
+  rowId: string;
+  state: string;
+  reason: string;
+  /** What is on record of its request, where its task may have to be found. */
+  evidence: Evidence | null;
+  /** When its task is looked at again (UTC ms); null where that is not due by itself. */
+  nextAt: number | null;
+}
+
 /** A run as `bulkgen status` shows it. */
 export interface StatusFacts extends RunFacts {
   counts: Readonly<Record<ItemState, number>>;
   folder: string;
-  trouble: readonly { rowNumber: number; rowId: string; state: string; reason: string }[];
+  trouble: readonly Trouble[];
 }
 
 /** A run as `bulkgen status --all` shows it: items that it left so, of those that took a step in it. */
@@ -35,30 +47,6 @@ export interface RunLine extends RunFacts {
   archived: number;
   failed: number;
   held: number;
-}
-
-const troubleShown = 20;
-
-/** Loads nothing heavy: status must start fast. */
-export function statusText(facts: StatusFacts): string {
-  const counted = itemStates
-    .filter((state) => facts.counts[state] > 0)
-    .map((state) => `${facts.counts[state]} ${state}`);
-  const trouble = facts.trouble.slice(0, troubleShown).map((item) => {
-    return `  ${item.state}: row ${item.rowNumber} (${terminalText(item.rowId)}): ${shortText(item.reason, 160)}`;
-  });
-  const more = facts.trouble.length - trouble.length;
-  const next = facts.resume === null ? "" : ` (\`${facts.resume}\` goes on)`;
-  return [
-    `run ${facts.run} of ${terminalText(facts.job)}: ${stateText(facts)}${next}, begun ${minute(facts.startedAt)} UTC${facts.exit === null ? "" : `, ended as ${facts.exit}`}`,
-    `  items     ${counted.join(", ") || "none"}`,
-    `  credits   ${showCredits(facts.spent)} spent${facts.pending === 0 ? "" : `, up to ${showCredits(facts.pending)} more open`}`,
-    `  requests  ${facts.requests}`,
-    `  files     ${terminalText(facts.folder)}`,
-    ...holderText(facts),
-    ...trouble,
-    ...(more > 0 ? [`  and ${more} more`] : []),
-  ].join("\n");
 }
 
 /** The state in words: a run whose process is gone was cut off, whatever it says of itself. */
@@ -84,10 +72,14 @@ export function runJson<Facts extends RunFacts>(facts: Facts): Record<string, un
   };
 }
 
-function holderText({ holder, alive }: StatusFacts): string[] {
-  if (holder === null) return [];
-  const who = `process ${holder.pid} on ${terminalText(holder.host)}, since ${minute(holder.since)} UTC`;
-  return [`  held by   ${who}${alive ? "" : ", for another run"}`];
+/** One run, its items in trouble too. */
+export function statusJson(facts: StatusFacts): Record<string, unknown> {
+  const trouble = facts.trouble.map(({ evidence, nextAt, ...item }) => ({
+    ...item,
+    ...evidenceJson(evidence),
+    nextAt: nextAt === null ? null : iso(nextAt),
+  }));
+  return { ...runJson(facts), trouble };
 }
 
 function iso(at: number): string {

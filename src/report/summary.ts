@@ -2,6 +2,7 @@ import type { ItemState } from "../core/item.js";
 import { type Credits, minus, showCredits, toNumber } from "../core/money.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count, duration, fileSize } from "./amounts.js";
+import { evidenceJson, evidenceLines, type Waiting } from "./evidence.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled, paint, type Tone } from "./table.js";
 
@@ -14,7 +15,10 @@ export interface RunFacts {
   /** Items that were archived before this execution began. */
   before: number;
   failures: readonly { rowId: string; kind: string; reason: string }[];
-  held: readonly { rowId: string; reason: string; taskId?: string | null }[];
+  held: readonly Waiting[];
+  overdue: readonly Waiting[];
+  /** When the first overdue task is looked at again (UTC ms); null where there is none. */
+  nextLookAt: number | null;
   /** Why the run ended before its items did: whole sentences. */
   stops: readonly string[];
   /** Charged for good. */
@@ -54,7 +58,7 @@ const states: readonly [ItemState, Tone | null, string][] = [
 const told: Readonly<Partial<Record<ItemState, string>>> = {
   held: "charged or perhaps charged: a person decides",
   unknown: "the answer was lost: resume finds out",
-  overdue: "still at the service after their time",
+  overdue: "not finished in their time: never submitted again",
   dropped: "no longer in the manifest, or skipped",
 };
 
@@ -72,7 +76,8 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
     const text = told[state] === undefined ? String(number) : `${number}, ${told[state]}`;
     lines.push([label, tone === null ? text : { text, tone }]);
     if (state === "failed") lines.push(...grouped(facts.failures));
-    if (state === "held") lines.push(...grouped(facts.held.map(heldItem)));
+    if (state === "held") lines.push(...waiting(facts.held));
+    if (state === "overdue") lines.push(...waiting(facts.overdue));
   }
   lines.push(
     ["credits", creditsText(facts)],
@@ -89,9 +94,12 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
 export function summaryJson(facts: RunFacts): Record<string, unknown> {
-  const { spent, pending, left, books, ...rest } = facts;
+  const { spent, pending, left, books, held, overdue, nextLookAt, ...rest } = facts;
   return {
     ...rest,
+    held: held.map(waitingJson),
+    overdue: overdue.map(waitingJson),
+    nextLookAt: nextLookAt === null ? null : new Date(nextLookAt).toISOString(),
     credits: {
       spent: toNumber(spent),
       pending: toNumber(pending),
@@ -103,6 +111,10 @@ export function summaryJson(facts: RunFacts): Record<string, unknown> {
   };
 }
 
+function waitingJson({ rowId, reason, evidence }: Waiting): object {
+  return { rowId, reason, ...evidenceJson(evidence) };
+}
+
 function archived({ counts, before }: RunFacts): Cell {
   const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
   const paid =
@@ -111,8 +123,12 @@ function archived({ counts, before }: RunFacts): Cell {
   return counts.archived === all && all > 0 ? { text, tone: "good" } : text;
 }
 
-function heldItem({ rowId, reason, taskId }: RunFacts["held"][number]) {
-  return { rowId: taskId ? `${rowId} = task ${taskId}` : rowId, reason, kind: "" };
+/** Why they wait, and what a person needs to find each at the service. */
+function waiting(items: readonly Waiting[]): [string, Cell][] {
+  return [
+    ...grouped(items.map(({ rowId, reason }) => ({ rowId, reason, kind: "" }))),
+    ...evidenceLines(items).map((line): [string, Cell] => ["", line]),
+  ];
 }
 
 /** One line for each reason, the most frequent first, with the ids that it befell. */

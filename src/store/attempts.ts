@@ -173,6 +173,7 @@ interface AttemptRow {
   item_id: number;
   number: number;
   intended_at: number;
+  body_sha256: string;
   answered_at: number | null;
   outcome: ItemEvent | null;
   status: number | null;
@@ -190,6 +191,7 @@ function asAttempt(row: AttemptRow): Attempt {
     itemId: row.item_id,
     number: row.number,
     intendedAt: row.intended_at,
+    bodySha256: row.body_sha256,
     answeredAt: row.answered_at,
     outcome: row.outcome,
     status: row.status,

@@ -88,7 +88,8 @@ test("a run under way names its process; killed, it is cut off and says what to 
     resume: "bulkgen resume --sandbox",
   });
   const text = (await status("--sandbox")).stdout;
-  expect(text).toContain("run 1 of set: cut off (`bulkgen resume --sandbox` goes on), begun");
+  expect(text).toMatch(/^run +1 of set: cut off\n/);
+  expect(text).toMatch(/^next +`bulkgen resume --sandbox` goes on$/m);
   expect((await status("--all", "--sandbox")).stdout).toContain("run 1: `bulkgen resume --sandbox` goes on");
   expect((await run(at, ["resume", "--sandbox"])).code).toBeOneOf([0, 10]);
   expect((await status("--json", "--sandbox")).json()).toMatchObject({ state: "finished", resume: null });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answerText, oddBody, statusText } from "../../src/client/odd-answer.js";
+import { answerStatus, answerText, oddBody } from "../../src/client/odd-answer.js";
 
 const answer = (status: number, body: string, headers: Record<string, string> = {}) => ({
   kind: "answer" as const,
@@ -32,14 +32,14 @@ describe("an answer that is not the service's", () => {
   });
 
   test("a redirect says where to, without what may be secret in the address", () => {
-    const to = (location: string) => statusText(answer(302, "", { location }));
+    const to = (location: string) => answerStatus(answer(302, "", { location }));
     expect(to("https://login.example/in?token=abc#d")).toBe(
       "302, a redirect to https://login.example/in, which is not followed",
     );
     expect(to("\u001b[2J/login")).toBe("302, a redirect to /login, which is not followed");
     expect(to(`https://a.example/${"x".repeat(500)}`).length).toBeLessThan(150);
-    expect(statusText(answer(302, ""))).toBe("302");
-    expect(statusText(answer(404, "", { location: "/elsewhere" }))).toBe("404");
+    expect(answerStatus(answer(302, ""))).toBe("302");
+    expect(answerStatus(answer(404, "", { location: "/elsewhere" }))).toBe("404");
   });
 
   test("a refusal has its code and its message, or the beginning of what it is instead", () => {

@@ -76,6 +76,8 @@ describe.concurrent("on a terminal of 60 columns", () => {
       ["plan", "set.csv", "--rows"],
       ["run", "set.csv", "--yes"],
       ["run", "set.csv", "--yes"],
+      ["status"],
+      ["status", "--all"],
       ["models"],
       ["account"],
     ]) {

@@ -15,7 +15,20 @@ export const runFacts: RunFacts = {
     { rowId: "cover-3", kind: "provider", reason: "no capacity" },
     { rowId: "cover-4", kind: "moderation", reason: "the prompt was refused" },
   ],
-  held: [{ rowId: "clip-9", reason: "the POST was cut off", taskId: "t_1" }],
+  held: [
+    {
+      rowId: "clip-9",
+      reason: "the POST was cut off",
+      evidence: {
+        sentAt: Date.UTC(2026, 10, 21, 2, 42, 59),
+        status: 502,
+        bodySha256: "3f2a91c40b7d".padEnd(64, "0"),
+        taskId: "t_1",
+      },
+    },
+  ],
+  overdue: [{ rowId: "clip-3", reason: "still processing", evidence: null }],
+  nextLookAt: Date.UTC(2026, 10, 21, 3, 0, 1),
   stops: ["out of credits (balance 0); top up and run `bulkgen resume`"],
   spent: credits(112.5),
   pending: credits(8),

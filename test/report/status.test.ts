@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import { runJson, type StatusFacts, statusText } from "../../src/report/status.js";
+import { type StatusFacts, statusJson } from "../../src/report/status.js";
+import { statusText } from "../../src/report/status-text.js";
 
 const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as StatusFacts["counts"];
 const facts: StatusFacts = {
@@ -19,18 +20,60 @@ const facts: StatusFacts = {
   pending: credits(4),
   requests: 58,
   folder: "outputs/demo",
-  trouble: [{ rowNumber: 9, rowId: "cover-9", state: "held", reason: "the POST\nwas cut off" }],
+  trouble: [
+    {
+      rowNumber: 9,
+      rowId: "cover-9",
+      state: "held",
+      reason: "the POST\nwas cut off",
+      evidence: {
+        sentAt: Date.UTC(2026, 10, 21, 2, 43),
+        status: null,
+        bodySha256: "3f2a91c40b7d".padEnd(64, "0"),
+        taskId: null,
+      },
+      nextAt: null,
+    },
+  ],
 };
 
 describe("status", () => {
   test("tells where a run stands", () => {
     expect(statusText(facts)).toMatchInlineSnapshot(`
-      "run 3 of demo: finished, begun 2026-11-21 02:42 UTC, ended as held
-        items     1 held, 1 failed, 24 archived
-        credits   112 spent, up to 4 more open
-        requests  58
-        files     outputs/demo
-        held: row 9 (cover-9): the POST was cut off"
+      "run       3 of demo: finished
+      begun     2026-11-21 02:42 UTC
+      ended     2026-11-21 02:50 UTC as held (exit 10)
+      items     1 held, 1 failed, 24 archived
+      credits   112 spent, up to 4 more open
+      requests  58
+      files     outputs/demo
+      held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d"
+    `);
+  });
+
+  test("fits into 60 columns, with the evidence of what is held and the next look of what is overdue", () => {
+    const late = { ...facts.trouble[0]!, rowId: "clip-3", state: "overdue", reason: "still processing" };
+    const trouble = [facts.trouble[0]!, { ...late, nextAt: Date.UTC(2026, 10, 21, 3, 0, 1) }];
+    const text = statusText(
+      { ...facts, trouble, state: "interrupted", resume: "bulkgen resume" },
+      { width: 60, colour: false },
+    );
+    expect(text.split("\n").filter((line) => [...line].length > 60)).toEqual([]);
+    expect(text).toMatchInlineSnapshot(`
+      "run       3 of demo: interrupted
+      begun     2026-11-21 02:42 UTC
+      ended     2026-11-21 02:50 UTC as held (exit 10)
+      items     1 held, 1 failed, 24 archived
+      credits   112 spent, up to 4 more open
+      requests  58
+      files     outputs/demo
+      held      row 9 (cover-9): the POST was cut off; POST
+                2026-11-21 02:43:00 UTC, no answer, body
+                3f2a91c40b7d
+      overdue   row 9 (clip-3): still processing; POST 2026-11-21
+                02:43:00 UTC, no answer, body 3f2a91c40b7d; next
+                look after 2026-11-21 03:01 UTC
+      next      \`bulkgen resume\` goes on"
     `);
   });
 
@@ -40,11 +83,10 @@ describe("status", () => {
       ...facts,
       ...{ state: "running", exit: null, pending: noCredits, counts: none, resume },
     });
-    expect(text).toContain(
-      "run 3 of demo: cut off (`bulkgen resume --sandbox` goes on), begun 2026-11-21 02:42 UTC\n",
-    );
-    expect(text).toContain("  items     none\n  credits   112 spent\n");
-    expect(statusText({ ...facts, state: "running", alive: true })).toContain("run 3 of demo: running,");
+    expect(text).toMatch(/^run +3 of demo: cut off\nbegun +2026-11-21 02:42 UTC\n/);
+    expect(text).toMatch(/^next +`bulkgen resume --sandbox` goes on$/m);
+    expect(text).toMatch(/^items +none\ncredits +112 spent\n/m);
+    expect(statusText({ ...facts, state: "running", alive: true })).toMatch(/^run +3 of demo: running\n/);
   });
 
   test("names the first items in trouble and counts the others", () => {
@@ -52,22 +94,22 @@ describe("status", () => {
       ...facts.trouble[0]!,
       rowNumber: index + 2,
     }));
-    expect(
-      statusText({ ...facts, trouble })
-        .split("\n")
-        .slice(-2),
-    ).toEqual(["  held: row 21 (cover-9): the POST was cut off", "  and 3 more"]);
+    const [last, rest] = statusText({ ...facts, trouble })
+      .split("\n")
+      .slice(-2);
+    expect(last).toMatch(/^held +row 21 \(cover-9\): the POST was cut off;/);
+    expect(rest).toMatch(/^ +and 3 more: `bulkgen status --json` has every one$/);
   });
 
   test("names the process that holds the workspace, and whether it works on this run", () => {
     const holder = { pid: 4711, host: "studio", since: Date.UTC(2026, 10, 21, 2, 42) };
     const alive = statusText({ ...facts, state: "running", alive: true, holder });
-    expect(alive).toContain("  held by   process 4711 on studio, since 2026-11-21 02:42 UTC\n");
+    expect(alive).toMatch(/^held by +process 4711 on studio, since 2026-11-21 02:42 UTC$/m);
     expect(statusText({ ...facts, holder })).toContain("02:42 UTC, for another run\n");
   });
 
   test("gives programs credits as numbers and times as text", () => {
-    expect(runJson({ ...facts, state: "running", spent: credits(1.25) })).toMatchObject({
+    expect(statusJson({ ...facts, state: "running", spent: credits(1.25) })).toMatchObject({
       run: 3,
       counts: { archived: 24 },
       startedAt: "2026-11-21T02:42:59.000Z",
@@ -75,6 +117,7 @@ describe("status", () => {
       cutOff: true,
       holder: null,
       credits: { spent: 1.25, pending: 4 },
+      trouble: [{ rowId: "cover-9", sentAt: "2026-11-21T02:43:00.000Z", status: null, nextAt: null }],
     });
   });
 });

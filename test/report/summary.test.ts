@@ -12,8 +12,10 @@ describe("the closing summary", () => {
                 3 × moderation: the prompt was refused (cover-1, cover-2, cover-4)
                 1 × provider: no capacity (cover-3)
       held      1, charged or perhaps charged: a person decides
-                1 × the POST was cut off (clip-9 = task t_1)
-      overdue   1, still at the service after their time
+                1 × the POST was cut off (clip-9)
+                clip-9: POST 2026-11-21 02:42:59 UTC, answer 502, body 3f2a91c40b7d, task t_1
+      overdue   1, not finished in their time: never submitted again
+                1 × still processing (clip-3)
       dropped   2, no longer in the manifest, or skipped
       credits   112.5 spent, 8 in flight or held, 0.25 left
       requests  58, 2.9 for each archived item
@@ -34,8 +36,12 @@ describe("the closing summary", () => {
                 cover-2, cover-4)
                 1 × provider: no capacity (cover-3)
       held      1, charged or perhaps charged: a person decides
-                1 × the POST was cut off (clip-9 = task t_1)
-      overdue   1, still at the service after their time
+                1 × the POST was cut off (clip-9)
+                clip-9: POST 2026-11-21 02:42:59 UTC, answer 502,
+                body 3f2a91c40b7d, task t_1
+      overdue   1, not finished in their time: never submitted
+                again
+                1 × still processing (clip-3)
       dropped   2, no longer in the manifest, or skipped
       credits   112.5 spent, 8 in flight or held, 0.25 left
       requests  58, 2.9 for each archived item
@@ -101,6 +107,9 @@ describe("the closing summary", () => {
       ...{ job: "demo", run: 3, exitCode: 7, elapsedMs: 37_240, bytes: 41_200_000, requestsPerItem: 2.9 },
       credits: { spent: 112.5, pending: 8, left: 0.25 },
       nextStep: "bulkgen resolve clip-9 --adopt ID",
+      held: [{ rowId: "clip-9", sentAt: "2026-11-21T02:42:59.000Z", status: 502, taskId: "t_1" }],
+      overdue: [{ rowId: "clip-3", reason: "still processing" }],
+      nextLookAt: "2026-11-21T03:00:01.000Z",
     });
     expect(summaryJson({ ...runFacts, counts: {}, left: null })).toMatchObject({
       credits: { left: null },

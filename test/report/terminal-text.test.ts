@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { noCredits } from "../../src/core/money.js";
 import { shortText, terminalText } from "../../src/core/terminal-text.js";
+import { reasonLines } from "../../src/report/evidence.js";
 import { lookFor, plainLook } from "../../src/report/look.js";
 import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";
-import { type StatusFacts, statusText } from "../../src/report/status.js";
+import type { StatusFacts } from "../../src/report/status.js";
+import { statusText } from "../../src/report/status-text.js";
 import { summarise } from "../../src/report/summary.js";
 import { table } from "../../src/report/table.js";
 import { quota, runFacts } from "./facts.js";
@@ -81,17 +83,19 @@ describe("text for a terminal (P24)", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const failures = [{ rowId: text, kind: text, reason: text }];
-        const held = [{ rowId: text, reason: text, taskId: text }];
+        const evidence = { sentAt: 0, status: 502, bodySha256: "00", taskId: text };
+        const held = [{ rowId: text, reason: text, evidence }];
         const facts = { ...runFacts, job: text, failures, held, stops: [text], folder: text, nextStep: text };
         const place = { file: text, row: 1, column: text, id: text };
         const counts = { ...noCounts };
         const shown = [
           ...summarise(facts, plainLook).split("\n"),
+          ...reasonLines(held),
           ...statusText({
             ...statusFacts,
             job: text,
             folder: text,
-            trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text }],
+            trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
           }).split("\n"),
           problemLine({ place, message: text, expected: text, got: text, nearest: text }),
           progressLine({

@@ -1,0 +1,55 @@
+import { type ExitName, exitCode } from "../core/exit.js";
+import { itemStates } from "../core/item.js";
+import { showCredits } from "../core/money.js";
+import { shortText } from "../core/terminal-text.js";
+import { evidenceText, nextLookText } from "./evidence.js";
+import { type Look, plainLook } from "./look.js";
+import { minute, type StatusFacts, stateText, type Trouble } from "./status.js";
+import { type Cell, labelled, type Tone } from "./table.js";
+
+const troubleShown = 20;
+const reasonCharactersMax = 160;
+const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
+
+/** A run on a few lines, and below them the items in trouble. */
+export function statusText(facts: StatusFacts, look: Look = plainLook): string {
+  const counted = itemStates
+    .filter((state) => facts.counts[state] > 0)
+    .map((state) => `${facts.counts[state]} ${state}`);
+  const open = facts.pending === 0 ? "" : `, up to ${showCredits(facts.pending)} more open`;
+  const lines: [string, Cell][] = [
+    ["run", { text: `${facts.run} of ${facts.job}: ${stateText(facts)}`, tone: "strong" }],
+    ["begun", `${minute(facts.startedAt)} UTC`],
+    ...endText(facts),
+    ["items", counted.join(", ") || "none"],
+    ["credits", `${showCredits(facts.spent)} spent${open}`],
+    ["requests", facts.requests],
+    ["files", facts.folder],
+    ...holderText(facts),
+    ...facts.trouble.slice(0, troubleShown).map(troubleText),
+  ];
+  const more = facts.trouble.length - troubleShown;
+  if (more > 0) lines.push(["", `and ${more} more: \`bulkgen status --json\` has every one`]);
+  if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` goes on`]);
+  return labelled(lines, look);
+}
+
+function endText({ endedAt, exit }: StatusFacts): [string, Cell][] {
+  if (endedAt === null || exit === null) return [];
+  return [["ended", `${minute(endedAt)} UTC as ${exit} (exit ${exitCode(exit as ExitName)})`]];
+}
+
+function holderText({ holder, alive }: StatusFacts): [string, Cell][] {
+  if (holder === null) return [];
+  const who = `process ${holder.pid} on ${holder.host}, since ${minute(holder.since)} UTC`;
+  return [["held by", `${who}${alive ? "" : ", for another run"}`]];
+}
+
+function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: Trouble): [string, Cell] {
+  const text = [
+    `row ${rowNumber} (${rowId}): ${shortText(reason, reasonCharactersMax)}`,
+    ...(evidence === null ? [] : [evidenceText(evidence)]),
+    ...(nextAt === null ? [] : [`next look ${nextLookText(nextAt)}`]),
+  ].join("; ");
+  return [state, { text, tone: tones[state] ?? "warning" }];
+}
