@@ -21,7 +21,8 @@ export async function askConsent(
   flags: ConsentFlags,
   { display, options }: Asking,
 ): Promise<boolean> {
-  if (!flags.quiet && !flags.json) display.say(planText(plan, lookFor(process.stderr, process.env)));
+  if (!flags.quiet && !flags.json)
+    display.say(planText(plan, process.cwd(), lookFor(process.stderr, process.env)));
   return plan.items.every((item) => !item.due) || confirmed(flags, options.interrupt);
 }
 

@@ -22,7 +22,7 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
     if (error instanceof EarlyExit) {
       if (error.problems.length > 0) {
         const { problemsText } = await import("../report/problem-text.js");
-        process.stderr.write(`${problemsText(error.problems)}\n`);
+        process.stderr.write(`${problemsText(error.problems, process.cwd())}\n`);
       }
       process.stderr.write(`bulkgen: ${error.message}\n`);
       endWith(error.exit);

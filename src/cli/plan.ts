@@ -69,6 +69,6 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
     import("../report/look.js"),
   ]);
   const look = lookFor(process.stdout, process.env);
-  process.stdout.write(`${planText(made, look)}\n`);
+  process.stdout.write(`${planText(made, process.cwd(), look)}\n`);
   if (flags.rows) process.stdout.write(`\n${rowsTable(made.items, look)}\n`);
 }

@@ -3,7 +3,7 @@ import type { Problem } from "../core/problem.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
-import { problemsText } from "./problem-text.js";
+import { problemsText, shownPath } from "./problem-text.js";
 import { type Cell, labelled, paint, type Tone, table } from "./table.js";
 
 /** What a plan says, as plain data. */
@@ -45,8 +45,11 @@ export interface RowFacts {
 const promptCharactersMax = 120;
 const linesMax = 20;
 
-/** What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. */
-export function planText(plan: PlanFacts, look: Look = plainLook): string {
+/**
+ * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
+ * seen from `folder`, where that is shorter.
+ */
+export function planText(plan: PlanFacts, folder: string, look: Look = plainLook): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
   const facts: [string, Cell][] = [
     ["items", standings(plan)],
@@ -54,11 +57,13 @@ export function planText(plan: PlanFacts, look: Look = plainLook): string {
     ["requests", requestsText(plan)],
   ];
   const blocks = [
-    paint(terminalText(`${plan.job} (${plan.file}${edition})`), "strong", look),
+    paint(terminalText(`${plan.job} (${shownPath(plan.file, folder)}${edition})`), "strong", look),
     plan.models.length === 0 ? "" : modelCosts(plan, look),
     labelled(facts, look),
     listed("Changed", changes(plan), "dim", look),
-    plan.problems.length === 0 ? "" : `${paint("Problems:", "bad", look)}\n${problemsText(plan.problems)}`,
+    plan.problems.length === 0
+      ? ""
+      : `${paint("Problems:", "bad", look)}\n${problemsText(plan.problems, folder)}`,
     listed("In the way", messages(plan.blockers), "bad", look),
     listed("Warnings", messages(plan.warnings), "warning", look),
     listed("Notes", plan.notes, "dim", look),

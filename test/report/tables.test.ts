@@ -3,8 +3,10 @@ import { credits, noCredits } from "../../src/core/money.js";
 import { accountText } from "../../src/report/account-table.js";
 import { modelsTable } from "../../src/report/models-table.js";
 import { planText, rowsTable } from "../../src/report/plan-table.js";
-import { problemLine, problemsText } from "../../src/report/problem-text.js";
+import { problemLine, problemsText, shownPath } from "../../src/report/problem-text.js";
 import { me, models, plan, quota } from "./facts.js";
+
+const here = "/studio/autumn";
 
 const narrow = { width: 60, colour: false };
 const wide = { width: 100, colour: false };
@@ -84,7 +86,7 @@ describe("the account", () => {
 
 describe("a plan", () => {
   test("in 60 columns", () =>
-    expect(planText(plan, narrow)).toMatchInlineSnapshot(`
+    expect(planText(plan, here, narrow)).toMatchInlineSnapshot(`
     "demo (jobs/demo.csv)
 
     model            category  items  to make  each  credits
@@ -112,7 +114,7 @@ describe("a plan", () => {
     - column colour is used by nothing"
   `));
   test("in 100 columns", () =>
-    expect(planText(plan, wide)).toMatchInlineSnapshot(`
+    expect(planText(plan, here, wide)).toMatchInlineSnapshot(`
     "demo (jobs/demo.csv)
 
     model            category  items  to make  each  credits
@@ -157,7 +159,7 @@ describe("a plan", () => {
       },
       requests: { atLeast: 12, plan: null, perMinute: null, perDay: null },
     };
-    expect(planText(clean)).toMatchInlineSnapshot(`
+    expect(planText(clean, here)).toMatchInlineSnapshot(`
       "demo (jobs/demo.csv, edition spring)
 
       model  category  items  to make  each  credits
@@ -199,10 +201,17 @@ test("many problems are cut short and counted", () => {
     ...problem,
     place: { file: "a.csv", row: index + 2 },
   }));
-  const lines = problemsText(problems).split("\n");
+  const lines = problemsText(problems, here).split("\n");
   expect(lines[0]).toBe("a.csv, row 2: no prompt; expected a text, got nothing");
   expect(lines).toHaveLength(51);
-  expect(lines[50]).toBe("and 3 more");
+  expect(lines[50]).toBe(
+    "and 3 more: `bulkgen plan a.csv --json` has every one; `bulkgen run` with --skip-invalid leaves wrong rows out and writes problems.csv",
+  );
+  const blank = problems.map(({ place, ...rest }) => ({
+    ...rest,
+    place: { ...place, file: `${here}/my set.csv` },
+  }));
+  expect(problemsText(blank, here)).toContain('and 3 more: `bulkgen plan "my set.csv" --json`');
 });
 
 test("a plan names what changed and what no row asks for any more", () => {
@@ -213,7 +222,14 @@ test("a plan names what changed and what no row asks for any more", () => {
     { rowId: "old", state: "planned", replacedBy: null },
     { rowId: "cover-3", state: "archived", replacedBy: "k1:a" },
   ];
-  expect(planText({ ...plan, changed, vanished })).toContain(
+  expect(planText({ ...plan, changed, vanished }, here)).toContain(
     "\n\nChanged:\n- row 4 (cover-3): prompt, params.size\n- old (planned) is in no row any more\n\n",
   );
+});
+
+test("a file is named as seen from the current folder, where that is shorter", () => {
+  expect(shownPath("/studio/autumn/jobs/set.csv", here)).toBe("jobs/set.csv");
+  expect(shownPath("/studio/set.csv", here)).toBe("../set.csv");
+  expect(shownPath("/a/set.csv", here)).toBe("/a/set.csv");
+  expect(shownPath("jobs/set.csv", here)).toBe("jobs/set.csv");
 });
