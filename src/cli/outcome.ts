@@ -4,6 +4,7 @@ import { reasonOf, waitingIn } from "../job/evidence.js";
 import type { Outcome } from "../job/run-job.js";
 import { heldAdvice, nextLookText } from "../report/evidence.js";
 import { lookFor } from "../report/look.js";
+import { shownPath } from "../report/problem-text.js";
 import { type RunFacts, summarise, summaryJson } from "../report/summary.js";
 import { jobFolder } from "../run/folder.js";
 import { systemClock } from "../system.js";
@@ -22,9 +23,11 @@ export async function showOutcome(
   const facts = await factsOf(outcome, exit);
   display.end();
   const stream = flags.events ? process.stderr : process.stdout;
-  stream.write(
-    `${flags.json ? JSON.stringify(summaryJson(facts)) : summarise(facts, lookFor(stream, process.env))}\n`,
-  );
+  const shown = { ...facts, folder: shownPath(facts.folder, process.cwd()) };
+  const text = flags.json
+    ? JSON.stringify(summaryJson(facts))
+    : summarise(shown, lookFor(stream, process.env));
+  stream.write(`${text}\n`);
   return { exit, facts, stops: outcome.execution.stops };
 }
 

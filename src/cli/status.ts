@@ -47,11 +47,13 @@ async function oneRun(
   }
   if (flags.json) return JSON.stringify(facts && statusJson(facts));
   if (facts === null) return null;
-  const [{ statusText }, { lookFor }] = await Promise.all([
+  const [{ statusText }, { lookFor }, { shownPath }] = await Promise.all([
     import("../report/status-text.js"),
     import("../report/look.js"),
+    import("../report/problem-text.js"),
   ]);
-  return statusText(facts, lookFor(process.stdout, process.env));
+  const folder = shownPath(facts.folder, process.cwd());
+  return statusText({ ...facts, folder }, lookFor(process.stdout, process.env));
 }
 
 async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<string | null> {
