@@ -66,19 +66,21 @@ export function itemMethods(connection: Connection): ItemMethods {
             n: number;
           }
         ).n;
+      const nothingParked = models.length + groups.length === 0;
       const isParked =
         "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";
       const lookedAt = "(state IN ('processing', 'overdue') OR (state = 'ready' AND expired))";
       return {
         planned: query(
           'id, price, next_at AS nextAt, price_group AS "group"',
-          `state = 'planned' AND NOT ${isParked}`,
+          // This is asked at every turn, and mostly nothing is parked.
+          nothingParked ? "state = 'planned'" : `state = 'planned' AND NOT ${isParked}`,
           "priority DESC, position",
         ),
         tasks: query("id, next_at AS nextAt", lookedAt, "next_at"),
         ready: query("id, next_at AS nextAt", "state = 'ready' AND NOT expired", "next_at"),
         expired: count("state = 'ready' AND expired"),
-        parked: models.length + groups.length === 0 ? 0 : count(`state = 'planned' AND ${isParked}`),
+        parked: nothingParked ? 0 : count(`state = 'planned' AND ${isParked}`),
       } as Due;
     },
 
