@@ -71,7 +71,7 @@ export function next(view: View): Decision {
     places--;
     pollsFree--;
   }
-  const room = Math.max(0, dayRoom(view));
+  const room = Math.max(0, dayRoom(view, steps.filter((step) => step.do === "poll").length));
   const chosen = submits.items.slice(0, Math.max(0, Math.min(places, view.free.submit, room)));
   for (const item of chosen) steps.push({ do: "submit", item });
   places -= chosen.length;
@@ -122,9 +122,9 @@ function dueSubmits(view: View): { items: number[]; capped: boolean } {
 }
 
 /** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */
-function dayRoom(view: View): number {
-  // Each submit uses one request and owes one more.
-  return Math.floor((left(view.quota.day) - owedRequests(view.counts)) / 2);
+function dayRoom(view: View, polls: number): number {
+  // Each submit uses one request and owes one more. A look that is about to start may find its task unfinished.
+  return Math.floor((left(view.quota.day) - polls - owedRequests(view.counts)) / 2);
 }
 
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {

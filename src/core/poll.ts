@@ -19,7 +19,10 @@ export function overdueInterval(ageMs: number): number {
   return Math.min(overdueMsMax, Math.max(overdueMsMin, ageMs / 5));
 }
 
-/** Whether the time in which a task is expected to end has passed. */
+/**
+ * Whether the time in which a task is expected to end has passed. Where the clock was set back by more than that,
+ * nobody knows, and looking rarely is the safe guess: looking often could go on for as long as the clock is behind.
+ */
 export function windowPassed(submittedAt: number, now: number): boolean {
-  return now - submittedAt >= pollWindowMs;
+  return Math.abs(now - submittedAt) >= pollWindowMs;
 }
