@@ -14,6 +14,7 @@ interface Flags extends StateFlags {
   plan?: Plan;
   credits?: number;
   models?: string;
+  switches?: string;
   faults?: string;
   faultSeed?: string;
   taskMs?: { min: number; max: number };
@@ -36,6 +37,7 @@ export function defineSandbox(program: Command): void {
     )
     .option("--credits <n>", "credits of its account (default: as they are; 500 at first)", amount)
     .option("--models <file>", "play the models in a file that bulkgen models --save wrote")
+    .option("--switches <file>", "where services differ, do as this file says, such as a saved profile")
     .option("--faults <file|preset>", "let things go wrong as a file or a preset says, such as flaky")
     .option("--fault-seed <text>", "let them go wrong elsewhere")
     .option("--task-ms <min-max>", "how long tasks take, in ms", range)
@@ -72,15 +74,19 @@ async function serve(flags: Flags): Promise<void> {
 }
 
 /** What is played, and what goes wrong with it. Throws EarlyExit for a file that cannot be used. */
-async function rehearsed({ models, faults, faultSeed }: Flags): Promise<Partial<SandboxOptions>> {
-  const [{ readFile }, { readModelFile }, { readFaults }] = await Promise.all([
+async function rehearsed({ models, switches, faults, faultSeed }: Flags): Promise<Partial<SandboxOptions>> {
+  const [{ readFile }, { readModelFile }, { readSwitches }, { readFaults }] = await Promise.all([
     import("node:fs/promises"),
     import("../sandbox/model-file.js"),
+    import("../sandbox/switch-file.js"),
     import("../sandbox/faults/read-faults.js"),
   ]);
   try {
     return {
       ...(models === undefined ? {} : { models: readModelFile(await readFile(models, "utf8"), models) }),
+      ...(switches === undefined
+        ? {}
+        : { switches: readSwitches(await readFile(switches, "utf8"), switches) }),
       ...(faults === undefined ? {} : { faults: await readFaults(faults, faultSeed) }),
     };
   } catch (error) {

@@ -115,6 +115,18 @@ describe("bulkgen sandbox", () => {
     expect((await me(url, key)).body.subscription.plan).toBe("Starter");
   });
 
+  it("does as a file of switches says, and refuses one that is wrong by naming the switch", async () => {
+    writeFileSync(join(folder, "profile.json"), JSON.stringify({ errorShape: "flat", requestIds: true }));
+    const { url } = await serve("--state", ":memory:", "--switches", "profile.json");
+    const answer = await fetch(`${url}/api/v1/me`);
+    expect(answer.headers.get("x-request-id")).not.toBeNull();
+    expect(await answer.json()).toMatchObject({ code: "MISSING_API_KEY" });
+    writeFileSync(join(folder, "bad.json"), JSON.stringify({ limiter: { kind: "leaky" }, colour: 1 }));
+    const refused = bulkgen("sandbox", "--switches", "bad.json");
+    expect(refused).toMatchObject({ status: 2, stdout: "" });
+    expect(refused.stderr).toMatch(/bad\.json is no set of switches[\s\S]*colour[\s\S]*limiter\.kind/);
+  });
+
   it("lets things go wrong as a preset or a file says", async () => {
     const always = { rules: [{ fault: { kind: "http-error", status: 503 }, rate: 1 }] };
     writeFileSync(join(folder, "faults.json"), JSON.stringify(always));
