@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { basename, join } from "node:path";
+import type { SavedFile } from "../../src/core/store.js";
+import { contentOf } from "./files.js";
+import type { Ledger } from "./ledger.js";
+import type { MemoryDisk } from "./memory-disk.js";
+import { readable } from "./money-rules.js";
+import { type Effect, type Rule, Violation } from "./watch.js";
+import type { Workspace } from "./workspace.js";
+
+const temporary = /^\.bulkgen-.*\.part$/;
+
+/** P13: a name in the archive always stands for a complete file that no power cut takes away, and stays as it is. */
+export class ArchiveRules implements Rule {
+  private readonly hashes = new Set<string>();
+  private readonly hashed = new Set<string>();
+  private readonly indexed = new Set<string>();
+
+  constructor(
+    private readonly disk: MemoryDisk,
+    private readonly ledger: Ledger,
+    private readonly workspaces: readonly Workspace[],
+  ) {}
+
+  done({ sender, name, values }: Effect): void {
+    const workspace = this.workspaces[sender.workspace] as Workspace;
+    const [path, to] = values.map(String);
+    if (name === "disk.link" && to !== undefined) this.checkFile(to);
+    if (name === "disk.create" && path !== undefined && !temporary.test(basename(path))) {
+      throw new Violation("P13", `${path} has a name of the archive before it has its content`);
+    }
+    if (name === "disk.unlink" && path !== undefined && !temporary.test(basename(path))) {
+      throw new Violation("P13", `${path} was removed from the archive`);
+    }
+    if (name === "disk.append" && path !== undefined && to !== undefined) this.checkIndex(path, to);
+    if (name === "store.saved") this.checkSaved(workspace, values[2] as SavedFile);
+  }
+
+  /** A line that was torn off is written again; that is no second line. */
+  crashed(): void {
+    this.indexed.clear();
+    for (const { outFolder } of this.workspaces) {
+      const index = join(outFolder, "demo", "index.jsonl");
+      for (const line of this.disk.content(index)?.toString("utf8").split("\n") ?? []) {
+        const identity = identityIn(index, line);
+        if (identity !== null) this.indexed.add(identity);
+      }
+    }
+  }
+
+  /** Whether the content under a path is one that the service made, whole. */
+  isWhole(path: string): boolean {
+    const content = this.disk.content(path);
+    if (content === null) return false;
+    return this.known().has(sha256(content));
+  }
+
+  private checkFile(path: string): void {
+    if (path.includes("/_quarantine/")) return;
+    if (!this.isWhole(path)) throw new Violation("P13", `${path} is not what the service made`);
+    if (!this.disk.isContentDurable(path))
+      throw new Violation("P13", `${path} has its name before it is synced`);
+  }
+
+  private checkIndex(path: string, text: string): void {
+    if (path.includes("/_quarantine/")) return;
+    for (const line of text.split("\n")) {
+      const identity = identityIn(path, line);
+      if (identity === null) continue;
+      if (this.indexed.has(identity)) throw new Violation("P13", `a second index line for ${identity}`);
+      this.indexed.add(identity);
+    }
+  }
+
+  private checkSaved(workspace: Workspace, saved: SavedFile): void {
+    const folder = join(workspace.outFolder, "demo");
+    const path = join(folder, saved.file);
+    if (!this.isWhole(path)) throw new Violation("P13", `the row of ${path} was written before its file`);
+    if (!this.disk.isDurable(path))
+      throw new Violation("P13", `the row of ${path} is more durable than its name`);
+    const index = join(folder, "index.jsonl");
+    const lines = this.disk.content(index)?.toString("utf8") ?? "";
+    if (!lines.includes(`"file":"${saved.file}"`) || !this.disk.isDurable(index)) {
+      throw new Violation("P13", `the row of ${path} was written before its line in the index`);
+    }
+  }
+
+  /** Hashes of everything that the service has made so far. */
+  private known(): Set<string> {
+    for (const task of this.ledger.tasks.values()) {
+      if (this.hashed.has(task.id)) continue;
+      this.hashed.add(task.id);
+      for (let number = 1; number <= task.outputs.length; number++)
+        this.hashes.add(sha256(contentOf(task, number)));
+    }
+    return this.hashes;
+  }
+}
+
+export function sha256(content: Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** What tells one index line from another; null for what is no line. */
+function identityIn(path: string, text: string): string | null {
+  const line = readable(text);
+  return line === null ? null : `${path} ${line["key"]} ${line["task"]} ${line["output"]}`;
+}

@@ -1,0 +1,155 @@
+import { basename, dirname, join } from "node:path";
+import type { ItemState } from "../../src/core/item.js";
+import type { TaskRecord } from "../../src/sandbox/state.js";
+import { sha256 } from "./archive-rules.js";
+import { contentOf } from "./files.js";
+import type { Ledger } from "./ledger.js";
+import type { MemoryDisk } from "./memory-disk.js";
+import { isPaid, readable } from "./money-rules.js";
+import { Violation } from "./watch.js";
+
+/**
+ * Judges a finished run from outside: the service's own books, the archive's folders, and the list of items that the
+ * program shows to its user. Of the program's tables it sees nothing.
+ */
+export interface Books {
+  ledger: Ledger;
+  disk: MemoryDisk;
+  /** Job folders of the archive. */
+  folders: readonly string[];
+  /** What the program tells its user of each item. */
+  listed: ReadonlyMap<string, { state: ItemState; note: string | null }>;
+  /** Files that a person has put there. */
+  strangers: ReadonlyMap<string, Buffer>;
+  /** Items whose request the service refused as wrong. */
+  rejected: ReadonlySet<string>;
+  /** The most that a workspace's items may cost, and which are its items; null without a cap. */
+  cap: { credits: number; priceOf(item: string): number; workspaceOf(item: string): number } | null;
+  /** Items for which a person has allowed one more charge, and how many. */
+  allowed: ReadonlyMap<string, number>;
+}
+
+export function audit(books: Books): void {
+  const tasks = new Map<string, TaskRecord[]>();
+  for (const task of books.ledger.tasks.values()) {
+    const item = task.input["prompt"] ?? "";
+    if (books.listed.has(item)) tasks.set(item, [...(tasks.get(item) ?? []), task]);
+  }
+  for (const [item, own] of tasks) checkPaidOnce(item, own, books);
+  for (const [item, { state }] of books.listed) {
+    const hasFailed = tasks.get(item)?.some((task) => task.outcome === "failed") || books.rejected.has(item);
+    if (state === "failed" && !hasFailed)
+      throw new Violation("audit", `${item} is listed as failed and has not`);
+  }
+  checkCapUsed(books);
+  const files = filesOf(books);
+  for (const [item, own] of tasks) for (const task of own) checkKept(item, task, files, books);
+  const made = madeFor(tasks);
+  checkFiles(files, made, books);
+  checkIndexes(files, made, books);
+  for (const [path, content] of books.strangers) {
+    if (books.disk.content(path)?.equals(content) !== true)
+      throw new Violation("P13", `${path}, which a person put there, is not as it was`);
+  }
+}
+
+function checkPaidOnce(item: string, tasks: readonly TaskRecord[], { allowed }: Books): void {
+  const paid = tasks.filter(isPaid);
+  const most = 1 + (allowed.get(item) ?? 0);
+  if (paid.length > most) throw new Violation("P2", `${item} was paid ${paid.length} times`);
+}
+
+/** Nothing is left out for a cap that it would fit under: what failed has given its price back. */
+function checkCapUsed({ cap, listed }: Books): void {
+  if (cap === null) return;
+  const costs = new Map<number, number>();
+  const spends: ItemState[] = ["archived", "held", "overdue", "unknown", "ready", "processing"];
+  for (const [item, { state }] of listed) {
+    const workspace = cap.workspaceOf(item);
+    if (spends.includes(state)) costs.set(workspace, (costs.get(workspace) ?? 0) + cap.priceOf(item));
+  }
+  for (const [workspace, cost] of costs) {
+    const left = [...listed].filter(([item, { state }]) => {
+      return state === "planned" && cap.workspaceOf(item) === workspace;
+    });
+    const dearest = Math.max(0, ...left.map(([item]) => cap.priceOf(item)));
+    if (left.length > 0 && cost + dearest <= cap.credits) {
+      throw new Violation(
+        "P7",
+        `${left.length} items wait though ${cost} of ${cap.credits} credits are spent`,
+      );
+    }
+  }
+}
+
+/** What was paid for is in the archive, or the user is told that it is not. */
+function checkKept(item: string, task: TaskRecord, files: Files, { listed }: Books): void {
+  if (!isPaid(task)) return;
+  const kept = task.outputs.every((_, index) => files.has(sha256(contentOf(task, index + 1))));
+  const { state, note } = listed.get(item) ?? { state: "dropped", note: null };
+  const told = state === "held" || state === "overdue" || state === "unknown";
+  if (!kept && !told)
+    throw new Violation("audit", `${item} was paid for, has no file, and is listed as ${state}`);
+  if (state === "held" && note === null) throw new Violation("audit", `${item} is held and nothing says why`);
+}
+
+/** Paths by the hash of their content. */
+type Files = Map<string, string[]>;
+
+function filesOf({ disk, folders, strangers }: Books): Files {
+  const files: Files = new Map();
+  for (const path of folders.flatMap((folder) => disk.below(folder))) {
+    const isOwn = basename(path) !== "index.jsonl" && !path.includes("/_quarantine/");
+    if (!isOwn || strangers.has(path)) continue;
+    const hash = sha256(disk.content(path) ?? Buffer.alloc(0));
+    files.set(hash, [...(files.get(hash) ?? []), path]);
+  }
+  return files;
+}
+
+/** Items by the hash of what the service made for them. */
+function madeFor(tasks: ReadonlyMap<string, TaskRecord[]>): Map<string, string> {
+  const made = new Map<string, string>();
+  for (const [item, own] of tasks) {
+    for (const task of own)
+      for (let n = 1; n <= task.outputs.length; n++) made.set(sha256(contentOf(task, n)), item);
+  }
+  return made;
+}
+
+function checkFiles(files: Files, made: ReadonlyMap<string, string>, { listed }: Books): void {
+  for (const [hash, paths] of files) {
+    if (!made.has(hash))
+      throw new Violation("P13", `${paths[0]} is no output of the service, or not all of one`);
+    if (paths.length > 1) throw new Violation("P13", `${paths.join(" and ")} are the same output`);
+  }
+  for (const [item, { state }] of listed) {
+    if (state !== "archived") continue;
+    const own = [...made].filter(([hash, owner]) => owner === item && files.has(hash));
+    if (own.length === 0) throw new Violation("audit", `${item} is listed as archived and has no file`);
+  }
+}
+
+/** Each line tells of a file with that content, and each file of an archived item has one. */
+function checkIndexes(
+  files: Files,
+  made: ReadonlyMap<string, string>,
+  { disk, folders, listed }: Books,
+): void {
+  const lined = new Set<string>();
+  for (const folder of folders) {
+    const index = disk.content(join(folder, "index.jsonl"))?.toString("utf8") ?? "";
+    for (const line of index.split("\n").map(readable)) {
+      if (line === null) continue;
+      const path = join(folder, String(line["file"]));
+      const isTrue = files.get(String(line["sha256"]))?.includes(path) === true;
+      if (!isTrue)
+        throw new Violation("P13", `the index of ${dirname(path)} tells of ${path}, which is not there`);
+      lined.add(path);
+    }
+  }
+  for (const [hash, [path = ""]] of files) {
+    const isArchived = listed.get(made.get(hash) ?? "")?.state === "archived";
+    if (isArchived && !lined.has(path)) throw new Violation("P13", `${path} is in no index`);
+  }
+}

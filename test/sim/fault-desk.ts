@@ -1,0 +1,72 @@
+import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
+import type { Crash, Event, PlannedFault, WayFault } from "./scenario.js";
+import type { Trip } from "./watch.js";
+
+/** Hands out the faults of a plan, each when its time has come, and tells of each that really happens. */
+export class FaultDesk {
+  private readonly byPlace = new Map<string, PlannedFault>();
+  private readonly effects = new Map<string, number>();
+
+  constructor(
+    private readonly plan: readonly PlannedFault[],
+    private readonly happens: (
+      fault: PlannedFault,
+      at: { item?: string | null; taskId?: string | null },
+    ) => void,
+  ) {
+    for (const fault of plan) {
+      const place = placeOf(fault);
+      if (place !== null && !this.byPlace.has(place)) this.byPlace.set(place, fault);
+    }
+  }
+
+  ofRequest(trip: Trip, nth: number): WayFault | null {
+    const planned = this.byPlace.get(`request ${trip.endpoint} ${nth}`);
+    if (planned?.at !== "request") return null;
+    this.happens(planned, trip);
+    return planned.fault;
+  }
+
+  ofDownload(nth: number, taskId: string): DownloadFault | null {
+    const planned = this.byPlace.get(`download ${nth}`);
+    if (planned?.at !== "download") return null;
+    this.happens(planned, { taskId });
+    return planned.fault;
+  }
+
+  /** To be asked once for each effect, by whoever is about to have it. */
+  ofEffect(name: string): Crash | null {
+    const own = this.crashAt(name);
+    const any = this.crashAt("any");
+    const planned = own ?? any;
+    if (planned === null) return null;
+    this.happens(planned, {});
+    return planned.fault;
+  }
+
+  timed(): { ms: number; fault: Event; begin(): void }[] {
+    return this.plan.flatMap((planned) =>
+      planned.at === "time"
+        ? [{ ms: planned.ms, fault: planned.fault, begin: () => this.happens(planned, {}) }]
+        : [],
+    );
+  }
+
+  /** How many effects there were, of all names together. */
+  get effectCount(): number {
+    return this.effects.get("any") ?? 0;
+  }
+
+  private crashAt(name: string): Extract<PlannedFault, { at: "effect" }> | null {
+    const nth = (this.effects.get(name) ?? 0) + 1;
+    this.effects.set(name, nth);
+    const planned = this.byPlace.get(`effect ${name} ${nth}`);
+    return planned?.at === "effect" ? planned : null;
+  }
+}
+
+function placeOf(planned: PlannedFault): string | null {
+  if (planned.at === "request") return `request ${planned.endpoint} ${planned.nth}`;
+  if (planned.at === "download") return `download ${planned.nth}`;
+  return planned.at === "effect" ? `effect ${planned.effect} ${planned.nth}` : null;
+}

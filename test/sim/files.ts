@@ -1,0 +1,114 @@
+import type { Download, DownloadOptions, DownloadReply } from "../../src/core/send.js";
+import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
+import { keptOf, spoiledFile } from "../../src/sandbox/faults/spoiled-file.js";
+import { written } from "../../src/sandbox/reply.js";
+import type { TaskRecord } from "../../src/sandbox/state.js";
+import { chance } from "./chance.js";
+import type { FaultDesk } from "./fault-desk.js";
+import type { Kernel } from "./kernel.js";
+import { formOf, outputBytes } from "./output-bytes.js";
+import type { SimulatedService } from "./service.js";
+
+/** Where the service keeps its outputs, in place of `Download`. */
+export class FileServer {
+  private count = 0;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly service: SimulatedService,
+    private readonly desk: FaultDesk,
+    private readonly seed: number,
+  ) {}
+
+  /** The `Download` of one process; `asleep` marks the waits for virtual time within real work. */
+  to(asleep: (wait: () => Promise<void>) => Promise<void>): Download {
+    return async (url, options) => {
+      const nth = ++this.count;
+      const { pathname, searchParams } = new URL(url);
+      const fault = this.desk.ofDownload(nth, pathname.split("/")[2] ?? "");
+      const lot = chance(this.seed, "download", nth);
+      await asleep(() => this.wait(lot.scale(3, 800), options));
+      if (fault?.kind === "download-expired") return reply(403, {}, none());
+      const found = this.service.world.file(this.kernel.now(), pathname, Object.fromEntries(searchParams));
+      if ("refused" in found) {
+        const { status, body } = written(found.refused);
+        return reply(status, {}, once(Buffer.from(body)));
+      }
+      const bytes = contentOf(found.task, found.number);
+      const sent = spoiled(bytes, found.task, fault);
+      const headers = { "content-length": String(sent.length), etag: `"${found.task.id}-${found.number}"` };
+      const body = this.body(sent, fault, options, asleep, lot.whole(1, 3));
+      return reply(
+        200,
+        fault?.kind === "download-new-etag" ? { ...headers, etag: '"again"' } : headers,
+        body,
+      );
+    };
+  }
+
+  private async *body(
+    bytes: Uint8Array,
+    fault: DownloadFault | null,
+    options: DownloadOptions,
+    asleep: (wait: () => Promise<void>) => Promise<void>,
+    pieces: number,
+  ): AsyncGenerator<Uint8Array> {
+    const cut = fault?.kind === "download-truncated" && !fault.pretends ? keptOf(bytes, fault.keep) : null;
+    const stall = fault?.kind === "download-stalled" ? keptOf(bytes, fault.keep) : null;
+    const end = cut ?? bytes.length;
+    const size = Math.max(1, Math.ceil(bytes.length / pieces));
+    for (let at = 0; at < end; at += size) {
+      if (at > 0) await asleep(() => this.wait(40, options));
+      if (stall !== null && fault?.kind === "download-stalled" && at + size > stall)
+        await asleep(() => this.wait(fault.forMs, options));
+      yield bytes.subarray(at, Math.min(at + size, end));
+    }
+    if (cut !== null) throw new Error("other side closed");
+  }
+
+  private wait(ms: number, { signal }: DownloadOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        takeBack();
+        this.kernel.touch();
+        reject(new Error("aborted"));
+      };
+      const takeBack = this.kernel.schedule(this.kernel.now() + ms, () => {
+        signal.removeEventListener("abort", abort);
+        this.kernel.touch();
+        resolve();
+      });
+      if (signal.aborted) abort();
+      else signal.addEventListener("abort", abort, { once: true });
+    });
+  }
+}
+
+/** What the service made: the one content that counts. */
+export function contentOf(task: TaskRecord, number: number): Buffer {
+  return outputBytes(formOf(task.id, task.category), `${task.id} ${number}`);
+}
+
+/** Corruption that no reader of the format could see would blame the archive for nothing: there an error page comes. */
+function spoiled(bytes: Buffer, task: TaskRecord, fault: DownloadFault | null): Uint8Array {
+  const form = formOf(task.id, task.category);
+  const isCorrupt = fault?.kind === "download-corrupt";
+  const isShortened = fault?.kind === "download-truncated" && fault.pretends;
+  if ((isCorrupt && form !== "png") || (isShortened && form === "bmp"))
+    return Buffer.from("<html><title>error</title></html>");
+  return spoiledFile({ bytes, contentType: "", etag: "" }, fault).bytes;
+}
+
+function reply(
+  status: number,
+  headers: Record<string, string>,
+  body: AsyncIterable<Uint8Array>,
+): DownloadReply {
+  return { status, headers, body };
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function* none(): AsyncGenerator<Uint8Array> {}

@@ -1,0 +1,122 @@
+import type { Clock } from "../../src/clock.js";
+
+/**
+ * Virtual time. It moves only when nothing can go on by itself: one sleeper is woken, everything that follows from it
+ * runs to its end, then the next is woken. So a run is a sequence of events, the same for the same seed, however the
+ * machine's own threads happen to be scheduled.
+ */
+interface Sleeper {
+  at: number;
+  order: number;
+  wake(): void;
+}
+
+export class Kernel {
+  private sleepers: Sleeper[] = [];
+  private order = 0;
+  /** Things done so far: while it grows within a turn, the turn is not over. */
+  private activity = 0;
+  private failure: { error: unknown } | null = null;
+
+  /** `isWorking`: real work is under way that virtual time has to wait for, such as the decoding of a picture. */
+  constructor(
+    private time: number,
+    private readonly isWorking: () => boolean,
+  ) {}
+
+  /** The one true time, which the service has (UTC ms). */
+  now(): number {
+    return this.time;
+  }
+
+  /** Ends the simulation with this error. */
+  fail(error: unknown): void {
+    this.failure ??= { error };
+  }
+
+  /** Something happened: whatever follows from it is awaited before time moves. */
+  touch(): void {
+    this.activity++;
+  }
+
+  /** Calls `act` at `at`, or with the next event when that has passed. Returns what takes it back. */
+  schedule(at: number, act: () => void): () => void {
+    const sleeper: Sleeper = { at: Math.max(at, this.time), order: this.order++, wake: act };
+    // Few are asleep at a time, and most new ones wake last: searching from the end is quick.
+    let index = this.sleepers.length;
+    while (index > 0 && isLater(this.sleepers[index - 1] as Sleeper, sleeper)) index--;
+    this.sleepers.splice(index, 0, sleeper);
+    return () => {
+      const place = this.sleepers.indexOf(sleeper);
+      if (place >= 0) this.sleepers.splice(place, 1);
+    };
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.schedule(this.time + ms, resolve);
+    });
+  }
+
+  /** Runs until `ended` says so, nobody is left to wake, or virtual time reaches `until`. */
+  async run(ended: () => boolean, until: number): Promise<"ended" | "stuck" | "too long"> {
+    for (;;) {
+      await this.quiet();
+      if (this.failure !== null) throw this.failure.error;
+      if (ended()) return "ended";
+      const next = this.sleepers.shift();
+      if (next === undefined) return "stuck";
+      if (next.at > until) return "too long";
+      this.time = Math.max(this.time, next.at);
+      next.wake();
+    }
+  }
+
+  /** Resolves when everything that can go on without the clock has done so. */
+  private async quiet(): Promise<void> {
+    let before: number;
+    do {
+      before = this.activity;
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.failure === null && (this.activity !== before || this.isWorking()));
+  }
+}
+
+function isLater(a: Sleeper, b: Sleeper): boolean {
+  return a.at > b.at || (a.at === b.at && a.order > b.order);
+}
+
+/** The clock of one process: its wall clock may be wrong and may jump; its sleepers die with it. */
+export class ProcessClock implements Clock {
+  private readonly bornAt: number;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly wall: { offsetMs: number },
+    private readonly isAlive: () => boolean,
+  ) {
+    this.bornAt = kernel.now();
+  }
+
+  now(): number {
+    return this.kernel.now() + this.wall.offsetMs;
+  }
+
+  monotonic(): number {
+    return this.kernel.now() - this.bornAt;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = () => {
+        takeBack();
+        signal?.removeEventListener("abort", end);
+        this.kernel.touch();
+        if (this.isAlive()) resolve();
+      };
+      const takeBack = this.kernel.schedule(this.kernel.now() + Math.max(0, ms), end);
+      signal?.addEventListener("abort", end);
+    });
+  }
+}

@@ -1,0 +1,186 @@
+import type { Attempt } from "../../src/core/store.js";
+import type { TaskRecord } from "../../src/sandbox/state.js";
+import type { Ledger } from "./ledger.js";
+import { priceOf } from "./models.js";
+import type { Scenario } from "./scenario.js";
+import { type Effect, type Rule, type Trip, Violation } from "./watch.js";
+import type { Workspace } from "./workspace.js";
+
+/**
+ * The promises about money, looked at whenever a paid request is put on the wire. What the runner believes does not
+ * count here: an earlier POST is excused by what its sender was really handed, or by what is in the service's books.
+ */
+export class MoneyRules implements Rule {
+  /** POSTs of each item, in order. */
+  private readonly posts = new Map<string, Trip[]>();
+  /** Attempts that were committed and not concluded: attempt, by workspace and item. */
+  private readonly intents = new Map<string, Attempt>();
+  private readonly receipts = new Set<string>();
+  private readonly excused = new Set<Trip>();
+  /** Items whose request was refused as wrong. */
+  readonly rejected = new Set<string>();
+  /** Items of which the runner has been told that their task failed for nothing. */
+  private readonly failedForFree = new Set<string>();
+  /** Items whose unknown POST was settled as not charged, or that a person let go again. */
+  private readonly released = new Set<string>();
+
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly ledger: Ledger,
+    private readonly workspaces: readonly Workspace[],
+  ) {}
+
+  sent(trip: Trip): void {
+    if (trip.endpoint !== "generate" || trip.item === null) return;
+    const item = trip.item;
+    this.checkIntent(trip, item);
+    const earlier = this.posts.get(item) ?? [];
+    for (const post of earlier) {
+      if (!this.excused.has(post)) this.checkExcused(post, item);
+      this.excused.add(post);
+    }
+    this.checkLanes();
+    this.checkCap(trip, item);
+    this.posts.set(item, [...earlier, trip]);
+    this.failedForFree.delete(item);
+    this.released.delete(item);
+  }
+
+  replied(trip: Trip): void {
+    if (trip.item !== null && trip.reply?.kind === "answer" && trip.reply.status === 400) {
+      this.rejected.add(trip.item);
+    }
+    const task = trip.taskId === null ? undefined : this.ledger.task(trip.taskId);
+    if (task === undefined || trip.reply?.kind !== "answer" || trip.reply.status !== 200) return;
+    const record = readable(trip.reply.body);
+    if (record?.["status"] === "failed" && record["credits_consumed"] === 0) {
+      this.failedForFree.add(task.input["prompt"] ?? "");
+    }
+  }
+
+  done({ sender, name, values, result }: Effect): void {
+    const workspace = this.workspaces[sender.workspace] as Workspace;
+    if (name === "store.intend") {
+      const attempt = result as Attempt;
+      this.intents.set(`${sender.workspace} ${itemId(values)}`, attempt);
+    }
+    if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
+    if (name === "store.apply" && (values[1] === "not_charged" || values[1] === "resubmit")) {
+      this.released.add(rowIdOf(workspace, itemId(values)));
+    }
+    if (name === "receipts.append") this.noteReceipts(String(values[1]));
+  }
+
+  /** P1: the intent is committed in the workspace and durable in the receipts. */
+  private checkIntent(trip: Trip, item: string): void {
+    const { workspace } = trip.sender;
+    const id = itemIdOf(this.workspaces[workspace] as Workspace, item);
+    const attempt = this.intents.get(`${workspace} ${id}`);
+    if (attempt === undefined)
+      throw new Violation("P1", `a POST for ${item} left without a committed intent`);
+    if (!this.receipts.has(`k1:${item} ${attempt.number}`)) {
+      throw new Violation("P1", `a POST for ${item} left without a durable line in the receipts`);
+    }
+  }
+
+  /** P2: no second POST unless the first is known to have cost nothing. */
+  private checkExcused(post: Trip, item: string): void {
+    const { reply } = post;
+    if (reply?.kind === "not_sent") return;
+    if (reply?.kind === "answer" && [400, 401, 402, 403, 429].includes(reply.status)) return;
+    if (this.failedForFree.has(item)) return;
+    const isSettled = this.released.has(item);
+    if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
+    const task = this.taskOf(post);
+    if (post.mayArrive || (task !== undefined && isPaid(task))) {
+      throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
+    }
+  }
+
+  /** P3: so many POSTs of the account may be in doubt at once. */
+  private checkLanes(): void {
+    const open = [...this.posts.values()].flat().filter((post) => {
+      return post.sender.isAlive() && post.reply === null;
+    });
+    if (open.length + 1 > this.scenario.lanes) {
+      throw new Violation("P3", `${open.length + 1} POSTs in flight on ${this.scenario.lanes} lanes`);
+    }
+  }
+
+  /** P7: what the service has charged, and what it may yet charge for POSTs under way, stays within the cap. */
+  private checkCap(trip: Trip, item: string): void {
+    const { maxCredits, items } = this.scenario;
+    if (maxCredits === null) return;
+    const own = items.filter((other) => other.workspace === trip.sender.workspace);
+    const committed = own.map((other) => this.committed(other.id, other.model));
+    const next = priceOf(items.find(({ id }) => id === item)?.model ?? "");
+    const total = committed.reduce((sum, amount) => sum + amount, next);
+    if (total > maxCredits + 1e-6) {
+      throw new Violation("P7", `the POST for ${item} brings ${total} credits under a cap of ${maxCredits}`);
+    }
+  }
+
+  /** Credits that an item has cost, or may yet cost. */
+  private committed(item: string, model: string): number {
+    const charges = (this.posts.get(item) ?? []).map((post) => {
+      const task = this.taskOf(post);
+      if (task !== undefined) return isPaid(task) ? task.costMicro / 1e6 : 0;
+      return post.mayArrive ? priceOf(model) : 0;
+    });
+    return charges.reduce((sum, amount) => sum + amount, 0);
+  }
+
+  /** The task that a POST has made, in the service's books. */
+  private taskOf(post: Trip): TaskRecord | undefined {
+    const id = readable(post.answer?.body ?? "")?.["task_id"];
+    if (typeof id === "string") return this.ledger.task(id);
+    // A charged GENERATION_ERROR tells no task id.
+    if (post.answer?.status !== 500) return undefined;
+    return [...this.ledger.tasks.values()].find((task) => task.input["prompt"] === post.item);
+  }
+
+  private forget(workspace: number, attemptId: number): void {
+    for (const [key, attempt] of this.intents) {
+      if (attempt.id === attemptId && key.startsWith(`${workspace} `)) this.intents.delete(key);
+    }
+  }
+
+  private noteReceipts(text: string): void {
+    for (const line of text.split("\n")) {
+      const { type, key, attempt } = readable(line) ?? {};
+      if (type === "intent") this.receipts.add(`${key} ${attempt}`);
+    }
+  }
+}
+
+/** A failed task is given back; a task of which nobody knows yet that it will fail counts as paid until then. */
+export function isPaid(task: TaskRecord): boolean {
+  return !(task.outcome === "failed" && task.seenFinal);
+}
+
+function fate(post: Trip): string {
+  const handed = post.reply === null ? "got no reply" : `got ${JSON.stringify(post.reply).slice(0, 120)}`;
+  const arrived = post.answer === null ? (post.mayArrive ? "is still under way" : "was lost") : "arrived";
+  return `${handed} and ${arrived}`;
+}
+
+export function readable(text: string): Record<string, unknown> | null {
+  try {
+    return JSON.parse(text) as Record<string, unknown> | null;
+  } catch {
+    return null;
+  }
+}
+
+function itemId(values: readonly unknown[]): number {
+  return Number(values[0]);
+}
+
+/** Items are numbered in the order in which they were enrolled. */
+function rowIdOf(workspace: Workspace, id: number): string {
+  return workspace.items[id - 1]?.rowId ?? "";
+}
+
+function itemIdOf(workspace: Workspace, rowId: string): number {
+  return workspace.items.findIndex((item) => item.rowId === rowId) + 1;
+}

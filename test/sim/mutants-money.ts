@@ -1,0 +1,192 @@
+import { credits, noCredits } from "../../src/core/money.js";
+import type { Reply, Send } from "../../src/core/send.js";
+import type { Attempt, Intent, Store } from "../../src/core/store.js";
+import type { Mutant } from "./mutants.js";
+import type { Substitution } from "./runner.js";
+
+/** Runners that are broken where money is at stake. */
+export const moneyMutants: readonly Mutant[] = [
+  { name: "sends before the intent is committed", make: () => ofStore(intendLate) },
+  {
+    name: "writes no intent into the receipts",
+    make: () => ({
+      ports: (ports) => ({ ...ports, receipts: { ...ports.receipts, intent: async () => {} } }),
+    }),
+  },
+  {
+    name: "sends again after a timeout",
+    make: () => sendsAgain((reply) => reply.kind === "no_answer" && reply.reason === "timeout"),
+  },
+  {
+    name: "sends again after a reset",
+    make: () => sendsAgain((reply) => reply.kind === "no_answer" && reply.reason !== "timeout"),
+  },
+  {
+    name: "sends again after a 5xx",
+    make: () => sendsAgain((reply) => reply.kind === "answer" && reply.status >= 500),
+  },
+  {
+    name: "takes a reset for a request that was not sent",
+    make: () => ({
+      parts: (parts) => ({ ...parts, send: misread(parts.send) }),
+    }),
+  },
+  {
+    name: "submits an overdue item again",
+    make: () =>
+      ofStore((store) => ({
+        ...store,
+        apply: async (item, event, change) => {
+          if (event !== "window_passed") return store.apply(item, event, change);
+          await store.apply(item, "task_failed", { charged: noCredits });
+          await store.apply(item, "retry", {});
+        },
+      })),
+  },
+  {
+    name: "drops a task that answers 404",
+    make: () => failsTask((outcome) => outcome.kind === "unclear" && outcome.missing),
+  },
+  {
+    name: "drops a task that answers 5xx",
+    make: () => failsTask((outcome) => outcome.kind === "unclear" && outcome.reached && !outcome.missing),
+  },
+  {
+    name: "settles an unknown POST as not charged at once",
+    make: () =>
+      ofStore((store) => ({
+        ...store,
+        apply: (item, event, change) =>
+          store.apply(item, event === "undecided" ? "not_charged" : event, change),
+      })),
+  },
+  {
+    name: "takes what a crash cut off for not sent",
+    make: () =>
+      ofStore((store) => ({
+        ...store,
+        conclude: (attempt, event, outcome) => {
+          const isCutOff = outcome.message === "the process ended before the answer was read";
+          return store.conclude(attempt, isCutOff ? "not_sent" : event, outcome);
+        },
+        apply: async (item, event, change) => {
+          if (event !== "undecided" || (await store.item(item)).state === "unknown")
+            await store.apply(item, event, change);
+        },
+      })),
+  },
+  {
+    name: "overlooks what a crash cut off",
+    make: () => ofStore((store) => ({ ...store, interrupted: async () => [] })),
+  },
+  {
+    name: "takes an unreadable answer for a refusal",
+    make: () => ({
+      service: (service) => ({
+        ...service,
+        generate: async (body, ticket) => {
+          const outcome = await service.generate(body, ticket);
+          if (outcome.kind !== "unknown" || outcome.status !== 200) return outcome;
+          return { kind: "refused", status: 429, code: null, message: null };
+        },
+      }),
+    }),
+  },
+  {
+    name: "takes 402 for a failure of the item",
+    make: () => ({
+      service: (service) => ({
+        ...service,
+        generate: async (body, ticket) => {
+          const outcome = await service.generate(body, ticket);
+          return outcome.kind === "refused" && outcome.status === 402
+            ? { ...outcome, kind: "rejected", status: 400 }
+            : outcome;
+        },
+      }),
+    }),
+  },
+  {
+    name: "forgets that failed tasks cost nothing",
+    make: () =>
+      ofStore((store) => ({
+        ...store,
+        apply: async (item, event, change) => {
+          const { price } = await store.item(item);
+          return store.apply(item, event, event === "task_failed" ? { ...change, charged: price } : change);
+        },
+      })),
+  },
+  {
+    name: "leaves what is in flight out of the cap",
+    make: () =>
+      ofStore((store) => ({
+        ...store,
+        spending: async (run) => ({ ...(await store.spending(run)), pending: credits(0) }),
+      })),
+  },
+  {
+    name: "has as many lanes as it likes",
+    make: () => ({
+      settings: (settings) => ({ ...settings, lanes: 12 }),
+      ports: (ports) => ({ ...ports, lanes: { ...ports.lanes, take: () => ({ release: () => {} }) } }),
+    }),
+  },
+];
+
+function ofStore(change: (store: Store) => Store): Substitution {
+  return { parts: (parts) => ({ ...parts, store: change(parts.store) }) };
+}
+
+function sendsAgain(when: (reply: Reply) => boolean): Substitution {
+  const again = (send: Send): Send => {
+    return async (request, signal) => {
+      const reply = await send(request, signal);
+      return request.method === "POST" && when(reply) ? send(request, signal) : reply;
+    };
+  };
+  return { parts: (parts) => ({ ...parts, send: again(parts.send) }) };
+}
+
+function misread(send: Send): Send {
+  return async (request, signal) => {
+    const reply = await send(request, signal);
+    return reply.kind === "no_answer" && reply.reason.includes("RESET")
+      ? { kind: "not_sent", reason: reply.reason }
+      : reply;
+  };
+}
+
+type TaskOutcome = Awaited<ReturnType<Parameters<NonNullable<Substitution["service"]>>[0]["task"]>>;
+
+function failsTask(when: (outcome: TaskOutcome) => boolean): Substitution {
+  return {
+    service: (service) => ({
+      ...service,
+      task: async (taskId, ticket) => {
+        const outcome = await service.task(taskId, ticket);
+        if (!when(outcome)) return outcome;
+        return { kind: "failed", message: "provider error", charged: noCredits, completedAt: null };
+      },
+    }),
+  };
+}
+
+/** The attempt is only made up, and committed with the answer. */
+function intendLate(store: Store): Store {
+  const waiting = new Map<number, { item: number; intent: Intent }>();
+  return {
+    ...store,
+    intend: async (item, intent) => {
+      const number = ((await store.attempt(item))?.number ?? 0) + 1;
+      const id = -1 - waiting.size;
+      waiting.set(id, { item, intent });
+      return { id, itemId: item, number, intendedAt: 0 } as Attempt;
+    },
+    conclude: async (id, event, outcome) => {
+      const late = waiting.get(id);
+      const attempt = late === undefined ? id : (await store.intend(late.item, late.intent)).id;
+      return store.conclude(attempt, event, outcome);
+    },
+  };
+}

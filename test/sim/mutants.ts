@@ -1,0 +1,17 @@
+import { archiveMutants } from "./mutants-archive.js";
+import { moneyMutants } from "./mutants-money.js";
+import { quotaMutants } from "./mutants-quota.js";
+import type { Substitution } from "./runner.js";
+
+/** A deliberately broken runner: the real one with something else in the place of one of its ports. */
+export interface Mutant {
+  /** What is wrong with it, as a sentence about it. */
+  name: string;
+  /** A new one for each simulation. */
+  make(): Substitution;
+}
+
+/** What cannot catch these, cannot be believed when it finds nothing. */
+export function allMutants(): readonly Mutant[] {
+  return [...moneyMutants, ...quotaMutants, ...archiveMutants];
+}

@@ -1,0 +1,87 @@
+import type { ItemState } from "../../src/core/item.js";
+import type { StopKind } from "../../src/core/stop.js";
+import { chance } from "./chance.js";
+import type { FileServer } from "./files.js";
+import { type Machine, Process } from "./machine.js";
+import { type Ending, execute, type Substitution } from "./runner.js";
+import type { Scenario } from "./scenario.js";
+import { Violation } from "./watch.js";
+import type { Wire } from "./wire.js";
+import type { Workspace } from "./workspace.js";
+
+/** Whoever sits before the machine: starts the program again after a crash, and later when it ended unfinished. */
+export interface Life {
+  machine: Machine;
+  workspace: Workspace;
+  scenario: Scenario;
+  network: { wire: Wire; files: FileServer };
+  mutant: Substitution | undefined;
+}
+
+/** Executions after which a workspace that is not done counts as stuck. */
+const executionsMax = 80;
+
+export async function live(life: Life): Promise<void> {
+  const { machine, workspace, scenario, network, mutant } = life;
+  const lot = chance(scenario.seed, "person", workspace.number);
+  let before = "";
+  for (let execution = 1; execution <= executionsMax; execution++) {
+    const process = new Process(machine, workspace.number);
+    const ports = {
+      send: network.wire.from(process),
+      download: network.files.to((wait) => process.asleep(wait)),
+    };
+    const ending = await Promise.race([execute(process, workspace, scenario, ports, mutant), process.ended]);
+    process.die();
+    await checkUnknowns(workspace, scenario);
+    if (ending === "crashed") {
+      await machine.kernel.sleep(lot.scale(1_000, 600_000));
+      continue;
+    }
+    const { isDone, standing } = await standingOf(workspace, ending);
+    if (isDone || (standing === before && isExplained(ending))) return;
+    before = standing;
+    await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, 3_600_000)));
+  }
+  throw new Violation("liveness", `not done after ${executionsMax} executions: ${before}`);
+}
+
+/** P3: a process leaves behind at most as many unanswered POSTs as it had lanes. */
+async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise<void> {
+  const left = await store.interrupted();
+  if (left.length > lanes) {
+    throw new Violation(
+      "P3",
+      `${left.length} POSTs were cut off by the end of a process with ${lanes} lanes`,
+    );
+  }
+}
+
+async function standingOf(
+  { store, run }: Workspace,
+  ending: Ending,
+): Promise<{ isDone: boolean; standing: string }> {
+  if (run === null || ending.kind === "broken off") return { isDone: false, standing: "broken off" };
+  const counts = await store.counts(run.id);
+  const open: ItemState[] = ["blocked", "planned", "submitting", "unknown", "processing", "overdue", "ready"];
+  const left = open.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
+  return { isDone: left.length === 0, standing: [...left, ...stopsOf(ending)].join(", ") };
+}
+
+/** Nothing more will happen by itself, and the program has said why. */
+function isExplained(ending: Ending): boolean {
+  const lasting: StopKind[] = ["cap"];
+  return (
+    ending.kind === "ended" &&
+    (ending.stops.length === 0 || stopsOf(ending).some((kind) => lasting.includes(kind)))
+  );
+}
+
+function stopsOf(ending: Ending): StopKind[] {
+  return ending.kind === "ended" ? ending.stops.map(({ kind }) => kind) : [];
+}
+
+function pauseMs(ending: Ending, otherwise: number): number {
+  const waitsForDay = ending.kind === "broken off" ? ending.isDayOver : stopsOf(ending).includes("day");
+  return waitsForDay ? 86_400_000 + otherwise : otherwise;
+}

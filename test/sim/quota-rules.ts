@@ -1,0 +1,116 @@
+import { limitsOf } from "../../src/api/plans.js";
+import type { Attempt } from "../../src/core/store.js";
+import type { Scenario } from "./scenario.js";
+import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+
+/** The promises about quota, by the service's clock and the requests that really arrive there. */
+export class QuotaRules implements Rule {
+  private readonly limits: { ms: number; most: number }[];
+  private readonly rpd: number;
+  private readonly arrivals: number[] = [];
+  private readonly sends: Trip[] = [];
+  /** Items whose task is on record, and its end is not: by workspace and item. */
+  private readonly open = new Set<string>();
+  private readonly attempts = new Map<string, string>();
+  private readonly posting = new Set<Trip>();
+  private silence: { until: number; at: number; by: Sender; isKept: boolean } | null = null;
+
+  constructor(
+    scenario: Scenario,
+    private readonly now: () => number,
+    /** False once a clock has jumped: the ledger's times mean nothing then. */
+    private readonly isClockTrue: () => boolean,
+  ) {
+    const plan = limitsOf(scenario.plan);
+    this.rpd = Math.min(plan.perDay ?? Number.POSITIVE_INFINITY, scenario.rpd);
+    this.limits = [
+      { ms: minuteMs, most: Math.min(plan.perMinute ?? Number.POSITIVE_INFINITY, scenario.rpm) },
+      { ms: dayMs, most: this.rpd },
+    ];
+  }
+
+  sent(trip: Trip): void {
+    this.checkSilence();
+    this.sends.push(trip);
+    if (trip.endpoint !== "generate") return;
+    this.checkReserve(trip.sender);
+    this.posting.add(trip);
+  }
+
+  /** P9: no interval holds more arrivals than the plan. */
+  arrived(): void {
+    const now = this.now();
+    this.arrivals.push(now);
+    if (!this.isClockTrue()) return;
+    for (const { ms, most } of this.limits) {
+      const before = this.arrivals[this.arrivals.length - 1 - most];
+      if (before !== undefined && now - before < ms) {
+        throw new Violation(
+          "P9",
+          `${most + 1} requests arrived within ${now - before} ms; ${most} are allowed`,
+        );
+      }
+    }
+  }
+
+  replied(trip: Trip): void {
+    this.posting.delete(trip);
+    const { reply } = trip;
+    if (reply?.kind !== "answer") return;
+    if (reply.status === 429) this.hush(trip.sender, reply.headers);
+  }
+
+  done({ sender, name, values, result }: Effect): void {
+    if (name === "accounts.silence" && this.silence?.by === sender) this.silence.isKept = true;
+    const key = `${sender.workspace} ${values[0]}`;
+    if (name === "store.intend") this.attempts.set(`${sender.workspace} ${(result as Attempt).id}`, key);
+    const item = this.attempts.get(key);
+    if (name === "store.conclude" && values[1] === "accepted" && item !== undefined) this.open.add(item);
+    const isOver = name === "store.complete" || (name === "store.apply" && values[1] === "task_failed");
+    if (isOver) this.open.delete(key);
+  }
+
+  crashed(senders: readonly Sender[]): void {
+    for (const trip of this.posting) if (senders.includes(trip.sender)) this.posting.delete(trip);
+    if (this.silence && !this.silence.isKept && senders.includes(this.silence.by)) this.silence = null;
+  }
+
+  /** P11: what a 429 asks for is kept in full; a minute where it does not say. */
+  private hush(by: Sender, headers: Readonly<Record<string, string>>): void {
+    const at = this.now();
+    const until = at + waitMs(headers);
+    if (this.silence === null || until > this.silence.until) this.silence = { until, at, by, isKept: false };
+  }
+
+  private checkSilence(): void {
+    const now = this.now();
+    if (!this.isClockTrue() || this.silence === null || now === this.silence.at) return;
+    if (now < this.silence.until) {
+      throw new Violation("P11", `a request left ${this.silence.until - now} ms before the silence was over`);
+    }
+  }
+
+  /** P12: a submit leaves a request of the day for each task that its workspace has to collect. */
+  private checkReserve({ workspace }: Sender): void {
+    if (!this.isClockTrue()) return;
+    const used = this.sends.filter(
+      ({ sentAt, reply }) => this.now() - sentAt < dayMs && reply?.kind !== "not_sent",
+    ).length;
+    const own = [...this.open].filter((item) => item.startsWith(`${workspace} `));
+    const posting = [...this.posting].filter(({ sender }) => sender.workspace === workspace);
+    const owed = own.length + posting.length + 1;
+    if (this.rpd - used < owed) {
+      throw new Violation("P12", `${this.rpd - used} requests of the day are left for ${owed} open tasks`);
+    }
+  }
+}
+
+function waitMs(headers: Readonly<Record<string, string>>): number {
+  const value = headers["retry-after"];
+  if (value === undefined) return minuteMs;
+  if (/^\d+$/.test(value)) return Number(value) * 1_000;
+  return Date.parse(value) - Date.parse(headers["date"] ?? "");
+}

@@ -1,0 +1,169 @@
+import { fingerprint } from "../../src/api/key.js";
+import { limitsOf } from "../../src/api/plans.js";
+import { Indexes } from "../../src/archive/index-file.js";
+import { removeLeftovers } from "../../src/archive/leftovers.js";
+import { saveOutput } from "../../src/archive/save.js";
+import { openService, type Service, ServiceError } from "../../src/client/service.js";
+import type { Accounts } from "../../src/core/accounts.js";
+import type { Disk } from "../../src/core/disk.js";
+import type { Log } from "../../src/core/log.js";
+import { DayLimitReached, narrowed } from "../../src/core/quota.js";
+import type { Download, Send } from "../../src/core/send.js";
+import type { Stop } from "../../src/core/stop.js";
+import type { Run, Store } from "../../src/core/store.js";
+import { jobFolder } from "../../src/run/folder.js";
+import { runLoop } from "../../src/run/loop.js";
+import type { RunPorts, RunSettings } from "../../src/run/ports.js";
+import { openReceipts } from "../../src/run/receipts.js";
+import { Session } from "../../src/run/session.js";
+import { gatedDisk, gatedDownload, gatedPort, gatedSend } from "./gated.js";
+import type { Process } from "./machine.js";
+import type { Scenario } from "./scenario.js";
+import { ownKey } from "./service.js";
+import { origin, runStartOf, type Workspace } from "./workspace.js";
+
+/**
+ * One execution of the real program on the simulated machine: the wiring of `src/job`, with the ports of a process in
+ * place of disk, network, clock and downloads. A mutant replaces some of these ports, and nothing else.
+ */
+export interface Parts {
+  store: Store;
+  accounts: Accounts;
+  disk: Disk;
+  send: Send;
+  download: Download;
+}
+
+/** What a mutant puts in the place of the real thing. */
+export interface Substitution {
+  parts?(parts: Parts, process: Process): Parts;
+  service?(service: Service, process: Process): Service;
+  ports?(ports: RunPorts, process: Process): RunPorts;
+  settings?(settings: RunSettings): RunSettings;
+}
+
+export interface Network {
+  send: Send;
+  download: Download;
+}
+
+export type Ending = { kind: "broken off"; isDayOver: boolean } | { kind: "ended"; stops: readonly Stop[] };
+
+const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+export async function execute(
+  process: Process,
+  workspace: Workspace,
+  scenario: Scenario,
+  network: Network,
+  mutant: Substitution = {},
+): Promise<Ending> {
+  const parts = partsOf(process, workspace, network, mutant);
+  const { store, accounts, disk } = parts;
+  const { clock } = process;
+  let account = await accounts.accountOf(origin, fingerprint(ownKey));
+  const pacing = {
+    accounts,
+    accountId: () => account.id,
+    clock,
+    log,
+    signal: new AbortController().signal,
+    onDailyLimit: scenario.onDailyLimit,
+  };
+  const opened = openService(parts.send, pacing);
+  const service = mutant.service?.(opened, process) ?? opened;
+  try {
+    const me = await service.me();
+    account = await accounts.name(account.id, me.user.id);
+    const limits = limitsOf(me.subscription?.plan ?? "Starter");
+    await accounts.setLimits(account.id, narrowed(limits, scenario));
+    const run = await begin(store, workspace, scenario);
+    workspace.run = run;
+    await removeLeftovers(disk, jobFolder(run));
+    const settings = settingsOf(run, scenario);
+    const ports = portsOf(process, workspace, parts, service, account.id, settings.lanes);
+    const session = new Session(
+      mutant.ports?.(ports, process) ?? ports,
+      mutant.settings?.(settings) ?? settings,
+    );
+    await runLoop(session, { interrupt: new AbortController().signal, onProgress: () => {} });
+    return { kind: "ended", stops: session.stops };
+  } catch (error) {
+    if (isTold(error)) return { kind: "broken off", isDayOver: error instanceof DayLimitReached };
+    throw error;
+  }
+}
+
+/** What the program tells its user and ends with: no answer, no quota, no disk. */
+function isTold(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  const isDisk = typeof code === "string" && /^E[A-Z0-9]+$/.test(code);
+  return error instanceof ServiceError || error instanceof DayLimitReached || isDisk;
+}
+
+function partsOf(process: Process, workspace: Workspace, network: Network, mutant: Substitution): Parts {
+  const { machine } = process;
+  const parts: Parts = {
+    store: gatedPort(process, "store", workspace.store, [
+      ...(["itemsOf", "run", "runs", "find", "due", "counts", "item", "items", "spending"] as const),
+      ...(["attempt", "outputs", "filesOf", "interrupted"] as const),
+    ]),
+    accounts: gatedPort(process, "accounts", machine.accounts, ["quota"]),
+    disk: gatedDisk(process, machine.disk),
+    send: gatedSend(process, network.send),
+    download: gatedDownload(process, network.download),
+  };
+  return mutant.parts?.(parts, process) ?? parts;
+}
+
+/** As `run` does with the manifest at hand, or `resume` without it. */
+async function begin(store: Store, workspace: Workspace, scenario: Scenario): Promise<Run> {
+  const known = workspace.run === null || scenario.again === "run" ? null : await store.run("unfinished");
+  if (known !== null) return known;
+  const job = await store.job("demo");
+  const run = await store.startRun(job.id, runStartOf(workspace, scenario));
+  await store.enroll(run.id, workspace.items);
+  return run;
+}
+
+function portsOf(
+  process: Process,
+  workspace: Workspace,
+  { store, accounts, disk, download }: Parts,
+  service: Service,
+  accountId: number,
+  lanes: number,
+): RunPorts {
+  const { clock } = process;
+  const indexes = new Indexes(disk);
+  return {
+    store,
+    accounts,
+    accountId,
+    service,
+    receipts: openReceipts(disk, workspace.receiptsFile, () => clock.now()),
+    lanes: process.machine.lanes.of(process, lanes),
+    save: (request, signal) =>
+      process.work(() => saveOutput(request, { disk, download, indexes, clock, signal })),
+    exists: async (path) => (await disk.size(path)) !== null,
+    clock,
+    log,
+  };
+}
+
+function settingsOf(run: Run, scenario: Scenario): RunSettings {
+  return {
+    run,
+    lanes: scenario.lanes,
+    polls: 8,
+    downloads: scenario.downloads,
+    maxCredits: run.options.maxCredits,
+    maxFailures: null,
+    retries: scenario.retries,
+    onInsufficient: scenario.onInsufficient,
+    onDailyLimit: scenario.onDailyLimit,
+    deadline: null,
+    overdueWaitMs: 0,
+    unreachableMs: 600_000,
+  };
+}

@@ -1,0 +1,76 @@
+import type { Endpoint } from "../../src/api/endpoints.js";
+import type { Plan } from "../../src/api/plans.js";
+import type { DownloadFault, RequestFault } from "../../src/sandbox/faults/fault.js";
+import type { SwitchSettings } from "../../src/sandbox/switches.js";
+
+/** One simulated run as plain data: who wants what, on which account, and everything that will go wrong. */
+export interface Scenario {
+  seed: number;
+  items: ScenarioItem[];
+  /** Workspaces that share the account, each with a process of its own. */
+  workspaces: number;
+  plan: Plan;
+  /** The user's own limits, below the plan's. */
+  rpm: number;
+  rpd: number;
+  lanes: number;
+  downloads: number;
+  /** Credits a workspace may spend, or null. */
+  maxCredits: number | null;
+  /** Credits of the account at the beginning. */
+  balance: number;
+  retries: number;
+  onDailyLimit: "stop" | "wait";
+  onInsufficient: "stop" | "wait";
+  /** Whether whoever restarts a run does so with the manifest, or by resuming. */
+  again: "run" | "resume";
+  taskMs: { min: number; max: number };
+  switches: SwitchSettings;
+  faults: PlannedFault[];
+  /** Days of virtual time after which a run that has not ended counts as stuck. */
+  daysMax: number;
+}
+
+export interface ScenarioItem {
+  /** From 0. */
+  workspace: number;
+  /** Unique in the scenario; it is the row's id and, so that the service's ledger can be read, the prompt. */
+  id: string;
+  /** Wanted name of the file; several items may want the same. */
+  name: string;
+  model: string;
+  priority: number;
+}
+
+export type PlannedFault =
+  | { at: "request"; endpoint: Endpoint; nth: number; fault: WayFault }
+  | { at: "download"; nth: number; fault: DownloadFault }
+  /** The nth effect of that name (`any` counts them all), whoever has it. */
+  | { at: "effect"; effect: string; nth: number; fault: Crash }
+  /** Milliseconds after the beginning. */
+  | { at: "time"; ms: number; fault: Event };
+
+/** What can happen to a request: the sandbox's faults, and two that need no service. */
+export type WayFault =
+  | Exclude<RequestFault, { kind: "slow-bytes" }>
+  /** No connection comes about, so nothing was sent. */
+  | { kind: "no-connection" }
+  /** Something refuses the request before the service sees it. */
+  | { kind: "refused"; status: number; body: "json" | "html"; retryAfter: string | null };
+
+export interface Crash {
+  kind: "crash" | "power-cut";
+  /** Whether the effect still happens. */
+  after: boolean;
+}
+
+export type Event =
+  /** The wall clock of this machine jumps; the service's does not. */
+  | { kind: "clock-jump"; byMs: number }
+  /** Somebody else generates on the same account, with the same key or another. */
+  | { kind: "foreign-writer"; posts: number; sameKey: boolean }
+  | { kind: "disk-full"; forMs: number }
+  /** A person puts a file where one of ours is wanted. */
+  | { kind: "stranger-file"; item: number };
+
+export type FaultKind = PlannedFault["fault"]["kind"];

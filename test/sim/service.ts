@@ -1,0 +1,98 @@
+import type { WorldRequest } from "../../src/sandbox/answers.js";
+import { toMicro } from "../../src/sandbox/credits.js";
+import type { WorldFault } from "../../src/sandbox/faults/world-fault.js";
+import { keyHash } from "../../src/sandbox/key.js";
+import { withOutputs } from "../../src/sandbox/outputs.js";
+import { type Reply, written } from "../../src/sandbox/reply.js";
+import { allSwitches } from "../../src/sandbox/switches.js";
+import { World } from "../../src/sandbox/world.js";
+import { chance } from "./chance.js";
+import { Ledger } from "./ledger.js";
+import { models } from "./models.js";
+import type { Scenario } from "./scenario.js";
+
+export const userId = "00000000-0000-4000-8000-000000000001";
+export const ownKey = `svc_${"1".repeat(32)}`;
+const otherKey = `svc_${"2".repeat(32)}`;
+
+/** The service at the other end of the wire: the sandbox's world over books that the auditor can read. */
+export class SimulatedService {
+  readonly ledger = new Ledger();
+  readonly world: World;
+
+  constructor(
+    scenario: Scenario,
+    private readonly now: () => number,
+  ) {
+    const switches = allSwitches(scenario.switches);
+    this.ledger.addAccount({
+      id: userId,
+      email: "ada@example.invalid",
+      name: null,
+      balanceMicro: toMicro(scenario.balance),
+      subscriptionStatus: "active",
+      plan: scenario.plan,
+      creditsPerMonth: 500,
+      billingInterval: "month",
+      periodEnd: now() + 1e12,
+      cancelAtPeriodEnd: false,
+      admitted: 0,
+    });
+    for (const [name, key] of [
+      ["own", ownKey],
+      ["other", otherKey],
+    ] as const) {
+      this.ledger.addKey(keyHash(key), {
+        id: `key-${name}`,
+        accountId: userId,
+        name,
+        revokedAt: null,
+        requestsCount: 0,
+        usedMicro: 0,
+      });
+    }
+    this.world = new World(
+      {
+        models: new Map(withOutputs([...models.values()], switches).map((model) => [model.key, model])),
+        taskMs: scenario.taskMs,
+        localInputs: false,
+        secret: "secret",
+        origin: () => "https://files.example",
+        switches,
+      },
+      this.ledger,
+      chance(scenario.seed, "world"),
+    );
+  }
+
+  /** One request, as it arrives. */
+  api(request: WorldRequest): Reply {
+    const { response, changes } = this.world.apply(this.now(), request);
+    this.ledger.commit(changes);
+    return written(response);
+  }
+
+  /** Somebody else's POST on the account. */
+  foreignPost(sameKey: boolean): void {
+    const body = JSON.stringify({ model: "sketch", prompt: "somebody else's" });
+    this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
+  }
+}
+
+export function apiRequest(
+  method: string,
+  address: string,
+  body: string | undefined,
+  fault?: WorldFault,
+  key = ownKey,
+): WorldRequest {
+  const [path = "", query = ""] = address.split("?");
+  return {
+    method,
+    path,
+    query: Object.fromEntries(new URLSearchParams(query)),
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: body ?? null,
+    ...(fault ? { fault } : {}),
+  };
+}

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { calm, crashEverywhere } from "./crash-everywhere.js";
+import { canary, hunt } from "./hunt.js";
+import { allMutants } from "./mutants.js";
+import { loadRegressions } from "./regressions.js";
+import { simulate } from "./simulate.js";
+import { scenarioOf } from "./workload.js";
+
+describe("the simulation", () => {
+  test("the same seed gives the same run, event by event", async () => {
+    for (const seed of [3, 12, 28]) {
+      const [once, again] = [await simulate(scenarioOf(seed)), await simulate(scenarioOf(seed))];
+      expect(again.hash).toBe(once.hash);
+      expect(again.effects).toBe(once.effects);
+    }
+    const others = [await simulate(scenarioOf(3)), await simulate(scenarioOf(4))];
+    expect(others[0]?.hash).not.toBe(others[1]?.hash);
+  });
+
+  test("a run in which nothing goes wrong breaks no promise", async () => {
+    expect((await simulate(calm())).violation).toBeNull();
+  });
+
+  test("a crash at any of the first effects breaks no promise", async () => {
+    const { runs, violations } = await crashEverywhere(40);
+    expect(runs).toBe(160);
+    expect(violations.map(({ violation }) => violation.message)).toEqual([]);
+  });
+
+  test("a runner that pays twice is caught", async () => {
+    const mutant = allMutants().find(({ name }) => name === canary);
+    expect(mutant).toBeDefined();
+    if (mutant) expect((await hunt(mutant)).message).toMatch(/^P2: a second POST/);
+  });
+});
+
+describe("what once broke a promise", () => {
+  const kept = loadRegressions(join(import.meta.dirname, "regressions"));
+
+  test("is kept", () => expect(kept.length).toBeGreaterThan(0));
+
+  test.each(kept)("$name", async ({ regression }) => {
+    expect((await simulate(regression.scenario)).violation?.message ?? null).toBeNull();
+  });
+});

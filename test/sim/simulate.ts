@@ -1,0 +1,219 @@
+import { join } from "node:path";
+import type { ItemState } from "../../src/core/item.js";
+import { toMicro } from "../../src/sandbox/credits.js";
+import { openAccounts } from "../../src/store/accounts.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ArchiveRules } from "./archive-rules.js";
+import { audit, type Books } from "./auditor.js";
+import { FaultDesk } from "./fault-desk.js";
+import { FileServer } from "./files.js";
+import { Kernel } from "./kernel.js";
+import type { Machine } from "./machine.js";
+import { MemoryDisk } from "./memory-disk.js";
+import { priceOf } from "./models.js";
+import { MoneyRules } from "./money-rules.js";
+import { formOf, outputBytes } from "./output-bytes.js";
+import { live } from "./person.js";
+import { QuotaRules } from "./quota-rules.js";
+import type { Substitution } from "./runner.js";
+import type { Event, FaultKind, Scenario } from "./scenario.js";
+import { SimulatedService, userId } from "./service.js";
+import { SharedLanes } from "./shared-lanes.js";
+import { Trace } from "./trace.js";
+import { Violation, Watch } from "./watch.js";
+import { Wire } from "./wire.js";
+import { type Workspace, workspaceOf } from "./workspace.js";
+
+export interface Result {
+  violation: Violation | null;
+  /** The same for the same scenario, on every machine. */
+  hash: string;
+  effects: number;
+  /** Virtual time that passed. */
+  ms: number;
+  /** States in which items were when a fault happened: `lost-reply submitting` and how often. */
+  reached: ReadonlyMap<string, number>;
+  faults: ReadonlyMap<FaultKind, number>;
+  /** The last things that happened, oldest first. */
+  tail: readonly string[];
+}
+
+const beginning = Date.UTC(2026, 0, 5, 9);
+const dayMs = 86_400_000;
+const endings = { stuck: "nobody goes on", "too long": "it never ends" };
+/** When an account that is short of credits gets more. */
+const topUpMs = 7_200_000;
+
+/** Runs a scenario to its end, or to the first promise that is broken. */
+export async function simulate(scenario: Scenario, mutant?: Substitution): Promise<Result> {
+  const simulation = new Simulation(scenario, mutant);
+  const violation = await simulation.run().then(
+    () => null,
+    (error: unknown) =>
+      error instanceof Violation ? error : new Violation("defect", (error as Error).stack ?? String(error)),
+  );
+  return simulation.close(violation);
+}
+
+class Simulation {
+  private readonly machine: Machine;
+  private readonly service: SimulatedService;
+  private readonly workspaces: Workspace[];
+  private readonly trace: Trace;
+  private readonly strangers = new Map<string, Buffer>();
+  private readonly network: { wire: Wire; files: FileServer };
+  private readonly money: MoneyRules;
+  private isClockTrue = true;
+
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly mutant: Substitution | undefined,
+  ) {
+    const { seed } = scenario;
+    const kernel: Kernel = new Kernel(beginning, () => this.machine.processes.some((one) => one.isWorking()));
+    const now = () => kernel.now();
+    const wall = { offsetMs: 0 };
+    const clock = {
+      now: () => now() + wall.offsetMs,
+      monotonic: now,
+      sleep: (ms: number) => kernel.sleep(ms),
+    };
+    this.workspaces = Array.from({ length: scenario.workspaces }, (_, number) =>
+      workspaceOf(number, openWorkspace(":memory:", clock), scenario),
+    );
+    this.trace = new Trace(now, this.workspaces);
+    const desk = new FaultDesk(scenario.faults, (fault, at) => this.trace.faultHappens(fault, at));
+    const watch = new Watch();
+    const disk = new MemoryDisk(now);
+    this.service = new SimulatedService(scenario, now);
+    const { ledger } = this.service;
+    this.money = new MoneyRules(scenario, ledger, this.workspaces);
+    watch.add(
+      this.trace,
+      this.money,
+      new QuotaRules(scenario, now, () => this.isClockTrue),
+      new ArchiveRules(disk, ledger, this.workspaces),
+    );
+    const accounts = openAccounts(":memory:", clock);
+    this.machine = {
+      kernel,
+      disk,
+      accounts,
+      desk,
+      watch,
+      lanes: new SharedLanes(),
+      seed,
+      wall,
+      processes: [],
+    };
+    this.network = {
+      wire: new Wire(kernel, this.service, desk, seed, watch),
+      files: new FileServer(kernel, this.service, desk, seed),
+    };
+  }
+
+  async run(): Promise<void> {
+    const { machine, scenario } = this;
+    const { kernel, desk } = machine;
+    for (const { ms, fault, begin } of desk.timed()) {
+      kernel.schedule(beginning + ms, () => {
+        begin();
+        this.happen(fault);
+      });
+    }
+    kernel.schedule(beginning + topUpMs, () => this.service.ledger.topUp(userId, toMicro(10_000)));
+    let running = this.workspaces.length;
+    for (const workspace of this.workspaces) {
+      void live({ machine, workspace, scenario, network: this.network, mutant: this.mutant }).then(
+        () => {
+          running--;
+          kernel.touch();
+        },
+        (error: unknown) => kernel.fail(error),
+      );
+    }
+    const end = await kernel.run(() => running === 0, beginning + scenario.daysMax * dayMs);
+    if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
+    audit({
+      ledger: this.service.ledger,
+      disk: machine.disk,
+      folders: this.workspaces.map((workspace) => join(workspace.outFolder, "demo")),
+      listed: await this.listed(),
+      strangers: this.strangers,
+      rejected: this.money.rejected,
+      cap: this.cap(),
+      allowed: new Map(),
+    });
+  }
+
+  close(violation: Violation | null): Result {
+    const { machine, trace } = this;
+    for (const process of machine.processes) process.die();
+    for (const { store } of this.workspaces) store.close();
+    machine.accounts.close();
+    const { reached, faults } = trace;
+    const ms = machine.kernel.now() - beginning;
+    return {
+      violation,
+      hash: trace.hash,
+      effects: machine.desk.effectCount,
+      ms,
+      reached,
+      faults,
+      tail: trace.tail,
+    };
+  }
+
+  private happen(fault: Event): void {
+    const { disk, wall, kernel } = this.machine;
+    switch (fault.kind) {
+      case "clock-jump":
+        wall.offsetMs += fault.byMs;
+        this.isClockTrue = false;
+        return;
+      case "disk-full":
+        disk.fullUntil = kernel.now() + fault.forMs;
+        return;
+      case "foreign-writer":
+        for (let post = 0; post < fault.posts; post++) this.service.foreignPost(fault.sameKey);
+        return;
+      case "stranger-file":
+        this.putStranger(fault.item);
+    }
+  }
+
+  private putStranger(item: number): void {
+    const wanted = this.scenario.items[item];
+    if (wanted === undefined) return;
+    const folder = join(this.workspaces[wanted.workspace]?.outFolder ?? "", "demo");
+    const form = wanted.model === "sound" ? "wav" : formOf(wanted.id, "image");
+    const path = join(folder, `${wanted.name}.${form}`);
+    const content = outputBytes(form, "a stranger's");
+    if (this.machine.disk.content(path) !== null) return;
+    this.machine.disk.put(path, content);
+    this.strangers.set(path, content);
+  }
+
+  private cap(): Books["cap"] {
+    const { maxCredits, items } = this.scenario;
+    if (maxCredits === null) return null;
+    const byId = new Map(items.map((item) => [item.id, item]));
+    return {
+      credits: maxCredits,
+      priceOf: (item) => priceOf(byId.get(item)?.model ?? ""),
+      workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
+    };
+  }
+
+  private async standing(): Promise<string> {
+    const left = [...(await this.listed())].filter(([, { state }]) => state !== "archived");
+    return left.map(([item, { state, note }]) => `${item} ${state} (${note})`).join(", ");
+  }
+
+  private async listed(): Promise<Map<string, { state: ItemState; note: string | null }>> {
+    const items = await Promise.all(
+      this.workspaces.map(async ({ store, run }) => (run ? store.items(run.id) : [])),
+    );
+    return new Map(items.flat().map(({ rowId, state, note }) => [rowId, { state, note }]));
+  }
+}

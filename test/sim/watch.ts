@@ -1,0 +1,89 @@
+import type { Endpoint } from "../../src/api/endpoints.js";
+import type { ApiRequest, Reply } from "../../src/core/send.js";
+import type { Reply as Written } from "../../src/sandbox/reply.js";
+
+/** Who sends: one process of one workspace. */
+export interface Sender {
+  /** From 0. */
+  workspace: number;
+  isAlive(): boolean;
+}
+
+/** One request from the moment it is put on the wire. */
+export interface Trip {
+  sender: Sender;
+  endpoint: Endpoint;
+  sentAt: number;
+  /** Row id of the item that a POST is for. */
+  item: string | null;
+  /** Task that a GET asks for. */
+  taskId: string | null;
+  /** It is under way to the service and will arrive. */
+  mayArrive: boolean;
+  /** What the service said, once it arrived. */
+  answer: Written | null;
+  /** What the sender was handed. */
+  reply: Reply | null;
+}
+
+export function tripOf(sender: Sender, request: ApiRequest, sentAt: number): Trip {
+  const prompt = request.body === undefined ? null : (JSON.parse(request.body) as { prompt?: string }).prompt;
+  return {
+    sender,
+    endpoint: request.endpoint,
+    sentAt,
+    item: prompt ?? null,
+    taskId: request.endpoint === "task" ? (request.path.split("/").at(-1) ?? null) : null,
+    mayArrive: false,
+    answer: null,
+    reply: null,
+  };
+}
+
+/** What can be told of, as it happens. */
+export interface Happenings {
+  sent(trip: Trip): void;
+  arrived(trip: Trip): void;
+  replied(trip: Trip): void;
+  /** A method of a port that changes something was carried out. */
+  done(effect: Effect): void;
+  /** These processes are gone. */
+  crashed(senders: readonly Sender[], isPowerCut: boolean): void;
+}
+
+export interface Effect {
+  sender: Sender;
+  /** `store.intend`, `disk.link` … */
+  name: string;
+  values: readonly unknown[];
+  result: unknown;
+}
+
+/** A promise of the product that was found broken. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+  constructor(
+    readonly promise: string,
+    message: string,
+  ) {
+    super(`${promise}: ${message}`);
+  }
+}
+
+/** A rule looks at what happens and throws a Violation when a promise is broken. */
+export type Rule = Partial<Happenings>;
+
+/** Tells every rule of everything that happens. */
+export class Watch {
+  private readonly rules: Rule[] = [];
+
+  add(...rules: Rule[]): void {
+    this.rules.push(...rules);
+  }
+
+  tell<Kind extends keyof Happenings>(kind: Kind, ...values: Parameters<Happenings[Kind]>): void {
+    for (const rule of this.rules) {
+      (rule[kind] as ((...given: Parameters<Happenings[Kind]>) => void) | undefined)?.(...values);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import type { Endpoint } from "../../src/api/endpoints.js";
+import type { ApiRequest, Reply, Send } from "../../src/core/send.js";
+import { type Course, courseOf } from "../../src/sandbox/faults/course.js";
+import type { Reply as Written } from "../../src/sandbox/reply.js";
+import { type Chance, chance } from "./chance.js";
+import type { FaultDesk } from "./fault-desk.js";
+import type { Kernel } from "./kernel.js";
+import type { WayFault } from "./scenario.js";
+import { apiRequest, type SimulatedService } from "./service.js";
+import { type Sender, type Trip, tripOf, type Watch } from "./watch.js";
+
+/** Milliseconds that requests and answers are under way. */
+const wayMs = { min: 3, max: 2_500 };
+
+/**
+ * The network in place of `Send`: requests travel, arrive and are answered in virtual time, under the faults of the
+ * plan. What left goes on whatever becomes of its sender: a process that dies does not call its request back.
+ */
+export class Wire {
+  private readonly counts = new Map<Endpoint, number>();
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly service: SimulatedService,
+    private readonly desk: FaultDesk,
+    private readonly seed: number,
+    private readonly watch: Watch,
+  ) {}
+
+  /** The `Send` of one process. */
+  from(sender: Sender): Send {
+    return (request, signal) => {
+      const nth = (this.counts.get(request.endpoint) ?? 0) + 1;
+      this.counts.set(request.endpoint, nth);
+      const trip = tripOf(sender, request, this.kernel.now());
+      const fault = this.desk.ofRequest(trip, nth);
+      const lot = chance(this.seed, "way", request.endpoint, nth);
+      return new Promise((resolve) => {
+        const deliver = (reply: Reply) => {
+          takeBack();
+          signal?.removeEventListener("abort", onAbort);
+          this.kernel.touch();
+          if (!sender.isAlive() || trip.reply !== null) return;
+          trip.reply = reply;
+          this.watch.tell("replied", trip);
+          resolve(reply);
+        };
+        const onAbort = () => deliver({ kind: "no_answer", reason: "interrupted" });
+        const timeout = () => deliver({ kind: "no_answer", reason: "timeout" });
+        const takeBack = this.kernel.schedule(this.kernel.now() + request.timeoutMs, timeout);
+        signal?.addEventListener("abort", onAbort);
+        this.watch.tell("sent", trip);
+        this.travel({ trip, request, fault, lot, deliver });
+      });
+    };
+  }
+
+  private travel(journey: Journey): void {
+    const { trip, request, fault, lot, deliver } = journey;
+    const up = lot.scale(wayMs.min, wayMs.max);
+    const down = lot.scale(wayMs.min, wayMs.max);
+    const later = (ms: number, act: () => void) => this.kernel.schedule(this.kernel.now() + ms, act);
+    if (fault?.kind === "no-connection") {
+      later(up, () => deliver({ kind: "not_sent", reason: "connect ECONNREFUSED" }));
+      return;
+    }
+    const course = fault?.kind === "refused" ? refusalCourse(fault) : courseOf(fault);
+    const { instead } = course;
+    if (course.arrivesMs !== null) {
+      trip.mayArrive = true;
+      later(up + course.arrivesMs, () => {
+        const answer = this.service.api(
+          apiRequest(request.method, request.path, request.body, course.inside),
+        );
+        trip.mayArrive = false;
+        trip.answer = answer;
+        this.watch.tell("arrived", trip);
+        if (course.repliesMs === null || instead) return;
+        later(down + course.repliesMs, () => deliver(received(course, answer)));
+      });
+    }
+    if (instead) later(up + down, () => deliver(received(course, instead)));
+    // Half of the broken connections say so; of the others nothing is heard until the time is out.
+    else if (course.repliesMs === null && lot.is(0.5)) {
+      later(up + down, () => deliver({ kind: "no_answer", reason: "read ECONNRESET" }));
+    }
+  }
+}
+
+interface Journey {
+  trip: Trip;
+  request: ApiRequest;
+  fault: WayFault | null;
+  lot: Chance;
+  deliver(reply: Reply): void;
+}
+
+function received(course: Course, answer: Written): Reply {
+  const { status, headers, body } = course.spoil(answer);
+  if (course.cut) return { kind: "no_answer", reason: "terminated", status };
+  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { kind: "answer", status, headers: Object.fromEntries(lower), body };
+}
+
+function refusalCourse({ status, body, retryAfter }: Extract<WayFault, { kind: "refused" }>): Course {
+  const text =
+    body === "html"
+      ? `<html><title>${status}</title></html>`
+      : JSON.stringify({ error: { code: "REFUSED", message: "something in between refused it" } });
+  const headers: Record<string, string> = retryAfter === null ? {} : { "Retry-After": retryAfter };
+  return {
+    ...courseOf(null),
+    arrivesMs: null,
+    repliesMs: null,
+    instead: { status, headers, body: text },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Plan } from "../../src/api/plans.js";
+import type { SwitchSettings } from "../../src/sandbox/switches.js";
+import { type Chance, chance } from "./chance.js";
+import { modelNames, priceOf } from "./models.js";
+import type { Scenario, ScenarioItem } from "./scenario.js";
+import { swarm } from "./swarm.js";
+
+export interface WorkloadOptions {
+  /** Days of virtual time that a run may span: with more than one, the day's limit binds and tasks take hours. */
+  days: number;
+}
+
+/** The whole scenario of a seed. */
+export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }): Scenario {
+  const lot = chance(seed, "workload");
+  const workspaces = lot.is(0.2) ? 2 : 1;
+  const items = itemsOf(lot, lot.scale(6, 60), workspaces);
+  const worth = items.reduce((sum, item) => sum + priceOf(item.model), 0) / workspaces;
+  const isLong = days > 1 || lot.is(0.15);
+  const scenario: Scenario = {
+    seed,
+    items,
+    workspaces,
+    plan: lot.pick<Plan>(["Starter", "Starter", "Pro"]),
+    rpm: lot.scale(4, 30),
+    rpd: lot.is(0.12) ? lot.whole(items.length + 4, 4 * items.length) : 1_000,
+    lanes: lot.whole(1, 3),
+    downloads: lot.whole(1, 4),
+    maxCredits: lot.is(0.3) ? Math.ceil(worth * (0.2 + lot.next())) : null,
+    balance: lot.is(0.1) ? Math.ceil(worth * lot.next()) : 10_000,
+    retries: lot.whole(0, 2),
+    // Waiting for a day is watched in naps of half a minute, which takes the simulation long.
+    onDailyLimit: lot.is(0.8) ? "stop" : "wait",
+    onInsufficient: lot.is(0.8) ? "stop" : "wait",
+    again: lot.pick(["run", "resume"]),
+    taskMs: isLong ? { min: 1_000, max: 1_500_000 } : { min: 500, max: lot.scale(1_000, 120_000) },
+    switches: switchesOf(lot),
+    faults: [],
+    daysMax: 6 + 2 * days,
+  };
+  return { ...scenario, faults: swarm(chance(seed, "swarm"), scenario) };
+}
+
+function itemsOf(lot: Chance, count: number, workspaces: number): ScenarioItem[] {
+  const models = lot.shuffle(modelNames).slice(0, lot.whole(1, modelNames.length));
+  const sharesNames = lot.is(0.3);
+  return Array.from({ length: count }, (_, index) => ({
+    workspace: index % workspaces,
+    id: `item-${index}`,
+    name: sharesNames ? `name-${lot.whole(1, 3)}` : `file-${index}`,
+    model: lot.pick(models),
+    priority: lot.is(0.8) ? 0 : lot.whole(-1, 2),
+  }));
+}
+
+/** What the service's page leaves open is settled in another way each time. */
+function switchesOf(lot: Chance): SwitchSettings {
+  return {
+    limiter: { kind: "sliding-log" },
+    tooMany: {
+      retryAfter: lot.pick(["none", "seconds", "date"]),
+      body: lot.pick(["json", "text", "empty"]),
+    },
+    refund: { at: lot.pick(["end", "delayed", "seen"]), delayMs: 60_000, lowersUsed: lot.is(0.5) },
+    requestsCount: lot.pick(["all", "admitted", "succeeded", "generates"]),
+    signing: lot.is(0.7) ? "each-look" : "once",
+    errorIsCharged: lot.is(0.2),
+    errorShape: lot.pick(["nested", "flat", "string"]),
+    urlMs: lot.is(0.7) ? 3_600_000 : lot.scale(3_000, 60_000),
+    outputs: { number: lot.is(0.85) ? 1 : lot.whole(2, 3) },
+  };
+}

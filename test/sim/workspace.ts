@@ -1,0 +1,70 @@
+import { credits } from "../../src/core/money.js";
+import type { NewItem, Run, RunStart, Store } from "../../src/core/store.js";
+import { categoryOf, priceOf } from "./models.js";
+import type { Scenario } from "./scenario.js";
+import { userId } from "./service.js";
+
+/** A workspace of the simulated machine: what of it survives every process. */
+export interface Workspace {
+  number: number;
+  store: Store;
+  items: NewItem[];
+  outFolder: string;
+  receiptsFile: string;
+  run: Run | null;
+}
+
+export const origin = "https://service.example";
+
+export function workspaceOf(number: number, store: Store, scenario: Scenario): Workspace {
+  return {
+    number,
+    store,
+    items: scenario.items.flatMap((item, index) => (item.workspace === number ? [newItem(item, index)] : [])),
+    outFolder: `/workspace-${number}/outputs`,
+    receiptsFile: `/workspace-${number}/.bulkgen/receipts.jsonl`,
+    run: null,
+  };
+}
+
+function newItem(item: Scenario["items"][number], index: number): NewItem {
+  return {
+    key: `k1:${item.id}`,
+    edition: "",
+    occurrence: 1,
+    variant: 1,
+    position: index + 1,
+    priority: item.priority,
+    rowNumber: index + 2,
+    rowId: item.id,
+    name: item.name,
+    model: item.model,
+    category: categoryOf(item.model),
+    prompt: item.id,
+    params: {},
+    inputs: {},
+    price: credits(priceOf(item.model)),
+  };
+}
+
+export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
+  return {
+    manifest: `/workspace-${workspace.number}/items.csv`,
+    origin,
+    accountId: userId,
+    edition: "",
+    outFolder: workspace.outFolder,
+    options: {
+      maxCredits: scenario.maxCredits === null ? null : credits(scenario.maxCredits),
+      maxFailures: null,
+      retries: scenario.retries,
+      downloads: scenario.downloads,
+      onInsufficient: scenario.onInsufficient,
+      onDailyLimit: scenario.onDailyLimit,
+      until: null,
+      maxDurationMs: null,
+      overdueWaitMs: 0,
+      sandbox: false,
+    },
+  };
+}
