@@ -54,15 +54,37 @@ function refusal(status: number, code: string, message: string): Reply {
 
 async function readRequest(context: Context<Env>): Promise<WorldRequest> {
   const { method, path } = context.req;
-  const body = method === "GET" || method === "HEAD" ? null : await readText(context.req.raw.body);
+  // Asked in process, without a connection, there is no environment either.
+  const incoming = (context.env as Env["Bindings"] | undefined)?.incoming;
+  const bodiless = method === "GET" || method === "HEAD";
+  // Straight from the connection where there is one: a web stream around it costs as much as the rest of a request.
+  const read = () => (incoming ? readIncoming(incoming) : readText(context.req.raw.body));
+  const body = bodiless ? null : await read();
   return {
     method,
     path,
     query: context.req.query(),
-    headers: context.req.header(),
+    // Node has read them already. Only `set-cookie`, which no request has, would be a list.
+    headers: incoming ? (incoming.headers as Record<string, string>) : context.req.header(),
     body: body === "too large" ? null : (body?.text ?? null),
     tooLarge: body === "too large",
   };
+}
+
+/** The body from a connection, as text. What comes beyond the limit is dropped as it arrives. */
+function readIncoming(incoming: NodeJS.ReadableStream): Promise<{ text: string } | "too large"> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    incoming.on("data", (chunk: Uint8Array) => {
+      size += chunk.byteLength;
+      if (size <= bodyBytesMax) chunks.push(chunk);
+      else resolve("too large");
+    });
+    incoming.once("end", () => resolve({ text: Buffer.concat(chunks).toString("utf8") }));
+    incoming.once("error", reject);
+    incoming.once("close", () => reject(new Error("the connection closed before the body ended")));
+  });
 }
 
 /** The body as text. Reading stops at the limit, so that no client can fill the memory. */

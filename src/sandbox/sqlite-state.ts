@@ -34,7 +34,7 @@ export class SqliteState implements WorldState {
     if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true });
     this.db = openSqlite(file);
     this.db.pragma("journal_mode = WAL");
-    this.db.pragma("synchronous = FULL");
+    this.db.pragma("synchronous = NORMAL");
     this.db.pragma("busy_timeout = 5000");
     prepareTables(this.db);
   }
