@@ -36,7 +36,7 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     taskMs: isLong ? { min: 1_000, max: 1_500_000 } : { min: 500, max: lot.scale(1_000, 120_000) },
     switches: switchesOf(lot),
     faults: [],
-    daysMax: 6 + 2 * days,
+    daysMax: 30 + 2 * days,
   };
   return { ...scenario, faults: swarm(chance(seed, "swarm"), scenario) };
 }
