@@ -1,6 +1,7 @@
 import type { ItemState } from "./item.js";
 import { type Credits, plus } from "./money.js";
 import {
+  dayMs,
   freePlaces,
   left,
   minuteMs,
@@ -132,7 +133,7 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
 }
 
 /** Nothing is put off for longer than this, so a later time was set before the clock was put back. */
-const putOffMsMax = 2 * 60 * minuteMs;
+const putOffMsMax = 30 * dayMs;
 
 function isDue({ nextAt }: { nextAt: number }, now: number): boolean {
   return nextAt <= now || nextAt > now + putOffMsMax;

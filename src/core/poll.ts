@@ -1,3 +1,5 @@
+import { dayMs } from "./quota.js";
+
 /**
  * When to look at a task: the documented schedule. First after 2 seconds, then at intervals growing to 10 seconds;
  * after 10 minutes the task is overdue, stays alive and is looked at rarely.
@@ -14,9 +16,24 @@ export function pollInterval(looks: number): number {
   return Math.min(pollMsMax, pollMsMin * growth ** looks);
 }
 
-/** Milliseconds until an overdue task is looked at again: a fifth of its age, so that it costs few requests a day. */
-export function overdueInterval(ageMs: number): number {
-  return Math.min(overdueMsMax, Math.max(overdueMsMin, ageMs / 5));
+/** How many tasks are overdue, and the day's limit of requests that their looks come out of (null: none). */
+export interface Overdue {
+  tasks: number;
+  perDay: number | null;
+}
+
+/** What share of the day's requests the looks at all overdue tasks together may take. */
+const overdueShare = 0.1;
+const overdueSpacingMax = 14 * dayMs;
+
+/**
+ * Milliseconds until an overdue task is looked at again: a fifth of its age, and never so soon that all of them
+ * together take more than a tenth of the day's requests.
+ */
+export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): number {
+  const own = Math.min(overdueMsMax, Math.max(overdueMsMin, ageMs / 5));
+  if (perDay === null) return own;
+  return Math.min(overdueSpacingMax, Math.max(own, (tasks * dayMs) / (perDay * overdueShare)));
 }
 
 /**

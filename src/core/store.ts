@@ -62,7 +62,7 @@ export interface Store {
   lost(itemId: number, number: number): Promise<void>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
-  /** Items whose POST was cut off by a crash: submitting, with no process left. */
+  /** Items whose POST, or what was made of it, was cut off by a crash: submitting or unknown, with no process left. */
   interrupted(): Promise<Item[]>;
   close(): void;
 }

@@ -1,7 +1,7 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
 import { noCredits } from "../core/money.js";
-import { overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
+import { type Overdue, overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
 import { taskFailed } from "./fail.js";
@@ -54,13 +54,22 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
 }
 
 /** The service does not know a task any more that had ended well: without it there are no fresh addresses. */
-async function lookForLost({ ports }: Session, item: Item, reason: string): Promise<void> {
-  const { store, clock } = ports;
+async function lookForLost(session: Session, item: Item, reason: string): Promise<void> {
+  const { store, clock } = session.ports;
   if (item.looks + 1 >= triesMax) {
     await store.apply(item.id, "unfetchable", { note: `no fresh address: ${reason}` });
     return;
   }
-  await store.reschedule(item.id, clock.now() + overdueInterval(0), { looks: 1, note: reason });
+  const wait = overdueInterval(0, await overdue(session));
+  await store.reschedule(item.id, clock.now() + wait, { looks: 1, note: reason });
+}
+
+/** How many tasks are overdue with the one at hand, and what their looks come out of. */
+async function overdue(session: Session): Promise<Overdue> {
+  const { store, accounts, accountId } = session.ports;
+  const counts = await store.counts(session.settings.run.id);
+  const { day } = await accounts.quota(accountId);
+  return { tasks: Math.max(1, counts.overdue), perDay: day.limit };
 }
 
 /** Sets the time of the next look; a task whose window has passed becomes overdue and is looked at rarely. */
@@ -70,12 +79,15 @@ async function lookAgain(session: Session, item: Item, attempt: Attempt, note: s
   const since = attempt.answeredAt ?? attempt.intendedAt;
   if (item.state === "processing" && windowPassed(since, now)) {
     await store.apply(item.id, "window_passed", {
-      nextAt: now + overdueInterval(now - since),
+      nextAt: now + overdueInterval(now - since, await overdue(session)),
       note: note ?? "not finished within 10 minutes",
     });
     return;
   }
-  const wait = item.state === "processing" ? pollInterval(item.looks + 1) : overdueInterval(now - since);
+  const wait =
+    item.state === "processing"
+      ? pollInterval(item.looks + 1)
+      : overdueInterval(now - since, await overdue(session));
   // The looks of a ready item count what is tried to fetch it.
   await store.reschedule(item.id, now + wait, { looks: item.state === "ready" ? 0 : 1, note });
 }

@@ -74,17 +74,14 @@ async function writeReceipt(
   );
 }
 
-/** Writes down what became of an attempt. Nobody can decide an unknown one yet, so a person has to: it is held. */
+/** Writes down what became of an attempt. */
 export async function conclude(
-  { ports: { store } }: Pick<Session, "ports">,
+  session: Pick<Session, "ports">,
   attempt: Attempt,
   { event, outcome }: Conclusion,
 ): Promise<void> {
-  await store.conclude(attempt.id, event, outcome);
-  if (event !== "unanswered") return;
-  await store.apply(attempt.itemId, "undecided", {
-    note: `outcome unknown: ${outcome.message ?? "no answer"}`,
-  });
+  await session.ports.store.conclude(attempt.id, event, outcome);
+  if (event === "unanswered") await hold(session, attempt.itemId, outcome.message ?? "no answer");
 }
 
 /** Compares what was charged with what was planned, and remembers it. */
@@ -95,6 +92,11 @@ async function learnPrice(session: Session, item: Item, outcome: GenerateOutcome
   if (outcome.charged === null) return;
   session.costs(outcome.charged, noCredits);
   await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
+}
+
+/** Nobody can tell whether an unknown attempt was charged, so a person has to decide: its item is held. */
+export async function hold({ ports }: Pick<Session, "ports">, itemId: number, reason: string): Promise<void> {
+  await ports.store.apply(itemId, "undecided", { note: `outcome unknown: ${reason}` });
 }
 
 /** What the answer means for the rest of the run. */

@@ -35,7 +35,7 @@ export function itemMethods(connection: Connection): ItemMethods {
     itemsOf: async (jobName) =>
       select("job_id = (SELECT id FROM jobs WHERE name = ?) ORDER BY position, id", jobName),
     items: async (runId) => select("run_id = ? ORDER BY position, id", runId),
-    interrupted: async () => select("state = 'submitting' ORDER BY id"),
+    interrupted: async () => select("state IN ('submitting', 'unknown') ORDER BY id"),
 
     async item(itemId) {
       const [found] = select("id = ?", itemId);

@@ -114,6 +114,17 @@ describe("a paid request without a clear answer", () => {
     expect(posts()).toBe(1);
   });
 
+  test("P2: what was found to be unknown and not yet held when the process died is held when the run goes on", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    const [first] = await world.store.items(run.id);
+    const attempt = await world.store.intend(first?.id ?? 0, { runId: run.id, bodySha256: "00" });
+    await world.store.conclude(attempt.id, "unanswered", { message: "other side closed" });
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "held" });
+    expect(posts()).toBe(0);
+  });
+
   test("P2: a request that never left is sent again", async () => {
     await open();
     const run = await start(world, pictures(1));
