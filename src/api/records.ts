@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { asRecord } from "./json.js";
+import { subscriptionStatuses } from "./subscriptions.js";
 
 /**
  * The records of the service, as read. Objects let unknown fields pass and enumerations are open, because a service
@@ -9,8 +10,6 @@ export const categories = ["image", "video", "audio"] as const;
 export type Category = (typeof categories)[number];
 
 export const taskStatuses = ["processing", "completed", "failed"] as const;
-
-export const subscriptionStatuses = ["active", "canceled", "past_due"] as const;
 
 /** A string that is usually one of `known`, kept as it came. */
 function open<const Known extends string>(_known: readonly Known[]) {

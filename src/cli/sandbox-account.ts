@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type Plan, plans } from "../api/plans.js";
-import { subscriptionStatuses } from "../api/records.js";
+import { subscriptionStatuses } from "../api/subscriptions.js";
 import { lookFor } from "../report/look.js";
 import type { AccountChange } from "../sandbox/admin/accounts.js";
 import { fromMicro } from "../sandbox/credits.js";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { inputTypes } from "../../api/inputs.js";
 import { plans } from "../../api/plans.js";
 import * as records from "../../api/records.js";
+import { subscriptionStatuses } from "../../api/subscriptions.js";
 import { fieldNotes } from "./field-notes.js";
 
 /** A JSON Schema, as far as it is read here. */
@@ -37,7 +38,7 @@ const known: Readonly<Record<string, readonly string[]>> = {
   "Task.status": records.taskStatuses,
   "Model.input_type": inputTypes,
   "ModelParameter.type": ["select"],
-  "Me.subscription.status": records.subscriptionStatuses,
+  "Me.subscription.status": subscriptionStatuses,
   "Me.subscription.plan": plans,
   "Me.subscription.billing_interval": ["month", "year"],
 };
