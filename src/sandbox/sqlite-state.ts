@@ -34,7 +34,9 @@ export class SqliteState implements WorldState {
     if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true });
     this.db = openSqlite(file);
     this.db.pragma("journal_mode = WAL");
+    // What is committed survives the end of this process, however it ends. It need not survive a power cut.
     this.db.pragma("synchronous = NORMAL");
+    this.db.pragma("wal_autocheckpoint = 8000");
     this.db.pragma("busy_timeout = 5000");
     prepareTables(this.db);
   }
