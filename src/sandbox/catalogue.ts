@@ -3,7 +3,7 @@ import type { Category } from "../api/records.js";
 import { audioModels } from "./catalogue-audio.js";
 import { imageModels } from "./catalogue-images.js";
 import { videoModels } from "./catalogue-videos.js";
-import { familiarParams } from "./familiar-params.js";
+import { familiarParam } from "./familiar-params.js";
 import type { SelectParameter } from "./parameters.js";
 
 /** Who makes the outputs of a model; the media workers know one maker for each name. */
@@ -37,7 +37,7 @@ export const catalogue: readonly SandboxModel[] = [...imageModels, ...videoModel
 
 /** The extension of a model's output files for these (complete) params. */
 export function outputExtension(model: SandboxModel, params: Readonly<Record<string, string>>): string {
-  const format = familiarParams(params)["output_format"];
+  const format = familiarParam(params, "output_format");
   if (model.category === "video") return "mp4";
   if (model.category === "audio") return format === "wav" ? "wav" : "mp3";
   if (format === "jpeg") return "jpg";

@@ -22,12 +22,24 @@ const readers: Readonly<Record<keyof typeof names, (value: string) => string | n
 /** The params with those that are familiar in our own words. Values of ours that mean nothing are left out. */
 export function familiarParams(params: Readonly<Record<string, string>>): Record<string, string> {
   const { aspect_ratio: _ratio, duration: _duration, output_format: _format, ...others } = params;
-  const read = Object.entries(readers).flatMap(([name, reader]) => {
-    const values = names[name as keyof typeof names].map((alias) => params[alias]);
-    const found = values.map((value) => (value === undefined ? null : reader(value))).find((value) => value);
+  const read = Object.keys(readers).flatMap((name) => {
+    const found = familiarParam(params, name as keyof typeof readers);
     return found ? [[name, found]] : [];
   });
   return { ...others, ...Object.fromEntries(read) };
+}
+
+/** One of the familiar params in our own words; null where none of its names has a value that means something. */
+export function familiarParam(
+  params: Readonly<Record<string, string>>,
+  name: keyof typeof readers,
+): string | null {
+  for (const alias of names[name]) {
+    const value = params[alias];
+    const found = value === undefined ? null : readers[name](value);
+    if (found) return found;
+  }
+  return null;
 }
 
 /** `16:9` of "16:9", "1920x1080", "landscape_16_9" or "landscape". */

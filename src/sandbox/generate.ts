@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type InputField, inputFields, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Random } from "../clock.js";
 import { refuse, type WorldRequest } from "./answers.js";
@@ -13,6 +13,7 @@ import { priceMicro } from "./price.js";
 import { jsonObject } from "./request-body.js";
 import type { TaskRecord } from "./state.js";
 import type { Switches } from "./switches.js";
+import { newTaskId } from "./task-id.js";
 
 /** The last instant that a date can hold. */
 const never = 8.64e15;
@@ -52,10 +53,10 @@ export function createTask(
   }
   const { min, max } = settings.taskMs ?? model.taskMs;
   const fetched = mediaFields.some((field) => inputs[field] !== undefined);
-  const id = random.uuid();
+  const id = newTaskId(random, now);
   const task: TaskRecord = {
     id,
-    externalId: `sandbox-${createHash("sha256").update(id).digest("hex").slice(0, 16)}`,
+    externalId: `sandbox-${hash("sha256", id).slice(0, 16)}`,
     accountId: caller.account.id,
     keyId: caller.key.id,
     model: model.key,

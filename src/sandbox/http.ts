@@ -76,14 +76,20 @@ function readIncoming(incoming: NodeJS.ReadableStream): Promise<{ text: string }
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let size = 0;
+    let ended = false;
     incoming.on("data", (chunk: Uint8Array) => {
       size += chunk.byteLength;
       if (size <= bodyBytesMax) chunks.push(chunk);
       else resolve("too large");
     });
-    incoming.once("end", () => resolve({ text: Buffer.concat(chunks).toString("utf8") }));
+    incoming.once("end", () => {
+      ended = true;
+      resolve({ text: Buffer.concat(chunks).toString("utf8") });
+    });
     incoming.once("error", reject);
-    incoming.once("close", () => reject(new Error("the connection closed before the body ended")));
+    incoming.once("close", () => {
+      if (!ended) reject(new Error("the connection closed before the body ended"));
+    });
   });
 }
 

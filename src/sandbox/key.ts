@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /**
  * The key of the sandbox's default account. It is public by design: it opens nothing but a sandbox, and being the
@@ -8,5 +8,5 @@ export const sandboxKey = "svc_SANDBOXpublicKEYforLOCALuse00000";
 
 /** The only form in which the sandbox keeps a key. */
 export function keyHash(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key);
 }

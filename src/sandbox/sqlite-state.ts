@@ -2,23 +2,11 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { openSqlite, type Sqlite } from "../sqlite.js";
 import { admissionsKept } from "./limiter/admit.js";
-import {
-  type AccountRow,
-  accountFromRow,
-  type KeyRow,
-  keyFromRow,
-  type TaskRow,
-  taskFromRow,
-} from "./rows.js";
+import { type TaskRow, taskFromRow } from "./rows.js";
 import { prepareTables } from "./schema.js";
+import { Standings } from "./standings.js";
 import type { AccountRecord, Bucket, Change, KeyRecord, TaskRecord, Window, WorldState } from "./state.js";
-
-/** A prepared statement, as far as it is used here. */
-interface Statement {
-  get(...values: unknown[]): unknown;
-  all(...values: unknown[]): unknown[];
-  run(...values: unknown[]): unknown;
-}
+import { type Sql, statementsOf } from "./statements.js";
 
 /**
  * The sandbox's state in one SQLite file. What was committed is on disk when `transact` returns, whatever is cut
@@ -27,7 +15,8 @@ interface Statement {
 export class SqliteState implements WorldState {
   /** For what reads and writes beside the world: the administration of accounts. */
   readonly db: Sqlite;
-  private readonly statements = new Map<string, Statement>();
+  private readonly sql: Sql;
+  private readonly standings: Standings;
 
   /** Opens or makes the file, and the folder for it; ":memory:" keeps nothing. */
   constructor(file: string) {
@@ -39,6 +28,8 @@ export class SqliteState implements WorldState {
     this.db.pragma("wal_autocheckpoint = 8000");
     this.db.pragma("busy_timeout = 5000");
     prepareTables(this.db);
+    this.sql = statementsOf(this.db);
+    this.standings = new Standings(this.sql);
   }
 
   /** Runs `work` in one write transaction: what it reads cannot change before what it writes is committed. */
@@ -46,18 +37,21 @@ export class SqliteState implements WorldState {
     return this.db.transaction(work).immediate();
   }
 
+  /** Like `transact`, for the world's requests: keys and accounts are read and written once for all of them. */
+  serve<Result>(work: () => Result): Result {
+    return this.transact(() => this.standings.during(work));
+  }
+
   close(): void {
     this.db.close();
   }
 
   keyByHash(hash: string): KeyRecord | undefined {
-    const row = this.sql("select * from keys where hash = ?").get(hash) as KeyRow | undefined;
-    return row && keyFromRow(row);
+    return this.standings.keyByHash(hash);
   }
 
   account(id: string): AccountRecord | undefined {
-    const row = this.sql("select * from accounts where id = ?").get(id) as AccountRow | undefined;
-    return row && accountFromRow(row);
+    return this.standings.account(id);
   }
 
   task(id: string): TaskRecord | undefined {
@@ -165,10 +159,14 @@ export class SqliteState implements WorldState {
   private write(change: Change): void {
     switch (change.kind) {
       case "request counted":
-        this.sql("update keys set requests_count = requests_count + 1 where id = ?").run(change.keyId);
+        this.standings.changeKey(change.keyId, (key) => {
+          key.requestsCount++;
+        });
         return;
       case "request admitted":
-        this.sql("update accounts set admitted = ? where id = ?").run(change.n, change.accountId);
+        this.standings.changeAccount(change.accountId, (account) => {
+          account.admitted = change.n;
+        });
         this.sql("insert into admissions (account_id, n, at) values (?, ?, ?)").run(
           change.accountId,
           change.n,
@@ -213,11 +211,15 @@ export class SqliteState implements WorldState {
   }
 
   private addToBalance(accountId: string, micro: number): void {
-    this.sql("update accounts set balance_micro = balance_micro + ? where id = ?").run(micro, accountId);
+    this.standings.changeAccount(accountId, (account) => {
+      account.balanceMicro += micro;
+    });
   }
 
   private addToUsed(keyId: string, micro: number): void {
-    this.sql("update keys set used_micro = used_micro + ? where id = ?").run(micro, keyId);
+    this.standings.changeKey(keyId, (key) => {
+      key.usedMicro += micro;
+    });
   }
 
   private insertTask(task: TaskRecord): void {
@@ -238,14 +240,5 @@ export class SqliteState implements WorldState {
       JSON.stringify(task.outputs),
       task.goneAt,
     );
-  }
-
-  private sql(text: string): Statement {
-    let statement = this.statements.get(text);
-    if (!statement) {
-      statement = this.db.prepare<unknown[]>(text);
-      this.statements.set(text, statement);
-    }
-    return statement;
   }
 }
