@@ -1,0 +1,180 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { credits } from "../../src/core/money.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { openAccounts } from "../../src/store/accounts.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+import { golden, goldenStates, writeGoldenAccounts, writeGoldenWorkspace } from "./golden-content.js";
+
+/**
+ * P19: a database of every version that a program ever wrote, kept as that program wrote it. Each is brought up to date
+ * and used; and a schema cannot change without a version of its own, because the newest file would differ from it.
+ * `UPDATE_GOLDEN=1` writes the file of a new version; a file that is there is never written again.
+ */
+interface Kind {
+  name: string;
+  /** The version of the first file: earlier ones were steps of one release and never lay on a disk. */
+  first: number;
+  write(path: string): Promise<void>;
+  migrate(path: string): void;
+}
+
+const kinds: readonly Kind[] = [
+  {
+    name: "workspace",
+    first: 3,
+    write: writeGoldenWorkspace,
+    migrate: (path) => openWorkspace(path, new ManualClock()).close(),
+  },
+  {
+    name: "accounts",
+    first: 1,
+    write: writeGoldenAccounts,
+    migrate: (path) => openAccounts(path, new ManualClock()).close(),
+  },
+];
+
+const folder = new URL("./golden/", import.meta.url);
+const scratch = mkdtempSync(join(tmpdir(), "bulkgen-golden-"));
+
+function goldenFile(name: string, version: number): URL {
+  return new URL(`${name}-${version}.db.gz`, folder);
+}
+
+/** A copy to work on. */
+function copyOf(name: string, version: number): string {
+  const path = join(mkdtempSync(join(scratch, "copy-")), `${name}.db`);
+  writeFileSync(path, gunzipSync(readFileSync(goldenFile(name, version))));
+  return path;
+}
+
+function read<Result>(path: string, use: (db: ReturnType<typeof openSqlite>) => Result): Result {
+  const db = openSqlite(path);
+  try {
+    return use(db);
+  } finally {
+    db.close();
+  }
+}
+
+const versionOf = (path: string) => read(path, (db) => db.pragma("user_version", { simple: true }) as number);
+
+/** Every table, index and trigger, by its own text. */
+const schemaOf = (path: string) =>
+  read(path, (db) => db.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").all());
+
+function fresh({ name, migrate }: Kind): string {
+  const path = join(mkdtempSync(join(scratch, "fresh-")), `${name}.db`);
+  migrate(path);
+  return path;
+}
+
+async function addGolden(kind: Kind): Promise<void> {
+  const path = join(mkdtempSync(join(scratch, "new-")), `${kind.name}.db`);
+  await kind.write(path);
+  read(path, (db) => db.exec("PRAGMA journal_mode = DELETE; VACUUM"));
+  const file = goldenFile(kind.name, versionOf(path));
+  if (!existsSync(file)) writeFileSync(file, gzipSync(readFileSync(path), { level: 9 }));
+}
+
+if (process.env["UPDATE_GOLDEN"] === "1") for (const kind of kinds) await addGolden(kind);
+
+const versions = kinds.flatMap((kind) => {
+  const newest = versionOf(fresh(kind));
+  return Array.from({ length: newest - kind.first + 1 }, (_, n) => ({
+    kind,
+    version: kind.first + n,
+    newest,
+  }));
+});
+
+describe.each(kinds)("the $name database", (kind) => {
+  test("P19: has a golden file of every version, and none of a version that there is not", () => {
+    const wanted = versions.filter((each) => each.kind === kind).map(({ version }) => version);
+    const names = readdirSync(folder).filter((name) => name.startsWith(`${kind.name}-`));
+    expect(names.toSorted(), "UPDATE_GOLDEN=1 npx vitest run test/store/golden.test.ts").toEqual(
+      wanted.map((version) => `${kind.name}-${version}.db.gz`).toSorted(),
+    );
+  });
+
+  test("P19: changes its schema by a new version alone", () => {
+    const path = fresh(kind);
+    const why = "a step that was released is never edited: add another, then UPDATE_GOLDEN=1";
+    expect(schemaOf(path), why).toEqual(schemaOf(copyOf(kind.name, versionOf(path))));
+  });
+});
+
+describe.each(versions)("a golden $kind.name database of version $version", ({ kind, version, newest }) => {
+  test("P19: is brought up to the very schema of a new one, after a copy", () => {
+    const path = copyOf(kind.name, version);
+    expect(versionOf(path)).toBe(version);
+    kind.migrate(path);
+    expect(versionOf(path)).toBe(newest);
+    expect(schemaOf(path)).toEqual(schemaOf(fresh(kind)));
+    expect(existsSync(`${path}.schema-${version}.backup`)).toBe(version < newest);
+    expect(read(path, (db) => db.pragma("integrity_check", { simple: true }))).toBe("ok");
+    expect(read(path, (db) => db.pragma("foreign_key_check"))).toEqual([]);
+  });
+});
+
+describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
+  "a workspace of version $version",
+  ({ version }) => {
+    test("P19: has all its items, and goes on with each", async () => {
+      const store = openWorkspace(copyOf("workspace", version), new ManualClock());
+      const run = await store.run("unfinished");
+      expect(run).toMatchObject({ jobName: "demo", state: "interrupted", exit: "interrupted" });
+      const items = await store.items(run?.id ?? 0);
+      expect(Object.fromEntries(items.map((item) => [item.rowId, item.state]))).toEqual(goldenStates);
+      expect((await store.itemsOf("demo")).find((item) => item.rowId === "vanished")?.state).toBe("dropped");
+      const idOf = (name: string) => items.find((item) => item.rowId === name)?.id ?? 0;
+      expect(await store.attempt(idOf("processing"))).toMatchObject({
+        taskId: "task-processing",
+        charged: credits(4),
+      });
+      expect(await store.spending(run?.id ?? 0)).toEqual({ charged: credits(12), pending: credits(20) });
+      expect(await store.filesOf(run?.id ?? 0)).toEqual({ files: 2, bytes: 6 });
+      expect((await store.interrupted()).map((item) => item.rowId)).toEqual(["submitting", "unknown"]);
+
+      await store.saved(idOf("ready"), 1, savedFile);
+      await store.saved(idOf("ready"), 2, savedFile);
+      await store.refreshOutputs(idOf("expired"), ["https://files.example/fresh"]);
+      await store.apply(idOf("failed"), "retry", {});
+      await store.complete(idOf("overdue"), facts);
+      const { id } = await store.intend(idOf("planned"), { runId: run?.id ?? 0, bodySha256: "00" });
+      await store.conclude(id, "accepted", { taskId: "task-planned", charged: credits(4) });
+      const after = Object.fromEntries(
+        (await store.items(run?.id ?? 0)).map((item) => [item.rowId, item.state]),
+      );
+      expect(after).toMatchObject({ ready: "archived", failed: "planned", planned: "processing" });
+      store.close();
+    });
+  },
+);
+
+describe.each(versions.filter(({ kind }) => kind.name === "accounts"))(
+  "accounts of version $version",
+  ({ version }) => {
+    test("P19: know their keys, limits, requests and charges", async () => {
+      const accounts = openAccounts(copyOf("accounts", version), new ManualClock());
+      const account = await accounts.accountOf(golden.origin, golden.fingerprint);
+      expect(account.userId).toBe(golden.user);
+      expect(await accounts.quota(account.id)).toMatchObject({
+        minute: { limit: 60, used: golden.requests },
+        day: { limit: 10_000, used: golden.requests },
+      });
+      expect(await accounts.highestCharges(account.id)).toEqual(
+        new Map([[golden.charged.group, credits(golden.charged.credits)]]),
+      );
+      expect((await accounts.reserve(account.id, "task")).ticket).not.toBeNull();
+      accounts.close();
+    });
+  },
+);
+
+const savedFile = { file: "a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
+const facts = { urls: ["https://a/1"], charged: credits(4), createdAt: "c", completedAt: null };
