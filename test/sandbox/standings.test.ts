@@ -10,7 +10,7 @@ let charge: Change;
 
 beforeEach(() => {
   state = new SqliteState(":memory:");
-  ensureDefaultAccount(state, systemRandom, 0, { credits: 10 });
+  ensureDefaultAccount(state, systemRandom, 0, { plan: undefined, credits: 10 });
   const { id: keyId, accountId } = standing().key;
   charge = { kind: "task charged", accountId, keyId, micro: 4_000_000 };
 });
