@@ -1,14 +1,15 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Plan } from "../plan/plan.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
 import { defaultsOf, editionOf, type ManifestFlags, withManifest } from "./manifest-flags.js";
-import { amount } from "./values.js";
+import { amount, positive } from "./values.js";
 
 interface PlanFlags extends SharedFlags, ManifestFlags {
   maxCredits?: number;
   rows?: boolean;
+  first?: number;
 }
 
 export function definePlan(program: Command): void {
@@ -17,6 +18,9 @@ export function definePlan(program: Command): void {
     .argument("<manifest>", "CSV or JSON file with the rows")
     .option("--max-credits <n>", "price against this cap", amount)
     .option("--rows", "list every item")
+    .addOption(
+      new Option("--first <n>", "list only the first items").argParser(positive).implies({ rows: true }),
+    )
     .action(plan);
 }
 
@@ -70,5 +74,5 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
   ]);
   const look = lookFor(process.stdout, process.env);
   process.stdout.write(`${planText(made, process.cwd(), look)}\n`);
-  if (flags.rows) process.stdout.write(`\n${rowsTable(made.items, look)}\n`);
+  if (flags.rows) process.stdout.write(`\n${rowsTable(made.items.slice(0, flags.first), look)}\n`);
 }

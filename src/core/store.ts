@@ -144,6 +144,8 @@ export interface NewItem {
   prompt: string | null;
   params: Readonly<Record<string, string>>;
   inputs: Readonly<Partial<Record<MediaField, string>>>;
+  /** The row's cells as written, by column and in the manifest's order: an export gives them back. */
+  cells: readonly (readonly [column: string, text: string])[];
   /** The price that was planned for it. */
   price: Credits;
 }

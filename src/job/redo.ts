@@ -69,9 +69,21 @@ async function variantsOf({ account, store }: Hold, run: Run, items: readonly It
 }
 
 function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "name" | "price"> {
-  const { edition, occurrence, position, priority, rowNumber, model, category, prompt, params, inputs } =
-    item;
-  return { edition, occurrence, position, priority, rowNumber, model, category, prompt, params, inputs };
+  const { edition, occurrence, position, priority, rowNumber, cells } = item;
+  const { model, category, prompt, params, inputs } = item;
+  return {
+    edition,
+    occurrence,
+    position,
+    priority,
+    rowNumber,
+    cells,
+    model,
+    category,
+    prompt,
+    params,
+    inputs,
+  };
 }
 
 /** The row's own item, of which `item` may be a variant. */

@@ -80,6 +80,7 @@ function itemOf({ row, model, params }: GoodRow, scope: Scope, made: Copy): NewI
     prompt: row.prompt,
     params,
     inputs: row.inputs,
+    cells: Object.entries(row.columns),
     // What was really charged for the same model and params says more than the list.
     price: scope.charges.get(priceGroup({ model: model.model_key, params })) ?? credits(model.credits_cost),
   };

@@ -10,11 +10,12 @@ export function put({ sql }: Connection, runId: number, items: readonly NewItem[
   for (const item of items) {
     sql(
       `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
-         row_number, row_id, name, model, category, prompt, params, inputs, price, price_group, state)
+         row_number, row_id, name, model, category, prompt, params, inputs, cells, price, price_group, state)
        VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
-         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @price, @group, 'planned')
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, 'planned')
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name,
+         cells = @cells,
          price = CASE WHEN state = 'planned' THEN @price ELSE price END`,
     ).run({
       ...item,
@@ -23,6 +24,7 @@ export function put({ sql }: Connection, runId: number, items: readonly NewItem[
       runId,
       params: JSON.stringify(item.params),
       inputs: JSON.stringify(item.inputs),
+      cells: JSON.stringify(item.cells),
     });
   }
 }

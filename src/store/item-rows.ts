@@ -49,6 +49,7 @@ export interface ItemRow {
   prompt: string | null;
   params: string;
   inputs: string;
+  cells: string;
   price: number;
   state: ItemState;
   attempted: number;
@@ -78,6 +79,7 @@ export function asItem(row: ItemRow): Item {
     prompt: row.prompt,
     params: JSON.parse(row.params),
     inputs: JSON.parse(row.inputs),
+    cells: JSON.parse(row.cells),
     price: row.price as Credits,
     state: row.state,
     attempted: row.attempted === 1,

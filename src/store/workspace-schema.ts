@@ -8,6 +8,8 @@ export const workspaceMigrations: readonly Migration[] = [
       `INSERT INTO transitions VALUES ${legalSteps.map((step) => `('${step.join("','")}')`).join(",")}`,
     ),
   (db) => db.exec(guards),
+  // The row's cells as written: JSON pairs of column and text.
+  (db) => db.exec("ALTER TABLE items ADD COLUMN cells TEXT NOT NULL DEFAULT '[]'"),
 ];
 
 const tables = `

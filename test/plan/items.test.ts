@@ -5,7 +5,9 @@ import { credits } from "../../src/core/money.js";
 import { planOf } from "./account.js";
 
 test("a row becomes an item with everything that its submission needs", async () => {
-  const { items } = await planOf("id,model,prompt,params.aspect_ratio,priority\na,paint,x,16:9,5\n");
+  const { items } = await planOf(
+    "id,model,prompt,params.aspect_ratio,priority,season\na,paint,x,16:9,5,late summer\n",
+  );
   expect(items).toEqual([
     {
       key: expect.stringMatching(/^k1:[0-9a-f]{64}$/),
@@ -22,6 +24,14 @@ test("a row becomes an item with everything that its submission needs", async ()
       prompt: "x",
       params: { aspect_ratio: "16:9" },
       inputs: {},
+      cells: [
+        ["id", "a"],
+        ["model", "paint"],
+        ["prompt", "x"],
+        ["params.aspect_ratio", "16:9"],
+        ["priority", "5"],
+        ["season", "late summer"],
+      ],
       price: credits(4),
       standing: "new",
       due: true,

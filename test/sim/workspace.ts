@@ -43,6 +43,7 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
     prompt: item.id,
     params: {},
     inputs: {},
+    cells: [],
     price: credits(priceOf(item.model)),
   };
 }

@@ -17,6 +17,7 @@ export function newItem(id: string, change: Partial<NewItem> = {}): NewItem {
     prompt: `a ${id}`,
     params: {},
     inputs: {},
+    cells: [],
     price: credits(4),
     ...change,
   };

@@ -187,3 +187,18 @@ describe("the head of the list", () => {
     expect(due.planned.map((item) => item.id)).toEqual([ids[1], ids[2]]);
   });
 });
+
+describe("a row's cells", () => {
+  const cells = [
+    ["id", "cup"],
+    ["2027", "numbers keep their place"],
+    ["__proto__", "x"],
+  ] as const;
+
+  test("are kept with the item in their order, and follow the manifest when it is read again", async () => {
+    await store.enroll(runId, [newItem("cup", { cells })]);
+    expect((await store.items(runId))[0]?.cells).toEqual(cells);
+    await store.enroll(runId, [newItem("cup", { cells: [["id", "cup"]] })]);
+    expect((await store.items(runId))[0]?.cells).toEqual([["id", "cup"]]);
+  });
+});
