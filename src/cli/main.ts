@@ -2,10 +2,12 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { defineAccount } from "./account.js";
+import { defineCancel } from "./cancel.js";
 import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
 import { defineInit } from "./init.js";
 import { defineModels } from "./models.js";
+import { definePause } from "./pause.js";
 import { definePlan } from "./plan.js";
 import { defineRedo } from "./redo.js";
 import { defineResolve } from "./resolve.js";
@@ -36,6 +38,8 @@ function program(): Command {
     defineRun,
     defineResume,
     defineStatus,
+    definePause,
+    defineCancel,
     defineRedo,
     defineRetry,
     defineResolve,

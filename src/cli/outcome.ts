@@ -58,7 +58,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     elapsedMs: systemClock.now() - startedAt,
     ...(await hold.store.filesOf(run.id)),
     folder: jobFolder(run),
-    nextStep: nextStep(exit, { sandbox: run.options.sandbox, overdue, nextLookAt, stops: reasons }),
+    nextStep: nextStep(exit, execution, { overdue, nextLookAt }),
   };
 }
 
@@ -75,14 +75,14 @@ function leftOutText({ leftOut }: Outcome): string[] {
 /** What to do after each way to end. */
 function nextStep(
   exit: ExitName,
-  {
-    sandbox,
-    overdue,
-    nextLookAt,
-    stops,
-  }: Pick<RunFacts, "overdue" | "nextLookAt" | "stops"> & { sandbox: boolean },
+  { run, reasons, stops }: Outcome["execution"],
+  { overdue, nextLookAt }: Pick<RunFacts, "overdue" | "nextLookAt">,
 ): string | null {
+  const { sandbox } = run.options;
   const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
+  if (run.state === "cancelled") return run.owes ? `${resume} collects what is at the service` : null;
+  if (stops.some(({ kind }) => kind === "paused"))
+    return `${resume} goes on; tasks at the service go on without us`;
   const steps: Partial<Record<ExitName, string>> = {
     key: `set a valid key of the same user, or activate a plan, then ${resume}`,
     unreachable: `${resume} when the service is back`,
@@ -90,7 +90,7 @@ function nextStep(
     held: heldAdvice(sandbox),
     cap: "raise --max-credits and run the same command again",
     unfinished:
-      nextLookAt === null || stops.length > 0
+      nextLookAt === null || reasons.length > 0
         ? `${resume} later`
         : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} may be looked at again`,
     failed: "mend the rows that failed and run again; nothing archived is paid twice",

@@ -16,7 +16,7 @@ export const exitCodes = [
   {
     code: 130,
     name: "interrupted",
-    meaning: "interrupted; tasks go on at the service, resume collects them",
+    meaning: "interrupted or cancelled; tasks go on at the service, resume collects them",
   },
 ] as const;
 

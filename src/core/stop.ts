@@ -6,6 +6,8 @@ import type { ExitName } from "./exit.js";
  */
 export const stopTable = {
   interrupted: { closes: ["submit", "poll", "download"], exit: "interrupted" },
+  paused: { closes: ["submit", "poll", "download"], exit: "unfinished" },
+  cancelled: { closes: ["submit"], exit: "interrupted" },
   key: { closes: ["submit", "poll"], exit: "key" },
   subscription: { closes: ["submit", "poll"], exit: "key" },
   unreachable: { closes: ["submit", "poll"], exit: "unreachable" },

@@ -3,9 +3,10 @@ import type { ExitName } from "./exit.js";
 import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
 import type { Credits } from "./money.js";
+import type { Orders } from "./order.js";
 
-/** The port to one workspace: jobs, runs, items, attempts, outputs. Every method is one transaction. */
-export interface Store {
+/** The port to one workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
+export interface Store extends Orders {
   /** The job of that name, made when it is new. */
   job(name: string): Promise<Job>;
   /** All items that the job of that name ever had. */
@@ -16,6 +17,11 @@ export interface Store {
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
+  /**
+   * Nothing more is submitted for this run: items that never were are dropped, and those that were refused leave it.
+   * Items in `busy` are about to be submitted and stay. Returns how many items that were.
+   */
+  cancelRun(runId: number, busy: ReadonlySet<number>): Promise<number>;
   /**
    * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
    * job that are not among them are dropped if they were never submitted; the others are completed in this run.
@@ -116,6 +122,8 @@ export interface Run extends RunStart {
   exit: ExitName | null;
   /** API requests made for this run so far. */
   requests: number;
+  /** Items of it were submitted and are not collected yet. */
+  owes: boolean;
 }
 
 export interface RunChange {

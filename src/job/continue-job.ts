@@ -41,7 +41,10 @@ export async function continueJob<Result>(
     const me = await hold.account.identify();
     checkOwner(found, me.user.id, hold.connection.origin);
     const changed = (await continuation.change?.(hold, found)) ?? found;
-    await hold.store.setRun(changed.id, { state: "running", exit: null, endedAt: null });
+    const { planned } = await hold.store.counts(changed.id);
+    // A cancelled run is gone on with to collect what it owes, unless a person wants something of it again.
+    const state = found.state === "cancelled" && planned === 0 ? "cancelled" : "running";
+    await hold.store.setRun(changed.id, { state, exit: null, endedAt: null });
     const run = { ...changed, requests: changed.requests + 1 };
     const before = (await hold.store.counts(run.id)).archived;
     const execution = await execute({ ...options, hold, run, me });

@@ -17,7 +17,9 @@ export async function editionOf(
   const runs = (await store.runs()).filter((run) => run.jobName === jobName && numberOf(run) !== null);
   const newest = runs.toSorted((a, b) => (numberOf(a) ?? 0) - (numberOf(b) ?? 0) || a.id - b.id).at(-1);
   if (!newest) return "";
-  return newest.state === "finished" ? `#${(numberOf(newest) ?? 1) + 1}` : newest.edition;
+  return newest.state === "finished" || newest.state === "cancelled"
+    ? `#${(numberOf(newest) ?? 1) + 1}`
+    : newest.edition;
 }
 
 /** The number of a numbered edition: 1 for the first, null for one with a name. */

@@ -11,7 +11,7 @@ import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { type Credits, credits, minus } from "../core/money.js";
-import { freePlaces, left, owedRequests } from "../core/quota.js";
+import { freePlaces, left as leftOf, owedRequests } from "../core/quota.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { jobFolder } from "../run/folder.js";
@@ -19,6 +19,7 @@ import { type Progress, runLoop } from "../run/loop.js";
 import { openReceipts } from "../run/receipts.js";
 import { Session } from "../run/session.js";
 import { openLanes } from "../store/lanes.js";
+import { attendOrders } from "./attend.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
 
@@ -91,12 +92,14 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       unreachableMs: options.unreachableMs,
     },
   );
+  hold.note.carries(run.id);
   options.onBegin?.(run);
+  const { attend, close: dismiss } = await attendOrders({ store, clock, session });
   try {
-    await runLoop(session, { interrupt: options.interrupt, onProgress: options.onProgress }).catch(
-      diskFailure,
-    );
+    const { interrupt, onProgress } = options;
+    await runLoop(session, { interrupt, onProgress, attend }).catch(diskFailure);
   } finally {
+    dismiss();
     await downloads.close();
   }
   return close(options, session);
@@ -107,13 +110,17 @@ async function close(
   { stops, breaker, prices, requests, moved }: Session,
 ): Promise<Execution> {
   const { store } = hold;
+  const cancelled = (await store.run(run.id))?.state === "cancelled";
+  // A request that was under way may have been refused.
+  if (cancelled) await store.cancelRun(run.id, new Set());
   const counts = await store.counts(run.id);
   const me = await accountNow(hold, stops, counts, clock);
   const exit = exitOf(counts, stops, prices.stopped.length > 0);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
+  const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
   await store.setRun(run.id, {
-    state: unfinished ? "interrupted" : "finished",
+    state: cancelled ? "cancelled" : unfinished ? left : "finished",
     exit,
     endedAt: clock.now(),
     requests: requests + (me === null ? 0 : 1),
@@ -158,7 +165,7 @@ async function accountNow(
   if (stops.some((stop) => ["interrupted", "key", "subscription", "unreachable"].includes(stop.kind)))
     return null;
   const quota = await account.accounts.quota(account.accountId());
-  if (freePlaces(quota, clock.now()) < 1 || left(quota.day) - owedRequests(counts) < 1) return null;
+  if (freePlaces(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
   return account.service.me().catch(() => null);
 }
 

@@ -12,18 +12,29 @@ export interface Holder {
   host: string;
   /** UTC ms. */
   since: number;
+  /** The run that it carries on; null before that has begun. */
+  run: number | null;
 }
 
-/** Leaves the note; call with the lock held. Returns what takes it away again. A disk that refuses it is no reason to stop. */
-export function noteHolder(lockFile: string, clock: Clock): () => void {
+/** The note of a process that holds the lock. A disk that refuses it is no reason to stop. */
+export interface HolderNote {
+  /** Says which run it carries on. */
+  carries(run: number): void;
+  /** Takes the note away. */
+  remove(): void;
+}
+
+/** Leaves the note; call with the lock held. */
+export function noteHolder(lockFile: string, clock: Clock): HolderNote {
   const path = noteOf(lockFile);
-  const holder: Holder = { pid: process.pid, host: hostname(), since: clock.now() };
-  try {
-    writeFileSync(path, JSON.stringify(holder));
-  } catch {
-    return () => {};
-  }
-  return () => rmSync(path, { force: true });
+  const holder: Holder = { pid: process.pid, host: hostname(), since: clock.now(), run: null };
+  const write = (run: number | null) => {
+    try {
+      writeFileSync(path, JSON.stringify({ ...holder, run }));
+    } catch {}
+  };
+  write(null);
+  return { carries: write, remove: () => rmSync(path, { force: true }) };
 }
 
 /**

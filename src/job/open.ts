@@ -6,7 +6,7 @@ import type { Store } from "../core/store.js";
 import { type Lock, takeLock } from "../store/lock.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, type OpenAccount, openAccount } from "./account.js";
-import { noteHolder } from "./holder.js";
+import { type HolderNote, noteHolder } from "./holder.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution holds from its start to its end. */
@@ -15,6 +15,7 @@ export interface Hold {
   store: Store;
   account: OpenAccount;
   connection: Connection;
+  note: HolderNote;
   close(): Promise<void>;
 }
 
@@ -38,7 +39,8 @@ export interface HoldOptions {
 export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockWorkspace(options);
-  const undo: (() => Promise<void> | void)[] = [() => lock.release(), noteHolder(workspace.lockFile, clock)];
+  const note = noteHolder(workspace.lockFile, clock);
+  const undo: (() => Promise<void> | void)[] = [() => lock.release(), () => note.remove()];
   const close = async () => {
     while (undo.length > 0) await undo.pop()?.();
   };
@@ -50,7 +52,7 @@ export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
     const { accountsFile } = workspace;
     const account = await openAccount({ ...options, connection, accountsFile, clock, log, signal });
     undo.push(() => account.close());
-    return { workspace, store, account, connection, close };
+    return { workspace, store, account, connection, note, close };
   } catch (error) {
     await close();
     throw error;

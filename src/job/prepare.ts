@@ -40,7 +40,9 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const localInputs = options.sandbox ? await readLocalInputs(manifest) : undefined;
   const edition = await editionOf(options.edition, store, manifest.name);
   const runs = ((await store?.runs()) ?? []).filter((run) => run.jobName === manifest.name);
-  const unfinished = runs.findLast((run) => run.edition === edition && run.state !== "finished");
+  const unfinished = runs.findLast(
+    (run) => run.edition === edition && run.state !== "finished" && run.state !== "cancelled",
+  );
   const spending = unfinished ? await store?.spending(unfinished.id) : undefined;
   const plan = makePlan({
     manifest,

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Item, Run, Store } from "../core/store.js";
+import { resumeCommand } from "../report/resume-command.js";
 import type { RunLine, StatusFacts, Trouble } from "../report/status.js";
 import { jobFolder } from "../run/folder.js";
 import { openSteps } from "../store/steps.js";
@@ -9,7 +10,12 @@ import { type Holder, holderOf } from "./holder.js";
 import type { Workspace } from "./workspace.js";
 
 const troubled = ["failed", "held", "unknown", "overdue"];
-const unfinished = ["running", "paused", "interrupted"];
+const open = ["running", "paused", "interrupted"];
+
+/** There is something to go on with; in a cancelled run, what was paid for. */
+function isUnfinished({ state, owes }: Run): boolean {
+  return open.includes(state) || (state === "cancelled" && owes);
+}
 
 /** Where a run stands, read from the workspace alone. Null when there is no such run. */
 export async function statusOf(
@@ -80,13 +86,12 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
 
 /** What a run's place among the others tells. A process carries on one run; what older ones left keeps its state. */
 function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
-  const { id, jobName, state, startedAt, endedAt, exit, options } = run;
-  const alive = held !== null && runs.findLast((other) => other.state === "running")?.id === id;
+  const { id, jobName, state, startedAt, endedAt, exit } = run;
+  const alive = held?.run === id;
   const holder = alive || runs.at(-1)?.id === id ? held : null;
-  const newest = runs.findLast((other) => unfinished.includes(other.state))?.id === id;
-  const command = ["bulkgen resume", ...(newest ? [] : [id]), ...(options.sandbox ? ["--sandbox"] : [])];
+  const newest = runs.findLast(isUnfinished)?.id === id;
   return {
     ...{ run: id, job: jobName, state, startedAt, endedAt, exit, alive, holder },
-    resume: unfinished.includes(state) && !alive ? command.join(" ") : null,
+    resume: isUnfinished(run) && !alive ? resumeCommand(run, newest) : null,
   };
 }

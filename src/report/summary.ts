@@ -59,7 +59,7 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
   held: "charged or perhaps charged: a person decides",
   unknown: "the answer was lost: resume finds out",
   overdue: "not finished in their time: never submitted again",
-  dropped: "no longer in the manifest, or skipped",
+  dropped: "not in the manifest, skipped, or cancelled",
 };
 
 /** Reasons and ids that are named before the rest is counted. */

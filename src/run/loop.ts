@@ -14,6 +14,8 @@ export interface Control {
   /** No new requests: answers in flight are awaited, downloads get a moment. */
   interrupt: AbortSignal;
   onProgress(progress: Progress): void;
+  /** Carries out what was ordered meanwhile, at an instant at which no item but the busy ones is being worked on. */
+  attend?(busy: ReadonlySet<number>): Promise<void>;
 }
 
 export interface Progress {
@@ -66,10 +68,12 @@ class Loop {
   async go(): Promise<void> {
     const onInterrupt = () => this.wake.abort();
     this.control.interrupt.addEventListener("abort", onInterrupt);
+    this.session.wake = onInterrupt;
     try {
       while (this.crash === undefined) {
         if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
         this.wake = new AbortController();
+        await this.control.attend?.(new Set(this.busy.keys()));
         await this.lookAtBalance(this.session.ports.clock.now());
         const view = await this.view();
         const decision = next(view);

@@ -33,6 +33,8 @@ export class Session {
   receiptsAt: number | null = null;
   /** While credits are waited for: when to look at the balance next (UTC ms). */
   balanceAt: number | null = null;
+  /** Ends the loop's sleep, so that it looks around now. */
+  wake: () => void = () => {};
   private unknowns = 0;
 
   constructor(

@@ -1,14 +1,17 @@
 import type { ExitName } from "../core/exit.js";
 import type { Job, Run, RunState, Store } from "../core/store.js";
-import type { Connection } from "./item-rows.js";
+import { type Connection, step } from "./item-rows.js";
 
 /** Jobs and their runs. */
-type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun">;
+type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
 
-const select = "SELECT runs.*, jobs.name AS job_name FROM runs JOIN jobs ON jobs.id = runs.job_id";
+const owes =
+  "EXISTS (SELECT 1 FROM items WHERE items.run_id = runs.id AND items.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
+const select = `SELECT runs.*, jobs.name AS job_name, ${owes} AS owes FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
-export function runMethods({ db, sql, clock }: Connection): RunMethods {
+export function runMethods(connection: Connection): RunMethods {
+  const { db, sql, clock } = connection;
   const one = (where: string, ...values: unknown[]) => {
     const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
     return row ? asRun(row) : null;
@@ -57,7 +60,12 @@ export function runMethods({ db, sql, clock }: Connection): RunMethods {
 
     async run(which) {
       if (which === "newest") return one("ORDER BY runs.id DESC LIMIT 1");
-      if (which === "unfinished") return one(`WHERE ${unfinished} ORDER BY runs.id DESC LIMIT 1`);
+      // What was paid for is collected, also when nothing more is wanted of its run.
+      if (which === "unfinished") {
+        return one(
+          `WHERE ${unfinished} OR (runs.state = 'cancelled' AND ${owes}) ORDER BY runs.id DESC LIMIT 1`,
+        );
+      }
       return one("WHERE runs.id = ?", which);
     },
 
@@ -78,7 +86,29 @@ export function runMethods({ db, sql, clock }: Connection): RunMethods {
         requests: change.requests ?? null,
       });
     },
+
+    cancelRun: async (runId, busy) =>
+      db
+        .transaction(() => {
+          sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
+          return dropUnsubmitted(connection, runId, busy);
+        })
+        .immediate(),
   };
+}
+
+function dropUnsubmitted(connection: Connection, runId: number, busy: ReadonlySet<number>): number {
+  const { sql } = connection;
+  const waiting = sql(
+    `SELECT id, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS tried FROM items
+     WHERE run_id = ? AND state IN ('planned', 'blocked')`,
+  ).all(runId) as { id: number; tried: number }[];
+  const chosen = waiting.filter(({ id }) => !busy.has(id));
+  for (const { id, tried } of chosen) {
+    if (tried) sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
+    else step(connection, id, "dropped");
+  }
+  return chosen.length;
 }
 
 interface RunRow {
@@ -96,6 +126,7 @@ interface RunRow {
   ended_at: number | null;
   exit: ExitName | null;
   requests: number;
+  owes: number;
 }
 
 function asRun(row: RunRow): Run {
@@ -114,5 +145,6 @@ function asRun(row: RunRow): Run {
     endedAt: row.ended_at,
     exit: row.exit,
     requests: row.requests,
+    owes: row.owes === 1,
   };
 }

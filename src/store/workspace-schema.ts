@@ -10,6 +10,7 @@ export const workspaceMigrations: readonly Migration[] = [
   (db) => db.exec(guards),
   // The row's cells as written: JSON pairs of column and text.
   (db) => db.exec("ALTER TABLE items ADD COLUMN cells TEXT NOT NULL DEFAULT '[]'"),
+  (db) => db.exec(orders),
 ];
 
 const tables = `
@@ -164,4 +165,18 @@ const guards = `
   CREATE TRIGGER items_return BEFORE UPDATE OF state ON items
   WHEN OLD.state = 'dropped' AND EXISTS (SELECT 1 FROM attempts WHERE item_id = OLD.id)
   BEGIN SELECT RAISE(ABORT, 'a dropped item that was submitted stays dropped'); END;
+`;
+
+const orders = `
+  -- What a person wants of a run: a JSON document, carried out by the process that holds the workspace.
+  CREATE TABLE orders (
+    id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs,
+    given_at INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    outcome TEXT CHECK (outcome IN ('done', 'refused', 'void')),
+    message TEXT,
+    settled_at INTEGER
+  );
+  CREATE INDEX orders_waiting ON orders (id) WHERE outcome IS NULL;
 `;

@@ -4,6 +4,7 @@ import { attemptMethods } from "./attempts.js";
 import type { Connection } from "./item-rows.js";
 import { itemMethods } from "./items.js";
 import { openDatabase, statements } from "./open.js";
+import { orderMethods } from "./orders.js";
 import { runMethods } from "./runs.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
@@ -15,6 +16,7 @@ export function openWorkspace(path: string, clock: Clock): Store {
     ...runMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
+    ...orderMethods(connection),
     close: () => db.close(),
   };
 }

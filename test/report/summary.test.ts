@@ -16,7 +16,7 @@ describe("the closing summary", () => {
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502, body 3f2a91c40b7d, task t_1
       overdue   1, not finished in their time: never submitted again
                 1 × still processing (clip-3)
-      dropped   2, no longer in the manifest, or skipped
+      dropped   2, not in the manifest, skipped, or cancelled
       credits   112.5 spent, 8 in flight or held, 0.25 left
       requests  58, 2.9 for each archived item
       time      37.2s
@@ -42,7 +42,7 @@ describe("the closing summary", () => {
       overdue   1, not finished in their time: never submitted
                 again
                 1 × still processing (clip-3)
-      dropped   2, no longer in the manifest, or skipped
+      dropped   2, not in the manifest, skipped, or cancelled
       credits   112.5 spent, 8 in flight or held, 0.25 left
       requests  58, 2.9 for each archived item
       time      37.2s
