@@ -4,6 +4,7 @@ import {
   mkdir,
   open,
   readdir,
+  realpath,
   rename,
   link as secondName,
   stat,
@@ -26,6 +27,7 @@ export const nodeDisk: Disk = {
   unlink,
   syncFolder,
   size,
+  realPath: (path) => realpath(path),
   list,
   read,
   freeBytes,
@@ -40,17 +42,26 @@ async function makeFolder(path: string): Promise<void> {
 
 async function create(path: string): Promise<NewFile> {
   const handle = await open(path, "wx");
+  let end = 0;
   return {
-    write: (bytes) => writeAll(handle, bytes),
+    async write(bytes) {
+      await writeAll(handle, bytes, end);
+      end += bytes.length;
+    },
+    async empty() {
+      await handle.truncate(0);
+      end = 0;
+    },
     sync: () => handle.sync(),
     close: () => handle.close(),
   };
 }
 
 /** One write call may take less than it was given. */
-async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number | null): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
-    const { bytesWritten } = await handle.write(bytes, at);
+    const place = position === null ? null : position + at;
+    const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, place);
     at += bytesWritten;
   }
 }
@@ -61,7 +72,7 @@ async function append(path: string, text: string): Promise<void> {
   const handle = await open(path, flags, 0o666);
   try {
     const { size: before } = await handle.stat();
-    await writeAll(handle, Buffer.from(text));
+    await writeAll(handle, Buffer.from(text), null);
     await handle.sync();
     if (before === 0) await syncFolder(dirname(path));
   } finally {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Disk } from "../core/disk.js";
+import { folderBelow } from "./folder-below.js";
 
 /** Downloads that are not what was ordered, kept for whoever wants to know why. They never count as archived. */
 const quarantineName = "_quarantine";
@@ -24,8 +25,7 @@ export async function quarantine(
   name: string,
   facts: QuarantineFacts,
 ): Promise<string> {
-  const folder = join(jobFolder, quarantineName);
-  await disk.makeFolder(folder);
+  const folder = await folderBelow(disk, jobFolder, quarantineName);
   // Not under its own extension: a page from a stranger should not open with a click.
   const file = `${name.replaceAll("/", "-").slice(0, 60)}-${facts.sha256.slice(0, 12)}.bad`;
   try {

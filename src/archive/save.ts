@@ -3,11 +3,13 @@ import { join, posix } from "node:path";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/disk.js";
 import type { Download } from "../core/send.js";
-import { type Content, inspect } from "./content.js";
+import type { Content } from "./content.js";
+import { folderBelow } from "./folder-below.js";
 import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobIndex } from "./index-file.js";
 import { numberedName, outputName, safeName } from "./names.js";
+import type { Partial as PartialFile, Partials } from "./partial.js";
 import { quarantine } from "./quarantine.js";
-import { openTemporary, type Temporary } from "./temporary.js";
+import type { Temporary } from "./temporary.js";
 import { type Limits, limitsOf, type Transfer, transfer } from "./transfer.js";
 
 /**
@@ -36,6 +38,10 @@ export interface SavePorts {
   clock: Clock;
   /** Shared by all saves of a process. */
   indexes: Indexes;
+  /** The same. */
+  partials: Partials;
+  /** Looks at what came. Rejects with errors of the disk. */
+  inspect(path: string, category: string, bytes: number): Promise<Content>;
   /** Ends the transfer; what is complete by then is still saved. */
   signal?: AbortSignal;
   /** In place of the category's own. */
@@ -76,19 +82,41 @@ function keyOf({ index, outputNumber }: SaveRequest): { key: string; task: strin
 
 async function fetchAndSave(request: SaveRequest, ports: SavePorts, index: JobIndex): Promise<SaveResult> {
   const name = outputName(safeName(request.name), request.outputNumber, request.outputCount);
-  const folder = join(request.jobFolder, posix.dirname(name));
-  await ports.disk.makeFolder(folder);
-  const temporary = await openTemporary(ports.disk, folder, identityOf(keyOf(request)));
+  const folder = await folderBelow(ports.disk, request.jobFolder, posix.dirname(name));
+  const identity = identityOf(keyOf(request));
+  const partial = await ports.partials.open(ports.disk, folder, identity);
+  let kept = false;
   try {
     const limits = ports.limits ?? limitsOf[request.category as keyof typeof limitsOf] ?? limitsOf.video;
-    const received = await transfer(request.url, temporary.file, limits, ports);
-    if (received.kind !== "received") return received;
-    const content = await inspect(ports.disk, temporary.path, request.category);
-    if (content.kind === "bad") return await reject(request, ports, temporary, received, content.reason);
-    return await place(request, ports, index, { name, folder, temporary, received, content });
+    const freeBytes = () => ports.disk.freeBytes(folder);
+    const received = await transfer(request.url, partial, limits, { ...ports, freeBytes });
+    if (received.kind !== "received") {
+      kept = received.kind !== "refused" && partial.isWorthKeeping;
+      return received;
+    }
+    return await takeIn(request, ports, index, { name, folder, partial, received });
   } finally {
-    await temporary.discard();
+    if (kept) await ports.partials.keep(identity, partial);
+    else await partial.temporary.discard();
   }
+}
+
+interface Fetched {
+  name: string;
+  folder: string;
+  partial: PartialFile;
+  received: Received;
+}
+
+async function takeIn(
+  request: SaveRequest,
+  ports: SavePorts,
+  index: JobIndex,
+  { name, folder, partial: { temporary }, received }: Fetched,
+): Promise<SaveResult> {
+  const content = await ports.inspect(temporary.path, request.category, received.bytes);
+  if (content.kind === "bad") return reject(request, ports, temporary, received, content.reason);
+  return place(request, ports, index, { name, folder, temporary, received, content });
 }
 
 type Received = Extract<Transfer, { kind: "received" }>;

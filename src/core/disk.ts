@@ -20,6 +20,8 @@ export interface Disk {
   syncFolder(path: string): Promise<void>;
   /** Bytes of a file, or null when there is none. */
   size(path: string): Promise<number | null>;
+  /** Where a path leads when every symbolic link in it is followed. Fails with ENOENT when it leads nowhere. */
+  realPath(path: string): Promise<string>;
   /** Names in a folder, those of folders ending in `/` (a symbolic link is never a folder); empty when there is none. */
   list(path: string): Promise<string[]>;
   /** The content of a file, in pieces: all of it, or the bytes from `start` up to and without `end`. */
@@ -35,6 +37,8 @@ export interface ByteRange {
 
 export interface NewFile {
   write(bytes: Uint8Array): Promise<void>;
+  /** Throws away what was written: the next bytes are the first. */
+  empty(): Promise<void>;
   /** Returns when the content is on the device. */
   sync(): Promise<void>;
   close(): Promise<void>;

@@ -109,9 +109,12 @@ function duePolls(view: View): number[] {
   return isOpen("poll", view.stops) ? idle(view, view.tasks).map((task) => task.id) : [];
 }
 
+/** Finished tasks whose outputs are not saved yet: their addresses are deadlines, so more than these are not bought. */
+const unsavedMax = 50;
+
 /** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
 function dueSubmits(view: View): { items: number[]; capped: boolean } {
-  if (!isOpen("submit", view.stops)) return { items: [], capped: false };
+  if (!isOpen("submit", view.stops) || view.counts.ready >= unsavedMax) return { items: [], capped: false };
   const items: number[] = [];
   let committed = view.committed;
   for (const item of idle(view, view.planned)) {

@@ -1,10 +1,10 @@
 import { dirname, join } from "node:path";
 import type { Me } from "../api/records.js";
+import { openArchive } from "../archive/archive.js";
 import { undiciDownloads } from "../archive/download.js";
-import { Indexes } from "../archive/index-file.js";
+import { openInspector } from "../archive/inspector.js";
 import { removeLeftovers } from "../archive/leftovers.js";
 import { nodeDisk } from "../archive/node-disk.js";
-import { saveOutput } from "../archive/save.js";
 import type { Clock } from "../clock.js";
 import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
@@ -58,7 +58,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const { store, account } = hold;
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
   const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
-  const indexes = new Indexes(nodeDisk);
+  const inspector = openInspector({ clock });
+  const { download } = downloads;
+  const archive = openArchive({ disk: nodeDisk, download, clock, inspect: inspector.inspect });
   await removeLeftovers(nodeDisk, jobFolder(run));
   const session = new Session(
     {
@@ -71,8 +73,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
         join(dirname(hold.workspace.accountsFile), "lanes", String(account.accountId())),
         lanes,
       ),
-      save: (request, signal) =>
-        saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
+      save: archive.save,
       exists: async (path) => (await nodeDisk.size(path)) !== null,
       clock,
       log,
@@ -100,6 +101,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await runLoop(session, { interrupt, onProgress, attend }).catch(diskFailure);
   } finally {
     dismiss();
+    await archive.close();
+    await inspector.close();
     await downloads.close();
   }
   return close(options, session);

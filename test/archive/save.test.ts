@@ -1,18 +1,22 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { Readable } from "node:stream";
-import { gzipSync } from "node:zlib";
+import { crc32, gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { inspect } from "../../src/archive/content.js";
 import { type Downloads, undiciDownloads } from "../../src/archive/download.js";
 import { Indexes } from "../../src/archive/index-file.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
 import { nodeDisk } from "../../src/archive/node-disk.js";
+import { Partials } from "../../src/archive/partial.js";
 import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "../../src/archive/save.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Download } from "../../src/core/send.js";
 import { ManualClock } from "../manual-clock.js";
+import { breakingOnce } from "./breaking.js";
 import { media } from "./media.js";
 import { serve, type TestServer } from "./server.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
@@ -83,6 +87,8 @@ function save(request: SaveRequest, ports: Partial<SavePorts> = {}): Promise<Sav
     download: downloads.download,
     clock,
     indexes: new Indexes(disk),
+    partials: new Partials(),
+    inspect: (path, category) => inspect(disk, path, category),
     ...ports,
   });
 }
@@ -127,7 +133,8 @@ describe("a good output", () => {
       if (steps.at(-1) !== `${step} ${at}`) steps.push(`${step} ${at}`);
     });
     await save(wanted(), { disk });
-    expect(steps.filter((step) => !/^(size|list) /.test(step))).toEqual([
+    expect(steps.filter((step) => !/^(size|list|realPath|freeBytes) /.test(step))).toEqual([
+      "makeFolder ",
       "makeFolder Café",
       "create Café/part",
       "write Café/part",
@@ -155,6 +162,121 @@ describe("a good output", () => {
     await save(wanted({}, "task-2"));
     for (const file of await files())
       expect(await readFile(join(folder, file), "latin1")).not.toContain("canary");
+  });
+});
+
+describe("a symbolic link that somebody planted", () => {
+  test("P23: as a folder for outputs it takes none, and nothing is made behind it", async () => {
+    const elsewhere = await mkdtemp(join(root, "elsewhere-"));
+    await mkdir(folder);
+    await symlink(elsewhere, join(folder, "Café"));
+    for (const name of ["Café/hero", "Café/deep/hero"])
+      expect(await save(wanted({ name }))).toMatchObject({
+        kind: "disk",
+        code: "ELOOP",
+        reason: expect.stringContaining("is a symbolic link; expected a folder"),
+      });
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  test("P23: as the quarantine it takes nothing", async () => {
+    const elsewhere = await mkdtemp(join(root, "elsewhere-"));
+    await mkdir(folder);
+    await symlink(elsewhere, join(folder, "_quarantine"));
+    server.answer(sends("<html></html>"));
+    expect(await save(wanted())).toMatchObject({ kind: "disk", code: "ELOOP" });
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  test("P23: under the name of a file it is taken, and what it points at stays as it is", async () => {
+    await mkdir(join(folder, "Café"), { recursive: true });
+    await writeFile(join(root, "precious"), "mine");
+    await symlink(join(root, "precious"), join(folder, "Café/hero.png"));
+    await symlink(join(root, "nowhere"), join(folder, "index.jsonl"));
+    expect(await save(wanted())).toMatchObject({ kind: "disk", code: "ELOOP" });
+    await rm(join(folder, "index.jsonl"));
+    expect(await save(wanted())).toMatchObject({ kind: "saved", file: "Café/hero-2.png" });
+    expect(await readFile(join(root, "precious"), "utf8")).toBe("mine");
+  });
+
+  test("the job's folder itself may be one: that is where its owner wants the files", async () => {
+    const elsewhere = await mkdtemp(join(root, "elsewhere-"));
+    await symlink(elsewhere, folder);
+    expect(await save(wanted())).toMatchObject({ kind: "saved", file: "Café/hero.png" });
+  });
+});
+
+test("P23: a name of 400 characters is cut so that every file system takes it", async () => {
+  const result = await save(wanted({ name: `${"é".repeat(400)}/${"x".repeat(400)}` }));
+  expect(result.kind).toBe("saved");
+  for (const segment of (result as { file: string }).file.split("/"))
+    expect(Buffer.byteLength(segment)).toBeLessThanOrEqual(140);
+});
+
+describe("checksums that the server states", () => {
+  const sum = (algorithm: string, bytes: Uint8Array) => createHash(algorithm).update(bytes).digest("base64");
+  const crc = (bytes: Uint8Array) => {
+    const four = Buffer.alloc(4);
+    four.writeUInt32BE(crc32(bytes));
+    return four.toString("base64");
+  };
+  const headers: readonly [string, (bytes: Uint8Array) => string][] = [
+    ["repr-digest", (bytes) => `sha-512=:${sum("sha512", bytes)}:, sha-256=:${sum("sha256", bytes)}:`],
+    ["content-digest", (bytes) => `sha-256=:${sum("sha256", bytes)}:`],
+    ["digest", (bytes) => `SHA-256=${sum("sha256", bytes)},unknown=abcd`],
+    ["content-md5", (bytes) => sum("md5", bytes)],
+    ["x-amz-checksum-sha256", (bytes) => sum("sha256", bytes)],
+    ["x-amz-checksum-sha1", (bytes) => sum("sha1", bytes)],
+    ["x-amz-checksum-crc32", crc],
+    ["x-goog-hash", (bytes) => `crc32c=AAAAAA==, md5=${sum("md5", bytes)}`],
+  ];
+
+  test.each(headers)("P13: what does not have its %s is fetched again", async (header, value) => {
+    const sending = (stated: Uint8Array) =>
+      server.answer((_, reply) => reply.writeHead(200, { [header]: value(stated) }).end(picture));
+    sending(Buffer.from("other"));
+    expect(await save(wanted())).toMatchObject({
+      kind: "try_again",
+      reason: expect.stringMatching(/^the content does not have the (sha|md5|crc)/),
+    });
+    expect(await files()).toEqual([]);
+    sending(picture);
+    expect(await save(wanted())).toMatchObject({ kind: "saved" });
+  });
+
+  test.each([
+    ["x-amz-checksum-sha256", "AAAA-3"],
+    ["content-md5", "no checksum"],
+    ["repr-digest", "sha-256=:AAAA:"],
+  ])("%s: %s proves nothing", async (header, value) => {
+    server.answer((_, reply) => reply.writeHead(200, { [header]: value }).end(picture));
+    expect(await save(wanted())).toMatchObject({ kind: "saved" });
+  });
+
+  test("of a file that was uploaded in parts, the checksum of the parts proves nothing", async () => {
+    const stated = {
+      "x-amz-checksum-sha256": sum("sha256", Buffer.from("parts")),
+      "x-amz-checksum-type": "COMPOSITE",
+    };
+    server.answer((_, reply) => reply.writeHead(200, stated).end(picture));
+    expect(await save(wanted())).toMatchObject({ kind: "saved" });
+  });
+
+  test("P14: they are those of the whole file also when only its rest was fetched", async () => {
+    const partials = new Partials();
+    const stated = { etag: '"a"', "content-md5": sum("md5", picture) };
+    server.answer((_, reply) => {
+      reply.writeHead(200, { ...stated, "content-length": picture.length });
+      reply.end(picture);
+    });
+    const download = breakingOnce(downloads.download, 100);
+    expect(await save(wanted(), { partials, download })).toMatchObject({ kind: "try_again" });
+    server.answer((_, reply) => {
+      const range = `bytes 100-${picture.length - 1}/${picture.length}`;
+      reply.writeHead(206, { etag: '"a"', "content-range": range }).end(picture.subarray(100));
+    });
+    expect(await save(wanted(), { partials })).toMatchObject({ kind: "saved", bytes: picture.length });
+    expect(server.requests[1]?.headers).toMatchObject({ range: "bytes=100-", "if-range": '"a"' });
   });
 });
 
@@ -376,7 +498,7 @@ describe("a bad answer", () => {
 });
 
 describe("limits", () => {
-  const limits = { bytesMax: 1000, msMax: 90_000, stallMsMax: 60_000 };
+  const limits = { bytesMax: 1000, msMax: 90_000, stallMsMax: 60_000, bytesPerSecondMin: 1 };
 
   test("P22: an output that says it is too large is not begun", async () => {
     server.answer(sends(Buffer.alloc(1001)));
@@ -432,6 +554,49 @@ describe("limits", () => {
       kind: "try_again",
       reason: "the transfer took longer than 90 s",
     });
+  });
+
+  test("P22: a transfer that drips is broken off, however steadily it drips", async () => {
+    const paced = { ...limits, msMax: 600_000, bytesMax: 1_000_000, bytesPerSecondMin: 100 };
+    async function* drips(): AsyncGenerator<Uint8Array> {
+      for (let second = 0; second < 300; second += 30) {
+        yield Buffer.alloc(10);
+        clock.advance(30_000);
+        await null;
+      }
+    }
+    const download: Download = async () => ({ status: 200, headers: {}, body: drips() });
+    expect(await save(wanted(), { download: aborting(download), limits: paced })).toEqual({
+      kind: "try_again",
+      reason: "only 20 bytes came in 60 s; expected at least 100 a second",
+    });
+  });
+
+  /** As a connection does: what is aborted breaks off. */
+  function aborting(download: Download): Download {
+    return async (url, options) => {
+      const reply = await download(url, options);
+      async function* body(): AsyncGenerator<Uint8Array> {
+        for await (const piece of reply.body) {
+          await new Promise((next) => setImmediate(next));
+          if (options.signal.aborted) throw new Error("aborted");
+          yield piece;
+        }
+      }
+      return { ...reply, body: body() };
+    };
+  }
+
+  test("P17: the last of the disk is not used up: the state must find room", async () => {
+    const free = 2 ** 26 + picture.length;
+    const disk = (bytes: number): Disk => ({ ...nodeDisk, freeBytes: async () => bytes });
+    expect(await save(wanted(), { disk: disk(free - 1) })).toMatchObject({
+      kind: "disk",
+      code: "ENOSPC",
+      reason: expect.stringContaining("a reserve of 67108864"),
+    });
+    expect(await files()).toEqual([]);
+    expect(await save(wanted(), { disk: disk(free) })).toMatchObject({ kind: "saved" });
   });
 
   test("an interrupt ends the transfer and leaves nothing", async () => {

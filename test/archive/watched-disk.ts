@@ -1,6 +1,6 @@
 import type { Disk } from "../../src/core/disk.js";
 
-type Step = keyof Disk | "write" | "sync" | "close";
+type Step = keyof Disk | "write" | "empty" | "sync" | "close";
 
 /**
  * The given disk, with a look at every step before it is done. What `before` throws is what the disk answers, so a
@@ -14,6 +14,7 @@ export function watchedDisk(disk: Disk, before: (step: Step, path: string) => vo
         const file = await disk.create(path);
         return {
           write: (bytes) => tell("write", path, () => file.write(bytes)),
+          empty: () => tell("empty", path, () => file.empty()),
           sync: () => tell("sync", path, () => file.sync()),
           // The system closes what a dead process had open.
           close: () => tell("close", path, async () => {}).finally(() => file.close()),
@@ -23,6 +24,7 @@ export function watchedDisk(disk: Disk, before: (step: Step, path: string) => vo
     link: (from, to) => tell("link", to, () => disk.link(from, to)),
     unlink: (path) => tell("unlink", path, () => disk.unlink(path)),
     syncFolder: (path) => tell("syncFolder", path, () => disk.syncFolder(path)),
+    realPath: (path) => tell("realPath", path, () => disk.realPath(path)),
     size: (path) => tell("size", path, () => disk.size(path)),
     list: (path) => tell("list", path, () => disk.list(path)),
     async *read(path, range) {

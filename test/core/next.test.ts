@@ -94,6 +94,14 @@ describe("what goes first", () => {
     expect(next(view({ planned: planned(1), busy: new Set([1]), state: { planned: 1 } })).steps).toEqual([]);
   });
 
+  test("P15: with 50 outputs to fetch nothing more is bought, and with 49 it is", () => {
+    const submits = (ready: number) => {
+      const steps = next(view({ planned: planned(1), state: { planned: 1, ready } })).steps;
+      return steps.filter((step) => step.do === "submit").length;
+    };
+    expect([submits(50), submits(49)]).toEqual([0, 1]);
+  });
+
   test("what is not due yet wakes the run when it is", () => {
     const decision = next(view({ tasks: [{ id: 1, nextAt: now + 700 }], state: { processing: 1 } }));
     expect(decision).toMatchObject({ steps: [], wakeAt: now + 700, done: false, waiting: "tasks" });

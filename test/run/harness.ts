@@ -2,10 +2,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fingerprint } from "../../src/api/key.js";
+import { openArchive } from "../../src/archive/archive.js";
+import { inspect } from "../../src/archive/content.js";
 import { undiciDownloads } from "../../src/archive/download.js";
-import { Indexes } from "../../src/archive/index-file.js";
 import { nodeDisk } from "../../src/archive/node-disk.js";
-import { saveOutput } from "../../src/archive/save.js";
 import { openHttp } from "../../src/client/http.js";
 import { openService } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
@@ -141,7 +141,12 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     size: (path) => counted(() => nodeDisk.size(path)),
   };
   const downloads = undiciDownloads({ baseUrl: sandbox.url });
-  const indexes = new Indexes(nodeDisk);
+  const archive = openArchive({
+    disk: nodeDisk,
+    download: downloads.download,
+    clock,
+    inspect: (path, category) => inspect(nodeDisk, path, category),
+  });
   const session = new Session(
     {
       store,
@@ -150,10 +155,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       service,
       lanes: openLanes(join(world.folder, "lanes"), change.lanes ?? 2),
       receipts: openReceipts(countedDisk, join(world.folder, "receipts.jsonl"), () => clock.now()),
-      save: (request, signal) =>
-        counted(() =>
-          saveOutput(request, { disk: nodeDisk, download: downloads.download, indexes, clock, signal }),
-        ),
+      save: (request, signal) => counted(() => archive.save(request, signal)),
       exists: (path) => counted(async () => (await nodeDisk.size(path)) !== null),
       clock,
       log: silentLog,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { SavedFile } from "../../src/core/store.js";
 import { contentOf } from "./files.js";
 import type { Ledger } from "./ledger.js";
@@ -67,6 +67,8 @@ export class ArchiveRules implements Rule {
     for (const line of text.split("\n")) {
       const identity = identityIn(path, line);
       if (identity === null) continue;
+      const file = join(dirname(path), String(readable(line)?.["file"]));
+      if (!this.disk.isDurable(file)) throw new Violation("P13", `the index tells of ${file} too early`);
       if (this.indexed.has(identity)) throw new Violation("P13", `a second index line for ${identity}`);
       this.indexed.add(identity);
     }

@@ -1,6 +1,7 @@
 import type { Download, DownloadOptions, DownloadReply } from "../../src/core/send.js";
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
 import { keptOf, spoiledFile } from "../../src/sandbox/faults/spoiled-file.js";
+import { fileReply } from "../../src/sandbox/file-reply.js";
 import { written } from "../../src/sandbox/reply.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import { chance } from "./chance.js";
@@ -34,15 +35,11 @@ export class FileServer {
         const { status, body } = written(found.refused);
         return reply(status, {}, once(Buffer.from(body)));
       }
-      const bytes = contentOf(found.task, found.number);
-      const sent = spoiled(bytes, found.task, fault);
-      const headers = { "content-length": String(sent.length), etag: `"${found.task.id}-${found.number}"` };
-      const body = this.body(sent, fault, options, asleep, lot.whole(1, 3));
-      return reply(
-        200,
-        fault?.kind === "download-new-etag" ? { ...headers, etag: '"again"' } : headers,
-        body,
-      );
+      const { range, "if-range": ifRange } = options.headers;
+      const isRanged = fault?.kind !== "download-ignores-range";
+      const sent = fileReply(versionOf(found, fault), isRanged ? range : undefined, ifRange);
+      const body = this.body(sent.bytes ?? Buffer.alloc(0), fault, options, asleep, lot.whole(1, 3));
+      return reply(sent.status, lowerCase(sent.headers), body);
     };
   }
 
@@ -53,7 +50,7 @@ export class FileServer {
     asleep: (wait: () => Promise<void>) => Promise<void>,
     pieces: number,
   ): AsyncGenerator<Uint8Array> {
-    const cut = fault?.kind === "download-truncated" && !fault.pretends ? keptOf(bytes, fault.keep) : null;
+    const cut = cutOf(bytes, fault);
     const stall = fault?.kind === "download-stalled" ? keptOf(bytes, fault.keep) : null;
     const end = cut ?? bytes.length;
     const size = Math.max(1, Math.ceil(bytes.length / pieces));
@@ -82,6 +79,26 @@ export class FileServer {
       else signal.addEventListener("abort", abort, { once: true });
     });
   }
+}
+
+/** How much comes before the connection breaks; null when it does not. */
+function cutOf(bytes: Uint8Array, fault: DownloadFault | null): number | null {
+  if (fault?.kind === "download-new-etag") return keptOf(bytes, 0.5);
+  return fault?.kind === "download-truncated" && !fault.pretends ? keptOf(bytes, fault.keep) : null;
+}
+
+/** What lies at an address: the file, a spoiled one, or the half of another version that was replaced meanwhile. */
+function versionOf({ task, number }: { task: TaskRecord; number: number }, fault: DownloadFault | null) {
+  if (fault?.kind === "download-new-etag") {
+    const bytes = outputBytes(formOf(task.id, task.category), `${task.id} ${number} before`);
+    return { bytes, contentType: "", etag: '"before"' };
+  }
+  const bytes = spoiled(contentOf(task, number), task, fault);
+  return { bytes, contentType: "", etag: `"${task.id}-${number}"` };
+}
+
+function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /** What the service made: the one content that counts. */

@@ -46,6 +46,7 @@ export function gatedDisk(process: Process, disk: Disk): Disk {
     link: (from, to) => effect("link", [from, to], () => disk.link(from, to)),
     unlink: (path) => effect("unlink", [path], () => disk.unlink(path)),
     syncFolder: (path) => effect("syncFolder", [path], () => disk.syncFolder(path)),
+    realPath: (path) => process.look(() => disk.realPath(path)),
     size: (path) => process.look(() => disk.size(path)),
     list: (path) => process.look(() => disk.list(path)),
     async *read(path, range) {
@@ -59,6 +60,7 @@ export function gatedDisk(process: Process, disk: Disk): Disk {
 function gatedFile(process: Process, path: string, file: NewFile): NewFile {
   return {
     write: (bytes) => process.effect("disk.write", [path], () => file.write(bytes)),
+    empty: () => process.effect("disk.empty", [path], () => file.empty()),
     sync: () => process.effect("disk.sync", [path], () => file.sync()),
     close: () => process.look(() => file.close()),
   };

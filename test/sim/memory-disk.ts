@@ -18,6 +18,7 @@ export class MemoryDisk implements Disk {
   private names = new Map<string, FileNode>();
   private syncedNames = new Map<string, FileNode>();
   private folders = new Set<string>(["/"]);
+  private syncedFolders = new Set<string>(["/"]);
   /** Until then (in the simulation's time) every write finds the disk full. */
   fullUntil = Number.NEGATIVE_INFINITY;
 
@@ -26,6 +27,12 @@ export class MemoryDisk implements Disk {
   async makeFolder(path: string): Promise<void> {
     if (this.folders.has(path)) return;
     this.checkRoom();
+    this.makeFolderInCache(path);
+    for (let folder = path; folder !== "/"; folder = dirname(folder)) this.syncedFolders.add(folder);
+  }
+
+  /** As the system makes folders: nobody has synced the ones above. */
+  makeFolderInCache(path: string): void {
     for (let folder = path; !this.folders.has(folder); folder = dirname(folder)) this.folders.add(folder);
   }
 
@@ -42,6 +49,11 @@ export class MemoryDisk implements Disk {
           throw systemError("ENOSPC", path);
         }
         grow(node, bytes);
+      },
+      empty: async () => {
+        node.pieces = [];
+        node.bytes = 0;
+        node.syncedBytes = 0;
       },
       sync: async () => {
         node.syncedBytes = node.bytes;
@@ -62,6 +74,13 @@ export class MemoryDisk implements Disk {
     grow(node, bytes);
     node.syncedBytes = node.bytes;
     this.syncedNames.set(path, node);
+  }
+
+  /** As the system appends: nothing of it is on the device. */
+  appendInCache(path: string, text: string): void {
+    const node = this.names.get(path) ?? { pieces: [], bytes: 0, syncedBytes: 0 };
+    this.names.set(path, node);
+    grow(node, Buffer.from(text));
   }
 
   /** The beginning of an append whose end a crash cut off. */
@@ -92,6 +111,10 @@ export class MemoryDisk implements Disk {
 
   async size(path: string): Promise<number | null> {
     return this.names.get(path)?.bytes ?? null;
+  }
+
+  async realPath(path: string): Promise<string> {
+    return path;
   }
 
   async list(path: string): Promise<string[]> {
@@ -128,7 +151,12 @@ export class MemoryDisk implements Disk {
   /** Whether a power cut now would leave this name, and all that it names. */
   isDurable(path: string): boolean {
     const node = this.names.get(path);
-    return node !== undefined && this.isContentDurable(path) && this.syncedNames.get(path) === node;
+    const isNamed = node !== undefined && this.syncedNames.get(path) === node;
+    return isNamed && this.isContentDurable(path) && this.isFolderDurable(dirname(path));
+  }
+
+  private isFolderDurable(path: string): boolean {
+    return path === "/" || (this.syncedFolders.has(path) && this.isFolderDurable(dirname(path)));
   }
 
   isContentDurable(path: string): boolean {
@@ -138,6 +166,7 @@ export class MemoryDisk implements Disk {
 
   /** Puts a file there as a person would, outside of every program that is simulated. */
   put(path: string, content: Buffer): void {
+    void this.makeFolder(dirname(path));
     const node: FileNode = { pieces: [content], bytes: content.length, syncedBytes: content.length };
     this.names.set(path, node);
     this.syncedNames.set(path, node);
@@ -149,6 +178,12 @@ export class MemoryDisk implements Disk {
       if (left.get(name) !== node && lot.is(0.5)) left.set(name, node);
     }
     for (const name of [...left.keys()]) if (!this.names.has(name) && lot.is(0.5)) left.delete(name);
+    for (const folder of [...this.folders].toSorted()) {
+      const isLost = !this.syncedFolders.has(folder) && lot.is(0.5);
+      if (isLost || !this.folders.has(dirname(folder))) this.folders.delete(folder);
+    }
+    for (const name of [...left.keys()]) if (!this.folders.has(dirname(name))) left.delete(name);
+    this.syncedFolders = new Set(this.folders);
     for (const node of new Set(left.values())) {
       if (node.bytes === node.syncedBytes) continue;
       const kept = lot.is(0.5) ? node.syncedBytes : lot.whole(node.syncedBytes, node.bytes);

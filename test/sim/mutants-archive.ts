@@ -21,6 +21,40 @@ export const archiveMutants: readonly Mutant[] = [
     make: () => ofDisk((disk) => ({ ...disk, syncFolder: async () => {} })),
   },
   {
+    name: "does not sync the folder that a folder is made in",
+    make: () => ({
+      parts: (parts, { machine }) => ({
+        ...parts,
+        disk: { ...parts.disk, makeFolder: async (path) => machine.disk.makeFolderInCache(path) },
+      }),
+    }),
+  },
+  {
+    name: "does not sync the index",
+    make: () => ({
+      parts: (parts, { machine }) => ({
+        ...parts,
+        disk: {
+          ...parts.disk,
+          append: async (path, text) =>
+            path.endsWith("index.jsonl")
+              ? machine.disk.appendInCache(path, text)
+              : parts.disk.append(path, text),
+        },
+      }),
+    }),
+  },
+  { name: "writes the index before it syncs the folder", make: () => ({ parts: syncingLate }) },
+  {
+    name: "names a file that it did not look into",
+    make: () => ({
+      parts: (parts) => ({
+        ...parts,
+        inspect: async () => ({ kind: "media", extension: "png", mime: "image/png", check: "decoded" }),
+      }),
+    }),
+  },
+  {
     name: "renames over a file that is there",
     make: () =>
       ofDisk((disk) => ({
@@ -44,6 +78,7 @@ export const archiveMutants: readonly Mutant[] = [
   },
   { name: "trusts a download as it comes", make: trusting },
   { name: "splices two downloads", make: () => ({ parts: splicing }) },
+  { name: "goes on with another version", make: () => ({ parts: joining }) },
   {
     name: "takes a full disk for an output that cannot be had",
     make: () => ({
@@ -62,6 +97,23 @@ const nothing = { bytes: 0, sha256: "", mime: "", check: "" };
 
 function ofDisk(change: (disk: Disk) => Disk): Substitution {
   return { parts: (parts) => ({ ...parts, disk: change(parts.disk) }) };
+}
+
+/** Folders are synced after the next line of the index. */
+function syncingLate(parts: Parts): Parts {
+  const late: string[] = [];
+  const { disk } = parts;
+  return {
+    ...parts,
+    disk: {
+      ...disk,
+      syncFolder: async (path) => void late.push(path),
+      append: async (path, text) => {
+        await disk.append(path, text);
+        if (path.endsWith("index.jsonl")) for (const folder of late.splice(0)) await disk.syncFolder(folder);
+      },
+    },
+  };
 }
 
 /** What makes a name is put off until the row is written. */
@@ -124,6 +176,18 @@ function trusting(): Substitution {
     },
     ports: (ports, process) => ({ ...ports, save: (...given) => process.work(() => save(...given)) }),
   };
+}
+
+/** Asks for the rest of whatever lies there now, and believes that it is the same. */
+function joining(parts: Parts): Parts {
+  const download: Download = async (url, options) => {
+    const { "if-range": tag, ...headers } = options.headers;
+    const reply = await parts.download(url, { ...options, headers });
+    return reply.status === 206 && tag !== undefined
+      ? { ...reply, headers: { ...reply.headers, etag: tag } }
+      : reply;
+  };
+  return { ...parts, download };
 }
 
 /** Goes on after a broken transfer with whatever the next one brings. */

@@ -1,8 +1,8 @@
 import { fingerprint } from "../../src/api/key.js";
 import { limitsOf } from "../../src/api/plans.js";
-import { Indexes } from "../../src/archive/index-file.js";
+import { openArchive } from "../../src/archive/archive.js";
+import { inspect } from "../../src/archive/content.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
-import { saveOutput } from "../../src/archive/save.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
 import type { Disk } from "../../src/core/disk.js";
@@ -32,6 +32,7 @@ export interface Parts {
   disk: Disk;
   send: Send;
   download: Download;
+  inspect: typeof inspect;
 }
 
 /** What a mutant puts in the place of the real thing. */
@@ -112,6 +113,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
     disk: gatedDisk(process, machine.disk),
     send: gatedSend(process, network.send),
     download: gatedDownload(process, network.download),
+    inspect,
   };
   return mutant.parts?.(parts, process) ?? parts;
 }
@@ -129,13 +131,18 @@ async function begin(store: Store, workspace: Workspace, scenario: Scenario): Pr
 function portsOf(
   process: Process,
   workspace: Workspace,
-  { store, accounts, disk, download }: Parts,
+  { store, accounts, disk, download, inspect }: Parts,
   service: Service,
   accountId: number,
   lanes: number,
 ): RunPorts {
   const { clock } = process;
-  const indexes = new Indexes(disk);
+  const archive = openArchive({
+    disk,
+    download,
+    clock,
+    inspect: (path, category) => inspect(disk, path, category),
+  });
   return {
     store,
     accounts,
@@ -143,8 +150,7 @@ function portsOf(
     service,
     receipts: openReceipts(disk, workspace.receiptsFile, () => clock.now()),
     lanes: process.machine.lanes.of(process, lanes),
-    save: (request, signal) =>
-      process.work(() => saveOutput(request, { disk, download, indexes, clock, signal })),
+    save: (request, signal) => process.work(() => archive.save(request, signal)),
     exists: async (path) => (await disk.size(path)) !== null,
     clock,
     log,

@@ -1,0 +1,18 @@
+import { Indexes } from "./index-file.js";
+import { Partials } from "./partial.js";
+import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "./save.js";
+
+/** The archive as one process uses it: its saves share what they know of indexes and of broken transfers. */
+export interface Archive {
+  save(request: SaveRequest, signal?: AbortSignal): Promise<SaveResult>;
+  /** Puts away what only a further save could have used. */
+  close(): Promise<void>;
+}
+
+export function openArchive(ports: Omit<SavePorts, "indexes" | "partials" | "signal">): Archive {
+  const shared = { ...ports, indexes: new Indexes(ports.disk), partials: new Partials() };
+  return {
+    save: (request, signal) => saveOutput(request, signal === undefined ? shared : { ...shared, signal }),
+    close: () => shared.partials.close(),
+  };
+}

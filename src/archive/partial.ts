@@ -1,0 +1,92 @@
+import { createHash } from "node:crypto";
+import type { Disk } from "../core/disk.js";
+import { Checksums } from "./checksum.js";
+import { openTemporary, type Temporary } from "./temporary.js";
+
+/**
+ * Transfers that broke off, kept while the process lives so that the next try fetches only the rest. What a dead
+ * process left is never gone on with: after a power cut nobody knows which of its bytes are on the device.
+ */
+
+/** A file on its way in, and what is known of the bytes that it has. */
+export class Partial {
+  bytes = 0;
+  sums = new Checksums({});
+  /** The strong ETag of the version that the bytes are from; without one they cannot be gone on with. */
+  etag: string | null = null;
+  /** Address without its signature, of which a fresh one only changes the query. */
+  private place = "";
+
+  constructor(
+    readonly temporary: Temporary,
+    readonly folder: string,
+  ) {}
+
+  /** The bytes from 0 on are to come from this address, under these headers. */
+  async begin(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+    if (this.bytes > 0) await this.temporary.file.empty();
+    this.bytes = 0;
+    this.sums = new Checksums(headers);
+    this.place = placeOf(url);
+    this.etag = strongTag(headers["etag"]);
+  }
+
+  async take(piece: Uint8Array): Promise<void> {
+    await this.temporary.file.write(piece);
+    this.sums.update(piece);
+    this.bytes += piece.length;
+  }
+
+  /** Whether the rest may be asked for at this address. */
+  continues(url: string): boolean {
+    return this.bytes > 0 && this.etag !== null && this.place === placeOf(url);
+  }
+
+  get isWorthKeeping(): boolean {
+    return this.bytes > 0 && this.etag !== null;
+  }
+}
+
+/** Null for a weak tag, which two versions may share, and for what is no tag. */
+export function strongTag(etag: string | undefined): string | null {
+  return etag !== undefined && /^"[^"]*"$/.test(etag) ? etag : null;
+}
+
+function placeOf(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { origin, pathname } = new URL(url);
+  return createHash("sha256").update(`${origin}${pathname}`).digest("hex");
+}
+
+/** The transfers of one process that broke off, by the identity of their output. */
+export class Partials {
+  private readonly kept = new Map<string, Partial>();
+
+  constructor(private readonly keepMax = 32) {}
+
+  /** The partial of an output in that folder, or a new one. */
+  async open(disk: Disk, folder: string, identity: string): Promise<Partial> {
+    const kept = this.kept.get(identity);
+    this.kept.delete(identity);
+    if (kept?.folder === folder) return kept;
+    await kept?.temporary.discard();
+    return new Partial(await openTemporary(disk, folder, identity), folder);
+  }
+
+  /** Each holds an open file and its bytes on the disk, so there are only so many: the oldest goes. */
+  async keep(identity: string, partial: Partial): Promise<void> {
+    this.kept.set(identity, partial);
+    const [oldest] = this.kept.keys();
+    if (this.kept.size > this.keepMax && oldest !== undefined) await this.discard(oldest);
+  }
+
+  /** When nothing more is fetched. */
+  async close(): Promise<void> {
+    for (const identity of [...this.kept.keys()]) await this.discard(identity);
+  }
+
+  private async discard(identity: string): Promise<void> {
+    await this.kept.get(identity)?.temporary.discard();
+    this.kept.delete(identity);
+  }
+}
