@@ -4,8 +4,10 @@ import type { Plan } from "../plan/plan.js";
 /** A plan for programs: the same facts, credits as plain numbers. */
 export function planJson(plan: Plan): object {
   const { needed, balance, after, maxCredits, spent } = plan.money;
+  const { sheet: _, unselected, ...rest } = plan;
   return {
-    ...plan,
+    ...rest,
+    unselected: unselected.length,
     items: plan.items.map((item) => ({ ...item, price: toNumber(item.price) })),
     models: plan.models.map((model) => ({
       ...model,

@@ -1,15 +1,14 @@
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { Plan } from "../plan/plan.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
-import { defaultsOf, editionOf, type ManifestFlags, withManifest } from "./manifest-flags.js";
-import { amount, positive } from "./values.js";
+import { type ManifestFlags, sheetOptions, withManifest } from "./manifest-flags.js";
+import { amount } from "./values.js";
 
 interface PlanFlags extends SharedFlags, ManifestFlags {
   maxCredits?: number;
   rows?: boolean;
-  first?: number;
 }
 
 export function definePlan(program: Command): void {
@@ -18,9 +17,6 @@ export function definePlan(program: Command): void {
     .argument("<manifest>", "CSV or JSON file with the rows")
     .option("--max-credits <n>", "price against this cap", amount)
     .option("--rows", "list every item")
-    .addOption(
-      new Option("--first <n>", "list only the first items").argParser(positive).implies({ rows: true }),
-    )
     .action(plan);
 }
 
@@ -49,8 +45,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
     workspace,
     manifest: resolve(manifest),
     connect: () => connect(flags, workspace, { manifest }),
-    defaults: defaultsOf(flags),
-    edition: editionOf(flags),
+    ...sheetOptions(flags),
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
     clock: systemClock,
     log: await openLog(flags.logLevel),
@@ -74,5 +69,5 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
   ]);
   const look = lookFor(process.stdout, process.env);
   process.stdout.write(`${planText(made, process.cwd(), look)}\n`);
-  if (flags.rows) process.stdout.write(`\n${rowsTable(made.items.slice(0, flags.first), look)}\n`);
+  if (flags.rows) process.stdout.write(`\n${rowsTable(made.items, look)}\n`);
 }

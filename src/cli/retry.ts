@@ -3,10 +3,11 @@ import type { FailureKind } from "../core/failure.js";
 import { endWith } from "./ending.js";
 import { withCarry, withService } from "./flags.js";
 import type { CarryFlags } from "./job-options.js";
+import { type SelectionFlags, selectionOf, withSelection } from "./selection-flags.js";
 import { failureKindList, positive } from "./values.js";
 
 export function defineRetry(program: Command): void {
-  withCarry(withService(program.command("retry")))
+  withCarry(withSelection(withService(program.command("retry"))))
     .description("submit the failed items of the newest or the named run again")
     .argument("[run]", "number of the run", positive)
     .option("--only <kinds>", "only failures of these kinds, such as provider,unknown", failureKindList)
@@ -14,7 +15,7 @@ export function defineRetry(program: Command): void {
     .action(retry);
 }
 
-interface RetryFlags extends CarryFlags {
+interface RetryFlags extends CarryFlags, SelectionFlags {
   only?: FailureKind[];
   yes?: boolean;
 }
@@ -36,7 +37,7 @@ async function retry(which: number | undefined, flags: RetryFlags): Promise<void
     import("./follow.js"),
   ]);
   const prepared = await jobOptions(flags, workspaceOf(flags));
-  const change = retryFailed(flags.only ?? failureKinds, (items, credits) =>
+  const change = retryFailed(flags.only ?? failureKinds, selectionOf(flags), (items, credits) =>
     askPrice({ what: "submitted again", items, credits }, flags, prepared),
   );
   const exit = await followed(prepared, flags, (show) =>

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { endWith } from "./ending.js";
 import { withCarry, withService } from "./flags.js";
 import type { RunFlags } from "./job-options.js";
-import { defaultsOf, editionOf, withManifest } from "./manifest-flags.js";
+import { sheetOptions, withManifest } from "./manifest-flags.js";
 import { amount, dailyRequests, duration, oneOf, positive, share, timeOfDay, wholeNumber } from "./values.js";
 
 export function defineRun(program: Command): void {
@@ -57,8 +57,7 @@ async function run(manifest: string, flags: RunFlags): Promise<void> {
       {
         ...prepared.options,
         manifest: resolve(manifest),
-        defaults: defaultsOf(flags),
-        edition: editionOf(flags),
+        ...sheetOptions(flags),
         skipInvalid: flags.skipInvalid ?? false,
         run: runOptions(flags),
         consent: (plan) => askConsent(plan, flags, prepared),

@@ -8,7 +8,7 @@
  */
 export const transitions = {
   blocked: { released: "planned", dropped: "dropped" },
-  planned: { intended: "submitting", dropped: "dropped" },
+  planned: { intended: "submitting", supplied: "archived", dropped: "dropped" },
   submitting: {
     accepted: "processing",
     not_sent: "planned",
@@ -21,7 +21,7 @@ export const transitions = {
   processing: { completed: "ready", task_failed: "failed", window_passed: "overdue" },
   overdue: { completed: "ready", task_failed: "failed" },
   ready: { saved: "archived", url_expired: "ready", unfetchable: "held" },
-  failed: { retry: "planned" },
+  failed: { retry: "planned", supplied: "archived" },
   archived: { file_lost: "ready" },
   dropped: { returned: "planned" },
 } as const;

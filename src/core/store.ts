@@ -4,6 +4,7 @@ import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
 import type { Credits } from "./money.js";
 import type { Orders } from "./order.js";
+import type { Sheet } from "./sheet.js";
 
 /** The port to one workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
 export interface Store extends Orders {
@@ -24,9 +25,14 @@ export interface Store extends Orders {
   cancelRun(runId: number, busy: ReadonlySet<number>): Promise<number>;
   /**
    * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
-   * job that are not among them are dropped if they were never submitted; the others are completed in this run.
+   * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
+   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are.
    */
-  enroll(runId: number, items: readonly NewItem[]): Promise<void>;
+  enroll(runId: number, items: readonly NewItem[], unselected?: readonly string[]): Promise<void>;
+  /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
+  keepSheet(runId: number, sheet: Sheet): Promise<void>;
+  /** The sheet of a run; null for a run that has none on record. */
+  sheetOf(runId: number): Promise<Sheet | null>;
   /** Adds items to a run, and touches no other. */
   add(runId: number, items: readonly NewItem[]): Promise<void>;
   /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */
@@ -64,7 +70,12 @@ export interface Store extends Orders {
   refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
-  /** A file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
+  /** The files that a job's archived items have. */
+  files(jobName: string): Promise<ArchivedFile[]>;
+  /**
+   * A file of an archived item is gone: the item is ready to be fetched again, which costs nothing. To be called once
+   * for each file.
+   */
   lost(itemId: number, number: number): Promise<void>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
@@ -173,6 +184,8 @@ export interface Item extends NewItem {
   failureKind: FailureKind | null;
   /** Why it failed, is held, or could not be fetched yet. */
   note: string | null;
+  /** No row asks for it any more. */
+  vanished: boolean;
 }
 
 /** What must not be submitted for now: models, and price groups (`priceGroup`). */
@@ -254,6 +267,12 @@ export interface Output {
   number: number;
   url: string;
   file: string | null;
+}
+
+export interface ArchivedFile extends SavedFile {
+  itemId: number;
+  key: string;
+  number: number;
 }
 
 export interface SavedFile {

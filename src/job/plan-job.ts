@@ -1,20 +1,16 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
-import type { Defaults } from "../manifest/manifest.js";
 import type { Plan } from "../plan/plan.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, openAccount } from "./account.js";
-import type { EditionChoice } from "./edition.js";
-import { prepare } from "./prepare.js";
+import { prepare, type SheetOptions } from "./prepare.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 
-export interface PlanJobOptions {
+export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
   manifest: string;
   connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
-  defaults: Defaults;
-  edition: EditionChoice;
   maxCredits: Credits | null;
   clock: Clock;
   log: Log;

@@ -5,15 +5,26 @@ import type { Store } from "../core/store.js";
 import { readLocalInputs } from "../manifest/local-inputs.js";
 import type { Defaults } from "../manifest/manifest.js";
 import { readManifest } from "../manifest/read.js";
+import type { Duplicates } from "../plan/expand.js";
 import { makePlan } from "../plan/make-plan.js";
-import type { Plan } from "../plan/plan.js";
+import type { OnMissing, Order, Plan } from "../plan/plan.js";
+import type { Selection } from "../plan/select.js";
 import type { OpenAccount } from "./account.js";
 import { type EditionChoice, editionOf } from "./edition.js";
+import { missingFiles } from "./missing-files.js";
 
-export interface PrepareOptions {
-  manifest: string;
+/** How a manifest is read and compared: what `plan` and `run` have in common. */
+export interface SheetOptions {
   defaults: Defaults;
   edition: EditionChoice;
+  selection: Selection;
+  duplicates: Duplicates;
+  order: Order;
+  onMissing: OnMissing;
+}
+
+export interface PrepareOptions extends SheetOptions {
+  manifest: string;
   maxCredits: Credits | null;
   origin: string;
   sandbox: boolean;
@@ -52,6 +63,11 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
     edition,
     // A variant is nobody's row.
     existing: ((await store?.itemsOf(manifest.name)) ?? []).filter((item) => item.variant === 1),
+    selection: options.selection,
+    duplicates: options.duplicates,
+    order: options.order,
+    onMissing: options.onMissing,
+    missing: new Set(store ? (await missingFiles(store, manifest.name)).keys() : []),
     charges: await account.accounts.highestCharges(account.accountId()),
     maxCredits,
     ...(localInputs ? { localInputs } : {}),

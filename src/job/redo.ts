@@ -2,18 +2,34 @@ import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
 import { credits } from "../core/money.js";
 import type { Item, NewItem, Run, Store } from "../core/store.js";
-import type { Continuation } from "./continue-job.js";
+import { isEverything, type Selection } from "../plan/select.js";
+import { type Continuation, newestRun } from "./continue-job.js";
 import { itemNamed } from "./item-named.js";
 import type { Hold } from "./open.js";
 import { agreed, type PriceConsent } from "./retry.js";
+import { selectItems } from "./select-items.js";
 
-/** A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. */
-export function redoItems(names: readonly string[], consent: PriceConsent): Continuation {
+/**
+ * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
+ * items are named, or selected among those of the newest run, or both.
+ */
+export function redoItems(
+  names: readonly string[],
+  selection: Selection,
+  consent: PriceConsent,
+): Continuation {
   let items: Item[] = [];
   return {
     async choose(store) {
-      items = await Promise.all(names.map((name) => itemNamed(store, name)));
-      return newestRunOf(store, items);
+      if (names.length === 0) {
+        const run = await newestRun(undefined)(store);
+        items = selectItems(run, await redoable(store, run, selection), selection);
+        return run;
+      }
+      const named = await Promise.all(names.map((name) => itemNamed(store, name)));
+      const run = await newestRunOf(store, named);
+      items = selectItems(run, named, selection);
+      return run;
     },
     async change(hold, run) {
       const variants = await variantsOf(hold, run, items);
@@ -24,6 +40,15 @@ export function redoItems(names: readonly string[], consent: PriceConsent): Cont
       return { ...started, requests: started.requests + 1 };
     },
   };
+}
+
+/** What a selection is made from: what people can have seen, or else what failed. */
+async function redoable(store: Store, run: Run, selection: Selection): Promise<Item[]> {
+  if (isEverything(selection)) {
+    throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
+  }
+  const wanted = selection.onlyFailed ? "failed" : "archived";
+  return (await store.items(run.id)).filter(({ state, variant }) => state === wanted && variant === 1);
 }
 
 async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {

@@ -5,16 +5,15 @@ import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
 import { showCredits } from "../core/money.js";
 import type { NewItem, Run, RunOptions } from "../core/store.js";
-import type { Defaults } from "../manifest/manifest.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
 import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
 import { jobFolder } from "../run/folder.js";
 import type { Progress } from "../run/loop.js";
 import type { Connection } from "./account.js";
-import type { EditionChoice } from "./edition.js";
+import { again } from "./again.js";
 import { type Execution, execute } from "./execute.js";
 import { type Hold, type HoldOptions, holdWorkspace, prepareOutFolder } from "./open.js";
-import { manifestProblems, prepare } from "./prepare.js";
+import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
 import type { Workspace } from "./workspace.js";
 
 export interface JobOptions {
@@ -34,11 +33,9 @@ export interface JobOptions {
   onLocked(message: string): void;
 }
 
-export interface RunJobOptions extends JobOptions {
+export interface RunJobOptions extends JobOptions, SheetOptions {
   /** Absolute path of the manifest. */
   manifest: string;
-  defaults: Defaults;
-  edition: EditionChoice;
   /** Go on with the good rows; the others are written to a file. */
   skipInvalid: boolean;
   run: RunOptions;
@@ -82,6 +79,9 @@ export async function runJob<Result>(
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
     if (plan.problems.length > 0) await skipInvalid(plan, options);
+    if (plan.items.length === 0 && options.selection.onlyFailed) {
+      throw new EarlyExit("done", `nothing to do: no row of ${plan.job} that is selected has failed`);
+    }
     const items = submittable(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     const job = await hold.store.job(plan.job);
@@ -95,7 +95,10 @@ export async function runJob<Result>(
     });
     // The two requests of the plan belong to the run.
     const run = { ...started, requests: started.requests + 2 };
-    await hold.store.enroll(run.id, items);
+    const unreached = plan.items.filter((item) => !items.includes(item)).map(({ key }) => key);
+    await hold.store.enroll(run.id, items, [...plan.unselected, ...unreached]);
+    await hold.store.keepSheet(run.id, plan.sheet);
+    await again(hold.store, run, plan, options);
     const before = (await hold.store.counts(run.id)).archived;
     const execution = await execute({ ...options, hold, run, me });
     return await use({ execution, leftOut: plan.items.length - items.length, before, startedAt, hold });

@@ -2,12 +2,9 @@ import { mediaFields } from "../api/inputs.js";
 import { normalText } from "../core/identity.js";
 import type { NewItem } from "../core/store.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
-import type { ChangedRow, Existing, VanishedItem } from "./plan.js";
+import type { ChangedRow, Existing, Plan } from "./plan.js";
 
-export interface Comparison {
-  changed: ChangedRow[];
-  vanished: VanishedItem[];
-}
+export type Comparison = Pick<Plan, "changed" | "vanished" | "renamed" | "restored">;
 
 /**
  * What became of the manifest since the job was last planned. Items of rows that are wrong now did not vanish: their
@@ -33,7 +30,27 @@ export function compare(
   const vanished = gone
     .filter((item) => item.state !== "dropped")
     .map(({ key, rowId, state }) => ({ key, rowId, state, replacedBy: newKeys.get(key) ?? null }));
-  return { changed, vanished };
+  return { changed, vanished, ...keptForNothing(items, existing) };
+}
+
+/** Archived items that the sheet now calls otherwise, or asks for again. */
+function keptForNothing(
+  items: readonly NewItem[],
+  existing: readonly Existing[],
+): Pick<Comparison, "renamed" | "restored"> {
+  const archived = new Map(existing.filter(({ state }) => state === "archived").map((old) => [old.key, old]));
+  const kept = items.flatMap((item) => {
+    const old = archived.get(item.key);
+    return old ? [{ item, old }] : [];
+  });
+  return {
+    renamed: kept.flatMap(({ item: { rowNumber, rowId, name }, old }) =>
+      old.name === undefined || old.name === name ? [] : [{ rowNumber, rowId, from: old.name, to: name }],
+    ),
+    restored: kept.flatMap(({ item: { rowNumber, rowId, key }, old }) =>
+      old.vanished === true ? [{ rowNumber, rowId, key }] : [],
+    ),
+  };
 }
 
 type Content = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;

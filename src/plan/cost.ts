@@ -3,21 +3,36 @@ import type { Me } from "../api/records.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, credits, minus, noCredits, plus } from "../core/money.js";
 import type { NewItem } from "../core/store.js";
-import type { Existing, Fit, ModelCost, Money, PlannedItem, Requests } from "./plan.js";
+import type { Existing, Fit, ModelCost, Money, Order, PlannedItem, Requests } from "./plan.js";
 
 /** Tasks that the service has, or may have, and that will be looked at. */
 const atService: readonly ItemState[] = ["submitting", "processing", "overdue"];
 
 /** Where each item stands, which are to be submitted, in which order, and how far the money reaches. */
-export function stand(items: readonly NewItem[], existing: readonly Existing[], affordable: Credits) {
+export function stand(
+  items: readonly NewItem[],
+  existing: readonly Existing[],
+  affordable: Credits,
+  { order = "priority", again = new Set() }: { order?: Order; again?: ReadonlySet<string> } = {},
+) {
   const known = new Map(existing.map((item) => [item.key, item]));
-  const planned = items.map((item): PlannedItem => {
+  const planned = prioritised(items, order).map((item): PlannedItem => {
     const old = known.get(item.key);
-    return { ...item, standing: old?.state ?? "new", due: isDue(old), order: 0, fits: false };
+    const due = isDue(old) || again.has(item.key);
+    return { ...item, standing: old?.state ?? "new", due, order: 0, fits: false };
   });
   const inOrder = planned.toSorted((a, b) => b.priority - a.priority || a.position - b.position);
   for (const [order, item] of inOrder.entries()) item.order = order;
   return { items: planned, fit: reachOf(inOrder, affordable) };
+}
+
+/** The priorities that lead to an order of submission. */
+function prioritised(items: readonly NewItem[], order: Order): readonly NewItem[] {
+  if (order === "priority") return items;
+  if (order === "sheet") return items.map((item) => ({ ...item, priority: 0 }));
+  const prices = [...new Set(items.map(({ price }) => price))].toSorted((a, b) => a - b);
+  const ranks = new Map(prices.map((price, rank) => [price, -rank]));
+  return items.map((item) => ({ ...item, priority: ranks.get(item.price) ?? 0 }));
 }
 
 /** A dropped item comes back with its row, unless it was submitted once: then a person skipped it. */

@@ -1,9 +1,10 @@
 import type { Model } from "../api/records.js";
 import { itemKey, shortId } from "../core/identity.js";
-import { type Credits, credits, times } from "../core/money.js";
+import { type Credits, credits, noCredits, showCredits, times } from "../core/money.js";
 import { priceGroup } from "../core/price.js";
+import type { Problem } from "../core/problem.js";
 import type { NewItem } from "../core/store.js";
-import type { Row } from "../manifest/manifest.js";
+import { cellPlace, type Row } from "../manifest/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Finding } from "./plan.js";
 
@@ -13,6 +14,9 @@ export interface Scope {
   origin: string;
   account: string;
   edition: string;
+  duplicates?: Duplicates;
+  /** Row ids of the job's items, by key. */
+  rowIds?: ReadonlyMap<string, string>;
 }
 
 /** A good row: one that has a model and no problem. */
@@ -20,25 +24,84 @@ export interface GoodRow extends CheckedRow {
   model: Model;
 }
 
+/** What to do about rows that ask for the very same thing: make each, make it once, or refuse. */
+export type Duplicates = "keep" | "merge" | "error";
+
+export interface Expansion {
+  items: NewItem[];
+  /** The items that each row stands for; rows that were merged share theirs. */
+  keys: ReadonlyMap<Row, string[]>;
+  identical: Finding[];
+  problems: Problem[];
+}
+
+/** One item to be, before its number among identical ones is known. */
+interface Slot {
+  good: GoodRow;
+  /** 1 for the first item of the row. */
+  copy: number;
+  position: number;
+}
+
+/** Rows that ask for the very same thing. */
+interface Group {
+  rows: GoodRow[];
+  slots: Slot[];
+}
+
 /**
  * Makes the items of good rows. Rows that ask for the very same thing are told apart by their occurrence, counted
- * over the whole manifest, so that which of them has which number does not matter to what is paid.
+ * over the whole manifest, so that which of them has which number does not matter to what is paid. An occurrence that
+ * a row's id had before stays with it, so that its file stays its own when rows change places.
  */
-export function expand(rows: readonly GoodRow[], scope: Scope): { items: NewItem[]; identical: Finding[] } {
-  const seen = new Map<string, { occurrences: number; rows: GoodRow[] }>();
-  const items: NewItem[] = [];
+export function expand(rows: readonly GoodRow[], scope: Scope): Expansion {
+  const duplicates = scope.duplicates ?? "keep";
+  const groups = new Map<string, Group>();
+  const slotsOf = new Map<Row, Slot[]>();
+  let position = 0;
   for (const good of rows) {
     const first = keyOf(good, scope, 1);
-    const same = seen.get(first) ?? { occurrences: 0, rows: [] };
-    seen.set(first, same);
-    same.rows.push(good);
-    for (let copy = 1; copy <= good.row.repeat; copy++) {
-      same.occurrences++;
-      const key = same.occurrences === 1 ? first : keyOf(good, scope, same.occurrences);
-      items.push(itemOf(good, scope, { key, copy, occurrence: same.occurrences, position: items.length }));
-    }
+    const group = groups.get(first) ?? { rows: [], slots: [] };
+    groups.set(first, group);
+    group.rows.push(good);
+    const again = group.rows.length > 1;
+    const missing = Math.max(0, good.row.repeat - (duplicates === "keep" ? 0 : group.slots.length));
+    const added = Array.from({ length: again && duplicates === "error" ? 0 : missing }, (_, index): Slot => {
+      return { good, copy: good.row.repeat - missing + index + 1, position: position++ };
+    });
+    group.slots.push(...added);
+    slotsOf.set(good.row, again && duplicates !== "keep" ? group.slots.slice(0, good.row.repeat) : added);
   }
-  return { items, identical: [...seen.values()].flatMap(identicalRows) };
+  const made = new Map<Slot, NewItem>();
+  for (const [first, group] of groups) nameGroup(first, group, scope, made);
+  const several = [...groups.values()].filter((group) => group.rows.length > 1);
+  return {
+    items: [...made.values()].toSorted((a, b) => a.position - b.position),
+    keys: new Map(
+      [...slotsOf].map(([row, slots]) => [row, slots.flatMap((slot) => made.get(slot)?.key ?? [])]),
+    ),
+    identical: duplicates === "error" ? [] : several.map(({ rows }) => identicalRows(rows, duplicates)),
+    problems: duplicates === "error" ? several.flatMap(({ rows }) => duplicateProblems(rows)) : [],
+  };
+}
+
+/** Gives each slot of a group its occurrence: the one that its row's id had before, else the next that is free. */
+function nameGroup(first: string, { slots }: Group, scope: Scope, made: Map<Slot, NewItem>): void {
+  const keys = slots.map(({ good }, index) => (index === 0 ? first : keyOf(good, scope, index + 1)));
+  const free = new Set(keys.keys());
+  const chosen = new Map<Slot, number>();
+  const idOf = ({ good, copy }: Slot) => (good.row.id === null ? null : copyName(good.row.id, copy));
+  const before = new Map(keys.map((key, index) => [scope.rowIds?.get(key), index]));
+  for (const slot of slots.length > 1 ? slots : []) {
+    const index = before.get(idOf(slot) ?? undefined);
+    if (idOf(slot) !== null && index !== undefined && free.delete(index)) chosen.set(slot, index);
+  }
+  const rest = free.values();
+  for (const slot of slots) {
+    const index = chosen.get(slot) ?? (rest.next().value as number);
+    const key = keys[index] as string;
+    made.set(slot, itemOf(slot.good, scope, { ...slot, key, occurrence: index + 1 }));
+  }
 }
 
 function keyOf({ row, model, params, contents }: GoodRow, scope: Scope, occurrence: number): string {
@@ -96,19 +159,36 @@ export function outputName(output: string): string {
   return output.replace(/\.(png|jpe?g|webp|gif|avif|mp4|webm|mov|mp3|wav|ogg|m4a|flac)$/i, "");
 }
 
-function identicalRows({ rows }: { rows: readonly GoodRow[] }): Finding[] {
-  const [first, ...others] = rows;
-  if (!first || others.length === 0) return [];
+function identicalRows(rows: readonly GoodRow[], duplicates: Duplicates): Finding {
+  const [first, ...others] = rows as [GoodRow, ...GoodRow[]];
   const copies = others.reduce((sum, { row }) => sum + row.repeat, 0);
   const cost = times(credits(first.model.credits_cost), copies);
-  const numbers = rows.map(({ row }: { row: Row }) => row.number);
-  return [
-    {
-      kind: "identical_rows",
-      message: `rows ${numbers.join(", ")} ask for the very same thing; each is made and paid for`,
-      rows: numbers,
-      copies,
-      credits: cost,
-    },
-  ];
+  const numbers = rows.map(({ row }) => row.number);
+  const same = `rows ${shortList(numbers)} ask for the very same thing`;
+  return {
+    kind: "identical_rows",
+    message:
+      duplicates === "merge"
+        ? `${same}; it is made once`
+        : `${same}; each is made and paid for (${showCredits(cost)} ${cost === 1_000_000 ? "credit" : "credits"} more than once; --duplicates merge makes it once)`,
+    rows: numbers,
+    copies,
+    credits: duplicates === "merge" ? noCredits : cost,
+  };
+}
+
+function duplicateProblems([first, ...others]: readonly GoodRow[]): Problem[] {
+  return others.map(({ row }) => ({
+    place: cellPlace(row, "prompt"),
+    message: `the row asks for the very same thing as row ${first?.row.number}`,
+    expected: "rows that differ in model, prompt, params or inputs (or --duplicates keep or merge)",
+    got: row.prompt ?? "no prompt",
+  }));
+}
+
+const numbersMax = 8;
+
+function shortList(numbers: readonly number[]): string {
+  const more = numbers.length - numbersMax;
+  return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

@@ -1,6 +1,7 @@
 import type { Me } from "../api/records.js";
-import { minus, noCredits, showCredits } from "../core/money.js";
-import type { Finding, Fit, Money, Requests } from "./plan.js";
+import { minus, noCredits, plus, showCredits } from "../core/money.js";
+import type { NewItem } from "../core/store.js";
+import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
 
 /** What stops a run: the subscription, or a balance that is too small. */
 export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
@@ -51,6 +52,24 @@ export function warningsOf(me: Me, money: Money, fit: Fit, requests: Requests): 
   }
   return warnings;
 }
+
+/** Archived items whose files are gone, and the ways to have them again. */
+export function missingWarning(missing: readonly NewItem[], way: OnMissing): Finding[] {
+  if (missing.length === 0) return [];
+  const items = missing.map(({ rowId }) => rowId);
+  const credits = plus(...missing.map(({ price }) => price));
+  const named = items.slice(0, namesMax).join(", ");
+  const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
+  const what = `${missing.length === 1 ? "1 archived item has" : `${missing.length} archived items have`} lost files (${named}${more})`;
+  const told = {
+    report: `--missing fetch gets them again for no credits while the service has them, --missing pay makes them anew for ${showCredits(credits)} credits`,
+    fetch: "they are fetched again, for no credits",
+    pay: `they are made and paid for again, for ${showCredits(credits)} credits`,
+  }[way];
+  return [{ kind: "missing_files", message: `${what}: ${told}.`, items, credits }];
+}
+
+const namesMax = 5;
 
 function reach(fit: Fit): string {
   if (fit.rowNumber === null) return "it does not pay for the first item";

@@ -2,9 +2,12 @@ import type { Category, Me, Model } from "../api/records.js";
 import type { ItemState } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Problem } from "../core/problem.js";
+import type { Sheet } from "../core/sheet.js";
 import type { Item, NewItem } from "../core/store.js";
 import type { LocalInput } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/manifest.js";
+import type { Duplicates } from "./expand.js";
+import type { Selection } from "./select.js";
 
 /** Everything that a plan is made from. The plan asks nobody else: the same input gives the same plan. */
 export interface PlanInput {
@@ -25,7 +28,19 @@ export interface PlanInput {
   /** The run's credit cap, and what already counts against it. */
   maxCredits?: Credits | null;
   spent?: Credits;
+  selection?: Selection;
+  duplicates?: Duplicates;
+  order?: Order;
+  /** Keys of archived items whose files are not where they were put. */
+  missing?: ReadonlySet<string>;
+  /** What is to be done about those: nothing, fetch them again for no credits, or make and pay them again. */
+  onMissing?: OnMissing;
 }
+
+/** Which items are submitted first: by the column priority and then the sheet, as in the sheet, or the cheapest. */
+export type Order = "priority" | "sheet" | "cheapest";
+
+export type OnMissing = "report" | "fetch" | "pay";
 
 /** An item of the job as the store keeps it; any `Item` will do. */
 export type Existing = Pick<
@@ -34,6 +49,10 @@ export type Existing = Pick<
 > & {
   /** Whether it was ever submitted. A dropped item that was is not submitted again. */
   attempted?: boolean;
+  /** The name that its files were last wanted under. */
+  name?: string;
+  /** No row asked for it when the job was last run. */
+  vanished?: boolean;
 };
 
 /** A manifest against the live models and the account: what would be done, what it costs, what stands in the way. */
@@ -54,6 +73,18 @@ export interface Plan {
   changed: ChangedRow[];
   /** Items of the job that no row asks for any more. */
   vanished: VanishedItem[];
+  /** Archived items whose files get another name, for nothing. */
+  renamed: RenamedItem[];
+  /** Archived items that no row asked for last time and one asks for again, for nothing. */
+  restored: { rowNumber: number; rowId: string; key: string }[];
+  /** What was selected, where not everything was. */
+  selection: SelectedRows | null;
+  /** Keys of items whose rows are not selected: they stay as they are. */
+  unselected: string[];
+  /** Every row of the sheet with the items that it stands for, for the export. */
+  sheet: Sheet;
+  /** Archived items in the selection whose files are gone. */
+  missing: { rowId: string; key: string }[];
   /** How many items stand where. */
   standings: Partial<Record<Standing, number>>;
   models: ModelCost[];
@@ -89,6 +120,20 @@ export interface VanishedItem {
   state: ItemState;
   /** The item that the row asks for now, where the row is still there. */
   replacedBy: string | null;
+}
+
+export interface RenamedItem {
+  rowNumber: number;
+  rowId: string;
+  from: string;
+  to: string;
+}
+
+export interface SelectedRows {
+  /** As flags. */
+  text: string;
+  rows: number;
+  of: number;
 }
 
 /** What the due items of one model cost. */
@@ -141,6 +186,7 @@ export type Finding = { message: string } & (
   | { kind: "day_limit"; atLeast: number; perDay: number }
   | { kind: "identical_rows"; rows: number[]; copies: number; credits: Credits }
   | { kind: "unused_param_column"; column: string; models: string[] }
+  | { kind: "missing_files"; items: string[]; credits: Credits }
 );
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */

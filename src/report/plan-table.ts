@@ -26,6 +26,10 @@ export interface PlanFacts {
   /** Rows that were there before with other content, and items that no row asks for any more. */
   changed?: readonly { rowNumber: number; rowId: string; fields: readonly { field: string }[] }[];
   vanished?: readonly { rowId: string; state: string; replacedBy: string | null }[];
+  /** Archived items whose files get another name, and those that a row asks for again. */
+  renamed?: readonly { rowNumber: number; rowId: string; from: string; to: string }[];
+  restored?: readonly { rowNumber: number; rowId: string }[];
+  selection?: { text: string; rows: number; of: number } | null;
   problems: readonly Problem[];
   blockers: readonly { message: string }[];
   warnings: readonly { message: string }[];
@@ -52,6 +56,7 @@ const linesMax = 20;
 export function planText(plan: PlanFacts, folder: string, look: Look = plainLook): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
   const facts: [string, Cell][] = [
+    ...selected(plan),
     ["items", standings(plan)],
     ["credits", creditsText(plan)],
     ["requests", requestsText(plan)],
@@ -124,6 +129,16 @@ function standings(plan: PlanFacts): string {
   return known.length === 0 ? "none" : known.map(([state, number]) => `${number} ${state}`).join(", ");
 }
 
+function selected({ selection }: PlanFacts): [string, Cell][] {
+  if (!selection) return [];
+  return [
+    [
+      "rows",
+      `${selection.rows} of ${selection.of} selected (${selection.text}); the others stay as they are`,
+    ],
+  ];
+}
+
 function creditsText({ money: { needed, balance, after, maxCredits, spent } }: PlanFacts): Cell {
   const short = after < 0;
   const pieces = [
@@ -145,11 +160,25 @@ function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: PlanFa
   return `at least ${atLeast}; ${plan === null ? "without a plan" : `plan ${plan}`}: ${allowed}`;
 }
 
-function changes({ changed = [], vanished = [] }: PlanFacts): string[] {
+function changes({ changed = [], vanished = [], renamed = [], restored = [] }: PlanFacts): string[] {
   const gone = vanished.filter((item) => item.replacedBy === null);
+  const replaced = new Set(
+    vanished.flatMap(({ rowId, state, replacedBy }) =>
+      replacedBy !== null && state === "archived" ? [rowId] : [],
+    ),
+  );
   return [
     ...changed.map(
-      (row) => `row ${row.rowNumber} (${row.rowId}): ${row.fields.map(({ field }) => field).join(", ")}`,
+      ({ rowNumber, rowId, fields }) =>
+        `row ${rowNumber} (${rowId}): ${fields.map(({ field }) => field).join(", ")}${
+          replaced.has(rowId) ? "; the old file will move to _superseded/" : ""
+        }`,
+    ),
+    ...restored.map(
+      ({ rowNumber, rowId }) => `row ${rowNumber} (${rowId}): made before; its file comes back, free`,
+    ),
+    ...renamed.map(
+      ({ rowNumber, from, to }) => `row ${rowNumber}: ${from} becomes ${to}; its file is renamed, free`,
     ),
     ...gone.map((item) => `${item.rowId} (${item.state}) is in no row any more`),
   ];

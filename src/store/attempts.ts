@@ -1,6 +1,6 @@
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
-import type { Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
+import type { ArchivedFile, Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
 import { type Connection, step } from "./item-rows.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
@@ -16,6 +16,7 @@ type AttemptMethods = Pick<
   | "refreshOutputs"
   | "saved"
   | "lost"
+  | "files"
   | "filesOf"
 >;
 
@@ -94,7 +95,8 @@ export function attemptMethods(connection: Connection): AttemptMethods {
     lost: async (itemId, number) =>
       db
         .transaction(() => {
-          step(connection, itemId, "file_lost");
+          const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
+          if (state !== "ready") step(connection, itemId, "file_lost");
           sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
             itemId,
             number,
@@ -102,6 +104,14 @@ export function attemptMethods(connection: Connection): AttemptMethods {
           sql("UPDATE items SET next_at = 0, looks = 0 WHERE id = ?").run(itemId);
         })
         .immediate(),
+
+    files: async (jobName) =>
+      sql(
+        `SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check"
+         FROM outputs o JOIN items i ON i.id = o.item_id
+         WHERE i.job_id = (SELECT id FROM jobs WHERE name = ?) AND i.state = 'archived' AND o.file IS NOT NULL
+         ORDER BY i.position, i.id, o.number`,
+      ).all(jobName) as ArchivedFile[],
 
     async filesOf(runId) {
       return sql(

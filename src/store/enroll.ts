@@ -14,8 +14,7 @@ export function put({ sql }: Connection, runId: number, items: readonly NewItem[
        VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
          @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, 'planned')
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
-         row_number = @rowNumber, row_id = @rowId, name = @name,
-         cells = @cells,
+         row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
          price = CASE WHEN state = 'planned' THEN @price ELSE price END`,
     ).run({
       ...item,
@@ -29,17 +28,31 @@ export function put({ sql }: Connection, runId: number, items: readonly NewItem[
   }
 }
 
-/** Makes a run's items exactly these, and what its edition of the job has open besides. Other editions are left alone. */
-export function enroll(connection: Connection, runId: number, items: readonly NewItem[]): void {
+/**
+ * Makes a run's items exactly these, and what its edition of the job has open besides. Other editions are left alone,
+ * and so are items whose rows are in the manifest but not selected: only that they wait in no run meanwhile.
+ */
+export function enroll(
+  connection: Connection,
+  runId: number,
+  items: readonly NewItem[],
+  unselected: readonly string[] = [],
+): void {
   const { sql } = connection;
-  const { jobId, edition } = runOf(connection, runId);
-  sql("UPDATE items SET run_id = NULL WHERE job_id = ? AND edition = ?").run(jobId, edition);
+  const job = { ...runOf(connection, runId), runId, unselected: JSON.stringify(unselected) };
+  const mine = "job_id = @jobId AND edition = @edition";
+  const left = "key IN (SELECT value FROM json_each(@unselected))";
+  sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);
+  sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND (variant > 1 OR ${left})`).run(job);
+  sql(`UPDATE items SET run_id = NULL WHERE ${mine} AND ${left} AND state IN ('planned', 'blocked')`).run(
+    job,
+  );
   put(connection, runId, items);
   const untried = (where: string) =>
     sql(
-      `SELECT id FROM items WHERE job_id = ? AND edition = ? AND ${where}
+      `SELECT id FROM items WHERE ${mine} AND NOT ${left} AND ${where}
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
-    ).all(jobId, edition) as { id: number }[];
+    ).all(job) as { id: number }[];
   for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'")) step(connection, id, "returned");
   // One that was refused before stays planned and outside of every run: dropped, it could not come back.
   for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
@@ -47,9 +60,9 @@ export function enroll(connection: Connection, runId: number, items: readonly Ne
   }
   // What was submitted and is not finished is completed by whichever run is there, in the manifest or not.
   sql(
-    `UPDATE items SET run_id = ? WHERE job_id = ? AND edition = ? AND run_id IS NULL
+    `UPDATE items SET run_id = @runId WHERE ${mine}
        AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,
-  ).run(runId, jobId, edition);
+  ).run(job);
 }
 
 function runOf({ sql }: Pick<Connection, "sql">, runId: number): { jobId: number; edition: string } {

@@ -58,6 +58,7 @@ export interface ItemRow {
   failures: number;
   failure_kind: FailureKind | null;
   note: string | null;
+  vanished: number;
 }
 
 export function asItem(row: ItemRow): Item {
@@ -88,5 +89,6 @@ export function asItem(row: ItemRow): Item {
     failures: row.failures,
     failureKind: row.failure_kind,
     note: row.note,
+    vanished: row.vanished === 1,
   };
 }

@@ -43,7 +43,8 @@ export function itemMethods(connection: Connection): ItemMethods {
       return found;
     },
 
-    enroll: async (runId, items) => db.transaction(() => enroll(connection, runId, items)).immediate(),
+    enroll: async (runId, items, unselected) =>
+      db.transaction(() => enroll(connection, runId, items, unselected)).immediate(),
 
     add: async (runId, items) => db.transaction(() => put(connection, runId, items)).immediate(),
 

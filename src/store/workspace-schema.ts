@@ -11,6 +11,7 @@ export const workspaceMigrations: readonly Migration[] = [
   // The row's cells as written: JSON pairs of column and text.
   (db) => db.exec("ALTER TABLE items ADD COLUMN cells TEXT NOT NULL DEFAULT '[]'"),
   (db) => db.exec(orders),
+  (db) => db.exec(sheets),
 ];
 
 const tables = `
@@ -179,4 +180,34 @@ const orders = `
     settled_at INTEGER
   );
   CREATE INDEX orders_waiting ON orders (id) WHERE outcome IS NULL;
+`;
+
+/** Sheets as they were read; items that no row asks for any more; files that were made elsewhere. */
+const sheets = `
+  CREATE TABLE sheets (
+    id INTEGER PRIMARY KEY,
+    job_id INTEGER NOT NULL REFERENCES jobs,
+    sha256 TEXT NOT NULL,
+    columns TEXT NOT NULL,
+    UNIQUE (job_id, sha256)
+  );
+  CREATE TABLE sheet_rows (
+    sheet_id INTEGER NOT NULL REFERENCES sheets,
+    position INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    cells TEXT NOT NULL,
+    keys TEXT NOT NULL,
+    problem TEXT,
+    PRIMARY KEY (sheet_id, position)
+  ) WITHOUT ROWID;
+  ALTER TABLE runs ADD COLUMN sheet_id INTEGER REFERENCES sheets;
+
+  ALTER TABLE items ADD COLUMN vanished INTEGER NOT NULL DEFAULT 0;
+  UPDATE items SET vanished = 1 WHERE run_id IS NULL AND variant = 1;
+
+  INSERT INTO transitions VALUES ('planned', 'supplied', 'archived'), ('failed', 'supplied', 'archived');
+  CREATE TRIGGER items_supplied BEFORE UPDATE OF state ON items
+  WHEN OLD.state IN ('planned', 'failed') AND NEW.state = 'archived'
+    AND NOT EXISTS (SELECT 1 FROM outputs WHERE item_id = OLD.id AND file IS NOT NULL)
+  BEGIN SELECT RAISE(ABORT, 'illegal transition of an item: it has no file'); END;
 `;

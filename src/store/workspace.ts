@@ -6,6 +6,7 @@ import { itemMethods } from "./items.js";
 import { openDatabase, statements } from "./open.js";
 import { orderMethods } from "./orders.js";
 import { runMethods } from "./runs.js";
+import { sheetMethods } from "./sheets.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
 /** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
@@ -17,6 +18,7 @@ export function openWorkspace(path: string, clock: Clock): Store {
     ...itemMethods(connection),
     ...attemptMethods(connection),
     ...orderMethods(connection),
+    ...sheetMethods(connection),
     close: () => db.close(),
   };
 }

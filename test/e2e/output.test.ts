@@ -69,13 +69,6 @@ describe.concurrent("output", () => {
   });
 });
 
-test("plan --first 2 lists two items, and prices all of them", async () => {
-  const { place, service } = await ready(5);
-  const end = await run(place, ["plan", "set.csv", "--first", "2"], service);
-  expect(end.stdout.match(/^ *\d+ +a0\d /gm)).toHaveLength(2);
-  expect(end.stdout).toContain("items     5 new");
-});
-
 describe.concurrent("on a terminal of 60 columns", () => {
   test("no line of a run, a plan or a table is longer", async () => {
     const { place, service } = await ready(4);

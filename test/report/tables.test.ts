@@ -223,7 +223,7 @@ test("a plan names what changed and what no row asks for any more", () => {
     { rowId: "cover-3", state: "archived", replacedBy: "k1:a" },
   ];
   expect(planText({ ...plan, changed, vanished }, here)).toContain(
-    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size\n- old (planned) is in no row any more\n\n",
+    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is in no row any more\n\n",
   );
 });
 

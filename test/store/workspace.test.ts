@@ -146,6 +146,48 @@ describe("a manifest that changed between runs", () => {
   });
 });
 
+describe("items whose rows are not selected", () => {
+  test("are neither dropped nor submitted: they wait in no run until they are", async () => {
+    await enrolled("a", "b", "c");
+    const c = await submitted("c", "t1");
+    await store.enroll(runId, [newItem("a")], ["k1:b", "k1:c"]);
+    const states = Object.fromEntries((await store.itemsOf("demo")).map((item) => [item.rowId, item]));
+    expect(states["b"]).toMatchObject({ state: "planned", runId: null, vanished: false });
+    expect((await store.items(runId)).map((item) => item.rowId).sort()).toEqual(["a", "c"]);
+    expect((await store.item(c.id)).vanished).toBe(false);
+    await store.enroll(runId, [newItem("a"), newItem("b")]);
+    expect((await store.items(runId)).map((item) => [item.rowId, item.state, item.vanished])).toEqual([
+      ["a", "planned", false],
+      ["b", "planned", false],
+      ["c", "processing", true],
+    ]);
+  });
+});
+
+describe("the sheet of a run", () => {
+  const sheet = {
+    columns: ["id", "__proto__", "prompt"],
+    rows: [
+      { number: 2, cells: JSON.parse('{"id":"a","__proto__":"x"}'), keys: ["k1:a"], problem: null },
+      { number: 5, cells: {}, keys: [], problem: "the row has too few cells" },
+    ],
+  };
+
+  test("comes back as it was, and the same sheet is kept once", async () => {
+    expect(await store.sheetOf(runId)).toBeNull();
+    await store.keepSheet(runId, sheet);
+    await store.setRun(runId, { state: "finished" });
+    const second = (await store.startRun(1, runStart)).id;
+    await store.keepSheet(second, sheet);
+    expect(await store.sheetOf(second)).toEqual(sheet);
+    const count = openSqlite(file).prepare("SELECT count(*) FROM sheets").pluck().get();
+    expect(count).toBe(1);
+    await store.keepSheet(second, { ...sheet, rows: sheet.rows.slice(0, 1) });
+    expect((await store.sheetOf(second))?.rows).toHaveLength(1);
+    expect((await store.sheetOf(runId))?.rows).toHaveLength(2);
+  });
+});
+
 describe("what a run has committed", () => {
   test("P7: what is in flight or unknown counts with its price, a failed task frees it", async () => {
     await enrolled("a", "b", "c");

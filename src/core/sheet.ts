@@ -1,0 +1,17 @@
+/** A manifest's rows as people wrote them. */
+export interface Sheet {
+  /** In their order. */
+  columns: readonly string[];
+  rows: readonly SheetRow[];
+}
+
+export interface SheetRow {
+  /** As the spreadsheet counts. */
+  number: number;
+  /** Cells that are not empty, by column. */
+  cells: Readonly<Record<string, string>>;
+  /** Keys of the items that the row stands for. */
+  keys: readonly string[];
+  /** Why it stands for none, where it was wrong. */
+  problem: string | null;
+}

@@ -1,0 +1,30 @@
+import type { Run, Store } from "../core/store.js";
+import type { Plan } from "../plan/plan.js";
+import { missingFiles } from "./missing-files.js";
+import type { SheetOptions } from "./prepare.js";
+
+/** Puts back what a person asked for once more and has agreed to the price of: failed items, and lost files. */
+export async function again(
+  store: Store,
+  run: Run,
+  plan: Plan,
+  { selection, onMissing }: Pick<SheetOptions, "selection" | "onMissing">,
+): Promise<void> {
+  const due = new Set(plan.items.flatMap(({ key, due }) => (due ? [key] : [])));
+  const lost = new Set(onMissing === "report" ? [] : plan.missing.map(({ key }) => key));
+  const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName);
+  for (const { id, key, state } of await store.items(run.id)) {
+    if (state === "failed" && selection.onlyFailed && due.has(key))
+      await store.apply(id, "retry", { nextAt: 0 });
+    if (state !== "archived" || !lost.has(key)) continue;
+    if (onMissing === "pay") await payAgain(store, id);
+    else for (const number of numbers.get(key) ?? []) await store.lost(id, number);
+  }
+}
+
+/** All outputs belong to one task, so all of them are made anew; files that are still there stay where they are. */
+async function payAgain(store: Store, itemId: number): Promise<void> {
+  for (const { number } of await store.outputs(itemId)) await store.lost(itemId, number);
+  await store.apply(itemId, "unfetchable", { note: "its file is gone" });
+  await store.apply(itemId, "resubmit", { nextAt: 0 });
+}

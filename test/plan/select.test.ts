@@ -1,0 +1,172 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Existing, Plan } from "../../src/plan/plan.js";
+import { everything, type Selection, select } from "../../src/plan/select.js";
+import { planOf } from "./account.js";
+
+const sheet = [
+  "id,model,prompt,product,params.mood",
+  "cup-red,paint,a red cup,Cup,warm",
+  "cup-blue,paint,a blue cup,Cup,cold",
+  "pot-red,paint,a red pot,Pot,warm",
+  "pot-blue,paint,a blue pot,Pot,",
+  "moving,animate,,Film,",
+].join("\n");
+const valid = sheet.replace("moving,animate,,Film,", "lid,paint,a lid,Lid,");
+
+async function selected(change: Partial<Selection>, text = valid): Promise<string[]> {
+  const plan = await planOf(text, { selection: { ...everything, ...change } });
+  expect(plan.problems).toEqual([]);
+  return plan.items.map(({ rowId }) => rowId);
+}
+
+const filter = (...pairs: [string, string][]) => ({
+  filters: pairs.map(([key, pattern]) => ({ key, pattern })),
+});
+
+describe("a selection", () => {
+  test("by columns of any kind: values of one key are alternatives, every key must match", async () => {
+    expect(await selected(filter(["product", "cup"]))).toEqual(["cup-red", "cup-blue"]);
+    expect(await selected(filter(["ID", "*-red"]))).toEqual(["cup-red", "pot-red"]);
+    expect(await selected(filter(["product", "Cup"], ["product", "p?t"], ["params.mood", "warm"]))).toEqual([
+      "cup-red",
+      "pot-red",
+    ]);
+    expect(await selected(filter(["params.mood", ""]))).toEqual(["pot-blue", "lid"]);
+    expect(await selected(filter(["prompt", "a r.d cup"], ["prompt", "a lid"]))).toEqual(["lid"]);
+    expect(await selected(filter(["category", "IMAGE"]))).toHaveLength(5);
+  });
+
+  test("by row numbers as the spreadsheet shows them, then the first of what is left", async () => {
+    expect(await selected({ range: { from: 3, to: 4 } })).toEqual(["cup-blue", "pot-red"]);
+    expect(await selected({ range: { from: 4, to: Number.POSITIVE_INFINITY }, first: 2 })).toEqual([
+      "pot-red",
+      "pot-blue",
+    ]);
+  });
+
+  test("by lot: the same seed draws the same rows, and a row that is added moves the draw by one at most", () => {
+    const rows = (names: string[]) =>
+      names.map((name, index) => ({ name, number: index + 2, failed: false, values: new Map() }));
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 40 }),
+        fc.nat(40),
+        fc.string(),
+        (names, count, seed) => {
+          const draw = (some: string[]) =>
+            select(rows(some), { ...everything, sample: count + 1, seed }).map(({ name }) => name);
+          const drawn = draw(names);
+          expect(drawn).toHaveLength(Math.min(count + 1, names.length));
+          const without = new Set(draw(names.slice(1)));
+          expect(drawn.filter((name) => !without.has(name)).length).toBeLessThanOrEqual(1);
+        },
+      ),
+    );
+  });
+
+  test("leaves items as they are whose rows are not selected: they neither vanish nor change", async () => {
+    const before = await planOf(valid);
+    const existing: Existing[] = before.items.map((item) => ({ ...item, state: "planned" }));
+    const plan = await planOf(valid, { existing, selection: { ...everything, first: 1 } });
+    expect(plan.vanished).toEqual([]);
+    expect(plan.unselected).toEqual(before.items.slice(1).map(({ key }) => key));
+    expect(plan.selection).toEqual({ text: "--first 1", rows: 1, of: 5 });
+  });
+
+  test("does not change what a row is: identical rows keep their places in the count", async () => {
+    const twins = "id,model,prompt\na,paint,x\nb,paint,x\n";
+    const all = await planOf(twins);
+    const second = await planOf(twins, { selection: { ...everything, ...filter(["id", "b"]) } });
+    expect(second.items[0]?.key).toBe(all.items[1]?.key);
+  });
+
+  test("makes what is wrong in other rows their affair, and tells how much that is", async () => {
+    const plan = await planOf(sheet, { selection: { ...everything, first: 2 } });
+    expect(plan.problems).toEqual([]);
+    expect(plan.notes).toContain("1 problem in rows that are not selected");
+    const wrong = await planOf(sheet, { selection: { ...everything, ...filter(["id", "moving"]) } });
+    expect(wrong.problems).toHaveLength(1);
+  });
+
+  test("that names a column which no row has, or leaves no row, is a problem of the manifest", async () => {
+    const typo = await planOf(valid, { selection: { ...everything, ...filter(["produkt", "cup"]) } });
+    expect(typo.problems).toMatchObject([
+      { message: '--filter names "produkt", which no row has', nearest: "product" },
+    ]);
+    const none = await planOf(valid, { selection: { ...everything, ...filter(["product", "vase"]) } });
+    expect(none.problems).toMatchObject([
+      { message: "no row is selected by --filter product=vase", expected: "at least one of the 5 rows" },
+    ]);
+  });
+});
+
+describe("--only-failed", () => {
+  const states = (plan: Plan, state: Existing["state"]): Existing[] =>
+    plan.items.map((item) => ({ ...item, state }));
+
+  test("takes rows that failed, also after they were mended, and pays for them", async () => {
+    const before = await planOf(valid);
+    const [red, blue, ...others] = states(before, "archived") as [Existing, Existing, ...Existing[]];
+    const existing = [{ ...red, state: "failed" as const }, { ...blue, state: "failed" as const }, ...others];
+    const mended = valid.replace("a blue cup", "a navy cup");
+    const plan = await planOf(mended, { existing, selection: { ...everything, onlyFailed: true } });
+    expect(plan.items.map(({ rowId, standing, due }) => [rowId, standing, due])).toEqual([
+      ["cup-red", "failed", true],
+      ["cup-blue", "new", true],
+    ]);
+  });
+
+  test("does not take a row whose failure is past: it was mended and made", async () => {
+    const old = states(await planOf(valid), "failed").slice(0, 1);
+    const mended = valid.replace("a red cup", "a ruby cup");
+    const now = states(await planOf(mended), "archived");
+    const selection = { ...everything, onlyFailed: true };
+    const plan = await planOf(mended, { existing: [...old, ...now], selection });
+    expect(plan.items).toEqual([]);
+    expect(plan.problems).toEqual([]);
+  });
+});
+
+describe("identical rows", () => {
+  const twins = "id,model,prompt,repeat\na,paint,x,2\nb,paint,y,1\nc,paint,x,3\n";
+
+  test("merged are made as often as the row that wants most, and each row stands for them", async () => {
+    const plan = await planOf(twins, { duplicates: "merge" });
+    expect(plan.items.map(({ rowId }) => rowId)).toEqual(["a", "a-2", "b", "c-3"]);
+    const [a, b, c] = plan.sheet.rows;
+    expect(c?.keys.slice(0, 2)).toEqual(a?.keys);
+    expect([a?.keys.length, b?.keys.length, c?.keys.length]).toEqual([2, 1, 3]);
+    expect(plan.warnings[0]?.message).toBe("rows 2, 4 ask for the very same thing; it is made once");
+  });
+
+  test("are problems where that is asked for, and only the first is made", async () => {
+    const plan = await planOf(twins, { duplicates: "error" });
+    expect(plan.problems).toMatchObject([
+      { place: { row: 4, id: "c" }, message: "the row asks for the very same thing as row 2" },
+    ]);
+    expect(plan.items.map(({ rowId }) => rowId)).toEqual(["a", "a-2", "b"]);
+  });
+
+  test("keep their own files when they change places: an occurrence stays with its row's id", async () => {
+    const rows = ["a,paint,x", "b,paint,x", "c,paint,x"];
+    const before = await planOf(["id,model,prompt", ...rows].join("\n"));
+    const existing: Existing[] = before.items.map((item) => ({ ...item, state: "archived" }));
+    const keys = (plan: Plan) => Object.fromEntries(plan.items.map(({ rowId, key }) => [rowId, key]));
+    const after = await planOf(["id,model,prompt", ...rows.reverse()].join("\n"), { existing });
+    expect(keys(after)).toEqual(keys(before));
+    expect(after.renamed).toEqual([]);
+  });
+});
+
+test("the order of submission is by priority, as in the sheet, or the cheapest first", async () => {
+  const mixed =
+    "id,model,prompt,image_url,priority\na,edit,x,https://a/b.png,9\nb,paint,y,,1\nc,paint,z,,5\n";
+  const order = async (how: "priority" | "sheet" | "cheapest") =>
+    (await planOf(mixed, { order: how })).items
+      .toSorted((a, b) => a.order - b.order)
+      .map(({ rowId }) => rowId);
+  expect(await order("priority")).toEqual(["a", "c", "b"]);
+  expect(await order("sheet")).toEqual(["a", "b", "c"]);
+  expect(await order("cheapest")).toEqual(["b", "c", "a"]);
+});
