@@ -7,7 +7,7 @@ import { foldName } from "./names.js";
  * wherever it is copied to. It is read once and then known in memory: a line for each of ten thousand files would
  * otherwise be read ten thousand times. One process writes a job's folder at a time (the workspace's lock).
  */
-const indexName = "index.jsonl";
+export const indexName = "index.jsonl";
 
 /** What the archive is told about an output; copied into its line as it is. */
 export interface IndexFacts {
@@ -21,6 +21,8 @@ export interface IndexFacts {
   model: string;
   prompt: string | null;
   params: Readonly<Record<string, string>>;
+  /** Input media as the manifest names them. */
+  inputs: Readonly<Record<string, string>>;
   /** Credits charged, where known. */
   credits: number | null;
   /** ISO 8601, as the service wrote them. */
@@ -39,6 +41,10 @@ export interface IndexLine extends IndexFacts {
   mime: string;
   /** How far the content was checked; see `CheckLevel`. */
   check: string;
+  /** When it was saved: ISO 8601, UTC. */
+  saved: string;
+  /** The version of bulkgen that saved it. */
+  bulkgen: string;
 }
 
 /** The same output of the same task: what a redo after a crash has in common with what was cut short. */
@@ -110,6 +116,11 @@ export class JobIndex {
   /** Says who holds a name from now on, in the terms of `holder`. */
   hold(file: string, identity: string | null): void {
     this.holders.set(foldName(file), identity);
+  }
+
+  /** Every line, the newest for each output. */
+  all(): IndexLine[] {
+    return [...this.lines.values()];
   }
 
   /** Writes a line and returns when it is durable; does nothing when the very same file is on record already. */

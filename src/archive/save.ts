@@ -9,6 +9,7 @@ import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobInde
 import { numberedName, outputName, safeName } from "./names.js";
 import type { Partial as PartialFile, Partials } from "./partial.js";
 import { quarantine } from "./quarantine.js";
+import { sidecarOf, writeSidecar } from "./sidecar.js";
 import type { Temporary } from "./temporary.js";
 import { type Limits, limitsOf, type Transfer, transfer } from "./transfer.js";
 
@@ -40,6 +41,10 @@ export interface SavePorts {
   indexes: Indexes;
   /** The same. */
   partials: Partials;
+  /** bulkgen's version, for the index. */
+  version: string;
+  /** Whether each file gets one with its facts beside it. */
+  sidecars?: boolean;
   /** Looks at what came. Rejects with errors of the disk. */
   inspect(path: string, category: string, bytes: number): Promise<Content>;
   /** Ends the transfer; what is complete by then is still saved. */
@@ -147,13 +152,14 @@ interface Checked {
 /** From a checked temporary file to a file of the archive. The order of these lines is the durability. */
 async function place(
   request: SaveRequest,
-  { disk }: SavePorts,
+  ports: SavePorts,
   index: JobIndex,
   checked: Checked,
 ): Promise<SaveResult> {
+  const { disk, clock, version, sidecars = false } = ports;
   const { temporary, received, content, folder } = checked;
   await temporary.file.sync();
-  const file = await giveName(disk, request, index, checked);
+  const file = await giveName(disk, request, index, { ...checked, sidecars });
   const { bytes, sha256 } = received;
   const { mime, check } = content;
   const line: IndexLine = {
@@ -164,8 +170,11 @@ async function place(
     sha256,
     mime,
     check,
+    saved: new Date(clock.now()).toISOString(),
+    bulkgen: version,
   };
   await temporary.discard();
+  if (sidecars) await writeSidecar(disk, request.jobFolder, folder, line);
   await disk.syncFolder(folder);
   await index.add(line);
   return saved(line);
@@ -179,9 +188,9 @@ async function giveName(
   disk: Disk,
   request: SaveRequest,
   index: JobIndex,
-  checked: Checked,
+  checked: Checked & { sidecars: boolean },
 ): Promise<string> {
-  const { name, temporary, received, content } = checked;
+  const { name, temporary, received, content, sidecars } = checked;
   const identity = identityOf(keyOf(request));
   await index.learnNames(posix.dirname(name));
   for (let number = 1; ; number++) {
@@ -189,13 +198,21 @@ async function giveName(
     const path = join(request.jobFolder, file);
     const holder = index.holder(file);
     if (typeof holder === "string" && holder !== identity) continue;
+    // Two files that differ by their extension alone would share one. A file that is there may be what a crash left.
+    if (sidecars && !sidecarIsFree(index, file, identity)) continue;
     // Held before the first await, so that two outputs at once cannot both find it free; and still held when a step
     // after this one fails, so that the redo comes back to it.
     index.hold(file, identity);
+    if (sidecars) index.hold(sidecarOf(file), identity);
     if (holder !== null && (await linked(disk, temporary.path, path))) return file;
     if (await holds(disk, path, received)) return file;
     index.hold(file, null);
   }
+}
+
+function sidecarIsFree(index: JobIndex, file: string, identity: string): boolean {
+  const holder = index.holder(sidecarOf(file));
+  return holder === undefined || holder === identity || (holder === null && index.holder(file) !== undefined);
 }
 
 /** False when the name is taken. */

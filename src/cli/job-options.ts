@@ -39,6 +39,7 @@ export interface RunFlags extends CarryFlags, ManifestFlags {
   rpm?: number;
   rpd?: number;
   skipInvalid?: boolean;
+  sidecars?: boolean;
 }
 
 /** The workspace that the flags name. */
@@ -104,6 +105,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     maxDurationMs: flags.maxDuration ?? null,
     overdueWaitMs: flags.overdueWait,
     sandbox: flags.sandbox ?? false,
+    ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
     ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),

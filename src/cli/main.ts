@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { ownVersion } from "../job/version.js";
 import { defineAccount } from "./account.js";
 import { defineCancel } from "./cancel.js";
 import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
+import { defineFind } from "./find.js";
 import { defineInit } from "./init.js";
 import { defineModels } from "./models.js";
 import { definePause } from "./pause.js";
@@ -22,12 +23,9 @@ import { defineStatus } from "./status.js";
  * called, so that `--help` and `status` start fast.
  */
 function program(): Command {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
   const root = new Command("bulkgen")
     .description("Bulk generation of images, video and audio from a spreadsheet.")
-    .version(version, "-V, --version", "print the version")
+    .version(ownVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
     .showHelpAfterError("(add --help for the options)")
@@ -43,6 +41,7 @@ function program(): Command {
     defineRedo,
     defineRetry,
     defineResolve,
+    defineFind,
     defineModels,
     defineAccount,
     defineDoctor,

@@ -34,6 +34,7 @@ export function defineRun(program: Command): void {
         .argParser(duration)
         .default(0, "0m"),
     )
+    .option("--sidecars", "write a NAME.json with its facts beside each file")
     .option("--skip-invalid", "go on without wrong rows; problems.csv tells what is wrong")
     .option("--lanes <n>", "submits in flight at once (default: by plan)", positive)
     .option("--downloads <n>", "downloads at once", positive, 4)

@@ -77,6 +77,16 @@ export function timeOfDay(text: string): string {
   return `${(match[1] ?? "").padStart(2, "0")}:${match[2]}`;
 }
 
+/** The begin of a local day, in UTC ms. */
+export function day(text: string): number {
+  const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text.trim()) ?? [];
+  const begin = new Date(Number(year), Number(month) - 1, Number(date));
+  if (begin.getMonth() !== Number(month) - 1 || begin.getDate() !== Number(date)) {
+    throw new InvalidArgumentError(`expected a day such as 2026-11-20, got ${JSON.stringify(text)}.`);
+  }
+  return begin.getTime();
+}
+
 /** `key=value`, gathered over several flags. */
 export function parameter(text: string, gathered: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");

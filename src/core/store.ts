@@ -1,4 +1,5 @@
 import type { MediaField } from "../api/inputs.js";
+import type { ArchivedFile, ArchivedOutput, SavedFile } from "./archived.js";
 import type { ExitName } from "./exit.js";
 import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
@@ -77,6 +78,8 @@ export interface Store extends Orders {
    * for each file.
    */
   lost(itemId: number, number: number): Promise<void>;
+  /** Every output that lies in an archive, of one job or of all. */
+  archived(jobId?: number): Promise<ArchivedOutput[]>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
   /** Items whose POST, or what was made of it, was cut off by a crash: submitting or unknown, with no process left. */
@@ -120,6 +123,8 @@ export interface RunOptions {
   maxDurationMs: number | null;
   /** How long the run stays open for overdue tasks alone, in ms. */
   overdueWaitMs: number;
+  /** A JSON file beside each output. */
+  sidecars?: boolean;
   sandbox: boolean;
 }
 
@@ -267,18 +272,4 @@ export interface Output {
   number: number;
   url: string;
   file: string | null;
-}
-
-export interface ArchivedFile extends SavedFile {
-  itemId: number;
-  key: string;
-  number: number;
-}
-
-export interface SavedFile {
-  file: string;
-  bytes: number;
-  sha256: string;
-  mime: string;
-  check: string;
 }

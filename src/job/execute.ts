@@ -22,6 +22,7 @@ import { openLanes } from "../store/lanes.js";
 import { attendOrders } from "./attend.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
+import { ownVersion } from "./version.js";
 
 /** Polls in flight at once. The quota bounds them far more than this does. */
 const pollsMax = 8;
@@ -60,7 +61,10 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
   const inspector = openInspector({ clock });
   const { download } = downloads;
-  const archive = openArchive({ disk: nodeDisk, download, clock, inspect: inspector.inspect });
+  const archive = openArchive({
+    ...{ disk: nodeDisk, download, clock, inspect: inspector.inspect },
+    ...{ version: ownVersion(), sidecars: run.options.sidecars ?? false },
+  });
   await removeLeftovers(nodeDisk, jobFolder(run));
   const session = new Session(
     {

@@ -102,6 +102,7 @@ function saveRequest(session: Session, { item, attempt, output, count }: Wanted)
       model: item.model,
       prompt: item.prompt,
       params: item.params,
+      inputs: item.inputs,
       credits: attempt?.charged === null || attempt === null ? null : toNumber(attempt.charged),
       created: attempt?.createdAt ?? null,
       completed: attempt?.completedAt ?? null,

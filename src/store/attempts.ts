@@ -1,6 +1,7 @@
+import type { ArchivedFile } from "../core/archived.js";
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
-import type { ArchivedFile, Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
+import type { Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
 import { type Connection, step } from "./item-rows.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */

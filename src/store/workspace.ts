@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Store } from "../core/store.js";
+import { archivedMethods } from "./archived.js";
 import { attemptMethods } from "./attempts.js";
 import type { Connection } from "./item-rows.js";
 import { itemMethods } from "./items.js";
@@ -17,6 +18,7 @@ export function openWorkspace(path: string, clock: Clock): Store {
     ...runMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
+    ...archivedMethods(connection),
     ...orderMethods(connection),
     ...sheetMethods(connection),
     close: () => db.close(),

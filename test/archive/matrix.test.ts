@@ -142,6 +142,7 @@ async function outcome(given: Case): Promise<{ result: SaveResult; content: Buff
     disk: nodeDisk,
     download: breakingOnce(downloads.download, 40_000),
     clock: new ManualClock(),
+    version: "0.0.0",
     inspect: (path, category) => inspect(nodeDisk, path, category),
   });
   server.requests.length = 0;
@@ -165,7 +166,16 @@ function save(archive: Archive, jobFolder: string, turn: number): Promise<SaveRe
     outputCount: 1,
     category: "image",
     index: {
-      ...{ item: "a", key: "k", task: "t", external_task: null, model: "m", prompt: "p", params: {} },
+      ...{
+        item: "a",
+        key: "k",
+        task: "t",
+        external_task: null,
+        model: "m",
+        prompt: "p",
+        params: {},
+        inputs: {},
+      },
       ...{ credits: 1, created: null, completed: null },
     },
   });

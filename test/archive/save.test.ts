@@ -71,6 +71,7 @@ function wanted(change: Partial<SaveRequest> = {}, task = "task-1"): SaveRequest
       model: "flux",
       prompt: "a “red” café",
       params: { aspect_ratio: "16:9" },
+      inputs: { image_url: "https://example.com/a.png" },
       credits: 4.5,
       created: "2026-11-20T10:00:00Z",
       completed: "2026-11-20T10:00:05Z",
@@ -88,6 +89,7 @@ function save(request: SaveRequest, ports: Partial<SavePorts> = {}): Promise<Sav
     clock,
     indexes: new Indexes(disk),
     partials: new Partials(),
+    version: "1.2.3",
     inspect: (path, category) => inspect(disk, path, category),
     ...ports,
   });
@@ -123,7 +125,8 @@ describe("a good output", () => {
     expect(await readFile(join(folder, "Café/hero.png"))).toEqual(picture);
     const { kind: _, ...facts } = result as SaveResult & { kind: "saved" };
     expect(facts.bytes).toBe(picture.length);
-    expect(await lines()).toEqual([{ ...wanted().index, output: 1, ...facts }]);
+    const program = { saved: "2026-01-01T00:00:00.000Z", bulkgen: "1.2.3" };
+    expect(await lines()).toEqual([{ ...wanted().index, output: 1, ...facts, ...program }]);
   });
 
   test("P13: the steps come in the order that makes the file durable", async () => {
@@ -154,6 +157,44 @@ describe("a good output", () => {
       await save(wanted({ outputCount: 2, outputNumber: 2 })),
     ];
     expect(results).toMatchObject([{ file: "Café/hero-1.png" }, { file: "Café/hero-2.png" }]);
+  });
+
+  test("with sidecars, a file of its facts lies beside it; names that would share one are told apart", async () => {
+    const ports = { sidecars: true, indexes: new Indexes(nodeDisk) };
+    await save(wanted(), ports);
+    server.answer(sends(await media.jpeg()));
+    expect(await save(wanted({}, "task-2"), ports)).toMatchObject({ file: "Café/hero-2.jpg" });
+    const [first, second] = await lines();
+    expect(JSON.parse(await readFile(join(folder, "Café/hero.json"), "utf8"))).toEqual(first);
+    expect(JSON.parse(await readFile(join(folder, "Café/hero-2.json"), "utf8"))).toEqual(second);
+    expect(await files()).toHaveLength(5);
+  });
+
+  test("P13: with sidecars, after an end at any step, the redo leaves one file, one line and one sidecar", async () => {
+    const saveUntil = async (last: number) => {
+      let steps = 0;
+      const disk = watchedDisk(nodeDisk, () => {
+        if (steps++ >= last) throw systemError("EIO");
+      });
+      await save(wanted(), { disk, sidecars: true });
+      return steps;
+    };
+    const inFull = await saveUntil(Number.POSITIVE_INFINITY);
+    for (let last = 0; last < inFull; last++) {
+      folder = join(root, `ended-with-sidecar-${last}`);
+      await saveUntil(last);
+      await removeLeftovers(nodeDisk, folder);
+      expect(await save(wanted(), { sidecars: true })).toMatchObject({
+        kind: "saved",
+        file: "Café/hero.png",
+      });
+      expect(await files(), `ended at step ${last}`).toEqual([
+        "Café/hero.json",
+        "Café/hero.png",
+        "index.jsonl",
+      ]);
+      expect(await lines()).toHaveLength(1);
+    }
   });
 
   test("P21: the signed URL is written nowhere", async () => {

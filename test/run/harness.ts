@@ -145,6 +145,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     disk: nodeDisk,
     download: downloads.download,
     clock,
+    version: "0.0.0",
     inspect: (path, category) => inspect(nodeDisk, path, category),
   });
   const session = new Session(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import type { SavedFile } from "../../src/core/store.js";
+import type { SavedFile } from "../../src/core/archived.js";
 import { contentOf } from "./files.js";
 import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";

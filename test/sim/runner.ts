@@ -141,6 +141,7 @@ function portsOf(
     disk,
     download,
     clock,
+    version: "0.0.0",
     inspect: (path, category) => inspect(disk, path, category),
   });
   return {

@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import type { Disk } from "../core/disk.js";
+import { type IndexLine, identityOf } from "./index-file.js";
+import { openTemporary } from "./temporary.js";
+
+/** A `NAME.json` beside `NAME.png`, with the line that the index has for it: for tools that look at one file at a time. */
+export function sidecarOf(file: string): string {
+  return file.replace(/\.[^./]*$/, "") + sidecarExtension;
+}
+
+export const sidecarExtension = ".json";
+
+/** Writes it as a file of the archive is written, but for the folder, which the caller syncs. */
+export async function writeSidecar(
+  disk: Disk,
+  jobFolder: string,
+  folder: string,
+  line: IndexLine,
+): Promise<void> {
+  const temporary = await openTemporary(disk, folder, `sidecar ${identityOf(line)}`);
+  try {
+    await temporary.file.write(Buffer.from(`${JSON.stringify(line, null, 2)}\n`));
+    await temporary.file.sync();
+    await disk.link(temporary.path, join(jobFolder, sidecarOf(line.file)));
+  } catch (error) {
+    // A redo after a crash finds its own: no other file may have this name.
+    if ((error as { code?: unknown }).code !== "EEXIST") throw error;
+  } finally {
+    await temporary.discard();
+  }
+}

@@ -1,0 +1,59 @@
+import type { ArchivedOutput } from "../core/archived.js";
+import type { Credits } from "../core/money.js";
+import type { Store } from "../core/store.js";
+import { asItem, type Connection, type ItemRow } from "./item-rows.js";
+
+/** What the workspace has in its archives. The folder is that of the run which paid: a later one may go elsewhere. */
+const select = `
+  SELECT i.*, 1 AS attempted, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked, o.saved_at, a.task_id,
+    a.external_task_id, a.charged, a.created_at, a.completed_at, j.name AS job_name, r.out_folder, r.id AS paid_in
+  FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id
+  JOIN attempts a ON a.item_id = i.id AND a.task_id IS NOT NULL
+    AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id AND task_id IS NOT NULL)
+  JOIN runs r ON r.id = a.run_id
+  WHERE o.file IS NOT NULL AND (@job IS NULL OR i.job_id = @job) ORDER BY i.job_id, i.position, i.id, o.number`;
+
+interface ArchivedRow extends ItemRow {
+  number: number;
+  file: string;
+  bytes: number;
+  sha256: string;
+  mime: string;
+  checked: string;
+  saved_at: number;
+  task_id: string;
+  external_task_id: string | null;
+  charged: number | null;
+  created_at: string | null;
+  completed_at: string | null;
+  job_name: string;
+  out_folder: string;
+  paid_in: number;
+}
+
+export function archivedMethods({ sql }: Connection): Pick<Store, "archived"> {
+  return {
+    archived: async (jobId) => (sql(select).all({ job: jobId ?? null }) as ArchivedRow[]).map(asOutput),
+  };
+}
+
+function asOutput(row: ArchivedRow): ArchivedOutput {
+  return {
+    item: asItem(row),
+    number: row.number,
+    file: row.file,
+    bytes: row.bytes,
+    sha256: row.sha256,
+    mime: row.mime,
+    check: row.checked,
+    savedAt: row.saved_at,
+    taskId: row.task_id,
+    externalTaskId: row.external_task_id,
+    charged: row.charged as Credits | null,
+    createdAt: row.created_at,
+    completedAt: row.completed_at,
+    jobName: row.job_name,
+    outFolder: row.out_folder,
+    paidIn: row.paid_in,
+  };
+}

@@ -1,0 +1,96 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openArchive } from "../../src/archive/archive.js";
+import { inspect } from "../../src/archive/content.js";
+import { nodeDisk } from "../../src/archive/node-disk.js";
+import { credits } from "../../src/core/money.js";
+import type { NewItem, Run, Store } from "../../src/core/store.js";
+import { findWorkspace, type Workspace } from "../../src/job/workspace.js";
+import { jobFolder } from "../../src/run/folder.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+import { newItem, runStart } from "../store/item-fixture.js";
+
+/** A workspace with an archive, made by the archive itself of given bytes; no service was asked. */
+export interface ArchivedPlace {
+  workspace: Workspace;
+  clock: ManualClock;
+  store: Store;
+  run: Run;
+  /** The job's folder. */
+  folder: string;
+  /** An item of the run, its task done, and its outputs saved. */
+  archive(id: string, outputs: readonly Uint8Array[], change?: Partial<NewItem>): Promise<void>;
+  /** More of what the archive can be told. */
+  sidecars: boolean;
+  close(): void;
+}
+
+export async function archivedPlace(): Promise<ArchivedPlace> {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-archived-")));
+  const workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: { XDG_STATE_HOME: root } });
+  const clock = new ManualClock();
+  const store = openWorkspace(workspace.stateFile, clock);
+  const job = await store.job("demo");
+  const run = await store.startRun(job.id, { ...runStart, outFolder: workspace.outFolder });
+  const items: NewItem[] = [];
+  const place: ArchivedPlace = {
+    ...{ workspace, clock, store, run, folder: jobFolder(run), sidecars: false },
+    async archive(id, outputs, change = {}) {
+      items.push(newItem(id, { position: items.length, rowNumber: items.length + 2, ...change }));
+      await store.enroll(run.id, items);
+      await archive(place, id, outputs);
+    },
+    close() {
+      store.close();
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+  return place;
+}
+
+async function archive(place: ArchivedPlace, id: string, outputs: readonly Uint8Array[]): Promise<void> {
+  const { store, run, clock, folder, sidecars } = place;
+  const item = (await store.items(run.id)).find(({ rowId }) => rowId === id);
+  if (!item) throw new Error(`no item ${id}`);
+  const { id: attempt } = await store.intend(item.id, { runId: run.id, bodySha256: "00" });
+  await store.conclude(attempt, "accepted", { taskId: `task-${id}`, externalTaskId: `ext-${id}` });
+  const facts = {
+    charged: credits(4),
+    createdAt: "2026-01-01T00:00:00Z",
+    completedAt: "2026-01-01T00:00:05Z",
+  };
+  await store.complete(item.id, { urls: outputs.map((_, at) => `https://a.example/${at}`), ...facts });
+  for (const [at, bytes] of outputs.entries()) {
+    const opened = openArchive({
+      ...{ disk: nodeDisk, clock, version: "0.0.0", sidecars },
+      download: async () => ({ status: 200, headers: {}, body: pieces(bytes) }),
+      inspect: (path, category) => inspect(nodeDisk, path, category),
+    });
+    const { name, category, rowId, key, model, prompt, params, inputs } = item;
+    const result = await opened.save({
+      ...{ url: "https://a.example/0", jobFolder: folder, name, category },
+      ...{ outputNumber: at + 1, outputCount: outputs.length },
+      index: {
+        ...{
+          item: rowId,
+          key,
+          task: `task-${id}`,
+          external_task: `ext-${id}`,
+          model,
+          prompt,
+          params,
+          inputs,
+        },
+        ...{ credits: 4, created: facts.createdAt, completed: facts.completedAt },
+      },
+    });
+    if (result.kind !== "saved") throw new Error(JSON.stringify(result));
+    await store.saved(item.id, at + 1, result);
+  }
+}
+
+async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
