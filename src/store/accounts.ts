@@ -15,7 +15,7 @@ import {
 } from "../core/quota.js";
 import { silenceMs } from "../core/retry.js";
 import type { Migration, Sql } from "./open.js";
-import { openDatabase, statements } from "./open.js";
+import { openDatabase, statements, transactions } from "./open.js";
 
 /** Times are UTC ms. `ended_at` is when the answer came, or the latest at which one that never came counts as ended. */
 const accountsMigrations: readonly Migration[] = [
@@ -61,7 +61,7 @@ const accountsMigrations: readonly Migration[] = [
 export function openAccounts(path: string, clock: Clock): Accounts {
   const db = openDatabase(path, accountsMigrations);
   const sql = statements(db);
-  const atomic = <Result>(work: () => Result) => db.transaction(work).immediate();
+  const atomic = transactions(db);
 
   return {
     accountOf: async (origin, fingerprint) =>
@@ -182,9 +182,10 @@ function window(sql: Sql, accountId: number, limit: number | null, lengthMs: num
     accountId,
     since,
   ) as { used: number };
+  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
   const leaves = (index: number) => {
     const row = sql(
-      "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ?",
+      "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
     ).get(accountId, since, index) as { ended_at: number } | undefined;
     return row ? row.ended_at + lengthMs : null;
   };

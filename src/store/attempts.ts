@@ -22,7 +22,7 @@ type AttemptMethods = Pick<
 >;
 
 export function attemptMethods(connection: Connection): AttemptMethods {
-  const { db, sql, clock } = connection;
+  const { atomic, sql, clock } = connection;
   const newest = (itemId: number) =>
     sql("SELECT * FROM attempts WHERE item_id = ? ORDER BY number DESC LIMIT 1").get(itemId) as
       | AttemptRow
@@ -30,44 +30,38 @@ export function attemptMethods(connection: Connection): AttemptMethods {
 
   return {
     intend: async (itemId, intent) =>
-      db
-        .transaction(() => {
-          step(connection, itemId, "intended");
-          const number = (newest(itemId)?.number ?? 0) + 1;
-          sql(
-            "INSERT INTO attempts (item_id, run_id, number, intended_at, body_sha256) VALUES (?, ?, ?, ?, ?)",
-          ).run(itemId, intent.runId, number, clock.now(), intent.bodySha256);
-          return asAttempt(newest(itemId) as AttemptRow);
-        })
-        .immediate(),
+      atomic(() => {
+        step(connection, itemId, "intended");
+        const number = (newest(itemId)?.number ?? 0) + 1;
+        sql(
+          "INSERT INTO attempts (item_id, run_id, number, intended_at, body_sha256) VALUES (?, ?, ?, ?, ?)",
+        ).run(itemId, intent.runId, number, clock.now(), intent.bodySha256);
+        return asAttempt(newest(itemId) as AttemptRow);
+      }),
 
     conclude: async (attemptId, event, outcome) =>
-      db.transaction(() => conclude(connection, attemptId, event, outcome)).immediate(),
+      atomic(() => conclude(connection, attemptId, event, outcome)),
 
     complete: async (itemId, facts) =>
-      db
-        .transaction(() => {
-          step(connection, itemId, "completed");
-          sql(
-            "UPDATE attempts SET charged = ?, created_at = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
-          ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-          sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
-          putUrls(connection, itemId, facts.urls);
-        })
-        .immediate(),
+      atomic(() => {
+        step(connection, itemId, "completed");
+        sql(
+          "UPDATE attempts SET charged = ?, created_at = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+        ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
+        sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
+        putUrls(connection, itemId, facts.urls);
+      }),
 
     adopt: async (itemId, task) =>
-      db
-        .transaction(() => {
-          step(connection, itemId, "adopted");
-          sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
-            task.taskId,
-            task.charged,
-            newest(itemId)?.id,
-          );
-          sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
-        })
-        .immediate(),
+      atomic(() => {
+        step(connection, itemId, "adopted");
+        sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
+          task.taskId,
+          task.charged,
+          newest(itemId)?.id,
+        );
+        sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
+      }),
 
     async attempt(itemId) {
       const row = newest(itemId);
@@ -85,26 +79,22 @@ export function attemptMethods(connection: Connection): AttemptMethods {
     },
 
     refreshOutputs: async (itemId, urls) =>
-      db
-        .transaction(() => {
-          step(connection, itemId, "url_expired");
-          sql("UPDATE items SET next_at = 0, expired = 0 WHERE id = ?").run(itemId);
-          putUrls(connection, itemId, urls);
-        })
-        .immediate(),
+      atomic(() => {
+        step(connection, itemId, "url_expired");
+        sql("UPDATE items SET next_at = 0, expired = 0 WHERE id = ?").run(itemId);
+        putUrls(connection, itemId, urls);
+      }),
 
     lost: async (itemId, number) =>
-      db
-        .transaction(() => {
-          const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
-          if (state !== "ready") step(connection, itemId, "file_lost");
-          sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
-            itemId,
-            number,
-          );
-          sql("UPDATE items SET next_at = 0, looks = 0 WHERE id = ?").run(itemId);
-        })
-        .immediate(),
+      atomic(() => {
+        const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
+        if (state !== "ready") step(connection, itemId, "file_lost");
+        sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
+          itemId,
+          number,
+        );
+        sql("UPDATE items SET next_at = 0, looks = 0 WHERE id = ?").run(itemId);
+      }),
 
     files: async (jobName) =>
       sql(
@@ -122,17 +112,15 @@ export function attemptMethods(connection: Connection): AttemptMethods {
     },
 
     saved: async (itemId, number, file) =>
-      db
-        .transaction(() => {
-          sql(
-            "UPDATE outputs SET file = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ? WHERE item_id = ? AND number = ?",
-          ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
-          const open = sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
-          if (open) return;
-          step(connection, itemId, "saved");
-          sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
-        })
-        .immediate(),
+      atomic(() => {
+        sql(
+          "UPDATE outputs SET file = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ? WHERE item_id = ? AND number = ?",
+        ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
+        const open = sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
+        if (open) return;
+        step(connection, itemId, "saved");
+        sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
+      }),
   };
 }
 

@@ -3,13 +3,12 @@ import type { FailureKind } from "../core/failure.js";
 import { follow, type ItemEvent, type ItemState } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/store.js";
-import type { Sqlite } from "../sqlite.js";
-import type { Sql } from "./open.js";
+import type { Atomic, Sql } from "./open.js";
 
 /** An open workspace database. */
 export interface Connection {
-  db: Sqlite;
   sql: Sql;
+  atomic: Atomic;
   clock: Clock;
 }
 

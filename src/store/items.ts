@@ -1,6 +1,7 @@
 import { type ItemState, itemStates } from "../core/item.js";
 import type { Credits } from "../core/money.js";
-import type { Due, Spending, Store } from "../core/store.js";
+import type { Spending, Store } from "../core/store.js";
+import { due } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { asItem, type Connection, type ItemRow, step } from "./item-rows.js";
 import type { Sql } from "./open.js";
@@ -23,7 +24,7 @@ type ItemMethods = Pick<
 >;
 
 export function itemMethods(connection: Connection): ItemMethods {
-  const { db, sql } = connection;
+  const { atomic, sql } = connection;
   const select = (where: string, ...values: unknown[]) =>
     (
       sql(
@@ -43,10 +44,9 @@ export function itemMethods(connection: Connection): ItemMethods {
       return found;
     },
 
-    enroll: async (runId, items, unselected) =>
-      db.transaction(() => enroll(connection, runId, items, unselected)).immediate(),
+    enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
 
-    add: async (runId, items) => db.transaction(() => put(connection, runId, items)).immediate(),
+    add: async (runId, items) => atomic(() => put(connection, runId, items)),
 
     find: async (name) =>
       select(
@@ -55,35 +55,7 @@ export function itemMethods(connection: Connection): ItemMethods {
         { name },
       ),
 
-    async due(runId, limit, { models, groups }) {
-      const values = { runId, limit, models: JSON.stringify(models), groups: JSON.stringify(groups) };
-      const query = (columns: string, where: string, order: string) =>
-        sql(
-          `SELECT ${columns} FROM items WHERE run_id = @runId AND ${where} ORDER BY ${order} LIMIT @limit`,
-        ).all(values);
-      const count = (where: string) =>
-        (
-          sql(`SELECT count(*) AS n FROM items WHERE run_id = @runId AND ${where}`).get(values) as {
-            n: number;
-          }
-        ).n;
-      const nothingParked = models.length + groups.length === 0;
-      const isParked =
-        "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";
-      const lookedAt = "(state IN ('processing', 'overdue') OR (state = 'ready' AND expired))";
-      return {
-        planned: query(
-          'id, price, next_at AS nextAt, price_group AS "group"',
-          // This is asked at every turn, and mostly nothing is parked.
-          nothingParked ? "state = 'planned'" : `state = 'planned' AND NOT ${isParked}`,
-          "priority DESC, position",
-        ),
-        tasks: query("id, next_at AS nextAt", lookedAt, "next_at"),
-        ready: query("id, next_at AS nextAt", "state = 'ready' AND NOT expired", "next_at"),
-        expired: count("state = 'ready' AND expired"),
-        parked: nothingParked ? 0 : count(`state = 'planned' AND ${isParked}`),
-      } as Due;
-    },
+    due: async (runId, limit, parked) => due(sql, runId, limit, parked),
 
     async counts(runId) {
       const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
@@ -95,25 +67,23 @@ export function itemMethods(connection: Connection): ItemMethods {
     spending: async (runId) => spending(sql, runId),
 
     apply: async (itemId, event, change) =>
-      db
-        .transaction(() => {
-          step(connection, itemId, event);
+      atomic(() => {
+        step(connection, itemId, event);
+        sql(
+          "UPDATE items SET next_at = coalesce(?, next_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), failures = failures + ? WHERE id = ?",
+        ).run(
+          change.nextAt ?? null,
+          change.note ?? null,
+          change.failureKind ?? null,
+          event === "task_failed" ? 1 : 0,
+          itemId,
+        );
+        if (event === "task_failed") {
           sql(
-            "UPDATE items SET next_at = coalesce(?, next_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), failures = failures + ? WHERE id = ?",
-          ).run(
-            change.nextAt ?? null,
-            change.note ?? null,
-            change.failureKind ?? null,
-            event === "task_failed" ? 1 : 0,
-            itemId,
-          );
-          if (event === "task_failed") {
-            sql(
-              "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
-            ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
-          }
-        })
-        .immediate(),
+            "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+          ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
+        }
+      }),
 
     async reschedule(itemId, nextAt, change = {}) {
       sql(

@@ -74,3 +74,12 @@ export function statements(db: Sqlite): Sql {
     return statement;
   };
 }
+
+/** Does work in a transaction that may write from its beginning, and takes it all back when the work throws. */
+export type Atomic = <Result>(work: () => Result) => Result;
+
+/** better-sqlite3 builds a wrapper for each function that it is to run in a transaction; here one serves them all. */
+export function transactions(db: Sqlite): Atomic {
+  const run = db.transaction((work: () => unknown) => work());
+  return <Result>(work: () => Result) => run.immediate(work) as Result;
+}

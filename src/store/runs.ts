@@ -11,7 +11,7 @@ const select = `SELECT runs.*, jobs.name AS job_name, ${owes} AS owes FROM runs 
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
 export function runMethods(connection: Connection): RunMethods {
-  const { db, sql, clock } = connection;
+  const { atomic, sql, clock } = connection;
   const one = (where: string, ...values: unknown[]) => {
     const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
     return row ? asRun(row) : null;
@@ -19,44 +19,37 @@ export function runMethods(connection: Connection): RunMethods {
 
   return {
     job: async (name) =>
-      db
-        .transaction(() => {
-          sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
-            name,
-            clock.now(),
-          );
-          return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
-        })
-        .immediate(),
+      atomic(() => {
+        sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
+          name,
+          clock.now(),
+        );
+        return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
+      }),
 
     startRun: async (jobId, start) =>
-      db
-        .transaction(() => {
-          const open = one(
-            `WHERE job_id = ? AND edition = ? AND ${unfinished} ORDER BY runs.id DESC LIMIT 1`,
-            jobId,
-            start.edition,
-          );
-          const values = {
-            jobId,
-            ...start,
-            options: JSON.stringify(start.options),
-            now: clock.now(),
-            id: open?.id ?? null,
-          };
-          sql(
-            `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
+      atomic(() => {
+        const open = one(
+          `WHERE job_id = ? AND edition = ? AND ${unfinished} ORDER BY runs.id DESC LIMIT 1`,
+          jobId,
+          start.edition,
+        );
+        const values = {
+          jobId,
+          ...start,
+          options: JSON.stringify(start.options),
+          now: clock.now(),
+          id: open?.id ?? null,
+        };
+        sql(
+          `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
              VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
              ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, origin = @origin,
                account_id = @accountId, edition = @edition, out_folder = @outFolder, options = @options, exit = NULL,
                ended_at = NULL`,
-          ).run(values);
-          return one(
-            "WHERE job_id = ? AND runs.state = 'running' ORDER BY runs.id DESC LIMIT 1",
-            jobId,
-          ) as Run;
-        })
-        .immediate(),
+        ).run(values);
+        return one("WHERE job_id = ? AND runs.state = 'running' ORDER BY runs.id DESC LIMIT 1", jobId) as Run;
+      }),
 
     async run(which) {
       if (which === "newest") return one("ORDER BY runs.id DESC LIMIT 1");
@@ -88,12 +81,10 @@ export function runMethods(connection: Connection): RunMethods {
     },
 
     cancelRun: async (runId, busy) =>
-      db
-        .transaction(() => {
-          sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
-          return dropUnsubmitted(connection, runId, busy);
-        })
-        .immediate(),
+      atomic(() => {
+        sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
+        return dropUnsubmitted(connection, runId, busy);
+      }),
   };
 }
 

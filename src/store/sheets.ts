@@ -7,22 +7,20 @@ import type { Sql } from "./open.js";
 /** Sheets as runs read them. The same sheet is kept once, so a job that runs every night does not grow by it. */
 type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
 
-export function sheetMethods({ db, sql }: Connection): SheetMethods {
+export function sheetMethods({ atomic, sql }: Connection): SheetMethods {
   return {
     keepSheet: async (runId, sheet) =>
-      db
-        .transaction(() => {
-          const sha256 = hashOf(sheet);
-          const { jobId } = sql("SELECT job_id AS jobId FROM runs WHERE id = ?").get(runId) as {
-            jobId: number;
-          };
-          const known = sql("SELECT id FROM sheets WHERE job_id = ? AND sha256 = ?").get(jobId, sha256) as
-            | { id: number }
-            | undefined;
-          const id = known?.id ?? put(sql, jobId, sha256, sheet);
-          sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
-        })
-        .immediate(),
+      atomic(() => {
+        const sha256 = hashOf(sheet);
+        const { jobId } = sql("SELECT job_id AS jobId FROM runs WHERE id = ?").get(runId) as {
+          jobId: number;
+        };
+        const known = sql("SELECT id FROM sheets WHERE job_id = ? AND sha256 = ?").get(jobId, sha256) as
+          | { id: number }
+          | undefined;
+        const id = known?.id ?? put(sql, jobId, sha256, sheet);
+        sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
+      }),
 
     async sheetOf(runId) {
       const found = sql(

@@ -18,6 +18,7 @@ import { openReceipts } from "../../src/run/receipts.js";
 import { Session } from "../../src/run/session.js";
 import { gatedDisk, gatedDownload, gatedPort, gatedSend } from "./gated.js";
 import type { Process } from "./machine.js";
+import { storeLooks } from "./remembering.js";
 import type { Scenario } from "./scenario.js";
 import { ownKey } from "./service.js";
 import { origin, runStartOf, type Workspace } from "./workspace.js";
@@ -105,10 +106,7 @@ function isTold(error: unknown): boolean {
 function partsOf(process: Process, workspace: Workspace, network: Network, mutant: Substitution): Parts {
   const { machine } = process;
   const parts: Parts = {
-    store: gatedPort(process, "store", workspace.store, [
-      ...(["itemsOf", "run", "runs", "find", "due", "counts", "item", "items", "spending"] as const),
-      ...(["attempt", "outputs", "filesOf", "interrupted"] as const),
-    ]),
+    store: gatedPort(process, "store", workspace.store, storeLooks),
     accounts: gatedPort(process, "accounts", machine.accounts, ["quota"]),
     disk: gatedDisk(process, machine.disk),
     send: gatedSend(process, network.send),

@@ -15,6 +15,7 @@ import { MoneyRules } from "./money-rules.js";
 import { formOf, outputBytes } from "./output-bytes.js";
 import { live } from "./person.js";
 import { QuotaRules } from "./quota-rules.js";
+import { remembering } from "./remembering.js";
 import type { Substitution } from "./runner.js";
 import type { Event, FaultKind, Scenario } from "./scenario.js";
 import { SimulatedService, userId } from "./service.js";
@@ -79,7 +80,7 @@ class Simulation {
       sleep: (ms: number) => kernel.sleep(ms),
     };
     this.workspaces = Array.from({ length: scenario.workspaces }, (_, number) =>
-      workspaceOf(number, openWorkspace(":memory:", clock), scenario),
+      workspaceOf(number, remembering(openWorkspace(":memory:", clock)), scenario),
     );
     this.trace = new Trace(now, this.workspaces);
     const desk = new FaultDesk(scenario.faults, (fault, at) => this.trace.faultHappens(fault, at));
