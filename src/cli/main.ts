@@ -5,6 +5,7 @@ import { defineAccount } from "./account.js";
 import { defineCancel } from "./cancel.js";
 import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
+import { defineExport } from "./export.js";
 import { defineFind } from "./find.js";
 import { defineInit } from "./init.js";
 import { defineModels } from "./models.js";
@@ -39,6 +40,7 @@ function program(): Command {
     definePause,
     defineCancel,
     defineRedo,
+    defineExport,
     defineRetry,
     defineResolve,
     defineFind,

@@ -15,3 +15,14 @@ export interface SheetRow {
   /** Why it stands for none, where it was wrong. */
   problem: string | null;
 }
+
+/** What an export adds to a sheet, in this order. */
+export const filledColumns = [
+  "item",
+  "file",
+  "state",
+  "reason",
+  "credits",
+  "task_id",
+  "external_task_id",
+] as const;

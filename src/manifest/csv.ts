@@ -1,5 +1,6 @@
 import { CsvError, parse } from "csv-parse/sync";
 import type { Problem } from "../core/problem.js";
+import { fromSpreadsheetText } from "../core/spreadsheet-text.js";
 import { columnName, isKnown } from "./columns.js";
 import type { Source, SourceRow } from "./source.js";
 
@@ -82,7 +83,7 @@ function cellsOf(header: readonly string[], record: readonly string[]): Record<s
   return Object.fromEntries(
     header.flatMap((name, index) => {
       const cell = record[index] ?? "";
-      return name === "" || cell.trim() === "" ? [] : [[name, cell]];
+      return name === "" || cell.trim() === "" ? [] : [[name, fromSpreadsheetText(cell)]];
     }),
   );
 }

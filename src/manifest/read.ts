@@ -1,5 +1,6 @@
 import { basename, dirname, extname, join } from "node:path";
 import type { Problem } from "../core/problem.js";
+import { filledColumns } from "../core/sheet.js";
 import { isKnown, unusedNote } from "./columns.js";
 import { readCsv } from "./csv.js";
 import { readJson } from "./json.js";
@@ -35,7 +36,7 @@ export async function readManifest(path: string, options: ReadOptions = {}): Pro
     file: path,
     rows,
     problems: byRow(problems),
-    notes: unusedColumns.map(unusedNote),
+    notes: unusedColumns.filter((column) => !isFilledIn(column, source.columns)).map(unusedNote),
     columns: source.columns,
     unusedColumns,
   };
@@ -44,6 +45,12 @@ export async function readManifest(path: string, options: ReadOptions = {}): Pro
 /** Problems in the order of the sheet; what concerns the whole file comes first. */
 export function byRow(problems: readonly Problem[]): Problem[] {
   return problems.toSorted((a, b) => (a.place.row ?? 0) - (b.place.row ?? 0));
+}
+
+/** Whether a column is one of those that an export adds: all of them together are nobody's slip. */
+function isFilledIn(column: string, columns: readonly string[]): boolean {
+  const filled: readonly string[] = filledColumns;
+  return filled.includes(column) && filled.every((name) => columns.includes(name));
 }
 
 async function readSource(path: string): Promise<Source> {

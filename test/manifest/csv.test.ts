@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { fromSpreadsheetText } from "../../src/core/spreadsheet-text.js";
 import { readCsv } from "../../src/manifest/csv.js";
 
 const read = (text: string) => readCsv("sheet.csv", text);
@@ -137,7 +138,9 @@ test("whatever is written by the rules of CSV is read back, cell by cell and row
         const expected = rows
           .map((row, index) => ({
             number: index + 2,
-            cells: header.flatMap((name, at) => (row[at]?.trim() ? [[name, row[at]]] : [])),
+            cells: header.flatMap((name, at) =>
+              row[at]?.trim() ? [[name, fromSpreadsheetText(row[at])]] : [],
+            ),
           }))
           .filter(({ cells }) => cells.length > 0);
         const got = read(text);

@@ -1,0 +1,186 @@
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import { describe, expect, test } from "vitest";
+import { newPlace, type Place, run } from "./command.js";
+import { cheapModel, sheet } from "./sheet.js";
+import { unzip } from "./unzip.js";
+
+const slow = { timeout: 120_000 };
+
+type Cells = Record<string, string>;
+
+/** The lines of a CSV export by column. */
+function csv(text: string): Cells[] {
+  return parse(text, { bom: true, columns: true }) as Cells[];
+}
+
+/** A sheet with columns of the team's own, one row that fails, and one that is wrong. */
+async function finished(): Promise<Place> {
+  const place = newPlace();
+  const rows = [
+    `Teapot,"=HYPERLINK(""x"")",t1,${cheapModel},a pot,7`,
+    `Cup,,t2,${cheapModel},[[moderation]] a cup,`,
+    `"Jug, large",ü,t3,no-such-model,a jug,`,
+    `Lid,,t4,${cheapModel},-- a lid,`,
+  ];
+  place.write("team.csv", ["Product,Note,id,model,prompt,Shelf", ...rows].join("\n"));
+  const end = await run(place, ["run", "team.csv", "--sandbox", "--yes", "--skip-invalid"]);
+  expect(end.code, end.stderr).toBe(5);
+  return place;
+}
+
+async function exported(place: Place, ...args: string[]): Promise<string> {
+  const end = await run(place, ["export", "--sandbox", ...args]);
+  expect(end.code, end.stderr).toBe(0);
+  return end.stdout;
+}
+
+describe.concurrent("bulkgen export", () => {
+  test(
+    "gives the team's own sheet back: its order, its columns, and what became of each row",
+    slow,
+    async () => {
+      const place = await finished();
+      const lines = csv(await exported(place));
+      expect(Object.keys(lines[0] ?? {})).toEqual([
+        ...["Product", "Note", "id", "model", "prompt", "Shelf"],
+        ...["item", "file", "state", "reason", "credits", "task_id", "external_task_id"],
+      ]);
+      expect(lines.map(({ Product, file, state, credits }) => [Product, file, state, credits])).toEqual([
+        ["Teapot", "t1.png", "archived", "1"],
+        ["Cup", "", "failed", "0"],
+        ["Jug, large", "", "not made", ""],
+        ["Lid", "t4.png", "archived", "1"],
+      ]);
+      expect(lines[0]).toMatchObject({ Note: `'=HYPERLINK("x")`, Shelf: "7" });
+      expect(lines[0]?.["task_id"]).toMatch(/^[0-9a-f-]{36}$/);
+      expect(lines[1]?.["reason"]).toMatch(/moderation|policy/i);
+      expect(lines[2]?.["reason"]).toContain('unknown model "no-such-model"');
+      const json = JSON.parse(await exported(place, "--format", "json"));
+      expect(json[0]).toMatchObject({ Note: '=HYPERLINK("x")', credits: 1, reason: null });
+      expect((await exported(place, "--format", "jsonl")).trimEnd().split("\n")).toHaveLength(4);
+    },
+  );
+
+  test("writes a workbook that holds the same, where the name says so", slow, async () => {
+    const place = await finished();
+    const end = await run(place, ["export", "--sandbox", "--to", "team.xlsx"]);
+    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 13 columns\n" });
+    const parts = unzip(join(place.folder, "team.xlsx"));
+    const text = [...parts].map(([, content]) => content.toString()).join("");
+    expect(text).toContain("Jug, large");
+    expect(text).toContain("=HYPERLINK(");
+    expect(text).not.toMatch(/<f[ >]/);
+  });
+
+  test("what was exported runs again as it is, pays nothing, and is filled in anew", slow, async () => {
+    const place = await finished();
+    await exported(place, "--to", "team.csv.new.csv");
+    place.write("team.csv", readFileSync(join(place.folder, "team.csv.new.csv")));
+    const plan = await run(place, ["plan", "team.csv", "--sandbox", "--json"]);
+    const { items, money, notes } = JSON.parse(plan.stdout);
+    expect(items.map((item: { standing: string }) => item.standing)).toEqual([
+      "archived",
+      "failed",
+      "archived",
+    ]);
+    expect(money.needed).toBe(0);
+    expect(notes.filter((note: string) => /task_id|"file"/.test(note))).toEqual([]);
+    await run(place, ["run", "team.csv", "--sandbox", "--yes", "--skip-invalid"]);
+    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(13);
+  });
+
+  test("--failed gives a manifest of what failed and why, and that runs as it is", slow, async () => {
+    const place = newPlace();
+    const job = {
+      defaults: { model: cheapModel, params: { aspect_ratio: "16:9" } },
+      rows: [
+        { id: "a", prompt: "fine" },
+        { id: "b", prompt: "[[moderation]]", set: "x", repeat: 2 },
+      ],
+    };
+    place.write("job.json", JSON.stringify(job));
+    expect((await run(place, ["run", "job.json", "--sandbox", "--yes"])).code).toBe(5);
+    const lines = csv(
+      await exported(place, "--failed", "--to", "mend.csv").then(() => place.read("mend.csv")),
+    );
+    expect(lines).toMatchObject([
+      { id: "b", set: "x", model: cheapModel, prompt: "[[moderation]]", "params.aspect_ratio": "16:9" },
+      { id: "b-2" },
+    ]);
+    expect(lines[0]?.["reason"]).toMatch(/moderation|policy/i);
+    place.write("mend.csv", place.read("mend.csv").replace("[[moderation]]", "mended"));
+    const mended = await run(place, ["run", "mend.csv", "--sandbox", "--yes"]);
+    expect(mended.stdout).toContain("archived  1 of 2 items");
+    const none = await run(place, ["export", "--sandbox", "--failed", "--filter", "id=a"]);
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("no item of run 2 is selected") });
+  });
+
+  test("--zip packs the picked files with their index and the sheet", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", `${sheet(3)}\nx,${cheapModel},other`);
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    const end = await run(place, ["export", "--sandbox", "--zip", "picked.zip", "--filter", "id=a*"]);
+    expect(end).toMatchObject({ code: 0, stderr: "picked.zip: 3 files, index.jsonl, sheet.csv\n" });
+    const files = unzip(join(place.folder, "picked.zip"));
+    expect([...files.keys()]).toEqual(["a01.png", "a02.png", "a03.png", "index.jsonl", "sheet.csv"]);
+    const original = readFileSync(join(place.folder, "sandbox-outputs/s/a02.png"));
+    expect(files.get("a02.png")?.equals(original)).toBe(true);
+    const index = files
+      .get("index.jsonl")
+      ?.toString()
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).item);
+    expect(index).toEqual(["a01", "a02", "a03"]);
+    expect(csv(files.get("sheet.csv")?.toString() ?? "")).toHaveLength(3);
+
+    rmSync(join(place.folder, "sandbox-outputs/s/a02.png"));
+    const broken = await run(place, ["export", "--sandbox", "--zip", "again.zip"]);
+    expect(broken.code).toBe(2);
+    expect(broken.stderr).toContain("1 file is gone or not as archived: a02.png. Nothing was packed.");
+    expect(place.files().filter((file) => file.includes("again"))).toEqual([]);
+  });
+
+  test("shows a variant after its item, and an older run as its sheet was", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(2));
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    await run(place, ["redo", "a01", "--sandbox", "--yes"]);
+    expect(csv(await exported(place)).map(({ item }) => item)).toEqual(["a01", "a01-v2", "a02"]);
+    place.write("s.csv", sheet(3));
+    await run(place, ["run", "s.csv", "--sandbox", "--yes", "--first", "1"]);
+    expect(csv(await exported(place)).map(({ id, state }) => [id, state])).toEqual([
+      ["a01", "archived"],
+      ["a01", "archived"],
+      ["a02", "archived"],
+      ["a03", "not made"],
+    ]);
+    expect(csv(await exported(place, "1")).map(({ id }) => id)).toEqual(["a01", "a01", "a02"]);
+  });
+
+  test("refuses what it should not write, with a reason, and writes nothing", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", sheet(1));
+    const says = async (...args: string[]) => {
+      const end = await run(place, ["export", "--sandbox", ...args]);
+      expect([end.code, end.stdout]).toEqual([2, ""]);
+      return end.stderr;
+    };
+    expect(await says()).toContain("no runs in");
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    expect(await says("7")).toContain("no run 7 in this workspace");
+    expect(await says("--to", "s.csv", "--force")).toContain("is the manifest of run 1");
+    expect(await says("--to", "x.docx")).toContain(
+      "expected a name that ends in .csv, .xlsx, .json or .jsonl",
+    );
+    expect(await says("--to", "no/such/folder.csv")).toContain("ENOENT");
+    await exported(place, "--to", "x.csv");
+    expect(await says("--to", "x.csv")).toContain("x.csv exists: name another file, or add --force");
+    await exported(place, "--to", "x.csv", "--force");
+    expect(place.read("s.csv")).toBe(sheet(1));
+    const none = await run(place, ["export", "--sandbox", "--failed"]);
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "bulkgen: no item of run 1 has failed\n" });
+  });
+});
