@@ -1,18 +1,26 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import type { Workspace } from "../job/workspace.js";
 import type { Check } from "../report/doctor.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
+import { groundHere } from "./ground.js";
 
 export function defineDoctor(program: Command): void {
   withService(program.command("doctor"))
     .description("look for what could stop a run: settings, key, limits, clock, disk, locks")
     .option("--out <folder>", "the output folder to look at (default: outputs in the workspace)")
+    .option("--separate", "make a copied workspace one of its own, and look at nothing")
     .action(doctor);
 }
 
-async function doctor(flags: SharedFlags & { out?: string }): Promise<void> {
+interface DoctorFlags extends SharedFlags {
+  out?: string;
+  separate?: boolean;
+}
+
+async function doctor(flags: DoctorFlags): Promise<void> {
+  if (flags.separate) return separate(flags);
   const [{ examineMachine }, { doctorExit, doctorText }, { lookFor }, { systemClock }, { workspaceOf }] =
     await Promise.all([
       import("../job/doctor.js"),
@@ -24,7 +32,7 @@ async function doctor(flags: SharedFlags & { out?: string }): Promise<void> {
   const workspace = workspaceOf(flags);
   const node = process.versions.node;
   const checks = [
-    ...(await examineMachine({ workspace, clock: systemClock, node, mounts: mountTable() })),
+    ...(await examineMachine({ workspace, clock: systemClock, node, ground: groundHere() })),
     ...(await service(flags, workspace)),
   ];
   const exit = doctorExit(checks);
@@ -35,9 +43,17 @@ async function doctor(flags: SharedFlags & { out?: string }): Promise<void> {
   endWith(exit);
 }
 
-function mountTable(): string | null {
-  const path = "/proc/self/mounts";
-  return existsSync(path) ? readFileSync(path, "utf8") : null;
+async function separate(flags: DoctorFlags): Promise<void> {
+  const [{ separateWorkspace }, { workspaceOf }, { systemClock, systemRandom }] = await Promise.all([
+    import("../job/separate.js"),
+    import("./job-options.js"),
+    import("../system.js"),
+  ]);
+  const workspace = workspaceOf(flags);
+  const other = separateWorkspace(workspace, { clock: systemClock, random: systemRandom });
+  process.stdout.write(
+    `${workspace.root} is a workspace of its own now, no longer a copy of ${other}; what neither has submitted, each pays for itself\n`,
+  );
 }
 
 async function service(flags: SharedFlags, workspace: Workspace): Promise<Check[]> {

@@ -3,12 +3,14 @@ import type { Log } from "../core/log.js";
 import { credits } from "../core/money.js";
 import type { RunOptions } from "../core/store.js";
 import type { JobOptions } from "../job/run-job.js";
+import { settleWorkspace } from "../job/settle-workspace.js";
 import { findWorkspace, type Workspace } from "../job/workspace.js";
-import { systemClock } from "../system.js";
+import { systemClock, systemRandom } from "../system.js";
 import { connect } from "./connect.js";
 import { type Display, openDisplay } from "./display.js";
 import { type Events, openEvents } from "./events.js";
 import type { SharedFlags } from "./flags.js";
+import { groundHere } from "./ground.js";
 import { openLog } from "./log.js";
 import type { ManifestFlags } from "./manifest-flags.js";
 import { interruption } from "./signals.js";
@@ -51,6 +53,22 @@ export function workspaceOf(flags: SharedFlags & { out?: string }, manifest?: st
     ...(flags.workspace === undefined ? {} : { named: flags.workspace }),
     ...(flags.out === undefined ? {} : { out: flags.out }),
     ...(manifest === undefined ? {} : { manifest: resolve(manifest) }),
+  });
+}
+
+/** The same for a command that changes it: its state lies where a database can be trusted. Throws EarlyExit. */
+export function settledWorkspace(
+  flags: SharedFlags & { out?: string },
+  manifest?: string,
+  { make = false } = {},
+): Workspace {
+  return settleWorkspace({
+    find: () => workspaceOf(flags, manifest),
+    make,
+    ground: groundHere(),
+    clock: systemClock,
+    random: systemRandom,
+    tell: (line) => process.stderr.write(`bulkgen: ${line}\n`),
   });
 }
 

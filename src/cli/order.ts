@@ -12,18 +12,17 @@ export function defineOrder(program: Command, what: "pause" | "cancel", descript
 }
 
 async function give(what: "pause" | "cancel", which: number | undefined, flags: SharedFlags): Promise<void> {
-  const [{ giveOrder }, { runMeant }, { workspaceOf }, { interruption }, { systemClock }] = await Promise.all(
-    [
+  const [{ giveOrder }, { runMeant }, { settledWorkspace }, { interruption }, { systemClock }] =
+    await Promise.all([
       import("../job/give-order.js"),
       import("../job/run-meant.js"),
       import("./job-options.js"),
       import("./signals.js"),
       import("../system.js"),
-    ],
-  );
+    ]);
   const carried = await giveOrder(
     {
-      workspace: workspaceOf(flags),
+      workspace: settledWorkspace(flags),
       clock: systemClock,
       signal: interruption(),
       onSlow: (line) => {

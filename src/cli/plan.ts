@@ -24,6 +24,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   const [
     { planJob },
     { workspaceOf },
+    { refuseLost },
     { forLooking },
     { connect },
     { openLog },
@@ -33,6 +34,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   ] = await Promise.all([
     import("../job/plan-job.js"),
     import("./job-options.js"),
+    import("../job/history.js"),
     import("../job/workspace.js"),
     import("./connect.js"),
     import("./log.js"),
@@ -40,7 +42,9 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
     import("../system.js"),
     import("../core/money.js"),
   ]);
-  const workspace = forLooking(workspaceOf(flags, manifest), flags.sandbox ?? false);
+  const found = workspaceOf(flags, manifest);
+  refuseLost(found);
+  const workspace = forLooking(found, flags.sandbox ?? false);
   const made = await planJob({
     workspace,
     manifest: resolve(manifest),

@@ -20,7 +20,7 @@ interface RedoFlags extends CarryFlags, SelectionFlags {
 }
 
 async function redo(items: string[], flags: RedoFlags): Promise<void> {
-  const [{ continueJob }, { redoItems }, { jobOptions, workspaceOf }, { askPrice }, { followed }] =
+  const [{ continueJob }, { redoItems }, { jobOptions, settledWorkspace }, { askPrice }, { followed }] =
     await Promise.all([
       import("../job/continue-job.js"),
       import("../job/redo.js"),
@@ -28,7 +28,7 @@ async function redo(items: string[], flags: RedoFlags): Promise<void> {
       import("./consent.js"),
       import("./follow.js"),
     ]);
-  const prepared = await jobOptions(flags, workspaceOf(flags));
+  const prepared = await jobOptions(flags, settledWorkspace(flags));
   const redo = redoItems(items, selectionOf(flags), (made, credits) =>
     askPrice({ what: "made anew", items: made, credits }, flags, prepared),
   );

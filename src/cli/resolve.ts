@@ -39,7 +39,7 @@ async function resolve(item: string, flags: ResolveFlags): Promise<void> {
   const [
     { continueJob },
     { resolveHeld, skipHeld },
-    { jobOptions, workspaceOf },
+    { jobOptions, settledWorkspace },
     { askPrice },
     { followed },
   ] = await Promise.all([
@@ -49,7 +49,7 @@ async function resolve(item: string, flags: ResolveFlags): Promise<void> {
     import("./consent.js"),
     import("./follow.js"),
   ]);
-  const prepared = await jobOptions(flags, workspaceOf(flags));
+  const prepared = await jobOptions(flags, settledWorkspace(flags));
   const { options, display } = prepared;
   if (flags.skip) {
     const skipped = await skipHeld({ ...options, signal: options.interrupt }, item);

@@ -12,12 +12,12 @@ export function defineResume(program: Command): void {
 }
 
 async function resume(which: number | undefined, flags: CarryFlags): Promise<void> {
-  const [{ continueJob, unfinishedRun }, { jobOptions, workspaceOf }, { followed }] = await Promise.all([
+  const [{ continueJob, unfinishedRun }, { jobOptions, settledWorkspace }, { followed }] = await Promise.all([
     import("../job/continue-job.js"),
     import("./job-options.js"),
     import("./follow.js"),
   ]);
-  const prepared = await jobOptions(flags, workspaceOf(flags));
+  const prepared = await jobOptions(flags, settledWorkspace(flags));
   const exit = await followed(prepared, flags, (show) =>
     continueJob(prepared.options, { choose: unfinishedRun(which) }, show),
   );

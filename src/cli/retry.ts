@@ -25,7 +25,7 @@ async function retry(which: number | undefined, flags: RetryFlags): Promise<void
     { continueJob, newestRun },
     { retryFailed },
     { failureKinds },
-    { jobOptions, workspaceOf },
+    { jobOptions, settledWorkspace },
     { askPrice },
     { followed },
   ] = await Promise.all([
@@ -36,7 +36,7 @@ async function retry(which: number | undefined, flags: RetryFlags): Promise<void
     import("./consent.js"),
     import("./follow.js"),
   ]);
-  const prepared = await jobOptions(flags, workspaceOf(flags));
+  const prepared = await jobOptions(flags, settledWorkspace(flags));
   const change = retryFailed(flags.only ?? failureKinds, selectionOf(flags), (items, credits) =>
     askPrice({ what: "submitted again", items, credits }, flags, prepared),
   );

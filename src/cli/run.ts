@@ -44,14 +44,14 @@ export function defineRun(program: Command): void {
 }
 
 async function run(manifest: string, flags: RunFlags): Promise<void> {
-  const [{ runJob }, { jobOptions, runOptions, workspaceOf }, { askConsent }, { followed }] =
+  const [{ runJob }, { jobOptions, runOptions, settledWorkspace }, { askConsent }, { followed }] =
     await Promise.all([
       import("../job/run-job.js"),
       import("./job-options.js"),
       import("./consent.js"),
       import("./follow.js"),
     ]);
-  const workspace = workspaceOf(flags, manifest);
+  const workspace = settledWorkspace(flags, manifest, { make: true });
   const prepared = await jobOptions(flags, workspace);
   const exit = await followed(prepared, flags, (show) =>
     runJob(

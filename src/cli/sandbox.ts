@@ -54,7 +54,7 @@ async function serve(flags: Flags): Promise<void> {
     import("../system.js"),
   ]);
   const rehearsal = await rehearsed(flags);
-  const file = stateFile(flags);
+  const file = await stateToServe(flags);
   const standing = file === memory ? standingInMemory(flags) : await standingIn(file, flags);
   const sandbox = await serveSandbox({
     clock: systemClock,
@@ -71,6 +71,15 @@ async function serve(flags: Flags): Promise<void> {
     interruption().addEventListener("abort", () => resolve(), { once: true }),
   );
   await sandbox.close();
+}
+
+/** Made where there is none, and where a database can be trusted. */
+async function stateToServe(flags: Flags): Promise<string> {
+  if (flags.state !== undefined) return stateFile(flags);
+  const { settledWorkspace } = await import("./job-options.js");
+  const { workspace } = flags;
+  const shared = { sandbox: true, logLevel: "warn", ...(workspace === undefined ? {} : { workspace }) };
+  return settledWorkspace(shared, undefined, { make: true }).serviceFile;
 }
 
 /** What is played, and what goes wrong with it. Throws EarlyExit for a file that cannot be used. */

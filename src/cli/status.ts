@@ -25,6 +25,8 @@ async function status(which: number | undefined, flags: StatusFlags): Promise<vo
       ...(flags.workspace === undefined ? {} : { named: flags.workspace }),
     });
   const workspace = find(flags.sandbox ?? false);
+  const { refuseLost } = await import("../job/history.js");
+  refuseLost(workspace);
   const text = flags.all ? await everyRun(workspace, flags) : await oneRun(workspace, which, flags);
   process.stdout.write(`${text ?? (await nothing(workspace, flags.sandbox ? null : find(true)))}\n`);
 }

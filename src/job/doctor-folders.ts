@@ -1,26 +1,15 @@
-import { existsSync, mkdtempSync, realpathSync, rmdirSync } from "node:fs";
+import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { type Check, fine, problem, unchecked, warning } from "../report/doctor.js";
+import { claimedBy } from "./claim.js";
+import { type Ground, nearest, standingOf } from "./ground.js";
+import { readIdentity } from "./identity-file.js";
+import type { Workspace } from "./workspace.js";
 
 /** Free bytes below which the next films may not fit, and below which a run stops at once. */
 const scarceBytes = 2_000_000_000;
 const fullBytes = 50_000_000;
-
-/** File systems on which the locks of one machine may not be seen by another, or a synced copy may be torn. */
-const remoteTypes = /^(nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|vboxsf|davfs\d?|fuse\..*)$/;
-
-/** Local all the same, although they come through FUSE. */
-const localFuse = new Set(["fuse.fuseblk", "fuse.ntfs-3g", "fuse.mergerfs", "fuse.ext4"]);
-
-/** Folders that a program copies to other machines, by the names that it gives them. */
-const synced: readonly (readonly [RegExp, string])[] = [
-  [/^dropbox( \(.*\))?$/i, "Dropbox"],
-  [/^onedrive( - .*|-.*)?$/i, "OneDrive"],
-  [/^(icloud ?drive|com~apple~clouddocs|mobile documents)$/i, "iCloud"],
-  [/^(google ?drive|googledrive-.*)$/i, "Google Drive"],
-  [/^(nextcloud|owncloud|pcloud ?drive|box sync|syncthing|sync)$/i, "a synced folder"],
-];
 
 /** A folder of its own inside the nearest existing one, to try things in; or why there is none. */
 export function scratchFolder(
@@ -34,47 +23,44 @@ export function scratchFolder(
   }
 }
 
-/** Whether the state lies where a database and its locks can be trusted. */
-export function stateFileSystem(folder: string, mounts: string | null): Check {
+/** Where the state lies or will lie, and why. */
+export function placeOfState(workspace: Workspace, ground: Ground): Check {
+  const { root, markerFolder, sharedFolder, stateFile } = workspace;
   const expected = "a local disk that no program syncs";
-  const path = realpathSync(nearest(folder));
-  const owner = syncedBy(path);
-  const type = mounts === null ? null : fileSystemOf(path, mounts);
-  const remote = type !== null && remoteTypes.test(type) && !localFuse.has(type);
-  if (!owner && !remote) {
+  const identity = readIdentity(markerFolder);
+  if (identity?.state) {
+    return fine(
+      "file system",
+      expected,
+      `the state lies in ${dirname(stateFile)}: ${root} is on ${identity.why}`,
+    );
+  }
+  const { path, type, trouble } = standingOf(dirname(stateFile), ground);
+  if (trouble === null) {
     return type === null
       ? unchecked("file system", expected, `${path}: this system does not tell; no synced folder by its name`)
       : fine("file system", expected, `${type} at ${path}`);
   }
+  const elsewhere = standingOf(sharedFolder, ground).trouble;
+  if (elsewhere === null) {
+    return fine("file system", expected, `${path} is on ${trouble}; the state will lie in ${sharedFolder}`);
+  }
   return warning("file system", {
     expected,
-    got: `${path} on ${owner ?? type}`,
-    todo: "keep the workspace on a local disk and name it with --workspace; --out may stay where it is",
+    got: `${path} on ${trouble}, and ${sharedFolder} on ${elsewhere}`,
+    todo: "name a folder on a local disk with --workspace, or in XDG_STATE_HOME; --out may stay where it is",
   });
 }
 
-/** The type of the file system that a path lies on: of the longest mount point above it, and of the last one there. */
-export function fileSystemOf(path: string, mounts: string): string | null {
-  let found: { point: string; type: string } | null = null;
-  for (const line of mounts.split("\n")) {
-    const [, written = "", type = ""] = line.split(" ");
-    // Blanks in a mount point are written as octal numbers.
-    const point = written.replace(/\\([0-7]{3})/g, (_, octal) =>
-      String.fromCharCode(Number.parseInt(octal, 8)),
-    );
-    if (point === "" || !isAtOrBelow(path, point)) continue;
-    if (found === null || point.length >= found.point.length) found = { point, type };
-  }
-  return found?.type ?? null;
-}
-
-/** Which program copies the folder to other machines, going by the names on its path. */
-export function syncedBy(path: string): string | null {
-  for (const name of path.split(sep)) {
-    const known = synced.find(([pattern]) => pattern.test(name));
-    if (known) return known[1];
-  }
-  return null;
+/** Whether this folder is the only one that is this workspace. */
+export function onlyOne(workspace: Workspace): Check {
+  const expected = "no copy of another workspace";
+  const identity = readIdentity(workspace.markerFolder);
+  const other = identity && claimedBy(identity.id, workspace);
+  if (!other) return fine("copy", expected, "none");
+  const todo =
+    "go on there, or `bulkgen doctor --separate`: then both pay for what neither has submitted yet";
+  return problem("copy", { expected, got: `of ${other}`, todo });
 }
 
 /** Whether files can be made where the outputs go. */
@@ -102,15 +88,6 @@ export async function diskSpace(folder: string): Promise<Check> {
   } catch (error) {
     return unchecked("disk space", expected, `the system does not tell (${codeOf(error)})`);
   }
-}
-
-/** The folder itself, or the nearest above it that exists. */
-function nearest(folder: string): string {
-  return existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder));
-}
-
-function isAtOrBelow(path: string, point: string): boolean {
-  return path === point || path.startsWith(point.endsWith("/") ? point : `${point}/`);
 }
 
 function gigabytes(bytes: number): string {

@@ -1,12 +1,13 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../clock.js";
 import { type Check, fine, problem, unchecked } from "../report/doctor.js";
-import { takeLock } from "../store/lock.js";
 import { openDatabase } from "../store/open.js";
 import { openWorkspace } from "../store/workspace.js";
-import { diskSpace, scratchFolder, stateFileSystem, writable } from "./doctor-folders.js";
+import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./doctor-folders.js";
+import type { Ground } from "./ground.js";
+import { lostHistory } from "./history.js";
+import { tryLockElsewhere } from "./try-locks.js";
 import type { Workspace } from "./workspace.js";
 
 export interface MachineOptions {
@@ -14,15 +15,14 @@ export interface MachineOptions {
   clock: Clock;
   /** Version of the running Node, without the `v`. */
   node: string;
-  /** The mount table of Linux, or null where there is none. */
-  mounts: string | null;
+  ground: Ground;
 }
 
 /** The oldest Node that bulkgen runs on. */
 const oldestNode = [20, 19] as const;
 
 /** What has to be true of this machine and its folders. Leaves nothing behind. */
-export async function examineMachine({ workspace, clock, node, mounts }: MachineOptions): Promise<Check[]> {
+export async function examineMachine({ workspace, clock, node, ground }: MachineOptions): Promise<Check[]> {
   const stateFolder = dirname(workspace.stateFile);
   const scratch = scratchFolder(stateFolder);
   try {
@@ -38,7 +38,8 @@ export async function examineMachine({ workspace, clock, node, mounts }: Machine
             unchecked("SQLite", "", "there is no folder to try it in"),
             unchecked("lock", "", "there is no folder to try it in"),
           ]
-        : [stateFileSystem(stateFolder, mounts), sqlite(scratch.path), lock(scratch.path)]),
+        : [placeOfState(workspace, ground), sqlite(scratch.path), lock(scratch.path)]),
+      onlyOne(workspace),
       history(workspace, clock),
       writable(workspace.outFolder),
       await diskSpace(workspace.outFolder),
@@ -82,34 +83,22 @@ function sqlite(folder: string): Check {
 /** Tried by another process, because a file system without real locks refuses nothing to anybody else. */
 function lock(folder: string): Check {
   const expected = "a second process is refused the lock of the first";
-  const path = join(folder, "trial.lock");
-  const module = new URL("../../dist/store/lock.js", import.meta.url).href;
-  const script = `const { takeLock } = await import(process.argv[1]); process.exitCode = takeLock(process.argv[2]) ? 40 : 41;`;
-  const second = () =>
-    spawnSync(process.execPath, ["--input-type=module", "-e", script, module, path], { timeout: 20_000 })
-      .status;
-  const first = takeLock(path);
-  const during = second();
-  first?.release();
-  const after = second();
-  if (first && during === 41 && after === 40)
-    return fine("lock", expected, "refused while held, given after");
-  const got = during === 40 ? "it was given too" : `the trial failed (${during}, ${after})`;
+  const got = tryLockElsewhere(folder);
+  if (got === null) return fine("lock", expected, "refused while held, given after");
   return problem("lock", { expected, got, todo: "keep the workspace on a local disk" });
 }
 
-function history({ stateFile }: Workspace, clock: Clock): Check {
+function history(workspace: Workspace, clock: Clock): Check {
+  const { stateFile } = workspace;
   const expected = "a history that can be read, or none yet";
+  const lost = lostHistory(workspace);
+  const todo = "restore it from a backup, or `bulkgen doctor --rebuild`; it knows what was paid for";
+  if (lost !== null) return problem("history", { expected, got: lost, todo });
   if (!existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
     openWorkspace(stateFile, clock).close();
     return fine("history", expected, stateFile);
   } catch (error) {
-    const got = `${stateFile}: ${(error as Error).message}`;
-    return problem("history", {
-      expected,
-      got,
-      todo: "restore it from a backup; it knows what was paid for",
-    });
+    return problem("history", { expected, got: `${stateFile}: ${(error as Error).message}`, todo });
   }
 }

@@ -1,10 +1,15 @@
 import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
+import { readIdentity } from "./identity-file.js";
 
 /** A folder with `.bulkgen/` in it, and where its things are. Sandbox items live apart, so a rehearsal never counts. */
 export interface Workspace {
   root: string;
+  /** Says by its name that this is a workspace; holds the state where that may lie here. */
+  markerFolder: string;
+  /** What this user's workspaces share, on a disk of this machine. */
+  sharedFolder: string;
   stateFile: string;
   receiptsFile: string;
   lockFile: string;
@@ -31,18 +36,21 @@ export interface WorkspaceHints {
 /**
  * Finds the workspace: the one named, else the nearest at or above the manifest (or the current folder). Where there is
  * none, it will be the current folder when the manifest lies below it, else the manifest's own folder. So a run that
- * cron starts from elsewhere finds its history.
+ * cron starts from elsewhere finds its history. Where the state lies elsewhere, a file in the folder says so. Throws
+ * EarlyExit when that file is damaged.
  */
 export function findWorkspace(hints: WorkspaceHints): Workspace {
   const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
-  const state = hints.sandbox ? join(root, marker, "sandbox") : join(root, marker);
-  const shared = hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state");
+  const markerFolder = join(root, marker);
+  const whole = readIdentity(markerFolder)?.state ?? markerFolder;
+  const state = hints.sandbox ? join(whole, "sandbox") : whole;
+  const sharedFolder = join(hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "bulkgen");
   return {
-    root,
+    ...{ root, markerFolder, sharedFolder },
     stateFile: join(state, "state.db"),
     receiptsFile: join(state, "receipts.jsonl"),
     lockFile: join(state, "run.lock"),
-    accountsFile: hints.sandbox ? join(state, "accounts.db") : join(shared, "bulkgen", "accounts.db"),
+    accountsFile: hints.sandbox ? join(state, "accounts.db") : join(sharedFolder, "accounts.db"),
     serviceFile: join(state, "service.db"),
     outFolder: hints.out
       ? resolve(hints.cwd, hints.out)

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { openSqlite, type Sqlite } from "../sqlite.js";
+import { copyInto } from "./copy.js";
 
 /** One step of a schema. Steps are never edited once released: the next change is another step. */
 export type Migration = (db: Sqlite) => void;
@@ -55,9 +56,7 @@ function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): vo
 function backUp(db: Sqlite, path: string, version: number): void {
   const copy = `${path}.schema-${version}.backup`;
   if (path === ":memory:" || existsSync(copy)) return;
-  rmSync(`${copy}.part`, { force: true });
-  db.prepare("VACUUM INTO ?").run(`${copy}.part`);
-  renameSync(`${copy}.part`, copy);
+  copyInto(db, copy);
 }
 
 /** Statements prepared once per connection. */

@@ -1,0 +1,62 @@
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { readIdentity } from "./identity-file.js";
+import type { Workspace } from "./workspace.js";
+
+/**
+ * Which folder a workspace is on this machine. A folder that was copied brings its id along, and both would submit what
+ * neither has submitted yet; so the first to be used has the id, and the other is told.
+ */
+interface Claim {
+  /** Absolute path of the folder. */
+  root: string;
+}
+
+type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
+
+/** The other folder that is the workspace of this id; null when none is. */
+export function claimedBy(id: string, { root, markerFolder, sharedFolder }: Claimant): string | null {
+  const other = readClaim(claimFile(sharedFolder, id))?.root ?? null;
+  const taken = other !== null && isOther(other, root) && hasId(join(other, basename(markerFolder)), id);
+  return taken ? other : null;
+}
+
+/** Claims an id that is not taken: for the first folder that has it, or for one that was moved. */
+export function claim(id: string, { root, sharedFolder }: Claimant): void {
+  const path = claimFile(sharedFolder, id);
+  if (readClaim(path)?.root === root) return;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(`${path}.part`, JSON.stringify({ root } satisfies Claim), { flush: true });
+  renameSync(`${path}.part`, path);
+}
+
+function claimFile(sharedFolder: string, id: string): string {
+  return join(workspacesFolder(sharedFolder), `${id}.json`);
+}
+
+/** Where the state of a workspace lies when it cannot lie in its folder, and the claims of all. */
+export function workspacesFolder(sharedFolder: string): string {
+  return join(sharedFolder, "workspaces");
+}
+
+function readClaim(path: string): Claim | null {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Claim;
+  } catch {
+    return null;
+  }
+}
+
+function hasId(markerFolder: string, id: string): boolean {
+  try {
+    return readIdentity(markerFolder)?.id === id;
+  } catch {
+    return false;
+  }
+}
+
+/** Not the same folder by another name. */
+function isOther(path: string, root: string): boolean {
+  const [one, other] = [path, root].map((folder) => statSync(folder, { throwIfNoEntry: false }));
+  return !one || !other || one.dev !== other.dev || one.ino !== other.ino;
+}

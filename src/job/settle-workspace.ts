@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Clock, Random } from "../clock.js";
+import { EarlyExit } from "../core/exit.js";
+import { claim, claimedBy, workspacesFolder } from "./claim.js";
+import { type Ground, standingOf } from "./ground.js";
+import { isRehearsal, refuseLost } from "./history.js";
+import { createIdentity, readIdentity, type WorkspaceIdentity } from "./identity-file.js";
+import { moveState } from "./move-state.js";
+import { type LockTrouble, tryLock, tryLockElsewhere } from "./try-locks.js";
+import type { Workspace } from "./workspace.js";
+
+export interface SettleOptions {
+  /** The workspace as its folder says now: it says something else once the state has moved. */
+  find(): Workspace;
+  /** A folder that is no workspace yet becomes one. */
+  make: boolean;
+  ground: Ground;
+  clock: Clock;
+  random: Random;
+  /** Told where the state lies from now on, in one line. */
+  tell(line: string): void;
+  /** Stands in for the trial of locks. */
+  locks?(folder: string, known: boolean): LockTrouble;
+}
+
+/**
+ * Sees to it, before anything is locked or sent, that the state lies where a database can be trusted: where the folder
+ * is on a network, synced, or has no locks, the state moves to the local state folder and a file says where it is. A
+ * workspace that is a copy, and one whose history is lost, is refused: it would pay for what was paid already.
+ * Throws EarlyExit.
+ */
+export function settleWorkspace(options: SettleOptions): Workspace {
+  const workspace = options.find();
+  if (!options.make && !existsSync(workspace.markerFolder)) return workspace;
+  refuseLost(workspace);
+  try {
+    return settled(workspace, options);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof EarlyExit || code === undefined) throw error;
+    throw new EarlyExit(
+      "usage",
+      `the workspace ${workspace.root} cannot be written (${code}). Nothing was sent. Make ${workspace.markerFolder} writable, or name another folder with --workspace.`,
+    );
+  }
+}
+
+function settled(workspace: Workspace, options: SettleOptions): Workspace {
+  const { markerFolder } = workspace;
+  const identity = readIdentity(markerFolder);
+  if (identity?.state) {
+    claimed(workspace, identity);
+    return workspace;
+  }
+  mkdirSync(markerFolder, { recursive: true });
+  const why = troubleAt(markerFolder, options);
+  const moves = why !== null && canHold(workspace, why, options);
+  if (!moves && isRehearsal(workspace)) return workspace;
+  const first = { id: options.random.uuid(), state: null, host: hostname(), why: null };
+  const own = identity ?? createIdentity(markerFolder, first);
+  claimed(workspace, own);
+  if (!moves) return workspace;
+  const state = join(workspacesFolder(workspace.sharedFolder), own.id);
+  moveState(markerFolder, { ...own, state, host: hostname(), why }, options.clock);
+  options.tell(
+    `the state of this workspace is kept in ${state}: ${workspace.root} is no place for a database (${why}); outputs stay where they are`,
+  );
+  return options.find();
+}
+
+/** Why no database should lie there; null where it may. */
+function troubleAt(folder: string, { ground, locks = tryLocks }: SettleOptions): string | null {
+  const { trouble, known } = standingOf(folder, ground);
+  if (trouble !== null) return trouble;
+  const lockTrouble = locks(folder, known);
+  return lockTrouble === null ? null : `locks do not work: ${lockTrouble}`;
+}
+
+function tryLocks(folder: string, known: boolean): LockTrouble {
+  return tryLock(folder) ?? (known ? null : tryLockElsewhere(folder));
+}
+
+/**
+ * Whether the local state folder is a better place. A home on a network is none; then the state stays, if only its locks
+ * work. Throws EarlyExit where no place is good enough.
+ */
+function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: SettleOptions): boolean {
+  const { locks = tryLocks } = options;
+  const elsewhere = workspacesFolder(sharedFolder);
+  mkdirSync(elsewhere, { recursive: true });
+  const other = troubleAt(elsewhere, options);
+  if (other === null) return true;
+  if (locks(markerFolder, false) === null) return false;
+  if (locks(elsewhere, false) === null) return true;
+  throw new EarlyExit(
+    "usage",
+    `there is no place for this workspace's state: ${why}; and ${elsewhere} is none either (${other}). Nothing was sent. Name a folder on a local disk with --workspace, or in XDG_STATE_HOME.`,
+  );
+}
+
+function claimed(workspace: Workspace, { id }: WorkspaceIdentity): void {
+  const other = claimedBy(id, workspace);
+  if (other === null) {
+    claim(id, workspace);
+    return;
+  }
+  throw new EarlyExit(
+    "usage",
+    `${workspace.root} is a copy of the workspace ${other}: both would pay for what neither has submitted yet. Nothing was sent. Go on in ${other}, or make this one a workspace of its own: \`bulkgen doctor --separate\`.`,
+  );
+}
