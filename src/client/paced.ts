@@ -1,14 +1,16 @@
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
+import type { Log } from "../core/log.js";
 import { DayLimitReached } from "../core/quota.js";
 import { retryAfterMs } from "../core/retry.js";
-import type { ApiRequest, Send, Ticket } from "../core/send.js";
+import type { ApiRequest, Reply, Send, Ticket } from "../core/send.js";
 
 /** Whose quota the requests use. The account may be renamed while requests are under way. */
 export interface Pacing {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
   accountId(): number;
   clock: Clock;
+  log?: Pick<Log, "warn">;
   /** What to do when the day's requests are used up. */
   onDailyLimit: "stop" | "wait";
   /** Told when a request has to wait for a place: for what, until when (UTC ms). */
@@ -25,13 +27,20 @@ export function paced(send: Send, pacing: Pacing): Send {
     const ticket = request.ticket ?? (await waitForPlace(pacing, request, signal));
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
     const reply = await send(request, signal);
-    if (reply.kind === "not_sent") await pacing.accounts.release(ticket);
-    if (reply.kind === "answer") await pacing.accounts.answered(ticket);
-    if (reply.kind === "answer" && reply.status === 429) {
-      await pacing.accounts.silence(pacing.accountId(), retryAfterMs(reply.headers, pacing.clock.now()));
-    }
+    // A task's id may be in it: whatever becomes of the ledger, the answer reaches those who write it down. A request
+    // whose end is not booked counts as ended at the latest that it can have.
+    await book(pacing, ticket, reply).catch((error: unknown) =>
+      pacing.log?.warn({ error: String(error) }, "the end of a request could not be booked"),
+    );
     return reply;
   };
+}
+
+async function book({ accounts, accountId, clock }: Pacing, ticket: Ticket, reply: Reply): Promise<void> {
+  if (reply.kind === "not_sent") await accounts.release(ticket);
+  if (reply.kind !== "answer") return;
+  await accounts.answered(ticket);
+  if (reply.status === 429) await accounts.silence(accountId(), retryAfterMs(reply.headers, clock.now()));
 }
 
 async function waitForPlace(

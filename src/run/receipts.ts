@@ -1,9 +1,10 @@
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Disk } from "../core/disk.js";
 import type { ItemEvent } from "../core/item.js";
 import { type Credits, credits, toNumber } from "../core/money.js";
 import type { Attempt, AttemptOutcome, Item, Run } from "../core/store.js";
 import type { Conclusion } from "./conclusion.js";
+import { Reserve } from "./reserve.js";
 
 /**
  * The workspace's second memory of what was paid for: an append-only file with a line before each paid request and one
@@ -11,7 +12,7 @@ import type { Conclusion } from "./conclusion.js";
  * task's id is in it. Lines that a crash cut short are skipped when it is read.
  */
 export interface Receipts {
-  /** Before the request leaves: what is asked, for which item. Rejects with errors of the disk. */
+  /** Before the request leaves: what is asked, for which item; there is room for its answer then. Rejects with errors of the disk. */
   intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
   /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
   answer(item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
@@ -24,23 +25,34 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
   let last: Promise<void> = Promise.resolve();
   // A line that a crash cut short must not swallow the next one.
   let begin = "\n";
-  const append = (line: object) => {
-    const written = last.then(async () => {
-      await disk.makeFolder(dirname(path));
-      await disk.append(path, `${begin}${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`);
-      begin = "";
-    });
-    last = written.catch(() => {
-      begin = "\n";
-    });
-    return written;
+  const reserve = new Reserve(disk, join(dirname(path), "receipts.reserve"));
+  const write = async (line: object) => {
+    const text = `${begin}${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`;
+    begin = "\n";
+    await disk.append(path, text);
+    begin = "";
+  };
+  const inTurn = (work: () => Promise<void>) => {
+    const done = last.then(() => disk.makeFolder(dirname(path))).then(work);
+    last = done.catch(() => undefined);
+    return done;
   };
   return {
-    intent: (run, item, attempt, body) => append(intentLine(run, item, attempt, body)),
+    intent: (run, item, attempt, body) =>
+      inTurn(async () => {
+        await reserve.take();
+        await write(intentLine(run, item, attempt, body));
+      }),
     answer: (item, attempt, { event, outcome }) => {
       const { charged, remaining, ...rest } = outcome;
       const amounts = { charged: shown(charged), remaining: shown(remaining) };
-      return append({ type: "answer", key: item.key, attempt: attempt.number, event, ...rest, ...amounts });
+      const line = { type: "answer", key: item.key, attempt: attempt.number, event, ...rest, ...amounts };
+      return inTurn(() =>
+        write(line).catch(async (error: unknown) => {
+          if (!isFull(error) || !(await reserve.give())) throw error;
+          await write(line);
+        }),
+      );
     },
     async answerTo(itemKey, attempt) {
       const lines = await linesOf(disk, path);
@@ -50,6 +62,11 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
       return line === undefined ? null : conclusionIn(line);
     },
   };
+}
+
+/** The disk, or what this user may take of it. */
+function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(String((error as { code?: unknown }).code));
 }
 
 function intentLine(run: Run, item: Item, attempt: Attempt, body: string): object {

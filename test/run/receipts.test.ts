@@ -1,11 +1,12 @@
-import { appendFileSync, mkdtempSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/node-disk.js";
 import { credits } from "../../src/core/money.js";
 import type { Attempt, Item, Run } from "../../src/core/store.js";
 import { openReceipts } from "../../src/run/receipts.js";
+import { systemError, watchedDisk } from "../archive/watched-disk.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -51,6 +52,41 @@ describe("the receipts", () => {
   });
 });
 
+describe("on a disk that fills between a request and its answer", () => {
+  const reserve = () => nodeDisk.size(join(dirname(file), "receipts.reserve"));
+  let full = false;
+  const disk = watchedDisk(nodeDisk, (step, path) => {
+    // Room is what the reserve gives up, as it is on a disk that others have filled.
+    if (full && step === "append" && existsSync(join(dirname(path), "receipts.reserve")))
+      throw systemError("ENOSPC");
+  });
+  beforeEach(() => {
+    full = false;
+  });
+
+  test("P17: the answer goes where room was kept for it", async () => {
+    const receipts = openReceipts(disk, file, () => 0);
+    await receipts.intent(run, item, attempt, "{}");
+    expect(await reserve()).toBe(1024 * 1024);
+    full = true;
+    await receipts.answer(item, attempt, accepted);
+    expect(await reserve()).toBeNull();
+    expect(await receipts.answerTo(item.key, 2)).toEqual(accepted);
+  });
+
+  test("P17: nothing more is asked until the room is kept again", async () => {
+    const receipts = openReceipts(disk, file, () => 0);
+    await receipts.intent(run, item, attempt, "{}");
+    full = true;
+    await receipts.answer(item, attempt, accepted);
+    writeFileSync(join(dirname(file), "receipts.reserve"), "cut short");
+    await expect(receipts.intent(run, item, attempt, "{}")).rejects.toMatchObject({ code: "ENOSPC" });
+    full = false;
+    await receipts.intent(run, item, attempt, "{}");
+    expect(await reserve()).toBe(1024 * 1024);
+  });
+});
+
 describe("a run", () => {
   let world: World;
   afterEach(() => world.close());
@@ -87,5 +123,15 @@ describe("a run", () => {
     await carryOn(world, started);
     expect(await states(world, started)).toEqual({ a: "archived" });
     expect(world.sent.filter((request) => request.startsWith("POST"))).toHaveLength(1);
+  });
+
+  test("P4: an answer is not lost when the shared ledger of requests cannot be written", async () => {
+    world = await openWorld();
+    const started = await start(world, [picture("a", 0)]);
+    const { answered } = world.accounts;
+    world.accounts.answered = () => Promise.reject(new Error("database or disk is full"));
+    await carryOn(world, started);
+    world.accounts.answered = answered;
+    expect(await states(world, started)).toEqual({ a: "archived" });
   });
 });

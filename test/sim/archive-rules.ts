@@ -26,10 +26,11 @@ export class ArchiveRules implements Rule {
     const workspace = this.workspaces[sender.workspace] as Workspace;
     const [path, to] = values.map(String);
     if (name === "disk.link" && to !== undefined) this.checkFile(to);
-    if (name === "disk.create" && path !== undefined && !temporary.test(basename(path))) {
+    const isInArchive = path?.startsWith(`${workspace.outFolder}/`) === true;
+    if (name === "disk.create" && isInArchive && !temporary.test(basename(path))) {
       throw new Violation("P13", `${path} has a name of the archive before it has its content`);
     }
-    if (name === "disk.unlink" && path !== undefined && !temporary.test(basename(path))) {
+    if (name === "disk.unlink" && isInArchive && !temporary.test(basename(path))) {
       throw new Violation("P13", `${path} was removed from the archive`);
     }
     if (name === "disk.append" && path !== undefined && to !== undefined) this.checkIndex(path, to);

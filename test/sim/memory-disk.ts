@@ -27,6 +27,10 @@ export class MemoryDisk implements Disk {
   async makeFolder(path: string): Promise<void> {
     if (this.folders.has(path)) return;
     this.checkRoom();
+    this.makeDurableFolder(path);
+  }
+
+  private makeDurableFolder(path: string): void {
     this.makeFolderInCache(path);
     for (let folder = path; folder !== "/"; folder = dirname(folder)) this.syncedFolders.add(folder);
   }
@@ -166,7 +170,7 @@ export class MemoryDisk implements Disk {
 
   /** Puts a file there as a person would, outside of every program that is simulated. */
   put(path: string, content: Buffer): void {
-    void this.makeFolder(dirname(path));
+    this.makeDurableFolder(dirname(path));
     const node: FileNode = { pieces: [content], bytes: content.length, syncedBytes: content.length };
     this.names.set(path, node);
     this.syncedNames.set(path, node);

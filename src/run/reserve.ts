@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto";
+import type { Disk } from "../core/disk.js";
+
+/**
+ * Room for answers (P17). A disk that has filled between a paid request and its answer would have the task's id nowhere
+ * to go. So a file of no meaning takes up room before anything is bought, and is given up when an answer needs it: for
+ * its receipt and for what the database writes of it meanwhile, of every lane at once.
+ */
+const reserveBytes = 1024 * 1024;
+
+export class Reserve {
+  private isTaken = false;
+
+  constructor(
+    private readonly disk: Disk,
+    private readonly path: string,
+  ) {}
+
+  /** Sees to it that the room is taken up. Rejects with errors of the disk. */
+  async take(): Promise<void> {
+    if (this.isTaken) return;
+    const bytes = await this.disk.size(this.path);
+    if (bytes !== null && bytes !== reserveBytes) await this.disk.unlink(this.path);
+    if (bytes !== reserveBytes) await this.disk.append(this.path, filling());
+    this.isTaken = true;
+  }
+
+  /** Gives the room back to the disk. False when there is none to give. */
+  async give(): Promise<boolean> {
+    if (!this.isTaken) return false;
+    this.isTaken = false;
+    await this.disk.unlink(this.path);
+    return true;
+  }
+}
+
+/** Text that no file system makes smaller. */
+function filling(): string {
+  return createHash("shake256", { outputLength: (reserveBytes * 3) / 4 })
+    .update("reserve")
+    .digest("base64");
+}
