@@ -1,0 +1,146 @@
+import diagnostics from "node:diagnostics_channel";
+import { writeSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import files from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
+import { basename } from "node:path";
+import { isMainThread } from "node:worker_threads";
+import { openSqlite, type Sqlite } from "../../src/sqlite.js";
+import { lastWords, type Point, pointVariable } from "./points.js";
+
+/**
+ * Loaded before the built command (`node --import …/failpoints.js dist/cli/main.js …`): has the process kill itself
+ * with SIGKILL the n-th time it comes to a named point. The points are put around what the product calls (files,
+ * SQLite, undici's announcements), so the product itself knows nothing of them.
+ */
+const [wanted = "", nth = "1"] = (process.env[pointVariable] ?? "").split(":");
+let left = Number(nth);
+
+function reach(point: Point): void {
+  if (point !== wanted || --left > 0) return;
+  writeSync(2, `${lastWords} ${point}\n`);
+  process.kill(process.pid, "SIGKILL");
+}
+
+if (isMainThread && wanted !== "") {
+  watchFiles();
+  watchDatabases();
+  watchRequests();
+}
+
+function watchFiles(): void {
+  const { open, link, unlink } = files;
+  Object.assign(files, {
+    async open(...args: Parameters<typeof open>) {
+      const handle = await open(...args);
+      watchHandle(handle, String(args[0]));
+      return handle;
+    },
+    async link(...args: Parameters<typeof link>) {
+      await link(...args);
+      reach("file-linked");
+    },
+    async unlink(...args: Parameters<typeof unlink>) {
+      await unlink(...args);
+      if (args[0].toString().endsWith(".part")) reach("temporary-removed");
+    },
+  });
+  syncBuiltinESMExports();
+}
+
+function watchHandle(handle: FileHandle, path: string): void {
+  const name = basename(path);
+  const isReceipts = name === "receipts.jsonl";
+  if (!isReceipts && name !== "index.jsonl" && !name.endsWith(".part")) return;
+  let what: "intent-line" | "answer-line" | "index-line" | "file" = name.endsWith(".part")
+    ? "file"
+    : "index-line";
+  const write = handle.write.bind(handle) as (...args: unknown[]) => Promise<unknown>;
+  const sync = handle.sync.bind(handle);
+  Object.assign(handle, {
+    write(bytes: Uint8Array, ...rest: unknown[]) {
+      const isIntent = isReceipts && Buffer.from(bytes).includes('"type":"intent"');
+      if (isReceipts) what = isIntent ? "intent-line" : "answer-line";
+      return write(bytes, ...rest);
+    },
+    async sync() {
+      reach(`${what}-written`);
+      await sync();
+      reach(`${what}-synced`);
+    },
+  });
+}
+
+/** What a commit is about: the database, a statement that only this transaction holds, and the point's name. */
+const commits: readonly [
+  file: string,
+  statement: RegExp,
+  name: "place" | "intent" | "answer" | "end" | "row",
+][] = [
+  ["accounts.db", /^\s*INSERT INTO requests/, "place"],
+  ["state.db", /^\s*INSERT INTO attempts/, "intent"],
+  ["state.db", /^\s*UPDATE attempts SET outcome/, "answer"],
+  ["state.db", /^\s*INSERT INTO outputs/, "end"],
+  ["state.db", /^\s*UPDATE outputs SET file = \?/, "row"],
+];
+
+function watchDatabases(): void {
+  const sample = openSqlite(":memory:");
+  const prototype = Object.getPrototypeOf(sample) as Pick<Sqlite, "prepare" | "transaction">;
+  sample.close();
+  const { prepare, transaction } = prototype;
+  const ran = new WeakMap<object, Set<string>>();
+  Object.assign(prototype, {
+    prepare(this: Sqlite, text: string) {
+      const statement = prepare.call(this, text);
+      const run = statement.run.bind(statement) as (...values: unknown[]) => ReturnType<typeof statement.run>;
+      statement.run = (...values: unknown[]) => {
+        ran.get(this)?.add(text);
+        return run(...values);
+      };
+      return statement;
+    },
+    transaction(this: Sqlite, work: (...args: unknown[]) => unknown) {
+      const tell = (when: "before-commit" | "committed") => {
+        if (basename(this.name) === "accounts.db") reach(`accounts-${when}`);
+        for (const text of ran.get(this) ?? [])
+          for (const [file, statement, name] of commits)
+            if (basename(this.name) === file && statement.test(text)) reach(`${name}-${when}`);
+      };
+      const watched = transaction.call(this, (...args: unknown[]) => {
+        ran.set(this, new Set());
+        const result = work(...args);
+        tell("before-commit");
+        return result;
+      });
+      const committed =
+        (run: (...args: unknown[]) => unknown) =>
+        (...args: unknown[]) => {
+          const result = run(...args);
+          tell("committed");
+          return result;
+        };
+      return Object.assign(committed(watched), {
+        deferred: committed(watched.deferred),
+        immediate: committed(watched.immediate),
+        exclusive: committed(watched.exclusive),
+      });
+    },
+  });
+}
+
+function watchRequests(): void {
+  const on = (channel: string, point: Point, method: string, path: RegExp) =>
+    diagnostics.subscribe(channel, (message) => {
+      const { request } = message as { request: { method: string; path: string } };
+      if (request.method === method && path.test(request.path)) reach(point);
+    });
+  const generate = /\/generate$/;
+  on("undici:request:create", "request-made", "POST", generate);
+  // Announced when the headers have been put together, before they are written to the socket.
+  on("undici:client:sendHeaders", "request-about-to-leave", "POST", generate);
+  on("undici:request:bodySent", "request-sent", "POST", generate);
+  on("undici:request:headers", "answer-begun", "POST", generate);
+  on("undici:request:trailers", "answer-read", "POST", generate);
+  on("undici:request:headers", "look-answered", "GET", /\/task\//);
+}

@@ -1,0 +1,48 @@
+import type { Auditor, Cut } from "./auditor.js";
+import { badEnd, openItems, type Runner, toldBy } from "./runner.js";
+import type { Service } from "./service.js";
+
+/** Starts after which a run that is left alone must have done all that can be done. */
+const startsMax = 12;
+
+/** Starts the runner again and again until nothing is left that it could do by itself. `look` is called after each. */
+export async function untilDone(
+  runner: Runner,
+  look: () => void,
+): Promise<{ isSettled: boolean; violations: string[] }> {
+  const violations: string[] = [];
+  for (let starts = 1; ; starts++) {
+    const end = await ((await runner.status()) === null ? runner.run() : runner.resume()).ended;
+    violations.push(...badEnd("a run that was left alone", end));
+    look();
+    const status = await runner.status();
+    const open = status === null ? 1 : openItems(status);
+    const isCapped = end.stdout.includes('"kind":"cap"');
+    if (open === 0 || isCapped) return { isSettled: true, violations };
+    // Requests in doubt that nobody can settle yet may keep others from being submitted.
+    if (end.code === 8 && (status?.counts.unknown ?? 0) > 0) return { isSettled: false, violations };
+    if (starts < startsMax) continue;
+    violations.push(
+      `${open} items are still open after ${starts} starts (${end.code}: ${end.stderr.slice(-200)})`,
+    );
+    return { isSettled: false, violations };
+  }
+}
+
+/** Judges a workspace as a whole: the service must answer without faults by now. */
+export async function judge(
+  service: Service,
+  runner: Runner,
+  auditor: Auditor,
+  cuts: readonly Cut[] | null,
+): Promise<{ violations: string[]; tasks: number; files: number }> {
+  const tasks = service.ledger().filter((task) => runner.rows.has(task.prompt));
+  const archive = runner.archive();
+  const outputs = new Map<string, Buffer[]>();
+  for (const { id, outcome } of tasks) {
+    if (outcome === "completed") outputs.set(id, await service.outputsOf(id));
+  }
+  const told = toldBy(await runner.status());
+  const violations = auditor.close({ tasks, archive, told, outputs, cuts });
+  return { violations, tasks: tasks.length, files: archive.files.size };
+}

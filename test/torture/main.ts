@@ -1,0 +1,92 @@
+import { parseArgs } from "node:util";
+import { children } from "../e2e/process.js";
+import { round } from "./round.js";
+import { play, type Scene } from "./scene.js";
+import { doubleStart } from "./scenes/double-start.js";
+import { fsyncOrder } from "./scenes/fsync-order.js";
+import { fullDisks } from "./scenes/full-disk.js";
+import { pauses } from "./scenes/pauses.js";
+import { twoWorkspaces } from "./scenes/two-workspaces.js";
+import { Tally } from "./tally.js";
+
+/**
+ * The built command is killed, stopped, started twice and run on full disks, and judged by what the service has on
+ * record and what lies in the archive. Exit code 1 when a promise was broken.
+ *
+ *   --kills N     so many kills at least (0: the scenes alone)
+ *   --seed S      from that seed on; `--seed S --kills 1` plays one round again
+ *   --parallel N  rounds at once
+ *   --scenes      each scene too, and a point that no process ever ended at counts as a violation where there were
+ *                 kills enough (default: yes; --no-scenes)
+ */
+const { values } = parseArgs({
+  options: {
+    kills: { type: "string", default: "100" },
+    seed: { type: "string", default: "1" },
+    parallel: { type: "string", default: "3" },
+    scenes: { type: "boolean", default: true },
+  },
+  allowNegative: true,
+});
+
+/** Kills after which every named point must have ended a process. */
+const killsForEveryPoint = 300;
+
+const first = whole("seed", values.seed);
+const kills = whole("kills", values.kills);
+const tally = new Tally();
+const lines: string[] = [];
+const began = performance.now();
+process.once("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
+const scenes: readonly Scene[] = values.scenes
+  ? [...fullDisks.toReversed(), fsyncOrder, pauses, doubleStart, twoWorkspaces]
+  : [];
+await Promise.all([playScenes(), playRounds()]);
+report();
+
+/** Beside the rounds: they wait more than they work. */
+async function playScenes(): Promise<void> {
+  const waiting = [...scenes];
+  const hand = async () => {
+    for (let scene = waiting.shift(); scene !== undefined; scene = waiting.shift()) await playScene(scene);
+  };
+  await Promise.all([hand(), hand()]);
+}
+
+async function playScene(scene: Scene): Promise<void> {
+  const { facts, violations } = await play(scene, first);
+  lines.push(`${scene.name.padEnd(25)}${violations.length === 0 ? "held" : "BROKEN"}: ${facts}`);
+  tally.violations.push(...violations.map((violation) => `${scene.name}: ${violation}`));
+}
+
+async function playRounds(): Promise<void> {
+  let seed = first;
+  const hand = async () => {
+    while (tally.kills < kills) {
+      await round(seed++, tally);
+      if (process.stderr.isTTY) process.stderr.write(`${tally.kills}/${kills} kills\n`);
+    }
+  };
+  await Promise.all(Array.from({ length: whole("parallel", values.parallel) }, hand));
+}
+
+function report(): void {
+  if (tally.kills >= killsForEveryPoint)
+    tally.violations.push(...tally.unreached.map((point) => `no process ever ended at ${point}`));
+  const seconds = Math.round((performance.now() - began) / 1000);
+  const { violations } = tally;
+  console.log([`torture, seed ${first}, ${seconds} s`, ...tally.lines(), ...lines].join("\n"));
+  console.log(
+    [`violations        ${violations.length}`, ...violations.map((line) => `  ${line}`)].join("\n"),
+  );
+  process.exitCode = tally.violations.length === 0 ? 0 : 1;
+}
+
+function whole(name: string, text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  console.error(`--${name}: expected a whole number, got ${JSON.stringify(text)}`);
+  process.exit(2);
+}

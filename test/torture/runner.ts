@@ -1,0 +1,122 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Ended, main, type Place, type Running, startProcess } from "../e2e/process.js";
+import { type Archive, readArchive } from "./archive.js";
+import type { Told } from "./auditor.js";
+import { type Point, pointVariable } from "./points.js";
+import type { Service } from "./service.js";
+
+export const cheapModel = "aurora-image-mini";
+
+/** What `bulkgen status --json` tells. */
+export interface Status {
+  counts: Record<"planned" | "submitting" | "unknown" | "processing" | "ready" | "held" | "archived", number>;
+  trouble: { rowId: string; state: string }[];
+}
+
+export interface RunnerOptions {
+  /** The folder of the workspace. */
+  folder: string;
+  service: Pick<Service, "env">;
+  items: number;
+  lanes: number;
+  cap?: number | null;
+  /** Told apart from the prompts of every other workspace by this. */
+  subject?: string;
+  /** In place of the workspace's own. */
+  out?: string;
+  /** On top of the place's own. */
+  env?: Record<string, string>;
+}
+
+/** A workspace with a sheet of small pictures, and the command at work in it. */
+export class Runner {
+  readonly rows: ReadonlyMap<string, string>;
+  private readonly outFolder: string;
+
+  constructor(
+    private readonly place: Place,
+    readonly options: RunnerOptions,
+  ) {
+    const { folder, items, subject = "a picture", out } = options;
+    const ids = Array.from({ length: items }, (_, index) => `a${String(index + 1).padStart(2, "0")}`);
+    this.rows = new Map(ids.map((id) => [`${subject} of ${id}`, id]));
+    this.outFolder = out ?? join(folder, "outputs");
+    mkdirSync(folder, { recursive: true });
+    const lines = [...this.rows].map(([prompt, id]) => `${id},${cheapModel},${prompt}`);
+    writeFileSync(join(folder, "set.csv"), ["id,model,prompt", ...lines, ""].join("\n"));
+  }
+
+  /** `bulkgen run`, which begins, and goes on with what is there. */
+  run(point?: PointAt): Running {
+    const { lanes, cap = null, out } = this.options;
+    const flags = [
+      ...(cap === null ? [] : ["--max-credits", cap]),
+      ...(out === undefined ? [] : ["--out", out]),
+    ];
+    return this.command(["run", "set.csv", "--yes", "--events", "--lanes", lanes, ...flags], point);
+  }
+
+  resume(point?: PointAt): Running {
+    return this.command(["resume", "--events"], point);
+  }
+
+  /** Null while there is no run. */
+  async status(): Promise<Status | null> {
+    const { stdout, stderr, code } = await this.command(["status", "--json"]).ended;
+    if (code !== 0) throw new Error(`status ended ${code}: ${stderr}`);
+    return JSON.parse(stdout) as Status | null;
+  }
+
+  archive(): Archive {
+    return readArchive(join(this.outFolder, "set"));
+  }
+
+  /** The same command under another programme, such as strace. */
+  under(programme: readonly [string, ...string[]], words: readonly string[]): Running {
+    const [file, ...rest] = programme;
+    return startProcess(file, [...rest, process.execPath, main, ...words], this.circumstances({}));
+  }
+
+  private command(words: readonly (string | number)[], point?: PointAt): Running {
+    const preload = pathToFileURL(join(import.meta.dirname, "failpoints.js")).href;
+    const flags = point === undefined ? [] : ["--import", preload];
+    const env = point === undefined ? {} : { [pointVariable]: `${point.point}:${point.nth}` };
+    return startProcess(process.execPath, [...flags, main, ...words.map(String)], this.circumstances(env));
+  }
+
+  private circumstances(env: Record<string, string>) {
+    const { folder, service, env: own } = this.options;
+    return { cwd: folder, env: { ...this.place.env, ...own, ...service.env, ...env } };
+  }
+}
+
+export interface PointAt {
+  point: Point;
+  /** Which time it is fatal, from 1. */
+  nth: number;
+}
+
+/** What is left to do by itself. */
+export function openItems(status: Status): number {
+  const { planned, submitting, processing, ready } = status.counts;
+  return planned + submitting + processing + ready;
+}
+
+export function toldBy(status: Status | null): Told {
+  const trouble = status?.trouble ?? [];
+  return {
+    trouble: new Map(trouble.map(({ rowId, state }) => [rowId, state])),
+    planned: status?.counts.planned ?? 0,
+  };
+}
+
+/** How a command that was left alone may end: all archived, failed items, capped, unfinished, held. */
+const goodEnds = [0, 5, 6, 8, 10];
+
+/** What is wrong with how a command ended by itself. */
+export function badEnd(what: string, { code, signal, stderr }: Ended): string[] {
+  if (code !== null && goodEnds.includes(code)) return [];
+  return [`${what} ended ${signal ?? code}: ${stderr.trim().split("\n").slice(-3).join(" | ")}`];
+}

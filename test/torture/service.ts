@@ -1,0 +1,94 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { FaultPlanSettings } from "../../src/sandbox/faults/plan.js";
+import { type Place, type Running, start } from "../e2e/process.js";
+import { readLedger, type TaskOnRecord } from "./ledger.js";
+
+/**
+ * The service: `bulkgen sandbox` as a process of its own, with its state in a file and a port that it keeps when it is
+ * killed and started again.
+ */
+export class Service {
+  private running: Running | null = null;
+  private port = 0;
+  private faults: FaultPlanSettings | null = null;
+  url = "";
+  env: Record<string, string> = {};
+
+  private constructor(private readonly place: Place) {}
+
+  static async start(place: Place, faults: FaultPlanSettings | null = null): Promise<Service> {
+    const service = new Service(place);
+    service.faults = faults;
+    await service.up(["--plan", "Enterprise", "--credits", "10000"]);
+    return service;
+  }
+
+  /** Every task that it has on record, in the order in which they were made. */
+  ledger(): TaskOnRecord[] {
+    return readLedger(this.stateFile);
+  }
+
+  get pid(): number {
+    return this.running?.pid ?? 0;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.running?.signal(name);
+  }
+
+  async kill(): Promise<void> {
+    this.running?.signal("SIGKILL");
+    await this.running?.ended;
+  }
+
+  /** Kills it and starts it again on the same port and state; from then on without faults where that is asked for. */
+  async restart({ wellBehaved = false } = {}): Promise<void> {
+    await this.kill();
+    if (wellBehaved) this.faults = null;
+    await this.up([]);
+  }
+
+  /** The bytes of every output of a task, as it hands them out. */
+  async outputsOf(taskId: string): Promise<Buffer[]> {
+    const headers = { authorization: `Bearer ${this.env["BULKGEN_API_KEY"]}` };
+    const answer = await fetch(`${this.url}/api/v1/task/${taskId}`, { headers });
+    const task = (await answer.json()) as { output_urls: string[] | null };
+    const files = (task.output_urls ?? []).map(async (url) =>
+      Buffer.from(await (await fetch(url)).arrayBuffer()),
+    );
+    return Promise.all(files);
+  }
+
+  private get stateFile(): string {
+    return join(this.place.root, "service.db");
+  }
+
+  private async up(flags: readonly string[]): Promise<void> {
+    const faultFile = join(this.place.root, "faults.json");
+    if (this.faults) writeFileSync(faultFile, JSON.stringify(this.faults));
+    this.running = start(
+      this.place,
+      [
+        ...[
+          "sandbox",
+          "--json",
+          "--state",
+          this.stateFile,
+          "--port",
+          String(this.port),
+          "--task-ms",
+          "10-60",
+        ],
+        ...(this.faults ? ["--faults", faultFile] : []),
+        ...flags,
+      ],
+      { cwd: this.place.root },
+    );
+    const [line] = await this.running.prints(/^\{.*\}\n/);
+    const { url, key } = JSON.parse(line) as { url: string; key: string };
+    this.url = url;
+    this.port = Number(new URL(url).port);
+    this.env = { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key };
+  }
+}

@@ -1,0 +1,142 @@
+import { basename, dirname } from "node:path";
+
+/**
+ * Reads what strace saw (`-f -y`) and holds it to the order of writes and syncs: what a request or a name stands for
+ * must be on the disk first. A file is as durable as the last of its writes that had ended when a sync of it began.
+ */
+export interface Order {
+  /** Paid requests, writes to files that must be synced before one, and links into the archive. */
+  posts: number;
+  writes: ReadonlyMap<string, number>;
+  links: number;
+  violations: string[];
+}
+
+const watched = ["state.db", "state.db-wal", "accounts.db", "accounts.db-wal", "receipts.jsonl"];
+/** Without writes to these the trace shows nothing. */
+const expected = ["state.db-wal", "accounts.db-wal", "receipts.jsonl"];
+
+interface FileState {
+  started: number;
+  ended: number;
+  synced: number;
+}
+
+interface Call {
+  name: string;
+  /** The path behind the first argument's descriptor. */
+  path: string;
+  text: string;
+}
+
+export function judgeTrace(trace: string): Order {
+  const judge = new TraceJudge();
+  const open = new Map<string, Call>();
+  for (const line of trace.split("\n")) {
+    const [, thread = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
+    if (/^<\.\.\. \w+ resumed>/.test(rest)) {
+      const call = open.get(thread);
+      open.delete(thread);
+      if (call) judge.end(call, succeeded(rest));
+      continue;
+    }
+    const [, name = "", args = ""] = /^(\w+)\((.*)$/.exec(rest) ?? [];
+    if (name === "") continue;
+    const call = { name, path: /^\d+<([^>]*)>/.exec(args)?.[1] ?? "", text: args };
+    judge.begin(call);
+    if (rest.endsWith("<unfinished ...>")) open.set(thread, call);
+    else judge.end(call, succeeded(rest));
+  }
+  return judge.order();
+}
+
+function succeeded(rest: string): boolean {
+  return !/= -1 E/.test(rest);
+}
+
+const writing = /^(write|writev|pwrite64|pwritev2?|sendto|sendmsg)$/;
+const syncing = /^(fsync|fdatasync)$/;
+
+class TraceJudge {
+  private readonly files = new Map<string, FileState>();
+  private readonly folders = new Set<string>();
+  /** How far each file had been written when the sync under way began. */
+  private readonly covers = new Map<Call, number>();
+  /** Folders with a name that no sync has made durable yet. */
+  private readonly named = new Set<string>();
+  private posts = 0;
+  private links = 0;
+  private readonly violations: string[] = [];
+
+  begin(call: Call): void {
+    const { name, path, text } = call;
+    if (writing.test(name) && path.startsWith("socket:")) {
+      if (text.includes('"POST /api/v1/generate')) this.post();
+      return;
+    }
+    const file = this.file(path);
+    if (writing.test(name)) {
+      if (basename(path) === "index.jsonl") this.indexLine(path);
+      file.started++;
+    }
+    if (syncing.test(name)) this.covers.set(call, file.ended === file.started ? file.ended : file.synced);
+    if (/^link(at)?$/.test(name)) this.link(text);
+  }
+
+  end(call: Call, isGood: boolean): void {
+    const file = this.file(call.path);
+    if (writing.test(call.name)) file.ended++;
+    if (!syncing.test(call.name) || !isGood) return;
+    file.synced = Math.max(file.synced, this.covers.get(call) ?? 0);
+    this.folders.add(call.path);
+    this.named.delete(call.path);
+  }
+
+  order(): Order {
+    const writes = new Map<string, number>();
+    for (const [path, { started }] of this.files)
+      if (watched.includes(basename(path)) && started > 0)
+        writes.set(basename(path), (writes.get(basename(path)) ?? 0) + started);
+    const missing = expected
+      .filter((name) => !writes.has(name))
+      .map((name) => `no write to ${name} was seen`);
+    if (this.posts === 0) missing.push("no paid request was seen");
+    return { posts: this.posts, writes, links: this.links, violations: [...this.violations, ...missing] };
+  }
+
+  private file(path: string): FileState {
+    const file = this.files.get(path) ?? { started: 0, ended: 0, synced: 0 };
+    this.files.set(path, file);
+    return file;
+  }
+
+  /** The first byte of a paid request: every earlier write to the books is on the disk, and so are their names. */
+  private post(): void {
+    this.posts++;
+    for (const [path, { started, synced }] of this.files) {
+      if (!watched.includes(basename(path)) || started === 0) continue;
+      if (started > synced)
+        this.violations.push(`P1: paid request ${this.posts} left before ${basename(path)} was synced`);
+      if (!this.folders.has(dirname(path)))
+        this.violations.push(
+          `P4: paid request ${this.posts} left before the folder of ${basename(path)} was synced`,
+        );
+    }
+  }
+
+  /** A file gets its name in the archive. */
+  private link(text: string): void {
+    const [from, to] = [...text.matchAll(/"([^"]*)"/g)].map(([, path]) => path ?? "");
+    if (!from?.endsWith(".part") || to === undefined) return;
+    this.links++;
+    const { started, synced } = this.file(from);
+    if (started === 0 || started > synced)
+      this.violations.push(`P13: ${to} got its name before its content was synced`);
+    this.named.add(dirname(to));
+  }
+
+  private indexLine(path: string): void {
+    if (this.named.has(dirname(path)))
+      this.violations.push(`P13: ${path} got a line before the name that it tells of was synced`);
+  }
+}
