@@ -1,9 +1,8 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { Plan } from "../plan/plan.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
-import { type ManifestFlags, sheetOptions, withManifest } from "./manifest-flags.js";
+import { type ManifestFlags, manifestPath, sheetOptions, withManifest } from "./manifest-flags.js";
 import { amount } from "./values.js";
 
 interface PlanFlags extends SharedFlags, ManifestFlags {
@@ -14,7 +13,6 @@ interface PlanFlags extends SharedFlags, ManifestFlags {
 export function definePlan(program: Command): void {
   withManifest(withService(program.command("plan")))
     .description("check and price a manifest; spends nothing")
-    .argument("<manifest>", "CSV or JSON file with the rows")
     .option("--max-credits <n>", "price against this cap", amount)
     .option("--rows", "list every item")
     .action(plan);
@@ -47,7 +45,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   const workspace = forLooking(found, flags.sandbox ?? false);
   const made = await planJob({
     workspace,
-    manifest: resolve(manifest),
+    manifest: manifestPath(manifest),
     connect: () => connect(flags, workspace, { manifest }),
     ...sheetOptions(flags),
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),

@@ -1,15 +1,13 @@
-import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { endWith } from "./ending.js";
 import { withCarry, withService } from "./flags.js";
 import type { RunFlags } from "./job-options.js";
-import { sheetOptions, withManifest } from "./manifest-flags.js";
+import { manifestPath, sheetOptions, withManifest } from "./manifest-flags.js";
 import { amount, dailyRequests, duration, oneOf, positive, share, timeOfDay, wholeNumber } from "./values.js";
 
 export function defineRun(program: Command): void {
   withCarry(withManifest(withService(program.command("run"))))
     .description("plan, confirm, submit, poll and archive; goes on with an interrupted run")
-    .argument("<manifest>", "CSV or JSON file with the rows")
     .option("--yes", "do not ask before spending (required without a terminal)")
     .option("--out <folder>", "where the files go (default: outputs in the workspace)")
     .option("--max-credits <n>", "spend at most this many credits in this run", amount)
@@ -57,7 +55,7 @@ async function run(manifest: string, flags: RunFlags): Promise<void> {
     runJob(
       {
         ...prepared.options,
-        manifest: resolve(manifest),
+        manifest: manifestPath(manifest),
         ...sheetOptions(flags),
         skipInvalid: flags.skipInvalid ?? false,
         run: runOptions(flags),

@@ -7,6 +7,8 @@ export interface Problem {
   got: string;
   /** The nearest valid value, where there is one. */
   nearest?: string;
+  /** What the value was before a spreadsheet changed it: taken in its place when repairs are asked for. */
+  repair?: string;
 }
 
 export interface Place {
@@ -20,4 +22,11 @@ export interface Place {
   column?: string;
   /** The row's id, where it has one. */
   id?: string;
+  /** Of a row that a job makes several items of, the values that belong to this one, such as `lang=de`. */
+  combination?: string;
+}
+
+/** What a problem is of: a whole row, or one of its combinations. */
+export function partOf({ row, combination = "" }: Pick<Place, "row" | "combination">): string {
+  return `${row} ${combination}`;
 }

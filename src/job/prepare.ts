@@ -3,8 +3,7 @@ import { EarlyExit } from "../core/exit.js";
 import { type Credits, plus } from "../core/money.js";
 import type { Store } from "../core/store.js";
 import { readLocalInputs } from "../manifest/local-inputs.js";
-import type { Defaults } from "../manifest/manifest.js";
-import { readManifest } from "../manifest/read.js";
+import { type ReadOptions, readManifest } from "../manifest/read.js";
 import type { Duplicates } from "../plan/expand.js";
 import { makePlan } from "../plan/make-plan.js";
 import type { OnMissing, Order, Plan } from "../plan/plan.js";
@@ -15,7 +14,7 @@ import { missingFiles } from "./missing-files.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
 export interface SheetOptions {
-  defaults: Defaults;
+  reading: ReadOptions;
   edition: EditionChoice;
   selection: Selection;
   duplicates: Duplicates;
@@ -44,7 +43,7 @@ export interface Prepared {
  */
 export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const { account, store, origin, maxCredits } = options;
-  const manifest = await readManifest(options.manifest, { defaults: options.defaults });
+  const manifest = await readManifest(options.manifest, options.reading);
   if (manifest.rows.length === 0) throw manifestProblems(manifest.problems);
   const me = await account.identify();
   const { models } = await account.models();
@@ -70,6 +69,7 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
     missing: new Set(store ? (await missingFiles(store, manifest.name)).keys() : []),
     charges: await account.accounts.highestCharges(account.accountId()),
     maxCredits,
+    repair: options.reading.repair ?? false,
     ...(localInputs ? { localInputs } : {}),
     ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),
   });

@@ -1,34 +1,35 @@
 import { CsvError, parse } from "csv-parse/sync";
 import type { Problem } from "../core/problem.js";
-import { fromSpreadsheetText } from "../core/spreadsheet-text.js";
 import { columnName, isKnown } from "./columns.js";
-import type { Source, SourceRow } from "./source.js";
-
-const delimiters = [",", ";", "\t"] as const;
+import { type DelimiterName, delimiters } from "./delimiters.js";
+import { headerIndex, sheetOf } from "./sheet.js";
+import type { Source } from "./source.js";
 
 /** All three, and not csv-parse's own guess, which takes the first line end for the whole file's. */
 const lineEnds = ["\r\n", "\n", "\r"];
+
+/** A row longer than this is an open quote or a file that is no sheet. */
+const recordCharactersMax = 1_000_000;
 
 /**
  * Reads a sheet saved as text. A record is a spreadsheet row, so records count as people see them, however many lines
  * a quoted cell spans and however many blank rows lie between; that is why blank ones are not left to the parser.
  */
-export function readCsv(file: string, text: string): Source {
-  const delimiter = delimiterOf(text);
-  const { records, broken } = recordsOf(text, delimiter);
-  const problems = broken ? [brokenProblem(file, broken, records.length + 1)] : [];
-  const at = records.findIndex((record) => !isBlank(record));
-  const header = (records[at] ?? []).map(columnName);
-  const columns = header.filter((name) => name !== "");
-  problems.push(...headerProblems(file, header, at + 1));
-  const rows: SourceRow[] = [];
-  for (const [index, record] of records.entries()) {
-    if (index <= at || isBlank(record)) continue;
-    const wrong = shapeProblem(file, header, record, index + 1);
-    if (wrong) problems.push(wrong);
-    else rows.push({ number: index + 1, file, cells: cellsOf(header, record) });
-  }
-  return { columns, rows, problems };
+export function readCsv(file: string, text: string, named?: DelimiterName): Source {
+  const hint = separatorLine(text);
+  const delimiter = named ? delimiters[named] : (hint?.delimiter ?? delimiterOf(text));
+  const { records, broken } = recordsOf(hint ? text.slice(hint.length) : text, delimiter);
+  const source = sheetOf(file, records);
+  if (!broken) return source;
+  const line = broken.line + (hint ? 1 : 0);
+  const problem = brokenProblem(file, { ...broken, line }, records.length + 1);
+  return { ...source, problems: [problem, ...source.problems] };
+}
+
+/** Excel's own first line, `sep=;`: it names the delimiter and is no row of the sheet. */
+function separatorLine(text: string): { delimiter: string; length: number } | null {
+  const match = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text);
+  return match ? { delimiter: match[1] as string, length: match[0].length } : null;
 }
 
 /** A header fits in this many characters; guessing looks no further. */
@@ -37,10 +38,9 @@ const headerCharactersMax = 65_536;
 /** The delimiter under which the header names most columns that are known, and then most columns at all. */
 function delimiterOf(text: string): string {
   const start = text.slice(0, headerCharactersMax);
-  const scores = delimiters.map((delimiter) => {
-    const names = (recordsOf(start, delimiter).records.find((record) => !isBlank(record)) ?? []).map(
-      columnName,
-    );
+  const scores = Object.values(delimiters).map((delimiter) => {
+    const { records } = recordsOf(start, delimiter);
+    const names = (records[headerIndex(records)] ?? []).map(columnName);
     return { delimiter, score: names.filter(isKnown).length * headerCharactersMax + names.length };
   });
   return scores.reduce((best, next) => (next.score > best.score ? next : best)).delimiter;
@@ -61,6 +61,7 @@ function recordsOf(text: string, delimiter: string): { records: string[][]; brok
       delimiter,
       record_delimiter: lineEnds,
       relax_column_count: true,
+      max_record_size: recordCharactersMax,
       on_record: (record: string[], context) => {
         records.push(record);
         line = context.lines + 1;
@@ -74,22 +75,17 @@ function recordsOf(text: string, delimiter: string): { records: string[][]; brok
   return { records };
 }
 
-function isBlank(record: readonly string[]): boolean {
-  return record.every((cell) => cell.trim() === "");
-}
-
-/** Cells that are not empty. `Object.fromEntries`, because assigning to a column named `__proto__` would lose it. */
-function cellsOf(header: readonly string[], record: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    header.flatMap((name, index) => {
-      const cell = record[index] ?? "";
-      return name === "" || cell.trim() === "" ? [] : [[name, fromSpreadsheetText(cell)]];
-    }),
-  );
-}
-
 /** A sheet cannot be read beyond a broken quote, so this one concerns the file and no row alone. */
 function brokenProblem(file: string, { code, line }: Broken, row: number): Problem {
+  const place = { file, row: null, line, lineColumn: 1 };
+  if (code === "CSV_MAX_RECORD_SIZE") {
+    return {
+      place,
+      message: `row ${row} is longer than any row should be; perhaps a quote in it is never closed`,
+      expected: `at most ${recordCharactersMax} characters`,
+      got: "more",
+    };
+  }
   const [message, got] =
     code === "CSV_QUOTE_NOT_CLOSED"
       ? [`a quote that opens in row ${row} is never closed`, "the end of the file"]
@@ -99,54 +95,9 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
           ? [`row ${row} has text after a closing quote`, 'text like "5" plate"']
           : [`row ${row} cannot be read (${code})`, "a broken row"];
   return {
-    place: { file, row: null, line, lineColumn: 1 },
+    place,
     message,
     expected: 'a cell with quotes in quotes, and each of its own quotes doubled: "5"" plate"',
     got,
   };
-}
-
-function headerProblems(file: string, header: readonly string[], row: number): Problem[] {
-  const seen = new Map<string, number>();
-  const problems: Problem[] = [];
-  for (const [index, name] of header.entries()) {
-    const earlier = seen.get(name);
-    if (name !== "" && earlier !== undefined) {
-      problems.push({
-        place: { file, row: null, column: name },
-        message: `two columns are named "${name}"`,
-        expected: `each name once in the header (row ${row})`,
-        got: `columns ${earlier + 1} and ${index + 1}`,
-      });
-    }
-    seen.set(name, index);
-  }
-  return problems;
-}
-
-/** Cells beyond the header are fine while they are empty: spreadsheets leave such trails. */
-function shapeProblem(
-  file: string,
-  header: readonly string[],
-  record: readonly string[],
-  row: number,
-): Problem | null {
-  const stray = record.some((cell, index) => cell.trim() !== "" && (header[index] ?? "") === "");
-  if (record.length >= header.length && !stray) return null;
-  const id = record[header.indexOf("id")]?.trim();
-  return {
-    place: { file, row, ...(id ? { id } : {}) },
-    message: stray ? "a cell has no column in the header" : "the row has too few cells",
-    expected: `${count(header.length)}, as in the header`,
-    got: `${count(record.length)}: ${excerpt(record)}`,
-  };
-}
-
-function count(cells: number): string {
-  return cells === 1 ? "1 cell" : `${cells} cells`;
-}
-
-function excerpt(record: readonly string[]): string {
-  const text = record.join(" | ").replaceAll(/\s+/g, " ");
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }

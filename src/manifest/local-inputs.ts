@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { mediaFields } from "../api/inputs.js";
 import { nearest } from "../core/nearest.js";
 import type { Manifest } from "./manifest.js";
+import { leaves } from "./within.js";
 
 /** A local file that a row names as its input: its content's hash, or why it cannot be used. */
 export type LocalInput =
@@ -57,11 +58,6 @@ async function localInput(folder: string, value: string): Promise<LocalInput> {
       ...(near === undefined ? {} : { nearest: relative(folder, near) }),
     };
   }
-}
-
-function leaves(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way);
 }
 
 async function hashOf(path: string): Promise<string> {

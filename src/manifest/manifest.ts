@@ -1,5 +1,6 @@
 import type { MediaField } from "../api/inputs.js";
 import type { Place, Problem } from "../core/problem.js";
+import type { Repair } from "./spreadsheet.js";
 
 /** A manifest as read: its rows, and everything that is wrong with the file itself. Models are not looked at here. */
 export interface Manifest {
@@ -7,6 +8,7 @@ export interface Manifest {
   name: string;
   /** The path as it was given. */
   file: string;
+  /** One for each item to make, before copies: a row of the sheet, in each of its combinations. */
   rows: Row[];
   /** Sorted by row; what concerns the whole file comes first. */
   problems: Problem[];
@@ -23,11 +25,13 @@ export interface Row {
   number: number;
   place: Place;
   id: string | null;
+  /** What a combination of the job's axes and steps adds to names, such as `de-16x9`; empty without one. */
+  label: string;
   /** The empty text when neither the row nor a default names one. */
   model: string;
   prompt: string | null;
   params: Record<string, string>;
-  /** The params that came from defaults and not from the row. */
+  /** The params that came from defaults and not from the row: a model that does not take them goes without. */
   defaultParams: string[];
   inputs: Partial<Record<MediaField, string>>;
   /** Wanted name of the output file. */
@@ -35,13 +39,17 @@ export interface Row {
   repeat: number;
   /** Higher goes first; 0 when nothing is said. */
   priority: number;
-  /** Every cell of the row as written, by column. */
+  /** Values that were taken for what they were before a spreadsheet changed them. */
+  repairs: Repair[];
+  /** Every cell of the row as written, and what its combination adds, by column. */
   columns: Record<string, string>;
-  /** Where each cell lies in the file, where the format tells (JSON). */
+  /** Where each cell lies in the file, where the format tells (JSON, YAML) or another file says it. */
   marks: Record<string, Mark>;
 }
 
 export interface Mark {
+  /** The file, where it is not the row's own. */
+  file?: string;
   line: number;
   lineColumn: number;
 }

@@ -1,41 +1,39 @@
 import { mediaFields } from "../api/inputs.js";
-import type { Place, Problem } from "../core/problem.js";
+import type { Problem } from "../core/problem.js";
 import { paramColumn, paramKey } from "./columns.js";
+import type { Made } from "./expand.js";
 import { cellPlace, type Defaults, type Row } from "./manifest.js";
-import type { Cells, SourceRow } from "./source.js";
+import type { Cells } from "./source.js";
+import { wholeNumberBefore } from "./spreadsheet.js";
 
 /** More copies of one row than anybody means; a bound against a slip of the keyboard. */
 const repeatMax = 1_000;
 
-/** A row with its defaults filled in, and what is wrong with its cells. Never throws. */
-export function toRow(source: SourceRow, defaults: Cells): { row: Row; problems: Problem[] } {
-  const own = source.cells;
-  const cells: Cells = { ...defaults, ...own };
-  const id = trimmed(own["id"]);
-  const place: Place = {
-    file: source.file,
-    row: source.number,
-    ...source.mark,
-    ...(id === null ? {} : { id }),
-  };
+/** A row from its cells, and what is wrong with them. Never throws. */
+export function toRow(made: Made, repair: boolean): { row: Row; problems: Problem[] } {
+  const { cells, byDefault } = made;
   const problems: Problem[] = [];
   const row: Row = {
-    number: source.number,
-    place,
-    id,
+    number: made.number,
+    place: made.place,
+    id: trimmed(cells["id"]),
+    label: made.label,
     model: trimmed(cells["model"]) ?? "",
     prompt: cells["prompt"] ?? null,
     params: paramsOf(cells),
-    defaultParams: Object.keys(paramsOf(defaults)).filter((key) => own[paramColumn(key)] === undefined),
+    defaultParams: Object.keys(paramsOf(cells)).filter((key) => byDefault.has(paramColumn(key))),
     inputs: inputsOf(cells),
-    output: trimmed(own["output"]),
+    output: trimmed(cells["output"]),
     repeat: 1,
     priority: 0,
-    columns: own,
-    marks: source.marks ?? {},
+    repairs: [],
+    columns: made.columns,
+    marks: made.marks,
   };
-  row.repeat = wholeNumber(row, cells, "repeat", { min: 1, max: repeatMax, missing: 1 }, problems);
-  row.priority = wholeNumber(row, cells, "priority", { min: -1_000, max: 1_000, missing: 0 }, problems);
+  const number = (column: string, bounds: Bounds) =>
+    wholeNumber(row, cells, column, bounds, repair, problems);
+  row.repeat = number("repeat", { min: 1, max: repeatMax, missing: 1 });
+  row.priority = number("priority", { min: -1_000, max: 1_000, missing: 0 });
   return { row, problems };
 }
 
@@ -54,11 +52,12 @@ function trimmed(cell: string | undefined): string | null {
   return cell?.trim() || null;
 }
 
+/** A parameter that a template left empty is none, like an empty cell. */
 function paramsOf(cells: Cells): Record<string, string> {
   return Object.fromEntries(
     Object.entries(cells).flatMap(([column, cell]) => {
       const key = paramKey(column);
-      return key === null ? [] : [[key, cell.trim()]];
+      return key === null || cell.trim() === "" ? [] : [[key, cell.trim()]];
     }),
   );
 }
@@ -79,16 +78,29 @@ interface Bounds {
   missing: number;
 }
 
-function wholeNumber(row: Row, cells: Cells, column: string, bounds: Bounds, problems: Problem[]): number {
+function wholeNumber(
+  row: Row,
+  cells: Cells,
+  column: string,
+  bounds: Bounds,
+  repair: boolean,
+  problems: Problem[],
+): number {
   const text = trimmed(cells[column]);
   if (text === null) return bounds.missing;
-  const value = /^[+-]?\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= bounds.min && value <= bounds.max) return value;
+  const before = wholeNumberBefore(text);
+  const taken = repair && before !== null ? before : text;
+  const value = /^[+-]?\d{1,6}$/.test(taken) ? Number(taken) : Number.NaN;
+  if (value >= bounds.min && value <= bounds.max) {
+    if (taken !== text) row.repairs.push({ column, from: text, to: taken });
+    return value;
+  }
   problems.push({
     place: cellPlace(row, column),
     message: `${column} is not a number that can be used`,
     expected: `a whole number from ${bounds.min} to ${bounds.max}`,
     got: text,
+    ...(before === null ? {} : { repair: before }),
   });
   return bounds.missing;
 }

@@ -6,10 +6,9 @@ export interface Source {
   columns: string[];
   rows: SourceRow[];
   problems: Problem[];
-  /** From a JSON job. */
-  name?: string;
-  /** Cells that a row takes when its own are empty. */
-  defaults?: Cells;
+  notes: string[];
+  /** What a job says besides its rows. */
+  job?: Job;
 }
 
 export interface SourceRow {
@@ -23,3 +22,43 @@ export interface SourceRow {
 
 /** Cells that are not empty, by column; params under `params.KEY`. */
 export type Cells = Record<string, string>;
+
+/** Cells of a job, with the place of each. */
+export interface Written {
+  cells: Cells;
+  marks: Record<string, Mark>;
+}
+
+export interface Job {
+  name?: string;
+  /** Cells that a row takes when its own are empty. */
+  defaults: Written;
+  /** Variables of the templates, the same for all rows. */
+  vars: Written;
+  axes: Axis[];
+  /** Each row gives an item for each of them; without steps it gives one. */
+  steps: Step[];
+}
+
+/** One way in which every row varies: a key of the matrix, or all keys of the zip together. */
+export interface Axis {
+  keys: string[];
+  settings: Setting[];
+}
+
+export interface Setting extends Written {
+  /** Its part of the item's name, such as `16x9`. */
+  label: string;
+}
+
+export interface Step extends Written {
+  name: string;
+  axes: Axis[];
+}
+
+export const noWritten: Written = { cells: {}, marks: {} };
+
+/** A source of which nothing could be read. */
+export function unreadSource(problem: Problem): Source {
+  return { columns: [], rows: [], problems: [problem], notes: [] };
+}

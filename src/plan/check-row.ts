@@ -4,6 +4,7 @@ import { nearest } from "../core/nearest.js";
 import type { Problem } from "../core/problem.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { cellPlace, type Row } from "../manifest/manifest.js";
+import { optionBefore, type Repair } from "../manifest/spreadsheet.js";
 
 /** A row that was checked against the live models. */
 export interface CheckedRow {
@@ -14,27 +15,37 @@ export interface CheckedRow {
   params: Record<string, string>;
   /** The inputs as identity counts them: an address as written, or the hash of a local file. */
   contents: Partial<Record<MediaField, string>>;
+  /** What was taken for what it was before a spreadsheet changed it. */
+  repairs: Repair[];
   problems: Problem[];
 }
 
 type LocalInputs = ReadonlyMap<string, LocalInput> | undefined;
 
-export function checkRow(
-  row: Row,
-  models: ReadonlyMap<string, Model>,
-  localInputs: LocalInputs,
-  takenDefaults: ReadonlySet<string>,
-): CheckedRow {
+export interface CheckAgainst {
+  models: ReadonlyMap<string, Model>;
+  localInputs: LocalInputs;
+  /** The defaults that at least one model of the manifest takes. */
+  taken: ReadonlySet<string>;
+  repair: boolean;
+}
+
+export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
+  const { models } = against;
   const model = models.get(row.model) ?? null;
-  const { contents, problems } = checkMedia(row, localInputs);
-  if (!model)
-    return { row, model, params: row.params, contents, problems: [noModel(row, models), ...problems] };
-  const params = checkParams(row, model, takenDefaults);
+  const { contents, problems } = checkMedia(row, against.localInputs);
+  const repairs = [...row.repairs];
+  if (!model) {
+    const found = [noModel(row, models), ...problems];
+    return { row, model, params: row.params, contents, repairs, problems: found };
+  }
+  const params = checkParams(row, model, against);
   return {
     row,
     model,
     params: params.params,
     contents,
+    repairs: [...repairs, ...params.repairs],
     problems: [...missingInputs(row, model), ...problems, ...params.problems],
   };
 }
@@ -102,19 +113,22 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
 }
 
 /** A model that came without its list of parameters is not checked: the service will judge. */
-function checkParams(row: Row, model: Model, takenDefaults: ReadonlySet<string>) {
+function checkParams(row: Row, model: Model, { taken, repair }: CheckAgainst) {
   const list = model.parameters;
-  if (!list) return { params: row.params, problems: [] };
+  if (!list) return { params: row.params, repairs: [], problems: [] };
   const problems: Problem[] = [];
+  const repairs: Repair[] = [];
   const params: [string, string][] = [];
   for (const [key, value] of Object.entries(row.params)) {
     const parameter = list.find((each) => each.key === key);
-    if (!parameter && row.defaultParams.includes(key) && takenDefaults.has(key)) continue;
+    if (!parameter && row.defaultParams.includes(key) && taken.has(key)) continue;
     const wrong = parameter ? wrongValue(row, parameter, value) : unknownParam(row, model, key);
-    if (wrong) problems.push(wrong);
-    params.push([key, value]);
+    const repaired = repair ? wrong?.repair : undefined;
+    if (repaired !== undefined) repairs.push({ column: `params.${key}`, from: value, to: repaired });
+    else if (wrong) problems.push(wrong);
+    params.push([key, repaired ?? value]);
   }
-  return { params: Object.fromEntries(params), problems };
+  return { params: Object.fromEntries(params), repairs, problems };
 }
 
 function unknownParam(row: Row, model: Model, key: string): Problem {
@@ -135,12 +149,14 @@ function wrongValue(row: Row, parameter: ModelParameter, value: string): Problem
   if (options.length === 0 || options.some((option) => option.value === value)) return null;
   const values = options.map((option) => option.value);
   const labelled = options.find((option) => option.label.toLowerCase() === value.toLowerCase());
-  const near = labelled?.value ?? nearest(value, values);
+  const before = optionBefore(value, values);
+  const near = labelled?.value ?? before ?? nearest(value, values);
   return {
     place: cellPlace(row, `params.${parameter.key}`),
     message: `parameter ${parameter.key} has no option "${value}"`,
     expected: `one of: ${values.join(", ")}`,
     got: value,
     ...(near ? { nearest: near } : {}),
+    ...(before === null ? {} : { repair: before }),
   };
 }

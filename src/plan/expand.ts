@@ -4,6 +4,7 @@ import { type Credits, credits, noCredits, showCredits, times } from "../core/mo
 import { priceGroup } from "../core/price.js";
 import type { Problem } from "../core/problem.js";
 import type { NewItem } from "../core/store.js";
+import { copyName, labelled, outputName } from "../manifest/item-names.js";
 import { cellPlace, type Row } from "../manifest/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Finding } from "./plan.js";
@@ -125,6 +126,12 @@ interface Copy {
   position: number;
 }
 
+/** The output that was wanted; else the id, which tells combinations apart only where it was given. */
+function nameOf(row: Row, rowId: string, copy: number): string {
+  if (row.output !== null) return copyName(outputName(row.output), copy);
+  return row.id === null ? labelled(rowId, row.label) : rowId;
+}
+
 function itemOf({ row, model, params }: GoodRow, scope: Scope, made: Copy): NewItem {
   const { key, copy, occurrence, position } = made;
   const rowId = row.id === null ? shortId(key) : copyName(row.id, copy);
@@ -137,7 +144,7 @@ function itemOf({ row, model, params }: GoodRow, scope: Scope, made: Copy): NewI
     priority: row.priority,
     rowNumber: row.number,
     rowId,
-    name: row.output === null ? rowId : copyName(outputName(row.output), copy),
+    name: nameOf(row, rowId, copy),
     model: model.model_key,
     category: model.category,
     prompt: row.prompt,
@@ -149,22 +156,15 @@ function itemOf({ row, model, params }: GoodRow, scope: Scope, made: Copy): NewI
   };
 }
 
-/** `cup`, `cup-2`, `cup-3`: the first copy keeps the plain name, so that adding copies renames nothing. */
-export function copyName(name: string, copy: number): string {
-  return copy === 1 ? name : `${name}-${copy}`;
-}
-
-/** The output as wanted, without a media file's extension: the content decides which one it gets. */
-export function outputName(output: string): string {
-  return output.replace(/\.(png|jpe?g|webp|gif|avif|mp4|webm|mov|mp3|wav|ogg|m4a|flac)$/i, "");
-}
-
 function identicalRows(rows: readonly GoodRow[], duplicates: Duplicates): Finding {
   const [first, ...others] = rows as [GoodRow, ...GoodRow[]];
   const copies = others.reduce((sum, { row }) => sum + row.repeat, 0);
   const cost = times(credits(first.model.credits_cost), copies);
-  const numbers = rows.map(({ row }) => row.number);
-  const same = `rows ${shortList(numbers)} ask for the very same thing`;
+  const numbers = [...new Set(rows.map(({ row }) => row.number))];
+  const same =
+    numbers.length === 1
+      ? `${rows.length} combinations of row ${numbers[0]} ask for the very same thing`
+      : `rows ${shortList(numbers)} ask for the very same thing`;
   return {
     kind: "identical_rows",
     message:

@@ -1,14 +1,15 @@
 import { noCredits } from "../core/money.js";
-import type { Problem } from "../core/problem.js";
+import { type Problem, partOf } from "../core/problem.js";
 import type { NewItem } from "../core/store.js";
+import { copyName } from "../manifest/item-names.js";
 import { byRow } from "../manifest/read.js";
 import { type CheckedRow, checkRow } from "./check-row.js";
 import { compare } from "./compare.js";
 import { affordable, modelCosts, moneyOf, requestsOf, stand } from "./cost.js";
-import { copyName, type Expansion, expand, type GoodRow } from "./expand.js";
+import { type Expansion, expand, type GoodRow } from "./expand.js";
 import { blockersOf, missingWarning, warningsOf } from "./findings.js";
 import { nameProblems } from "./names.js";
-import { inputNotes, leftOutNotes, takenDefaults, unusedParamColumns } from "./notes.js";
+import { inputNotes, leftOutNotes, repairNotes, takenDefaults, unusedParamColumns } from "./notes.js";
 import type { Existing, Plan, PlanInput, PlannedItem, Standing } from "./plan.js";
 import { aboutSelected, selectRows } from "./select-rows.js";
 import { sheetOf } from "./sheet.js";
@@ -46,7 +47,13 @@ export function makePlan(input: PlanInput): Plan {
       ...expansion.identical,
       ...unusedParamColumns(manifest, usedModels),
     ],
-    notes: [...manifest.notes, ...inputNotes(checked), ...leftOutNotes(checked), ...notes],
+    notes: [
+      ...manifest.notes,
+      ...inputNotes(checked),
+      ...leftOutNotes(checked),
+      ...repairNotes(checked),
+      ...notes,
+    ],
     ...comparison,
     ...aboutSelected(comparison, wanted),
     selection,
@@ -78,8 +85,13 @@ function expandGood(
   checked: readonly CheckedRow[],
   problems: readonly Problem[],
 ): Expansion {
-  const wrong = new Set(problems.map((problem) => problem.place.row));
-  const good = checked.filter((each): each is GoodRow => each.model !== null && !wrong.has(each.row.number));
+  const wrong = new Set(problems.map(({ place }) => partOf(place)));
+  const good = checked.filter(
+    (each): each is GoodRow =>
+      each.model !== null &&
+      !wrong.has(partOf(each.row.place)) &&
+      !wrong.has(partOf({ row: each.row.number })),
+  );
   return expand(good, {
     origin,
     account: me.user.id,
@@ -104,10 +116,13 @@ function againOf(
   ]);
 }
 
-function check({ manifest, models, localInputs }: PlanInput): { checked: CheckedRow[]; problems: Problem[] } {
+function check({ manifest, models, localInputs, repair = false }: PlanInput): {
+  checked: CheckedRow[];
+  problems: Problem[];
+} {
   const byKey = new Map(models.map((model) => [model.model_key, model]));
   const taken = takenDefaults(manifest.rows, byKey);
-  const checked = manifest.rows.map((row) => checkRow(row, byKey, localInputs, taken));
+  const checked = manifest.rows.map((row) => checkRow(row, { models: byKey, localInputs, taken, repair }));
   const found = checked.flatMap((each) => each.problems);
   const names = nameProblems(manifest.rows);
   return { checked, problems: byRow([...manifest.problems, ...found, ...names]) };

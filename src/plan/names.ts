@@ -1,6 +1,6 @@
 import type { Problem } from "../core/problem.js";
+import { copyName, outputName } from "../manifest/item-names.js";
 import { cellPlace, type Row } from "../manifest/manifest.js";
-import { copyName, outputName } from "./expand.js";
 
 /**
  * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one

@@ -37,6 +37,18 @@ export function leftOutNotes(rows: readonly CheckedRow[]): string[] {
   );
 }
 
+/** What was taken for what it was before a spreadsheet changed it: never without a word. */
+export function repairNotes(rows: readonly CheckedRow[]): string[] {
+  const groups = new Map<string, Set<number>>();
+  for (const { row, repairs } of rows) {
+    for (const { column, from, to } of repairs) {
+      const about = `${column}: "${from}" was read as "${to}"`;
+      groups.set(about, (groups.get(about) ?? new Set()).add(row.number));
+    }
+  }
+  return [...groups].map(([about, numbers]) => `${about} (${rowsText([...numbers])})`);
+}
+
 /** The params among the rows' defaults that at least one of their models takes. */
 export function takenDefaults(rows: readonly Row[], models: ReadonlyMap<string, Model>): Set<string> {
   const taken = new Set<string>();

@@ -23,6 +23,8 @@ export interface PlanInput {
   existing: readonly Existing[];
   /** The rows' local files, where the service takes them (the sandbox); without it, local paths are problems. */
   localInputs?: ReadonlyMap<string, LocalInput>;
+  /** Take what a spreadsheet made of an option for that option, and tell each. */
+  repair?: boolean;
   /** The highest charge that was seen for a price group (`priceGroup`), which counts in place of the base price. */
   charges?: ReadonlyMap<string, Credits>;
   /** The run's credit cap, and what already counts against it. */

@@ -1,7 +1,7 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Item } from "../core/store.js";
+import { copyName } from "../manifest/item-names.js";
 import type { CheckedRow } from "./check-row.js";
-import { copyName } from "./expand.js";
 import type { Selectable } from "./select.js";
 
 type Content = Pick<Item, "model" | "prompt" | "params" | "inputs" | "priority">;

@@ -1,4 +1,4 @@
-import type { Problem } from "../core/problem.js";
+import { type Problem, partOf } from "../core/problem.js";
 import type { Sheet } from "../core/sheet.js";
 import type { Manifest, Row } from "../manifest/manifest.js";
 
@@ -8,15 +8,17 @@ export function sheetOf(
   keys: ReadonlyMap<Row, string[]>,
   problems: readonly Problem[],
 ): Sheet {
-  const wrong = new Map<number | null, string>();
-  for (const { place, message } of problems) if (!wrong.has(place.row)) wrong.set(place.row, message);
+  const wrong = new Map<string, string>();
+  for (const { place, message } of problems) {
+    if (!wrong.has(partOf(place))) wrong.set(partOf(place), message);
+  }
   return {
     columns: manifest.columns,
     rows: manifest.rows.map((row) => ({
       number: row.number,
       cells: row.columns,
       keys: keys.get(row) ?? [],
-      problem: wrong.get(row.number) ?? null,
+      problem: wrong.get(partOf({ row: row.number })) ?? wrong.get(partOf(row.place)) ?? null,
     })),
   };
 }

@@ -12,7 +12,12 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     ["of no bytes", "", /set\.csv.*empty|empty.*set\.csv|no rows/],
     ["of a header alone", "id,model,prompt\n", /set\.csv/],
     ["with NUL bytes", `id,model,prompt\na,plain-image,"x\0y"\n`, /set\.csv:2.*NUL|set\.csv.*row 2/],
-    ["in UTF-16", Buffer.from(`\ufeff${good}`, "utf16le"), /UTF-8/],
+    [
+      "of no encoding",
+      Buffer.from("id,model,prompt\na,plain-image,\x81\n", "latin1"),
+      /UTF-8, UTF-16 or Windows/,
+    ],
+    ["that is an old workbook", Buffer.from("\xd0\xcf\x11\xe0x", "latin1"), /save it as \.xlsx or CSV/],
     ["with an open quote", `id,model,prompt\na,plain-image,"never closed\n`, /set\.csv.*quote/],
   ])("a manifest %s costs not one request", async (_, bytes, message) => {
     const { end, service } = await tried({ "set.csv": bytes }, ["run", "set.csv", "--yes"]);

@@ -195,16 +195,45 @@ test("a problem names its place in a file of any kind", () => {
   ).toBe("a.json:3:7, row 2, column rows: no rows; expected a row, got none");
 });
 
+test("the same wrong value in every row is told once, with how often", () => {
+  const wrong = { message: "no option", expected: "16:9", got: "16:10" };
+  const inMatrix = [2, 3, 4].map((row) => ({
+    ...wrong,
+    place: {
+      file: "job.yaml",
+      row,
+      line: 7,
+      lineColumn: 5,
+      column: "params.ratio",
+      combination: "ratio=16:10",
+    },
+  }));
+  const inCell = [1, 2].map((n) => ({
+    ...wrong,
+    place: { file: "a.csv", row: 2, combination: `lang=${n}` },
+  }));
+  expect(problemsText([...inMatrix, ...inCell], here).split("\n")).toEqual([
+    "job.yaml:7:5, row 2, (ratio=16:10), column params.ratio: no option; expected 16:9, got 16:10 (and 2 more times)",
+    "a.csv, row 2, (lang=1): no option; expected 16:9, got 16:10 (and 1 more time)",
+  ]);
+});
+
+test("values that a spreadsheet changed come with the flag that repairs them", () => {
+  const place = { file: "a.csv", row: 2 };
+  const wrong = { place, message: "no option", expected: "16:9", got: "16:09", repair: "16:9" };
+  expect(problemsText([wrong], here)).toContain("1 of these values looks like what a spreadsheet made");
+});
+
 test("many problems are cut short and counted", () => {
   const problem = { message: "no prompt", expected: "a text", got: "nothing" };
-  const problems = Array.from({ length: 53 }, (_, index) => ({
+  const problems = Array.from({ length: 103 }, (_, index) => ({
     ...problem,
     place: { file: "a.csv", row: index + 2 },
   }));
   const lines = problemsText(problems, here).split("\n");
   expect(lines[0]).toBe("a.csv, row 2: no prompt; expected a text, got nothing");
-  expect(lines).toHaveLength(51);
-  expect(lines[50]).toBe(
+  expect(lines).toHaveLength(101);
+  expect(lines[100]).toBe(
     "and 3 more: `bulkgen plan a.csv --json` has every one; `bulkgen run` with --skip-invalid leaves wrong rows out and writes problems.csv",
   );
   const blank = problems.map(({ place, ...rest }) => ({

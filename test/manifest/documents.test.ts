@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readJson } from "../../src/manifest/json.js";
+import { readDocument } from "../../src/manifest/document-rows.js";
 
-const read = (text: string) => readJson("job.json", text);
+const read = (text: string) => readDocument("job.json", text, "JSON");
 
 test("an array of rows is a manifest; params are an object; numbers and truth values are texts as written", () => {
   const { source } = read(
@@ -27,8 +27,7 @@ test("a job has a name, defaults and rows", () => {
     '{"name": " Autumn ", "defaults": {"model": "m", "params": {"style": "x"}}, "rows": [{"prompt": "p"}]}',
   );
   expect(source).toMatchObject({
-    name: "Autumn",
-    defaults: { model: "m", "params.style": "x" },
+    job: { name: "Autumn", defaults: { cells: { model: "m", "params.style": "x" } } },
     rows: [{ cells: { prompt: "p" } }],
     problems: [],
   });

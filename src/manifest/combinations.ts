@@ -1,0 +1,105 @@
+import type { Problem } from "../core/problem.js";
+import type { Mark } from "./manifest.js";
+import type { Axis, Cells, Job, Setting, Source, Step } from "./source.js";
+
+/** One way in which each row is made: a value from every axis, and a step. */
+export interface Combination {
+  /** What the axes set, in columns and variables. */
+  cells: Cells;
+  /** What the step says; it comes before what the row says. */
+  stepCells: Cells;
+  marks: Record<string, Mark>;
+  /** Part of ids and names, such as `de-16x9`. */
+  label: string;
+  /** For messages, such as `lang=de, aspect_ratio=16:9`. */
+  text: string;
+}
+
+const onlyOne: Combination = { cells: {}, stepCells: {}, marks: {}, label: "", text: "" };
+
+/** Every combination of a job, in order: the first axis changes slowest, and steps come after the job's own axes. */
+export function combinationsOf(job: Job | undefined): Combination[] {
+  if (!job) return [onlyOne];
+  const base = combined([onlyOne], job.axes);
+  if (job.steps.length === 0) return base;
+  return base.flatMap((each) => job.steps.flatMap((step) => combined([withStep(each, step)], step.axes)));
+}
+
+/** The axes of a job and of its steps. */
+export function axesOf(job: Job | undefined): Axis[] {
+  return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
+}
+
+/** How many there are, without making them. */
+function countOf(job: Job | undefined): number {
+  const product = (axes: readonly Axis[]) => axes.reduce((number, axis) => number * axis.settings.length, 1);
+  if (!job) return 1;
+  const steps = job.steps.length === 0 ? 1 : job.steps.reduce((sum, step) => sum + product(step.axes), 0);
+  return product(job.axes) * steps;
+}
+
+export const itemsMaxDefault = 100_000;
+
+/**
+ * The problem of a job that asks for more items than anybody means. It is counted before anything is expanded. A plain
+ * sheet may have any number of rows: nothing in it multiplies.
+ */
+export function tooMany(source: Source, file: string, itemsMax: number): Problem | null {
+  const { job, rows } = source;
+  const each = countOf(job);
+  const shared = copies(job?.defaults.cells["repeat"]);
+  const made = rows.reduce((sum, { cells }) => sum + copies(cells["repeat"], shared), 0) * each;
+  if (made <= itemsMax || made <= rows.length) return null;
+  const factors = [
+    rows.length === 1 ? "1 row" : `${rows.length} rows`,
+    ...axesOf(job).map(({ keys, settings }) => `${settings.length} of ${keys.join("+")}`),
+    ...(job && job.steps.length > 1 ? [`${job.steps.length} steps`] : []),
+    ...(made > rows.length * each ? ["repeats"] : []),
+  ];
+  return {
+    place: { file, row: null },
+    message: `the manifest asks for ${made} items (${factors.join(" × ")})`,
+    expected: `at most ${itemsMax}, or --max-items with a higher number`,
+    got: String(made),
+  };
+}
+
+/** Of a cell that holds no number the row tells later; here it counts as one. */
+function copies(cell: string | undefined, missing = 1): number {
+  if (cell === undefined) return missing;
+  const number = Number(cell);
+  return Number.isInteger(number) && number > 0 ? number : 1;
+}
+
+function combined(from: readonly Combination[], axes: readonly Axis[]): Combination[] {
+  return axes.reduce<readonly Combination[]>(
+    (made, axis) => made.flatMap((each) => axis.settings.map((setting) => withSetting(each, setting))),
+    from,
+  ) as Combination[];
+}
+
+const textCharactersMax = 30;
+
+function withSetting(to: Combination, { cells, marks, label }: Setting): Combination {
+  const said = Object.entries(cells).map(([key, value]) => {
+    const short = value.length > textCharactersMax ? `${value.slice(0, textCharactersMax - 1)}…` : value;
+    return `${key.replace(/^params\./, "")}=${short}`;
+  });
+  return {
+    cells: { ...to.cells, ...cells },
+    stepCells: to.stepCells,
+    marks: { ...to.marks, ...marks },
+    label: [to.label, label].filter(Boolean).join("-"),
+    text: [to.text, ...said].filter(Boolean).join(", "),
+  };
+}
+
+function withStep(to: Combination, step: Step): Combination {
+  return {
+    cells: to.cells,
+    stepCells: step.cells,
+    marks: { ...to.marks, ...step.marks },
+    label: [to.label, step.name].filter(Boolean).join("-"),
+    text: [to.text, `step ${step.name}`].filter(Boolean).join(", "),
+  };
+}

@@ -1,0 +1,227 @@
+import { describe, expect, test } from "vitest";
+import { readManifest } from "../../src/manifest/read.js";
+import { folderWith } from "./folder.js";
+
+const products = "id,product,prompt_en,prompt_de\nmug,Mug,a mug,ein Becher\nbowl,Bowl,a bowl,eine Schale\n";
+
+/** The manifest of a YAML job beside a sheet of two products. */
+async function job(text: string, options = {}) {
+  const folder = await folderWith({ "job.yaml": text, "products.csv": products });
+  return readManifest(`${folder}/job.yaml`, options);
+}
+
+describe("matrix and zip", () => {
+  test("every row is made in every combination; the first key changes slowest; ids and names carry the values", async () => {
+    const { rows, problems } = await job(`
+rows: products.csv
+output: shots/{{ product | slug }}/{{ lang }}
+prompt: "{{ product }} in {{ lang }}"
+matrix:
+  lang: [en, de]
+  params.aspect_ratio: ["1:1", "16:9"]
+`);
+    expect(problems).toMatchObject([]);
+    expect(rows.map(({ id, prompt, params }) => [id, prompt, params["aspect_ratio"]])).toEqual([
+      ["mug-en-1x1", "Mug in en", "1:1"],
+      ["mug-en-16x9", "Mug in en", "16:9"],
+      ["mug-de-1x1", "Mug in de", "1:1"],
+      ["mug-de-16x9", "Mug in de", "16:9"],
+      ["bowl-en-1x1", "Bowl in en", "1:1"],
+      ["bowl-en-16x9", "Bowl in en", "16:9"],
+      ["bowl-de-1x1", "Bowl in de", "1:1"],
+      ["bowl-de-16x9", "Bowl in de", "16:9"],
+    ]);
+    expect(rows[0]).toMatchObject({
+      output: "shots/mug/en",
+      defaultParams: [],
+      place: { row: 2, id: "mug-en-1x1", combination: "lang=en, aspect_ratio=1:1" },
+      columns: { id: "mug", product: "Mug", prompt_en: "a mug", lang: "en", "params.aspect_ratio": "1:1" },
+    });
+  });
+
+  test("the keys of a zip go together, and its first variable names the item", async () => {
+    const { rows } = await job(`
+rows: products.csv
+prompt: a cup
+zip:
+  params: { aspect_ratio: ["1:1", "16:9"] }
+  format: [square, wide]
+`);
+    expect(rows.map(({ id, params }) => [id, params["aspect_ratio"]])).toEqual([
+      ["mug-square", "1:1"],
+      ["mug-wide", "16:9"],
+      ["bowl-square", "1:1"],
+      ["bowl-wide", "16:9"],
+    ]);
+  });
+
+  test("a job without rows is made of its combinations alone; long values go by their number", async () => {
+    const { rows } = await job(`
+matrix:
+  prompt: [a mug on a long table in the low sun, a bowl]
+  model: [paint, draw]
+`);
+    expect(rows.map(({ id, prompt, model }) => [id, prompt?.slice(0, 5), model])).toEqual([
+      ["1-paint", "a mug", "paint"],
+      ["1-draw", "a mug", "draw"],
+      ["2-paint", "a bow", "paint"],
+      ["2-draw", "a bow", "draw"],
+    ]);
+  });
+
+  test("plain outputs and ids get the combination's name; templates tell it themselves", async () => {
+    const { rows } = await job(`
+rows: [{ id: "{{ lang }}-cup", output: cups/blue.png }, { id: jug, output: "{{ lang }}/jug" }]
+prompt: a cup
+matrix: { lang: [en, de] }
+`);
+    expect(rows.map(({ id, output }) => [id, output])).toEqual([
+      ["en-cup", "cups/blue-en"],
+      ["de-cup", "cups/blue-de"],
+      ["jug-en", "en/jug"],
+      ["jug-de", "de/jug"],
+    ]);
+  });
+
+  test("a column whose name ends with a value of the matrix is named with it", async () => {
+    const text = `rows: products.csv\nmatrix: { lang: [en, de] }\nprompt: "{{ prompt_{{lang}} }}!"`;
+    const { rows, notes } = await job(text);
+    expect(rows.map(({ prompt }) => prompt)).toEqual(["a mug!", "ein Becher!", "a bowl!", "eine Schale!"]);
+    expect(notes.join()).not.toContain("prompt_en");
+  });
+
+  test.each<[string, string, object]>([
+    [
+      "lists of a zip that are not equally long",
+      "zip: { a: [x, y], b: [z] }",
+      { place: { row: null, column: "zip.b", line: 2 }, expected: "2 values, as in a", got: "1" },
+    ],
+    [
+      "a key in both",
+      "matrix: { a: [x] }\nzip: { a: [y] }",
+      { place: { line: 3 }, message: "a cannot be varied: it stands in it twice" },
+    ],
+    [
+      "a key that names the item",
+      "matrix: { id: [x] }",
+      { message: "id cannot be varied: it names the item" },
+    ],
+    [
+      "an empty list",
+      "matrix: { lang: [] }",
+      { expected: "a list of at least one value", got: "an empty list" },
+    ],
+    ["a value for a list", "matrix: { lang: en }", { expected: "a list of values", got: '"en"' }],
+    [
+      "a list within a list",
+      "matrix: { lang: [[en]] }",
+      { place: { column: "matrix.lang.0" }, got: "a list of 1" },
+    ],
+  ])("%s: a problem with its place", async (_name, text, problem) => {
+    const { problems } = await job(`rows: [{ id: a, prompt: p }]\n${text}\n`);
+    expect(problems).toMatchObject([problem]);
+  });
+
+  test("a row that says what the matrix sets is a problem of that row, once", async () => {
+    const { problems } = await job("rows: [{ id: a, model: m }, { id: b }]\nmatrix: { model: [x, y] }\n");
+    expect(problems).toMatchObject([
+      { place: { row: 1, id: "a", column: "model", line: 1 }, message: expect.stringContaining("matrix") },
+    ]);
+  });
+
+  test("a key that nothing uses is noted: each of its values is paid for the same thing", async () => {
+    const { notes } = await job(
+      "rows: [{ prompt: a cup }]\nmatrix: { lang: [en, de] }\nvars: { brand: K }\n",
+    );
+    expect(notes).toEqual([
+      "nothing uses lang, so each of its 2 values makes the same thing",
+      'the variable "brand" is used by nothing',
+    ]);
+  });
+});
+
+describe("steps", () => {
+  const steps = `
+rows: [{ id: mug, product: Mug, params: { voice: clara } }]
+defaults: { prompt: not used }
+steps:
+  - name: picture
+    model: paint
+    prompt: "{{ product }}"
+    matrix: { params.aspect_ratio: ["1:1", "16:9"] }
+  - name: voice
+    model: voice
+    prompt: This is the {{ product }}.
+`;
+
+  test("a row gives an item for each step, which says more than the row and has a matrix of its own", async () => {
+    const { rows, problems } = await job(steps);
+    expect(problems).toEqual([]);
+    expect(rows.map(({ id, model, prompt }) => [id, model, prompt])).toEqual([
+      ["mug-picture-1x1", "paint", "Mug"],
+      ["mug-picture-16x9", "paint", "Mug"],
+      ["mug-voice", "voice", "This is the Mug."],
+    ]);
+  });
+
+  test("what the row says for one model is not meant for the other", async () => {
+    const { rows } = await job(steps);
+    expect(rows[0]?.defaultParams).toContain("voice");
+  });
+
+  test("two steps of one name are a problem", async () => {
+    const { problems } = await job("prompt: p\nsteps: [{ name: a }, { name: A }]\n");
+    expect(problems).toMatchObject([
+      { place: { column: "steps", line: 2 }, message: 'two steps are named "A"' },
+    ]);
+  });
+});
+
+describe("the bound on what a job multiplies", () => {
+  const large = (count: number) => `[${Array.from({ length: count }, (_, n) => n).join(", ")}]`;
+
+  test("is told before anything is expanded, with the factors", async () => {
+    const axes = ["a", "b", "c", "d"].map((key) => `  ${key}: ${large(1_000)}`).join("\n");
+    const { rows, problems } = await job(
+      `prompt: "{{a}}{{b}}{{c}}{{d}}"\nrows: products.csv\nmatrix:\n${axes}\n`,
+    );
+    expect(rows).toEqual([]);
+    expect(problems).toMatchObject([
+      {
+        message:
+          "the manifest asks for 2000000000000 items (2 rows × 1000 of a × 1000 of b × 1000 of c × 1000 of d)",
+        expected: "at most 100000, or --max-items with a higher number",
+      },
+    ]);
+  });
+
+  test("counts repeats, and is moved by --max-items", async () => {
+    const text = "rows: products.csv\nprompt: p\nrepeat: 3\n";
+    expect((await job(text, { itemsMax: 5 })).problems).toMatchObject([{ got: "6" }]);
+    expect((await job(text, { itemsMax: 6 })).problems).toEqual([]);
+  });
+
+  test("is not for plain rows: a sheet may have any number", async () => {
+    expect((await job("rows: products.csv\nprompt: p\n", { itemsMax: 1 })).problems).toEqual([]);
+  });
+});
+
+test("what stands at the top of the job and among its defaults is a problem", async () => {
+  const { problems } = await job("rows: products.csv\nprompt: p\ndefaults: { prompt: q }\n");
+  expect(problems).toMatchObject([{ place: { row: null, column: "prompt", line: 2 }, got: "both" }]);
+});
+
+test("a row's own prompt and output come before the job's, and the job's repeat holds for all", async () => {
+  const { rows } = await job("rows: [{ prompt: own }, { output: own }]\nprompt: p\noutput: o\nrepeat: 2\n");
+  expect(rows).toMatchObject([
+    { prompt: "own", output: "o", repeat: 2 },
+    { prompt: "p", output: "own", repeat: 2 },
+  ]);
+});
+
+test("rows of a job in a file that is itself a job are refused", async () => {
+  const folder = await folderWith({ "a.yaml": "rows: b.yaml", "b.yaml": "prompt: p" });
+  expect((await readManifest(`${folder}/a.yaml`)).problems).toMatchObject([
+    { place: { file: `${folder}/b.yaml` }, message: "the rows' file is a job of its own" },
+  ]);
+});
