@@ -3,7 +3,7 @@ import type { Disk } from "../core/disk.js";
 import { folderBelow } from "./folder-below.js";
 
 /** Downloads that are not what was ordered, kept for whoever wants to know why. They never count as archived. */
-const quarantineName = "_quarantine";
+export const quarantineName = "_quarantine";
 
 export interface QuarantineFacts {
   item: string;

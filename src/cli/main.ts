@@ -7,6 +7,7 @@ import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
 import { defineExport } from "./export.js";
 import { defineFind } from "./find.js";
+import { defineGallery } from "./gallery.js";
 import { defineInit } from "./init.js";
 import { defineModels } from "./models.js";
 import { definePause } from "./pause.js";
@@ -18,6 +19,7 @@ import { defineRetry } from "./retry.js";
 import { defineRun } from "./run.js";
 import { defineSandbox } from "./sandbox.js";
 import { defineStatus } from "./status.js";
+import { defineVerify } from "./verify.js";
 
 /**
  * The command line. Each command is a file that names its options here and loads the rooms it needs only when it is
@@ -43,6 +45,8 @@ function program(): Command {
     defineExport,
     defineRetry,
     defineResolve,
+    defineVerify,
+    defineGallery,
     defineFind,
     defineModels,
     defineAccount,

@@ -77,6 +77,15 @@ export function timeOfDay(text: string): string {
   return `${(match[1] ?? "").padStart(2, "0")}:${match[2]}`;
 }
 
+/** A share such as `10%`, as a number of percent. */
+export function percentage(text: string): number {
+  const value = Number(/^(\d+(?:\.\d+)?)%?$/.exec(text.trim())?.[1]);
+  if (!(value > 0 && value <= 100)) {
+    throw new InvalidArgumentError(`expected a share such as 10%, got ${JSON.stringify(text)}.`);
+  }
+  return value;
+}
+
 /** The begin of a local day, in UTC ms. */
 export function day(text: string): number {
   const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text.trim()) ?? [];

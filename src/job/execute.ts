@@ -36,6 +36,7 @@ export interface ExecuteOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  fetchOnly?: boolean;
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
 }
@@ -97,6 +98,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       unreachableMs: options.unreachableMs,
     },
   );
+  if (options.fetchOnly) session.stop("repair", "only what is paid for was fetched");
   hold.note.carries(run.id);
   options.onBegin?.(run);
   const { attend, close: dismiss } = await attendOrders({ store, clock, session });

@@ -24,6 +24,8 @@ export interface JobOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  /** Nothing is submitted, only what is paid for is fetched. */
+  fetchOnly?: boolean;
   /** The run is on record and its items are in it; nothing was submitted yet. */
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;

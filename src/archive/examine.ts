@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { join, posix } from "node:path";
+import type { Disk } from "../core/disk.js";
+import { identityOf, indexName, JobIndex } from "./index-file.js";
+import { foldName } from "./names.js";
+import { quarantineName } from "./quarantine.js";
+import { sidecarOf } from "./sidecar.js";
+import { temporaryName } from "./temporary.js";
+
+/**
+ * Whether a job's folder still holds what was put there: every file that the workspace or the folder's own index knows
+ * of must be there in its length and, where it is read, with its hash; and nothing else should be.
+ */
+export interface KnownFile {
+  /** The output that it is; see `identityOf`. */
+  identity: string;
+  /** Relative to the job's folder. */
+  file: string;
+  bytes: number;
+  sha256: string;
+}
+
+export type Finding =
+  | { kind: "missing"; file: string; identity: string }
+  | { kind: "damaged"; file: string; identity: string; reason: string }
+  /** Whole, but the index has no line for it, or another one. */
+  | { kind: "unindexed"; file: string; identity: string }
+  /** Neither the workspace nor the index knows it. */
+  | { kind: "unknown"; file: string; bytes: number }
+  /** What a run that died left, or a download that was not what was ordered. */
+  | { kind: "leftover"; file: string; bytes: number };
+
+export interface Examination {
+  /** Files that are known, and how many of them were read in full. */
+  files: number;
+  read: number;
+  bytesRead: number;
+  findings: Finding[];
+}
+
+export interface ExamineOptions {
+  /** Which files are read in full; the others are only looked for and measured. */
+  reads(file: KnownFile): boolean;
+  /** Told after each file. */
+  onFile?(): void;
+  signal?: AbortSignal;
+}
+
+/** Examines one folder. `known` is what the workspace knows of it. Rejects with errors of the disk. */
+export async function examine(
+  disk: Disk,
+  jobFolder: string,
+  known: readonly KnownFile[],
+  options: ExamineOptions,
+): Promise<Examination> {
+  const index = await JobIndex.open(disk, jobFolder);
+  const lines = index.all().map((line) => ({ ...line, identity: identityOf(line) }));
+  const rows = new Map(known.map((row) => [row.identity, row]));
+  const all = [...known, ...lines.filter(({ identity }) => !rows.has(identity))];
+  const examination: Examination = { files: all.length, read: 0, bytesRead: 0, findings: [] };
+  for (const file of all) {
+    if (options.signal?.aborted) break;
+    const finding = await examineFile(disk, jobFolder, file, options.reads(file), examination);
+    if (finding) examination.findings.push(finding);
+    else if (rows.has(file.identity) && !isLine(index, file)) {
+      examination.findings.push({ kind: "unindexed", file: file.file, identity: file.identity });
+    }
+    options.onFile?.();
+  }
+  examination.findings.push(...(await strays(disk, jobFolder, all)));
+  return examination;
+}
+
+function isLine(index: JobIndex, { identity, file, sha256 }: KnownFile): boolean {
+  const line = index.find(identity);
+  return line?.file === file && line.sha256 === sha256;
+}
+
+async function examineFile(
+  disk: Disk,
+  jobFolder: string,
+  { file, identity, bytes, sha256 }: KnownFile,
+  isRead: boolean,
+  examination: Examination,
+): Promise<Finding | null> {
+  const path = join(jobFolder, file);
+  const found = await disk.size(path);
+  if (found === null) return { kind: "missing", file, identity };
+  if (found !== bytes)
+    return { kind: "damaged", file, identity, reason: `expected ${bytes} bytes, got ${found}` };
+  if (!isRead) return null;
+  examination.read++;
+  examination.bytesRead += bytes;
+  const hash = createHash("sha256");
+  try {
+    for await (const piece of disk.read(path)) hash.update(piece);
+  } catch (error) {
+    return { kind: "damaged", file, identity, reason: `cannot be read: ${(error as Error).message}` };
+  }
+  const digest = hash.digest("hex");
+  if (digest === sha256) return null;
+  const reason = `expected sha256 ${sha256.slice(0, 12)}…, got ${digest.slice(0, 12)}…`;
+  return { kind: "damaged", file, identity, reason };
+}
+
+/** Files at the top of a job's folder that bulkgen itself writes there, and folders of its own. */
+const ownFiles = new Set([indexName, "problems.csv", "gallery.html"]);
+const ownFolders = new Set(["_gallery"]);
+
+async function strays(disk: Disk, jobFolder: string, known: readonly KnownFile[]): Promise<Finding[]> {
+  const names = new Set(known.flatMap(({ file }) => [foldName(file), foldName(sidecarOf(file))]));
+  const found: Finding[] = [];
+  for (const file of await filesBelow(disk, jobFolder, "")) {
+    if (names.has(foldName(file)) || ownFiles.has(file)) continue;
+    const bytes = (await disk.size(join(jobFolder, file))) ?? 0;
+    const isLeftover = temporaryName.test(posix.basename(file)) || file.startsWith(`${quarantineName}/`);
+    found.push({ kind: isLeftover ? "leftover" : "unknown", file, bytes });
+  }
+  return found;
+}
+
+/** Relative paths, in order. Symbolic links are not followed. */
+async function filesBelow(disk: Disk, jobFolder: string, folder: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const entry of (await disk.list(join(jobFolder, folder))).toSorted()) {
+    const path = posix.join(folder, entry);
+    if (!entry.endsWith("/")) files.push(path);
+    else if (!ownFolders.has(path.slice(0, -1)))
+      files.push(...(await filesBelow(disk, jobFolder, path.slice(0, -1))));
+  }
+  return files;
+}

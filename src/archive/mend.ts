@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+import { join, posix } from "node:path";
+import type { Disk } from "../core/disk.js";
+import type { KnownFile } from "./examine.js";
+import { type IndexLine, JobIndex } from "./index-file.js";
+import { quarantine } from "./quarantine.js";
+
+/** What an archive can do about its own faults, before anything is fetched. Each rejects with errors of the disk. */
+
+/** Takes a damaged file out of the archive into the quarantine: its name is free for the good one, and nothing is lost. */
+export async function setAside(
+  disk: Disk,
+  jobFolder: string,
+  known: KnownFile & { item: string; task: string; output: number },
+  reason: string,
+): Promise<void> {
+  const { file, item, task, output } = known;
+  const path = join(jobFolder, file);
+  const facts = {
+    item,
+    task,
+    output,
+    ...(await contentOf(disk, path)),
+    reason: `damaged on the disk: ${reason}`,
+  };
+  await quarantine(disk, jobFolder, path, `damaged-${file}`, facts);
+  await disk.unlink(path).catch((error: { code?: unknown }) => {
+    // Without hard links the file was moved.
+    if (error.code !== "ENOENT") throw error;
+  });
+  await disk.syncFolder(join(jobFolder, posix.dirname(file)));
+}
+
+/** What lies there now. Of what cannot be read to its end, that much counts. */
+async function contentOf(disk: Disk, path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  try {
+    for await (const piece of disk.read(path)) {
+      hash.update(piece);
+      bytes += piece.length;
+    }
+  } catch {}
+  return { bytes, sha256: hash.digest("hex") };
+}
+
+/** Writes a line that the index lacks. */
+export async function writeLine(disk: Disk, jobFolder: string, line: IndexLine): Promise<void> {
+  const index = await JobIndex.open(disk, jobFolder);
+  await index.add(line);
+}

@@ -1,0 +1,107 @@
+import { posix } from "node:path";
+import { shortText } from "../core/terminal-text.js";
+import { count, fileSize } from "./amounts.js";
+import { type Look, plainLook } from "./look.js";
+import { type Cell, labelled, type Tone } from "./table.js";
+
+/** What was found in one job's folder. */
+export interface ExaminedFolder {
+  path: string;
+  files: number;
+  read: number;
+  bytesRead: number;
+  findings: readonly {
+    kind: "missing" | "damaged" | "unindexed" | "unknown" | "leftover";
+    file: string;
+    reason?: string;
+    bytes?: number;
+  }[];
+}
+
+export interface VerifyFacts {
+  folders: readonly ExaminedFolder[];
+  /** Files that were broken or not in the index before a repair; null when none was asked for. */
+  repaired: number | null;
+  /** Leftovers that were removed; null when that was not asked for. */
+  removed: number | null;
+  /** The command that repairs, and the one that cleans. */
+  commands: { repair: string; clean: string };
+}
+
+const shownMax = 20;
+const nameCharactersMax = 160;
+
+const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string][] = [
+  ["missing", "bad", "not there any more"],
+  ["damaged", "bad", "not what was saved"],
+  ["unindexed", "warning", "whole, but without a line in index.jsonl"],
+  ["unknown", "dim", "nobody's: bulkgen did not put them there, and leaves them alone"],
+  ["leftover", "dim", "parts of broken downloads, and what failed its check"],
+];
+
+const broken = ["missing", "damaged", "unindexed"];
+
+/** Whether every file is there as it was saved, and in the index. */
+export function isSound({ folders }: Pick<VerifyFacts, "folders">): boolean {
+  return folders.every(({ findings }) => findings.every(({ kind }) => !broken.includes(kind)));
+}
+
+export function verifyText(facts: VerifyFacts, look: Look = plainLook): string {
+  const { folders, repaired, removed } = facts;
+  const sum = (of: (folder: ExaminedFolder) => number) => folders.reduce((all, each) => all + of(each), 0);
+  const [files, read] = [sum((folder) => folder.files), sum((folder) => folder.read)];
+  const depth =
+    read === 0 ? "looked for and measured; --read-data reads every byte" : readText(files, read, folders);
+  const lines: [string, Cell][] = [
+    ["files", `${count(files, "file")} in ${count(folders.length, "folder")}, ${depth}`],
+  ];
+  if (isSound(facts)) lines.push(["sound", { text: "every file is as it was saved", tone: "good" }]);
+  for (const [kind, tone, said] of kinds) lines.push(...findingLines(folders, kind, tone, said));
+  if (repaired !== null) lines.push(["repaired", `${count(repaired, "file")}, for no credits`]);
+  if (removed !== null) lines.push(["removed", count(removed, "leftover")]);
+  lines.push(...nextLines(facts));
+  return labelled(lines, look);
+}
+
+function readText(files: number, read: number, folders: readonly ExaminedFolder[]): string {
+  const bytes = fileSize(folders.reduce((all, each) => all + each.bytesRead, 0));
+  return read === files ? `all read (${bytes})` : `${read} of them read (${bytes})`;
+}
+
+function findingLines(
+  folders: readonly ExaminedFolder[],
+  kind: string,
+  tone: Tone,
+  said: string,
+): [string, Cell][] {
+  const found = folders.flatMap(({ path, findings }) =>
+    findings.filter((finding) => finding.kind === kind).map((finding) => ({ ...finding, path })),
+  );
+  if (found.length === 0) return [];
+  const shown = found.slice(0, shownMax).map(({ path, file, reason, bytes }): [string, Cell] => {
+    const size = bytes === undefined ? "" : `: ${fileSize(bytes)}`;
+    return ["", shortText(`${posix.join(path, file)}${reason ? `: ${reason}` : size}`, nameCharactersMax)];
+  });
+  const more = found.length - shown.length;
+  return [
+    [kind, { text: `${found.length}, ${said}`, tone }],
+    ...shown,
+    ...(more > 0 ? [["", `and ${more} more: --json has every one`] as [string, Cell]] : []),
+  ];
+}
+
+function nextLines(facts: VerifyFacts): [string, Cell][] {
+  const { folders, repaired, removed, commands } = facts;
+  const has = (kind: string) => folders.some(({ findings }) => findings.some((each) => each.kind === kind));
+  const lines: [string, Cell][] = [];
+  if (!isSound(facts) && repaired === null)
+    lines.push(["next", `\`${commands.repair}\` fetches again what the service still has, for no credits`]);
+  if (has("leftover") && removed === null)
+    lines.push(["next", `\`${commands.clean}\` removes the leftovers`]);
+  return lines;
+}
+
+export function verifyJson(facts: VerifyFacts): Record<string, unknown> {
+  const { folders, repaired, removed } = facts;
+  return { sound: isSound(facts), folders, repaired, removed };
+}

@@ -1,0 +1,120 @@
+import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { newPlace, type Place, run, start } from "./command.js";
+import { cheapModel, sheet } from "./sheet.js";
+
+const slow = { timeout: 120_000 };
+
+async function archived(rows: string): Promise<{ place: Place; file: (name: string) => string }> {
+  const place = newPlace();
+  place.write("s.csv", rows);
+  const { code, stderr } = await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+  expect(code, stderr).toBe(0);
+  return { place, file: (name) => join(place.folder, "sandbox-outputs", "s", name) };
+}
+
+async function spent(place: Place): Promise<number> {
+  const { stdout } = await run(place, ["status", "--sandbox", "--json"]);
+  return (JSON.parse(stdout) as { credits: { spent: number } }).credits.spent;
+}
+
+describe.concurrent("an archive that is looked after", () => {
+  test("P16: verify finds what is lost and damaged, and repairs it for no credits", slow, async () => {
+    const { place, file } = await archived(sheet(3));
+    const before = await spent(place);
+    const good = readFileSync(file("a02.png"));
+    expect(await run(place, ["verify", "--sandbox", "--read-data"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/3 files in 1 folder, all read .*\nsound +every file is as it was saved/),
+    });
+    rmSync(file("a01.png"));
+    const flipped = Buffer.from(good);
+    flipped[100] = (flipped[100] ?? 0) ^ 1;
+    writeFileSync(file("a02.png"), flipped);
+    const found = await run(place, ["verify", "--sandbox", "--read-data"]);
+    expect(found.code).toBe(5);
+    expect(found.stdout).toMatch(/missing +1, not there any more\n.*a01\.png/);
+    expect(found.stdout).toMatch(/damaged +1, not what was saved\n.*a02\.png: expected sha256/);
+    expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` fetches again");
+    const repaired = await run(place, ["verify", "--sandbox", "--read-data", "--repair"]);
+    expect(repaired.code, repaired.stdout).toBe(0);
+    expect(repaired.stdout).toMatch(/repaired +2 files, for no credits/);
+    expect(readFileSync(file("a02.png"))).toEqual(good);
+    expect(existsSync(file("a01.png"))).toBe(true);
+    expect(await spent(place)).toBe(before);
+    const { code, stdout } = await run(place, ["verify", "--sandbox", "--clean", "--yes", "--json"]);
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, sound: true, removed: 2 });
+  });
+
+  test("a repair submits nothing that a run left planned", slow, async () => {
+    const place = newPlace();
+    const file = (name: string) => join(place.folder, "sandbox-outputs", "s", name);
+    place.write("s.csv", `${sheet(2)}\nb,${cheapModel},more`);
+    const capped = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--max-credits", "2"]);
+    expect(capped.code).toBe(6);
+    rmSync(file("a01.png"));
+    expect((await run(place, ["verify", "--sandbox", "--repair"])).code).toBe(0);
+    expect(existsSync(file("a01.png"))).toBe(true);
+    const status = JSON.parse((await run(place, ["status", "--sandbox", "--json"])).stdout);
+    expect(status).toMatchObject({ counts: { archived: 2, planned: 1 }, credits: { spent: 2 } });
+  });
+
+  test("find leads from words to files, and from a file to its row", slow, async () => {
+    const { place, file } = await archived(sheet(2));
+    const { stdout } = await run(place, ["find", "a02", "PICTURE", "--sandbox"]);
+    expect(stdout).toContain(join("sandbox-outputs", "s", "a02.png"));
+    expect(stdout).not.toContain("a01");
+    place.write("copy.bin", readFileSync(file("a01.png")));
+    const back = await run(place, ["find", "copy.bin", "--sandbox", "--json"]);
+    expect(JSON.parse(back.stdout)).toMatchObject([{ id: "a01", row: 2, prompt: "a picture of a01" }]);
+    expect(await run(place, ["find", "nobody", "--sandbox"])).toMatchObject({
+      code: 0,
+      stdout: "nothing found\n",
+    });
+    expect(await run(place, ["find", "--since", "2026-02-30", "--sandbox"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("expected a day such as 2026-11-20"),
+    });
+  });
+
+  test(
+    "P23: a symbolic link in place of a folder takes nothing; once it is gone the run goes on",
+    slow,
+    async () => {
+      const { place, file } = await archived(sheet(1));
+      symlinkSync(place.root, file("sub"));
+      place.write("s.csv", `id,model,prompt,output\nb,${cheapModel},b,sub/b`);
+      const waiting = start(place, ["run", "s.csv", "--sandbox", "--yes"]);
+      await waiting.prints(/is a symbolic link; expected a folder/);
+      waiting.signal("SIGINT");
+      expect((await waiting.ended).code).toBe(130);
+      expect(existsSync(join(place.root, "b.png"))).toBe(false);
+      rmSync(file("sub"));
+      expect((await run(place, ["resume", "--sandbox"])).code).toBe(0);
+      expect(existsSync(file("sub/b.png"))).toBe(true);
+    },
+  );
+
+  test.each([
+    [["verify", "--subset", "0"], "expected a share such as 10%"],
+    [["verify", "--subset", "10%", "--read-data"], "cannot be used with"],
+    [["verify"], "expected a folder in which bulkgen has run"],
+  ])("%j: one message, and nothing is touched", slow, async (args, message) => {
+    const place = newPlace();
+    expect(await run(place, args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(place.files()).toEqual([]);
+  });
+});
+
+test("an index that was spoiled by hand is mended, and its torn lines harm nothing", slow, async () => {
+  const { place, file } = await archived(sheet(2));
+  writeFileSync(
+    file("index.jsonl"),
+    '{"item":"a01","file":"../../etc/passwd","sha256":"00","bytes":1}\n{"torn',
+  );
+  appendFileSync(file("index.jsonl"), "\n");
+  expect((await run(place, ["verify", "--sandbox"])).stdout).toMatch(/unindexed +2, whole, but/);
+  expect((await run(place, ["verify", "--sandbox", "--repair"])).code).toBe(0);
+  expect((await run(place, ["verify", "--sandbox", "--read-data"])).code).toBe(0);
+});
