@@ -21,14 +21,21 @@ interface DoctorFlags extends SharedFlags {
 
 async function doctor(flags: DoctorFlags): Promise<void> {
   if (flags.separate) return separate(flags);
-  const [{ examineMachine }, { doctorExit, doctorText }, { lookFor }, { systemClock }, { workspaceOf }] =
-    await Promise.all([
-      import("../job/doctor.js"),
-      import("../report/doctor.js"),
-      import("../report/look.js"),
-      import("../system.js"),
-      import("./job-options.js"),
-    ]);
+  const [
+    { examineMachine },
+    { doctorExit, doctorText, settingsText },
+    { lookFor },
+    { systemClock },
+    { workspaceOf },
+    { configFiles, heldSettings },
+  ] = await Promise.all([
+    import("../job/doctor.js"),
+    import("../report/doctor.js"),
+    import("../report/look.js"),
+    import("../system.js"),
+    import("./job-options.js"),
+    import("./settings.js"),
+  ]);
   const workspace = workspaceOf(flags);
   const node = process.versions.node;
   const checks = [
@@ -36,9 +43,16 @@ async function doctor(flags: DoctorFlags): Promise<void> {
     ...(await service(flags, workspace)),
   ];
   const exit = doctorExit(checks);
+  const settings = heldSettings([], await configFiles(workspace.root, process.env), process.env);
+  const look = lookFor(process.stdout, process.env);
   const text = flags.json
-    ? JSON.stringify({ ok: exit === "done", exit, checks: checks.map(({ exit: _, ...check }) => check) })
-    : doctorText(checks, lookFor(process.stdout, process.env));
+    ? JSON.stringify({
+        ok: exit === "done",
+        exit,
+        checks: checks.map(({ exit: _, ...check }) => check),
+        settings,
+      })
+    : `${doctorText(checks, look)}\n\n${settingsText(settings, look)}`;
   process.stdout.write(`${text}\n`);
   endWith(exit);
 }

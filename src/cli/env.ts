@@ -2,10 +2,12 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { EarlyExit } from "../core/exit.js";
+import { workspaceConfig } from "./config-file.js";
+import type { Configured } from "./settings.js";
 
 /**
- * Where the service's address and the key come from: a flag, the environment, or the `.env` of the workspace, in this
- * order. The file is read with Node's own parser and only these two names are taken from it: a variable such as
+ * Where the service's address and the key come from: a flag, the environment, the `.env` of the workspace, or a
+ * `bulkgen.config.yaml`, in this order. The file is read with Node's own parser and only these two names are taken from it: a variable such as
  * NODE_TLS_REJECT_UNAUTHORIZED would change this process for the worse, and a key that never enters the environment is
  * inherited by no other program.
  */
@@ -27,7 +29,7 @@ const keyName = "BULKGEN_API_KEY";
 
 /** Reads the settings; the file only when something is still missing. Throws EarlyExit when a file cannot be read. */
 export function serviceSettings(
-  flags: { baseUrl?: string; apiKeyFile?: string },
+  flags: { baseUrl?: string; apiKeyFile?: string; configured?: Configured },
   root: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): ServiceSettings {
@@ -38,10 +40,14 @@ export function serviceSettings(
   const path = envFile(root);
   const file = readEnvFile(path);
   return {
-    baseUrl: baseUrl ?? given(file?.[baseUrlName], path),
-    key: key ?? given(file?.[keyName], path),
+    baseUrl: baseUrl ?? given(file?.[baseUrlName], path) ?? flags.configured?.baseUrl ?? null,
+    key: key ?? given(file?.[keyName], path) ?? configuredKey(flags.configured),
     warning: file === null ? null : openToOthers(path),
   };
+}
+
+function configuredKey({ apiKeyFile }: Configured = {}): Setting | null {
+  return apiKeyFile ? keyFromFile(apiKeyFile.value) : null;
 }
 
 export function envFile(root: string): string {
@@ -64,9 +70,10 @@ export function foreignAddress(
   address: string,
   root: string,
 ): string | null {
-  const file = envFile(root);
-  if (baseUrl?.from !== file || key === null || key.from === file) return null;
-  return `the key from ${key.from} goes to ${address}, as ${file} says; set ${baseUrlName} to choose the address yourself`;
+  const from = baseUrl?.from;
+  const ofFolder = from === envFile(root) || from === workspaceConfig(root);
+  if (!ofFolder || key === null || key.from === envFile(root)) return null;
+  return `the key from ${key.from} goes to ${address}, as ${from} says; set ${baseUrlName} to choose the address yourself`;
 }
 
 /** A variable that is set to nothing is set, as everywhere: it hides the one in the file. */

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
-import { duration, oneOf } from "./values.js";
+import type { Configured } from "./settings.js";
+import { duration, gathered, oneOf } from "./values.js";
 
 /** Flags that every command with a workspace takes. */
 export interface SharedFlags {
@@ -10,6 +11,8 @@ export interface SharedFlags {
   json?: boolean;
   quiet?: boolean;
   logLevel: string;
+  /** What the settings files say of address and key. */
+  configured?: Configured;
 }
 
 /** Adds the flags by which a command finds its service. */
@@ -48,8 +51,11 @@ export function withCarry(command: Command): Command {
         "json",
       ),
     )
+    .option("--notify <target>", "tell the end to an https:// address or mailto:; may be repeated", gathered)
     .option(
       "--notify-command <command>",
       "run this in the shell at the end, with what came of it in BULKGEN_…",
-    );
+    )
+    .option("--smtp-url <url>", "mail server of mailto:, such as smtp://HOST:587; $NAME reads a variable")
+    .option("--smtp-from <address>", "sender of the mails");
 }

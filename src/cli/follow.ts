@@ -1,23 +1,19 @@
 import type { ExitName } from "../core/exit.js";
 import type { Outcome } from "../job/run-job.js";
+import type { Target } from "../notice/target.js";
+import type { RunFacts } from "../report/summary.js";
 import { systemClock } from "../system.js";
+import { exitOf } from "./ending.js";
 import type { CarryFlags, Prepared } from "./job-options.js";
-import { noticed } from "./notify-command.js";
 import { showOutcome } from "./outcome.js";
 
-/** Carries a run on and tells its end to all who follow it: the person, `--events` and `--notify-command`. */
-export function followed(
+/** Carries a run on and tells its end to all who follow it: the person, `--events` and every `--notify`. */
+export async function followed(
   { display, events }: Pick<Prepared, "display" | "events">,
   flags: CarryFlags,
   work: (show: (outcome: Outcome) => Promise<ExitName>) => Promise<ExitName>,
 ): Promise<ExitName> {
-  const notice = {
-    command: flags.notifyCommand,
-    environment: process.env,
-    clock: systemClock,
-    warn: (line: string) => process.stderr.write(`bulkgen: ${line}\n`),
-  };
-  return noticed(notice, (told) =>
+  return noticed(await targetsFor(flags), (told) =>
     work(async (outcome) => {
       const end = await showOutcome(outcome, flags, display);
       events?.finish(end);
@@ -25,4 +21,52 @@ export function followed(
       return end.exit;
     }),
   );
+}
+
+/** Throws EarlyExit for a target that cannot be read. */
+async function targetsFor(flags: CarryFlags): Promise<Target[]> {
+  if (flags.notify === undefined && flags.notifyCommand === undefined) return [];
+  const { targetsOf } = await import("../notice/target.js");
+  return targetsOf(flags, process.env);
+}
+
+/**
+ * Does the work of a run, then tells what came of it, also when the run could not begin: a nightly job with a revoked
+ * key is what somebody has to hear of. By then the workspace is free again. Returns or throws what the work did.
+ */
+async function noticed(
+  targets: readonly Target[],
+  work: (told: (facts: RunFacts) => void) => Promise<ExitName>,
+): Promise<ExitName> {
+  if (targets.length === 0) return work(() => {});
+  let facts: RunFacts | null = null;
+  try {
+    const exit = await work((told) => {
+      facts = told;
+    });
+    await tell(targets, exit, facts, "");
+    return exit;
+  } catch (error) {
+    const exit = exitOf(error);
+    // Nothing to resume is no news.
+    if (exit !== "done") await tell(targets, exit, facts, String((error as Error).message));
+    throw error;
+  }
+}
+
+async function tell(
+  targets: readonly Target[],
+  exit: ExitName,
+  facts: RunFacts | null,
+  message: string,
+): Promise<void> {
+  const [{ deliver }, { endNotice }] = await Promise.all([
+    import("../notice/deliver.js"),
+    import("../notice/facts.js"),
+  ]);
+  await deliver(targets, endNotice(exit, facts, message), {
+    environment: process.env,
+    clock: systemClock,
+    warn: (line) => process.stderr.write(`bulkgen: ${line}\n`),
+  });
 }

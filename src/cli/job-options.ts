@@ -21,7 +21,10 @@ export interface CarryFlags extends SharedFlags {
   unreachableWait: number;
   ifLocked: "fail" | "wait" | "skip";
   events?: boolean;
+  notify?: string[];
   notifyCommand?: string;
+  smtpUrl?: string;
+  smtpFrom?: string;
 }
 
 /** Flags of `run`. */

@@ -18,6 +18,7 @@ import { defineResume } from "./resume.js";
 import { defineRetry } from "./retry.js";
 import { defineRun } from "./run.js";
 import { defineSandbox } from "./sandbox.js";
+import { defineSchedule } from "./schedule.js";
 import { defineStatus } from "./status.js";
 import { defineVerify } from "./verify.js";
 
@@ -51,12 +52,32 @@ function program(): Command {
     defineModels,
     defineAccount,
     defineDoctor,
+    defineSchedule,
     defineSandbox,
   ]) {
     define(root);
   }
   for (const command of root.commands) command.exitOverride();
+  root.hook("preAction", (_, command) => fillIn(command));
   return root;
+}
+
+/** What no flag says, the environment and the settings files of the place say. */
+async function fillIn(command: Command): Promise<void> {
+  // Commands without a workspace have nothing that a file could say.
+  if (!command.options.some((option) => option.name() === "workspace")) return;
+  const { findWorkspace } = await import("../job/workspace.js");
+  const { workspace: named } = command.opts<{ workspace?: string }>();
+  const manifest = command.args[command.registeredArguments.findIndex((each) => each.name() === "manifest")];
+  const { root } = findWorkspace({
+    cwd: process.cwd(),
+    sandbox: false,
+    env: process.env,
+    ...(named === undefined ? {} : { named }),
+    ...(manifest === undefined ? {} : { manifest }),
+  });
+  const { applySettings, configFiles } = await import("./settings.js");
+  applySettings(command, await configFiles(root, process.env), process.env);
 }
 
 // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run goes on without its reader.

@@ -89,7 +89,7 @@ export function manifestPath(manifest: string): string {
   return manifest === "-" ? manifest : resolve(manifest);
 }
 
-function readingOf(flags: ManifestFlags): ReadOptions {
+export function readingOf(flags: ManifestFlags): ReadOptions {
   const { sheet, delimiter, maxItems } = flags;
   return {
     defaults: defaultsOf(flags),

@@ -34,6 +34,7 @@ export async function showOutcome(
 async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   const { execution, hold, startedAt } = outcome;
   const { run, counts, reasons, balance, books } = execution;
+  const unfinished = exit === "unfinished";
   const items = await hold.store.items(run.id);
   const { charged, pending } = await hold.store.spending(run.id);
   const overdue = await waitingIn(hold.store, items, "overdue");
@@ -49,6 +50,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     held: await waitingIn(hold.store, items, "held"),
     overdue,
     nextLookAt,
+    resumeAt: unfinished ? (execution.resumeAt ?? nextLookAt) : null,
     stops: [...reasons, ...leftOutText(outcome)],
     spent: charged,
     pending,

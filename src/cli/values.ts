@@ -71,9 +71,20 @@ export function share(text: string): Share {
   return percent ? { percent: value } : { count: value };
 }
 
-export function timeOfDay(text: string): string {
+/** A time of day, or a whole instant, which no late start moves. */
+export function endTime(text: string): string {
+  const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{3})?)?Z$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  return Number.isNaN(instant) ? timeOfDay(text) : new Date(instant).toISOString();
+}
+
+function timeOfDay(text: string): string {
   const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim());
-  if (!match) throw new InvalidArgumentError(`expected a time such as 06:00, got ${JSON.stringify(text)}.`);
+  if (!match)
+    throw new InvalidArgumentError(
+      `expected a time such as 06:00 (or an instant such as 2026-11-21T06:00:00Z), got ${JSON.stringify(text)}.`,
+    );
   return `${(match[1] ?? "").padStart(2, "0")}:${match[2]}`;
 }
 
@@ -101,6 +112,11 @@ export function parameter(text: string, gathered: Record<string, string> = {}): 
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError(`expected key=value, got ${JSON.stringify(text)}.`);
   return { ...gathered, [text.slice(0, at).trim()]: text.slice(at + 1) };
+}
+
+/** The values of a flag that may be repeated. */
+export function gathered(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
 }
 
 /** Kinds of failure, separated by commas. */

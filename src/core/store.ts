@@ -117,7 +117,7 @@ export interface RunOptions {
   downloads: number;
   onInsufficient: "refuse" | "fit" | "stop" | "wait";
   onDailyLimit: "stop" | "wait";
-  /** Local time of day, `HH:MM`, after which nothing more is submitted. */
+  /** Local time of day, `HH:MM`, or an instant in ISO 8601, after which nothing more is submitted. */
   until: string | null;
   /** The same as a duration from the start of each execution, in ms. */
   maxDurationMs: number | null;

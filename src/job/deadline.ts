@@ -1,12 +1,19 @@
 import type { RunOptions } from "../core/store.js";
 
-/** When submitting ends (UTC ms): the earlier of `--until` (today or tomorrow, local time) and `--max-duration`. */
+/**
+ * When submitting ends (UTC ms): the earlier of `--until` (an instant, or the next such time of day here) and
+ * `--max-duration`.
+ */
 export function deadlineOf(options: Pick<RunOptions, "until" | "maxDurationMs">, now: number): number | null {
   const times = [
-    ...(options.until === null ? [] : [nextTimeOfDay(options.until, now)]),
+    ...(options.until === null ? [] : [endOf(options.until, now)]),
     ...(options.maxDurationMs === null ? [] : [now + options.maxDurationMs]),
   ];
   return times.length === 0 ? null : Math.min(...times);
+}
+
+function endOf(until: string, now: number): number {
+  return until.includes("T") ? Date.parse(until) : nextTimeOfDay(until, now);
 }
 
 /** The next moment after `now` at which clocks here show `HH:MM`. */

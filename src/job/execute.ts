@@ -50,6 +50,8 @@ export interface Execution {
   counts: Record<ItemState, number>;
   /** The balance after the run, where it could be asked for. */
   balance: Credits | null;
+  /** When the day's requests let an unfinished run go on (UTC ms); null where they did not stop it. */
+  resumeAt: number | null;
   /** How far the key's counter of used credits moved, and what the run's items account for. Null where it was not read. */
   books: { counted: Credits; known: Credits } | null;
 }
@@ -139,7 +141,17 @@ async function close(
   const reasons = [...stops.map((stop) => stop.message), ...breaker.messages, ...prices.messages];
   const balance = me ? credits(me.credits.balance) : null;
   const books = me ? { counted: minus(used(me), used(before)), known: moved } : null;
-  return { run: ended, exit, stops, reasons, counts, balance, books };
+  const resumeAt = await afterTheDay(hold, stops, clock);
+  return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
+}
+
+/** The day's requests come back one by one; going on needs some, so the first of them is given company. */
+const gatherMs = 30 * 60_000;
+
+async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clock): Promise<number | null> {
+  if (!stops.some(({ kind }) => kind === "day" || kind === "reserve")) return null;
+  const { day } = await account.accounts.quota(account.accountId());
+  return Math.max(day.nextReleaseAt ?? 0, clock.now()) + gatherMs;
 }
 
 /** A database that the disk refuses ends the run in good order; any other error is a defect. Throws in any case. */

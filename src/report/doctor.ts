@@ -71,6 +71,24 @@ export function doctorText(checks: readonly Check[], look: Look = plainLook): st
   return `${table(columns, rows, look)}\n${counted(problems, "problem")}, ${counted(warnings, "warning")}`;
 }
 
+/** What holds for a run that is given no flags, and where it comes from. */
+export function settingsText(
+  settings: readonly { name: string; value: string; from: string }[],
+  look: Look = plainLook,
+): string {
+  const rows = settings.map(({ name, value, from }): Cell[] => [
+    name,
+    value,
+    from === "default" ? { text: from, tone: "dim" } : from,
+  ]);
+  const columns = [
+    { title: "setting" },
+    { title: "value", flexible: true },
+    { title: "from", flexible: true },
+  ];
+  return table(columns, rows, look);
+}
+
 function counted(number: number, what: string): string {
   if (number === 0) return `no ${what}s`;
   return `${number} ${what}${number === 1 ? "" : "s"}`;

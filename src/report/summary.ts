@@ -19,6 +19,8 @@ export interface RunFacts {
   overdue: readonly Waiting[];
   /** When the first overdue task is looked at again (UTC ms); null where there is none. */
   nextLookAt: number | null;
+  /** When an unfinished run can go on by itself (UTC ms); null where nobody can tell. */
+  resumeAt: number | null;
   /** Why the run ended before its items did: whole sentences. */
   stops: readonly string[];
   /** Charged for good. */
@@ -94,12 +96,13 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
 export function summaryJson(facts: RunFacts): Record<string, unknown> {
-  const { spent, pending, left, books, held, overdue, nextLookAt, ...rest } = facts;
+  const { spent, pending, left, books, held, overdue, nextLookAt, resumeAt, ...rest } = facts;
   return {
     ...rest,
     held: held.map(waitingJson),
     overdue: overdue.map(waitingJson),
     nextLookAt: nextLookAt === null ? null : new Date(nextLookAt).toISOString(),
+    resumeAt: resumeAt === null ? null : new Date(resumeAt).toISOString(),
     credits: {
       spent: toNumber(spent),
       pending: toNumber(pending),

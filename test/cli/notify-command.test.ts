@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { noticed } from "../../src/cli/notify-command.js";
-import { EarlyExit } from "../../src/core/exit.js";
+import { deliver } from "../../src/notice/deliver.js";
+import { endNotice } from "../../src/notice/facts.js";
+import { targetsOf } from "../../src/notice/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { systemClock, systemRandom } from "../../src/system.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
@@ -117,49 +118,38 @@ describe("the command of the built program", () => {
   });
 });
 
-describe("a notice", () => {
+describe("the command of a notice", () => {
   const warnings: string[] = [];
   const clock = new ManualClock();
-  const notice = (command: string | undefined) => ({
-    command,
-    environment: process.env,
-    clock,
-    warn: (line: string) => warnings.push(line),
-  });
+  const delivery = { environment: process.env, clock, warn: (line: string) => warnings.push(line) };
+  const command = (text: string) => targetsOf({ notifyCommand: text }, {});
 
   test("is given 30 seconds, and then all that it started is ended", async () => {
     const pidFile = join(at.folder, "pid");
-    const done = noticed(
-      notice(`(exec sleep 1000) & echo $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`),
-      async (told) => {
-        told(runFacts);
-        return "done";
-      },
-    );
+    const sleeper = `(exec sleep 1000) & echo $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`;
+    const done = deliver(command(sleeper), endNotice("done", runFacts, ""), delivery);
     while (!existsSync(pidFile)) await new Promise((resolve) => setImmediate(resolve));
     clock.advance(29_999);
     expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(true);
     clock.advance(1);
-    expect(await done).toBe("done");
-    expect(warnings.splice(0)).toEqual(["--notify-command did not end within 30 s and was stopped"]);
+    await done;
+    expect(warnings.splice(0)).toEqual(["--notify-command did not end in time and was stopped"]);
     while (isAlive(Number(readFileSync(pidFile, "utf8"))))
       await new Promise((resolve) => setImmediate(resolve));
   });
 
-  test("says nothing when there was nothing to do, and lets the reason through", async () => {
-    const nothing = new EarlyExit("done", "nothing to resume");
-    const mark = join(at.folder, "called");
-    await expect(noticed(notice(`touch ${mark}`), () => Promise.reject(nothing))).rejects.toBe(nothing);
-    expect(existsSync(mark)).toBe(false);
+  test("is not run when there was nothing to do", async () => {
+    expect((await run(at, ["run", "set.csv", "--sandbox", "--yes"])).code).toBe(5);
+    const ended = await run(at, ["resume", "--sandbox", "--notify-command", note]);
+    expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining("nothing to resume") });
+    expect(existsSync(join(at.folder, "calls"))).toBe(false);
   });
 
   test("tells text of the service on one line, without control characters", async () => {
     const file = join(at.folder, "summary");
     const job = "nasty\n\u001b[31mjob";
-    await noticed(notice(`printf %s "$BULKGEN_SUMMARY" > ${file}`), async (told) => {
-      told({ ...runFacts, job });
-      return "failed";
-    });
+    const facts = endNotice("failed", { ...runFacts, job }, "");
+    await deliver(command(`printf %s "$BULKGEN_SUMMARY" > ${file}`), facts, delivery);
     expect(readFileSync(file, "utf8")).toMatch(/^nasty job, run 3: 20 of 26 archived/);
   });
 });

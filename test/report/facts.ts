@@ -29,6 +29,7 @@ export const runFacts: RunFacts = {
   ],
   overdue: [{ rowId: "clip-3", reason: "still processing", evidence: null }],
   nextLookAt: Date.UTC(2026, 10, 21, 3, 0, 1),
+  resumeAt: null,
   stops: ["out of credits (balance 0); top up and run `bulkgen resume`"],
   spent: credits(112.5),
   pending: credits(8),

@@ -1,6 +1,7 @@
 import type { ItemState } from "../../src/core/item.js";
 import { credits } from "../../src/core/money.js";
 import { openAccounts } from "../../src/store/accounts.js";
+import { openSchedules } from "../../src/store/schedules.js";
 import { openWorkspace } from "../../src/store/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "./item-fixture.js";
@@ -25,6 +26,8 @@ export const goldenStates: Readonly<Record<string, ItemState>> = {
 };
 
 export const golden = {
+  /** When a night was due. */
+  night: Date.UTC(2026, 10, 21, 1),
   origin: "https://service.example",
   user: "user-1",
   fingerprint: "fingerprint-1",
@@ -92,4 +95,17 @@ export async function writeGoldenAccounts(path: string): Promise<void> {
   }
   await accounts.charged(id, golden.charged.group, credits(golden.charged.credits));
   accounts.close();
+}
+
+export async function writeGoldenSchedules(path: string): Promise<void> {
+  const schedules = openSchedules(path, new ManualClock());
+  await schedules.add({
+    ...{ name: "nightly", manifest: "jobs/nightly.json", cron: "0 2 * * *", zone: "Europe/Berlin" },
+    ...{ flags: [["--sandbox"], ["--until", "06:00"]], missed: "once", seenUntil: 0 },
+  });
+  await schedules.claim("nightly", golden.night, {
+    ...{ state: "ended", startedAt: golden.night, endedAt: golden.night + 1, exit: 0, run: 1 },
+    ...{ credits: credits(4), archived: 1, failed: 0, held: 0, note: "1 of 1 archived" },
+  });
+  schedules.close();
 }

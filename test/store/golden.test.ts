@@ -6,9 +6,16 @@ import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openAccounts } from "../../src/store/accounts.js";
+import { openSchedules } from "../../src/store/schedules.js";
 import { openWorkspace } from "../../src/store/workspace.js";
 import { ManualClock } from "../manual-clock.js";
-import { golden, goldenStates, writeGoldenAccounts, writeGoldenWorkspace } from "./golden-content.js";
+import {
+  golden,
+  goldenStates,
+  writeGoldenAccounts,
+  writeGoldenSchedules,
+  writeGoldenWorkspace,
+} from "./golden-content.js";
 
 /**
  * P19: a database of every version that a program ever wrote, kept as that program wrote it. Each is brought up to date
@@ -35,6 +42,12 @@ const kinds: readonly Kind[] = [
     first: 1,
     write: writeGoldenAccounts,
     migrate: (path) => openAccounts(path, new ManualClock()).close(),
+  },
+  {
+    name: "schedules",
+    first: 1,
+    write: writeGoldenSchedules,
+    migrate: (path) => openSchedules(path, new ManualClock()).close(),
   },
 ];
 
@@ -172,6 +185,21 @@ describe.each(versions.filter(({ kind }) => kind.name === "accounts"))(
       );
       expect((await accounts.reserve(account.id, "task")).ticket).not.toBeNull();
       accounts.close();
+    });
+  },
+);
+
+describe.each(versions.filter(({ kind }) => kind.name === "schedules"))(
+  "schedules of version $version",
+  ({ version }) => {
+    test("P19: know their flags and nights, and make none of these again", async () => {
+      const schedules = openSchedules(copyOf("schedules", version), new ManualClock());
+      const [schedule] = await schedules.all();
+      expect(schedule).toMatchObject({ name: "nightly", flags: [["--sandbox"], ["--until", "06:00"]] });
+      expect(await schedules.claim("nightly", golden.night, { state: "running" })).toBe(false);
+      expect(await schedules.claim("nightly", golden.night + 1, { state: "running" })).toBe(true);
+      expect((await schedules.nights("nightly", 5)).map(({ state }) => state)).toEqual(["running", "ended"]);
+      schedules.close();
     });
   },
 );

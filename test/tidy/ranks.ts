@@ -14,6 +14,7 @@ const ranks: Readonly<Record<string, number>> = {
   report: 2,
   plan: 3,
   run: 3,
+  notice: 3,
   job: 4,
   schedule: 5,
   fleet: 5,

@@ -1,0 +1,148 @@
+import { Agent } from "undici";
+import type { Clock } from "../clock.js";
+import { runCommand } from "./command.js";
+import type { NoticeFacts } from "./facts.js";
+import { lines, type Target } from "./target.js";
+
+/**
+ * Notices go out when a run is over and its workspace free, all at once, each at most half a minute: what hangs there
+ * holds nothing up. A target that is out of reach is tried again; what still fails is one warning and changes nothing.
+ */
+export interface Delivery {
+  environment: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  warn(line: string): void;
+}
+
+/** Milliseconds that a notice may take in all, that one try may take, and that lie before each further try. */
+const noticeMsMax = 30_000;
+const tryMsMax = 10_000;
+const pausesMs = [1_000, 4_000];
+
+/** Never throws. */
+export async function deliver(
+  targets: readonly Target[],
+  facts: NoticeFacts,
+  delivery: Delivery,
+): Promise<void> {
+  const wanted = targets.filter((target) => target.on.includes(facts.event));
+  await Promise.all(wanted.map((target) => deliverTo(target, facts, delivery)));
+}
+
+async function deliverTo(target: Target, facts: NoticeFacts, delivery: Delivery): Promise<void> {
+  const { clock, warn } = delivery;
+  const settled = new AbortController();
+  const over = new AbortController();
+  void clock.sleep(noticeMsMax, settled.signal).then(() => {
+    if (!settled.signal.aborted) over.abort();
+  });
+  try {
+    if (target.kind === "command") {
+      const trouble = await runCommand(target.command, facts, delivery.environment, over.signal);
+      if (trouble !== null) warn(`--notify-command ${trouble}`);
+      return;
+    }
+    const trouble = await tried(() => send(target, facts, clock, over.signal), clock, over.signal);
+    if (trouble !== null) warn(`the notice to ${nameOf(target)} was not delivered: ${trouble}`);
+  } finally {
+    settled.abort();
+  }
+}
+
+/** Why one try failed, and whether another can help. */
+type Failure = { reason: string; again: boolean };
+type Sent = Exclude<Target, { kind: "command" }>;
+
+/** Tries until it is delivered, cannot be, or the time is over. Returns why it was not, or null. */
+async function tried(
+  attempt: () => Promise<Failure | null>,
+  clock: Clock,
+  over: AbortSignal,
+): Promise<string | null> {
+  for (let number = 1; ; number++) {
+    const failure = await attempt();
+    if (failure === null) return null;
+    const pauseMs = pausesMs[number - 1];
+    const tries = number === 1 ? "" : ` (${number} tries)`;
+    if (!failure.again || pauseMs === undefined || over.aborted) return failure.reason + tries;
+    await clock.sleep(pauseMs, over);
+  }
+}
+
+/** One try, bounded. */
+async function send(
+  target: Sent,
+  facts: NoticeFacts,
+  clock: Clock,
+  over: AbortSignal,
+): Promise<Failure | null> {
+  const ended = new AbortController();
+  const late = new AbortController();
+  void clock.sleep(tryMsMax, ended.signal).then(() => late.abort());
+  const signal = AbortSignal.any([late.signal, over]);
+  try {
+    return await (target.kind === "webhook" ? post(target, facts, signal) : mail(target, facts, signal));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return { reason: signal.aborted ? "no answer in time" : (code ?? message), again: true };
+  } finally {
+    ended.abort();
+  }
+}
+
+async function post(
+  { url, headers, shape }: Extract<Target, { kind: "webhook" }>,
+  facts: NoticeFacts,
+  signal: AbortSignal,
+): Promise<Failure | null> {
+  const { body, type } = shape(facts);
+  const agent = new Agent();
+  try {
+    const { statusCode } = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "POST",
+      headers: { "content-type": type, "user-agent": "bulkgen", ...headers },
+      body,
+      signal,
+    });
+    if (statusCode >= 200 && statusCode < 300) return null;
+    return { reason: `HTTP ${statusCode}`, again: statusCode === 429 || statusCode >= 500 };
+  } finally {
+    await agent.destroy();
+  }
+}
+
+async function mail(
+  { server, from, to }: Extract<Target, { kind: "email" }>,
+  facts: NoticeFacts,
+  signal: AbortSignal,
+): Promise<Failure | null> {
+  const { createTransport } = await import("nodemailer");
+  const transport = createTransport(server);
+  const close = () => transport.close();
+  const cut = new Promise<never>((_, reject) =>
+    signal.addEventListener("abort", () => reject(new Error("no answer in time")), { once: true }),
+  );
+  try {
+    const text = `${lines(facts)}\n`;
+    await Promise.race([transport.sendMail({ from, to, subject: `bulkgen: ${facts.summary}`, text }), cut]);
+    return null;
+  } catch (error) {
+    const { responseCode, code, message } = error as Error & { responseCode?: number; code?: string };
+    // The server's own words may repeat what was sent to it.
+    const reason = signal.aborted
+      ? message
+      : responseCode
+        ? `SMTP ${responseCode}`
+        : (code ?? "no connection");
+    return { reason, again: responseCode === undefined || responseCode < 500 };
+  } finally {
+    close();
+  }
+}
+
+/** As a message may name it: a path or a user may be the secret. */
+function nameOf(target: Sent): string {
+  return target.kind === "email" ? target.to : target.url.host;
+}

@@ -1,0 +1,162 @@
+import { Liquid, type Template } from "liquidjs";
+import { z } from "zod";
+import { EarlyExit } from "../core/exit.js";
+import { type NoticeEvent, type NoticeFacts, noticeEvents } from "./facts.js";
+
+/**
+ * Where notices go, read from `--notify` before anything is spent: an address alone, or a JSON object with more to say.
+ * `$NAME` in place of an address or of a header's value is read from the environment, so that no secret has to stand
+ * in a file or on a command line. Messages name the host of an address and never its path: that is where the secrets are.
+ */
+export type Target = { on: readonly NoticeEvent[] } & (
+  | { kind: "webhook"; url: URL; headers: Readonly<Record<string, string>>; shape: Shape }
+  | { kind: "email"; to: string; server: string; from: string }
+  | { kind: "command"; command: string }
+);
+
+/** Makes the body of a webhook and says what type it is. */
+export type Shape = (facts: NoticeFacts) => { body: string; type: string };
+
+export interface TargetSettings {
+  notify?: readonly string[];
+  notifyCommand?: string;
+  smtpUrl?: string;
+  smtpFrom?: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const wanted = z.strictObject({
+  url: z.string().optional(),
+  email: z.string().optional(),
+  on: z.array(z.enum(noticeEvents)).min(1).optional(),
+  kind: z.enum(["json", "slack", "discord"]).optional(),
+  body: z.string().optional(),
+  type: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+});
+
+type Wanted = z.infer<typeof wanted>;
+
+/** Throws EarlyExit for a target that cannot be read. */
+export function targetsOf(settings: TargetSettings, environment: Environment): Target[] {
+  const targets = (settings.notify ?? []).map((text) => targetOf(text, settings, environment));
+  const { notifyCommand } = settings;
+  return notifyCommand === undefined
+    ? targets
+    : [...targets, { kind: "command", command: notifyCommand, on: noticeEvents }];
+}
+
+function targetOf(text: string, settings: TargetSettings, environment: Environment): Target {
+  const asked = text.trimStart().startsWith("{") ? readObject(text) : simple(text, environment);
+  const on = asked.on ?? noticeEvents;
+  if (asked.email !== undefined) return { ...email(asked.email, settings, environment), on };
+  if (asked.url === undefined) throw wrong("an address (url or email)", "none");
+  const url = addressOf(fromEnvironment(asked.url, environment));
+  const headers = Object.entries(asked.headers ?? {}).map(
+    ([name, value]) => [name.toLowerCase(), fromEnvironment(value, environment)] as const,
+  );
+  return { kind: "webhook", url, headers: Object.fromEntries(headers), shape: shapeOf(asked, url), on };
+}
+
+function simple(text: string, environment: Environment): Wanted {
+  const address = fromEnvironment(text.trim(), environment);
+  const mail = /^mailto:(.+)$/.exec(address)?.[1];
+  return mail === undefined ? { url: address } : { email: mail };
+}
+
+function readObject(text: string): Wanted {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw wrong("an address or a JSON object", `text that is no JSON (${(error as Error).message})`);
+  }
+  const read = wanted.safeParse(value);
+  if (read.success) return read.data;
+  const issues = read.error.issues.map(({ path, message }) => `${path.join(".")} ${message}`.trim());
+  throw wrong("an object with url or email, and on, kind, body, type, headers", issues.join("; "));
+}
+
+function fromEnvironment(text: string, environment: Environment): string {
+  const name = /^\$(\w+)$/.exec(text)?.[1];
+  if (name === undefined) return text;
+  const value = environment[name];
+  if (value === undefined || value === "")
+    throw wrong(`${name} in the environment`, "nothing under that name");
+  return value;
+}
+
+function addressOf(text: string): URL {
+  const expected = "an address such as https://hooks.example/…, or mailto:ops@example.org";
+  // The text may be a secret with a slip in it, so it is not repeated.
+  if (!URL.canParse(text)) throw wrong(expected, "text that is no address");
+  const url = new URL(text);
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw wrong(expected, `${url.protocol}//…`);
+  return url;
+}
+
+function shapeOf({ kind, body, type }: Wanted, url: URL): Shape {
+  if (body !== undefined) return liquid(body, type);
+  const slack = url.hostname === "hooks.slack.com";
+  const discord =
+    /^(discord|discordapp)\.com$/.test(url.hostname) && url.pathname.startsWith("/api/webhooks");
+  return shapes[kind ?? (slack ? "slack" : discord ? "discord" : "json")];
+}
+
+const json = "application/json";
+const discordCharactersMax = 2_000;
+
+const shapes: Readonly<Record<"json" | "slack" | "discord", Shape>> = {
+  json: (facts) => ({ body: JSON.stringify(facts), type: json }),
+  slack: (facts) => {
+    // Slack reads these three as its own markup.
+    const text = lines(facts).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+    return { body: JSON.stringify({ text }), type: json };
+  },
+  discord: (facts) => {
+    const content = lines(facts).slice(0, discordCharactersMax);
+    // A job that is named @everyone calls nobody.
+    return { body: JSON.stringify({ content, allowed_mentions: { parse: [] } }), type: json };
+  },
+};
+
+/** The notice as people read it. */
+export function lines({ summary, next }: NoticeFacts): string {
+  return next === null ? summary : `${summary}\nNext: ${next}`;
+}
+
+function liquid(body: string, type: string | undefined): Shape {
+  const engine = new Liquid({ strictVariables: true, strictFilters: true, ownPropertyOnly: true });
+  const fill = (template: Template[], facts: NoticeFacts) => engine.renderSync(template, facts) as string;
+  try {
+    const template = engine.parse(body);
+    fill(template, example);
+    return (facts) => ({
+      body: fill(template, facts),
+      type: type ?? (/^\s*[[{]/.test(body) ? json : "text/plain; charset=utf-8"),
+    });
+  } catch (error) {
+    throw wrong(`a Liquid body with ${Object.keys(example).join(", ")}`, (error as Error).message);
+  }
+}
+
+/** Holds a body to the names that there are, before anything is spent. */
+const example: NoticeFacts = {
+  ...{ event: "done", summary: "", exit: 0, schedule: null, due: null, run: 1, job: "", items: 0 },
+  ...{ archived: 0, failed: 0, held: 0, creditsSpent: 0, creditsLeft: 0, folder: "", next: null },
+};
+
+function email(to: string, { smtpUrl, smtpFrom }: TargetSettings, environment: Environment) {
+  if (!/^[^\s@]+@[^\s@]+$/.test(to)) throw wrong("mailto: and an e-mail address", JSON.stringify(to));
+  if (smtpUrl === undefined)
+    throw wrong("a mail server for mailto: (--smtp-url smtp://HOST:587, or BULKGEN_SMTP_URL)", "none");
+  const server = fromEnvironment(smtpUrl, environment);
+  if (!URL.canParse(server) || !/^smtps?:$/.test(new URL(server).protocol))
+    throw wrong("--smtp-url smtp://HOST:PORT or smtps://HOST:PORT", "text that is no such address");
+  return { kind: "email", to, server, from: smtpFrom ?? `bulkgen@${new URL(server).hostname}` } as const;
+}
+
+function wrong(expected: string, got: string): EarlyExit {
+  return new EarlyExit("usage", `--notify: expected ${expected}, got ${got}. Nothing was sent.`);
+}

@@ -1,0 +1,84 @@
+import { Cron } from "croner";
+import { EarlyExit } from "../core/exit.js";
+import type { Schedule } from "../store/schedules.js";
+
+/**
+ * When a schedule is due. A cron line is read on the clock of a zone: where clocks are put forward, a night that lies
+ * in the gap is due right after it; where they are put back, a night is due at the first of its two times only.
+ */
+type Line = Pick<Schedule, "cron" | "zone">;
+
+/** Throws EarlyExit for a line that cannot be read or never comes due, and for a zone that does not exist. */
+export function checkLine(line: Line, now: number): void {
+  checkZone(line.zone);
+  let next: number | null;
+  try {
+    next = nextDue(line, now);
+  } catch (error) {
+    const why = (error as Error).message.replace(/^CronPattern: /, "");
+    throw new EarlyExit(
+      "usage",
+      `--cron: expected five fields such as "0 2 * * *" (minute hour day month weekday), got ${JSON.stringify(line.cron)}: ${why}`,
+    );
+  }
+  if (next !== null) return;
+  throw new EarlyExit(
+    "usage",
+    `--cron: expected a line that comes due, got ${JSON.stringify(line.cron)}, which never does: no such day is in any year`,
+  );
+}
+
+function checkZone(zone: string): void {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: zone });
+  } catch {
+    throw new EarlyExit(
+      "usage",
+      `--tz: expected a zone such as Europe/Berlin or UTC, got ${JSON.stringify(zone)}, which does not exist`,
+    );
+  }
+}
+
+/** The first due time after `after` (UTC ms); null when there is none. */
+export function nextDue(cronLine: Line, after: number): number | null {
+  const line = read(cronLine);
+  const { from, next } = line.asked;
+  // Asked again and again while nothing is due, and each answer costs a search.
+  if (from <= after && (next === null || after < next)) return next;
+  line.asked = { from: after, next: line.cron.nextRun(new Date(after))?.getTime() ?? null };
+  return line.asked.next;
+}
+
+/** The due times after `after` and up to `until`, newest first, at most so many. */
+export function dueBetween(line: Line, after: number, until: number, limit: number): number[] {
+  const first = nextDue(line, after);
+  if (first === null || first > until) return [];
+  // Each time costs, and mostly there is one. Croner looks strictly before, and at whole seconds.
+  for (let asked = 1; ; asked = Math.min(limit, asked * 4)) {
+    const times = read(line)
+      .cron.previousRuns(asked, new Date(until + 1_000))
+      .map((time) => time.getTime())
+      .filter((time) => time <= until);
+    const due = times.filter((time) => time > after);
+    if (due.length < times.length || times.length < asked - 1 || asked === limit) return due;
+  }
+}
+
+interface ReadLine {
+  cron: Cron;
+  /** The last answer: the first due time after `from`. */
+  asked: { from: number; next: number | null };
+}
+
+const known = new Map<string, ReadLine>();
+
+function read({ cron, zone }: Line): ReadLine {
+  const name = `${zone} ${cron}`;
+  let line = known.get(name);
+  if (!line) {
+    const asked = { from: Number.POSITIVE_INFINITY, next: null };
+    line = { cron: new Cron(cron, { timezone: zone, mode: "5-part" }), asked };
+    known.set(name, line);
+  }
+  return line;
+}

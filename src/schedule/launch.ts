@@ -1,0 +1,89 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Clock } from "../clock.js";
+import { exitCodes } from "../core/exit.js";
+import { credits } from "../core/money.js";
+import type { NightEnd, NightProcess } from "./daemon.js";
+import type { NightCommand } from "./night.js";
+
+/**
+ * A night is a process of its own: whatever ends it, the daemon lives. It has a process group of its own too, so that
+ * Ctrl-C reaches it once, from whoever started it, and it ends in good order.
+ */
+export interface LaunchOptions {
+  /** The program and its first words: `node …/main.js`. */
+  program: readonly [string, ...string[]];
+  /** The workspace. */
+  root: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  /** Whether stdout is read for the summary, or belongs to the person who waits. */
+  watched: boolean;
+}
+
+/** The summary is one JSON document; whatever is longer is none. */
+const summaryCharactersMax = 64 * 1024 * 1024;
+/** Until a night whose run could not even begin for lack of requests is tried again (ms). */
+const againMs = 30 * 60_000;
+const unfinishedExit = 8;
+
+export function launchNight({ command, words }: NightCommand, options: LaunchOptions): NightProcess {
+  const [file, ...first] = options.program;
+  const how = options.watched ? ["--json", "--quiet"] : [];
+  const child = spawn(file, [...first, command, `--workspace=${options.root}`, ...how, ...words], {
+    cwd: options.root,
+    env: options.environment as NodeJS.ProcessEnv,
+    stdio: ["ignore", options.watched ? "pipe" : "inherit", "inherit"],
+    detached: true,
+  });
+  let text = "";
+  child.stdout?.setEncoding("utf8").on("data", (piece: string) => {
+    if (text.length < summaryCharactersMax) text += piece;
+  });
+  const ended = once(child, "close").then(
+    ([exit, signal]) => endOf(exit as number | null, signal as string | null, text, options.clock.now()),
+    (error: Error) => ({
+      ...nothing,
+      exit: null,
+      note: `its process could not be started: ${error.message}`,
+    }),
+  );
+  return { ended, stop: () => child.kill("SIGTERM") };
+}
+
+const nothing = { run: null, credits: null, archived: null, failed: null, held: null, resumeAt: null };
+
+interface Summary {
+  run: number;
+  counts: Partial<Record<string, number>>;
+  credits: { spent: number };
+  resumeAt: string | null;
+}
+
+function endOf(exit: number | null, signal: string | null, text: string, now: number): NightEnd {
+  if (exit === null) return { ...nothing, exit, note: `its process was ended by ${signal}` };
+  const summary = readSummary(text);
+  const meaning = exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";
+  if (summary === null) {
+    return { ...nothing, exit, note: meaning, resumeAt: exit === unfinishedExit ? now + againMs : null };
+  }
+  const { archived = 0, failed = 0, held = 0, dropped = 0 } = summary.counts;
+  const all = Object.values(summary.counts).reduce<number>((sum, number) => sum + (number ?? 0), 0) - dropped;
+  return {
+    exit,
+    note: `${archived} of ${all} archived${failed ? `, ${failed} failed` : ""}${held ? `, ${held} held` : ""}`,
+    run: summary.run,
+    credits: credits(summary.credits.spent),
+    ...{ archived, failed, held },
+    resumeAt: summary.resumeAt === null ? null : Date.parse(summary.resumeAt),
+  };
+}
+
+/** Null for a run that could not begin: it has no summary. */
+function readSummary(text: string): Summary | null {
+  try {
+    return JSON.parse(text) as Summary;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,172 @@
+import type { Clock } from "../clock.js";
+import { exitCodes } from "../core/exit.js";
+import { showCredits } from "../core/money.js";
+import { duration } from "../report/amounts.js";
+import { type Look, plainLook } from "../report/look.js";
+import { type Cell, labelled, paint, table } from "../report/table.js";
+import type { Night, Schedule } from "../store/schedules.js";
+import { nextDue } from "./due.js";
+import { nightEdition, nightEnd } from "./night.js";
+import { localText, localTime } from "./zone.js";
+
+/** A setting as it holds for the night, and where it comes from. */
+export interface Setting {
+  name: string;
+  value: string;
+  from: string;
+}
+
+/** What a schedule does next, in plain words. */
+export interface Tonight {
+  schedule: Schedule;
+  /** What holds for the run of a night, flags over environment over files. */
+  settings: readonly Setting[];
+  nights: readonly Night[];
+}
+
+const comingMax = 3;
+
+export function tonightText({ schedule, settings, nights }: Tonight, clock: Clock, look = plainLook): string {
+  const { zone } = schedule;
+  const coming: number[] = [];
+  for (let at = nextDue(schedule, clock.now()); at !== null && coming.length < comingMax; ) {
+    coming.push(at);
+    at = nextDue(schedule, at);
+  }
+  const [next] = coming;
+  const value = (name: string) => settings.find((setting) => setting.name === name)?.value ?? null;
+  const lines: [string, Cell][] = [
+    ["reads", schedule.manifest],
+    ["due", `${schedule.cron} in ${zone}`],
+  ];
+  if (next !== undefined) {
+    lines.push(["next", `${localText(next, zone)}, in ${duration(next - clock.now())}`]);
+    if (coming.length > 1)
+      lines.push([
+        "then",
+        coming
+          .slice(1)
+          .map((at) => localText(at, zone))
+          .join(", "),
+      ]);
+    lines.push(["makes", editionText(schedule, next)], ["ends", endText(schedule, next, value)]);
+  }
+  lines.push(
+    ["spends", capText(value)],
+    ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
+    ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],
+    ["failures", failureText(value)],
+    ["overlap", "a night that is due while the one before it is at work is skipped, and that is told"],
+    ["missed", missed[schedule.missed]],
+    ["tells", noticeText(value)],
+    ["last", nights[0] ? nightText(nights[0], zone) : "no night yet"],
+  );
+  const from = settings.filter(({ from }) => from !== "default").map(settingText);
+  const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", look);
+  return [title, labelled(lines, look), ...(from.length === 0 ? [] : ["Settings:", ...from])].join("\n");
+}
+
+function settingText({ name, value, from }: Setting): string {
+  return `  ${name}${value === "" ? "" : ` ${value}`} (${from})`;
+}
+
+function editionText(schedule: Schedule, dueAt: number): string {
+  const edition = nightEdition(schedule, dueAt);
+  if (edition === null) return "what is new in the manifest; what is archived is not paid again";
+  return `everything anew, once, as edition ${edition}`;
+}
+
+function endText(schedule: Schedule, dueAt: number, value: (name: string) => string | null): string {
+  const end = nightEnd(schedule, dueAt);
+  const most = value("max-duration");
+  const after = [
+    ...(end === null ? [] : [`${localTime(end, schedule.zone).time} (${localText(end, schedule.zone)})`]),
+    ...(most === null ? [] : [`${most} of work`]),
+  ];
+  if (after.length === 0) return "when all is made: no --until, no --max-duration";
+  return `submits nothing after ${after.join(" or ")}; what is at the service by then is still fetched`;
+}
+
+function capText(value: (name: string) => string | null): string {
+  const caps = [
+    ["max-credits", (most: string) => `at most ${most} credits a run`],
+    [
+      "max-credits-per-day",
+      (most: string) => `at most ${most} credits a day, all runs of the account together`,
+    ],
+    ["max-credits-per-model", (most: string) => `by model at most ${most}`],
+    ["keep-credits", (least: string) => `never below ${least} credits of balance`],
+  ] as const;
+  const set = caps.flatMap(([name, words]) => {
+    const found = value(name);
+    return found === null ? [] : [words(found)];
+  });
+  return set.length === 0 ? "as much as the plan of the night says: no cap is set" : set.join("; ");
+}
+
+const insufficient: Readonly<Record<string, string>> = {
+  refuse: "when the balance does not cover the plan, nothing is begun",
+  fit: "when the balance does not cover the plan, what it covers is made",
+  stop: "goes on until the balance is used up",
+  wait: "waits for more when the balance is used up",
+};
+
+const dayLimit: Readonly<Record<string, string>> = {
+  stop: "when the day's requests are used up it stops, and goes on by itself when they come back",
+  wait: "when the day's requests are used up it waits for them",
+};
+
+const missed: Readonly<Record<Schedule["missed"], string>> = {
+  once: "nights that nobody was there for are caught up once, by the newest of them",
+  skip: "nights that nobody was there for are left out, and that is told",
+};
+
+function failureText(value: (name: string) => string | null): string {
+  const most = value("max-failures");
+  const retries = value("retries") ?? "1";
+  return `tasks that fail at the provider are tried ${retries} more; ${most === null ? "any number may fail" : `submits nothing more once ${most} failed`}`;
+}
+
+function noticeText(value: (name: string) => string | null): string {
+  const targets = [value("notify"), value("notify-command") === null ? null : "a command"].filter(Boolean);
+  return targets.length === 0 ? "nobody: no --notify, no --notify-command" : targets.join(", ");
+}
+
+/** Schedules on a line each: when they are due and what came of the last night. */
+export function schedulesTable(all: readonly Tonight[], clock: Clock, look: Look = plainLook): string {
+  const rows = all.map(({ schedule, nights }): Cell[] => {
+    const next = nextDue(schedule, clock.now());
+    const [last] = nights;
+    return [
+      schedule.name,
+      schedule.manifest,
+      schedule.cron,
+      next === null ? "never" : localText(next, schedule.zone),
+      last ? { text: nightText(last, schedule.zone), tone: wentWell(last) ? "good" : "warning" } : "",
+    ];
+  });
+  const columns = [
+    { title: "schedule" },
+    { title: "manifest", flexible: true },
+    { title: "due" },
+    { title: "next", flexible: true },
+    { title: "last", flexible: true },
+  ];
+  return table(columns, rows, look);
+}
+
+function wentWell({ state, exit }: Night): boolean {
+  return state === "running" || state === "waiting" || (state === "ended" && exit === 0);
+}
+
+/** One night in one line. */
+export function nightText(night: Night, zone: string): string {
+  const due = localText(night.dueAt, zone);
+  const note = night.note === null ? "" : `: ${night.note}`;
+  if (night.state === "waiting" && night.resumeAt !== null)
+    return `${due}: goes on at ${localText(night.resumeAt, zone)}${note}`;
+  if (night.state !== "ended") return `${due}: ${night.state}${note}`;
+  const name = exitCodes.find(({ code }) => code === night.exit)?.name ?? "lost";
+  const spent = night.credits === null ? "" : `, ${showCredits(night.credits)} credits`;
+  return `${due}: ${night.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
+}

@@ -1,0 +1,111 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { newPlace, type Place, run } from "../e2e/command.js";
+
+let at: Place;
+beforeEach(() => {
+  at = newPlace();
+  at.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\nb,aurora-image-mini,a jug\n");
+  at.write("bulkgen.config.yaml", "sandbox: true\n");
+  mkdirSync(join(at.folder, ".bulkgen"));
+});
+
+const own = (text: string) => {
+  const path = join(at.root, "home", ".config", "bulkgen", "bulkgen.config.yaml");
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+};
+
+interface Doctor {
+  settings: { name: string; value: string; from: string }[];
+}
+
+async function held(flags: string[] = [], env: Record<string, string> = {}) {
+  const { stdout } = await run(at, ["doctor", "--json", ...flags], { env });
+  const { settings } = JSON.parse(stdout) as Doctor;
+  return Object.fromEntries(settings.map(({ name, value, from }) => [name, `${value} (${from})`]));
+}
+
+describe("settings", () => {
+  test("flags win over the environment, it over the workspace's file, that over one's own, that over the default", async () => {
+    const mine = own("max-credits: 3\nretries: 3\ndownloads: 3\nlanes: 3\n");
+    at.write("bulkgen.config.yaml", "sandbox: true\nmax-credits: 2\nretries: 2\n");
+    const file = join(at.folder, "bulkgen.config.yaml");
+    expect(await held([], { BULKGEN_MAX_CREDITS: "1" })).toMatchObject({
+      "max-credits": "1 (BULKGEN_MAX_CREDITS)",
+      retries: `2 (${file}:3:1)`,
+      downloads: `3 (${mine}:3:1)`,
+      lanes: `3 (${mine}:4:1)`,
+      "on-insufficient": "refuse (default)",
+      "overdue-wait": "0m (default)",
+    });
+    const capped = (flags: string[], env: Record<string, string> = {}) =>
+      run(at, ["plan", "set.csv", "--json", ...flags], { env }).then(
+        ({ stdout }) => JSON.parse(stdout).money.maxCredits,
+      );
+    expect(await capped(["--max-credits", "9"], { BULKGEN_MAX_CREDITS: "1" })).toBe(9);
+    expect(await capped([], { BULKGEN_MAX_CREDITS: "1" })).toBe(1);
+    expect(await capped([])).toBe(2);
+    at.write("bulkgen.config.yaml", "sandbox: true\n");
+    expect(await capped([])).toBe(3);
+  });
+
+  test("lists and maps are a flag given again and again, and paths are meant from the file's folder", async () => {
+    at.write(
+      "bulkgen.config.yaml",
+      "sandbox: true\nparam: {aspect_ratio: '16:9'}\nout: made\nnotify: [mailto:a@b.c, {url: $HOOK, on: [failed]}]\n",
+    );
+    expect(await held()).toMatchObject({
+      param: expect.stringContaining("aspect_ratio=16:9"),
+      notify: expect.stringMatching(/^a@b\.c, \$HOOK \(/),
+    });
+    at.write("bulkgen.config.yaml", "sandbox: true\nout: made\n");
+    mkdirSync(join(at.folder, "below"));
+    const cwd = join(at.folder, "below");
+    expect((await run(at, ["run", "../set.csv", "--yes", "--quiet"], { cwd })).code).toBe(0);
+    expect(at.files().filter((file) => file.startsWith("here/made/set/"))).not.toEqual([]);
+  });
+
+  test.each([
+    ["max-credit: 2", /bulkgen\.config\.yaml:1:1: "max-credit" is no setting; did you mean max-credits\?/],
+    ["sandbox: true\nmax-credits: much", /yaml:2:1: max-credits: expected an amount/],
+    ["skip-invalid: perhaps", /yaml:1:1: skip-invalid: expected true or false, got "perhaps"/],
+    ["yes: true", /"yes" belongs to one call and is given as a flag/],
+    ["api-key: svc_1", /a key does not belong into this file/],
+    ["notify-command: rm -rf .", /notify-command is taken from your own settings only/],
+    ["api-key-file: ../key", /api-key-file is taken from your own settings only/],
+    ["- a list", /expected settings such as "max-credits: 200"/],
+    ["a: [", /yaml:\d+:\d+: /],
+  ])("%j is refused with its place, and nothing is made", async (text, message) => {
+    at.write("bulkgen.config.yaml", text);
+    const { code, stderr } = await run(at, ["run", "set.csv", "--sandbox", "--yes"]);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+  });
+
+  test("a variable that its flag would not take is refused by its name", async () => {
+    const { code, stderr } = await run(at, ["run", "set.csv"], { env: { BULKGEN_ON_INSUFFICIENT: "beg" } });
+    expect(stderr).toMatch(
+      /BULKGEN_ON_INSUFFICIENT: on-insufficient: expected one of refuse, fit, stop, wait/,
+    );
+    expect(code).toBe(2);
+  });
+
+  test("an address that the folder names is told when a key of one's own goes there", async () => {
+    at.write("bulkgen.config.yaml", "base-url: http://127.0.0.1:1\n");
+    const env = { BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
+    const { code, stderr } = await run(at, ["account"], { env });
+    expect(stderr).toContain("the key from BULKGEN_API_KEY goes to http://127.0.0.1:1, as");
+    expect(code).toBe(4);
+  });
+
+  test("secrets of notices are not shown", async () => {
+    own("smtp-url: smtp://ada:s3cret@mail.example\nnotify: https://hooks.slack.com/services/s3cret\n");
+    const { stdout } = await run(at, ["doctor"]);
+    expect(stdout).toContain("hooks.slack.com");
+    expect(stdout).toContain("mail.example");
+    expect(stdout).not.toContain("s3cret");
+  });
+});

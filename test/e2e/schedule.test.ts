@@ -1,0 +1,145 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
+import { startHook, startMailServer } from "../notice/receivers.js";
+import { newPlace, type Place, type Running, run, start } from "./command.js";
+import { sheet } from "./sheet.js";
+
+const daemonWords = ["schedule", "start", "--json"];
+const minutely = ["--cron", "* * * * *", "--tz", "UTC", "--sandbox", "--edition", "{{ date }} {{ time }}"];
+
+function ask<Row>(place: Place, file: string, sql: string): Row[] {
+  const db = openSqlite(join(place.folder, ".bulkgen", file), { readonly: true });
+  try {
+    return db.prepare(sql).all() as Row[];
+  } finally {
+    db.close();
+  }
+}
+
+interface Night {
+  name: string;
+  nights: { state: string; exit: number | null; due: string; archived: number }[];
+}
+
+async function shown(place: Place, name: string): Promise<Night> {
+  return JSON.parse((await run(place, ["schedule", "show", name, "--json"])).stdout) as Night;
+}
+
+async function health(daemon: Running): Promise<string> {
+  return String((await daemon.prints(/"url":"([^"]+)"/))[1]);
+}
+
+describe.concurrent("schedules of the built command", () => {
+  test("a night due within a minute is begun by a real daemon; killed and started again, it makes it once and tells", async () => {
+    const place = newPlace();
+    const hook = await startHook(500, 200);
+    const box = await startMailServer("ada", "s3cret");
+    place.write("set.csv", sheet(3));
+    const env = { HOOK: `${hook.url}/T0/very-secret`, SMTP: box.url };
+    const notify = ["--notify", "$HOOK", "--notify", "mailto:ops@example.org", "--smtp-url", "$SMTP"];
+    const added = await run(place, ["schedule", "add", "soon", "set.csv", ...minutely, ...notify], { env });
+    expect(added, added.stderr).toMatchObject({ code: 0 });
+    const first = start(place, daemonWords, { env });
+    await first.prints(/the night of .* begins/);
+    first.signal("SIGKILL");
+    expect((await first.ended).signal).toBe("SIGKILL");
+
+    const second = start(place, daemonWords, { env });
+    const url = await health(second);
+    await second.prints(/the night of .* goes on/);
+    const third = await run(place, daemonWords, { env });
+    expect(third).toMatchObject({ code: 9, stderr: expect.stringContaining("another daemon") });
+    await second.prints(/3 of 3 archived/);
+    const { status, text } = await get(`${url}/healthz`);
+    expect([status, JSON.parse(text)]).toEqual([200, expect.objectContaining({ ok: true, schedules: 1 })]);
+    expect((await get(`${url}/metrics`)).text).toContain('bulkgen_nights{schedule="soon",state="ended"}');
+    expect((await get(`${url}/metrics`, "evil.example")).status).toBe(421);
+    second.signal("SIGTERM");
+    const ended = await second.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
+
+    const [night] = (await shown(place, "soon")).nights.toReversed();
+    expect(night).toMatchObject({ state: "ended", exit: 0, archived: 3 });
+    const posts = ask<{ posts: number }>(
+      place,
+      "sandbox/state.db",
+      `SELECT count(*) AS posts FROM attempts JOIN runs ON runs.id = run_id
+       WHERE edition = '${night?.due.slice(0, 10)} ${night?.due.slice(11, 16)}'`,
+    );
+    expect(posts).toEqual([{ posts: 3 }]);
+    await hook.got(2);
+    expect(JSON.parse(hook.received.at(-1)?.body ?? "")).toMatchObject({ event: "done", archived: 3 });
+    expect(box.mails[0]?.to).toEqual(["ops@example.org"]);
+    expect(ended.stderr + added.stdout + added.stderr).not.toContain("very-secret");
+  });
+
+  test("show says in plain words what happens tonight, list and remove do theirs", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    const flags = ["--cron", "0 2 * * *", "--tz", "Europe/Berlin", "--sandbox", "--fresh", "--until", "6:00"];
+    const policy = ["--max-credits", "9", "--on-insufficient", "fit", "--on-daily-limit", "wait"];
+    await run(place, ["schedule", "add", "nightly", "set.csv", ...flags, ...policy]);
+    const { stdout } = await run(place, ["schedule", "show"]);
+    expect(stdout).toMatch(/^next +\w{3} \d{4}-\d\d-\d\d 02:00 CES?T, in /m);
+    expect(stdout).toMatch(/^makes +everything anew, once, as edition /m);
+    expect(stdout).toMatch(/^ends +submits nothing after 06:00/m);
+    expect(stdout).toMatch(/^spends +at most 9 credits a run/m);
+    expect(stdout).toMatch(/^credits +when the balance does not cover the plan, what it covers is made/m);
+    expect(stdout).toMatch(/^day limit +when the day's requests are used up it waits for them/m);
+    expect((await run(place, ["schedule", "list"])).stdout).toMatch(/^nightly +set.csv +0 2 \* \* \*/m);
+    const again = await run(place, ["schedule", "add", "nightly", "set.csv", ...flags]);
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("there is a schedule nightly") });
+    expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
+    expect((await run(place, ["schedule", "show", "nightly"])).code).toBe(2);
+  });
+
+  test("a night by hand shows what a run shows and ends as it ends", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely, "--max-credits", "1"]);
+    const ended = await run(place, ["schedule", "run", "nightly"]);
+    expect(ended).toMatchObject({ code: 6, stdout: expect.stringMatching(/archived +1 of 2/) });
+    expect((await shown(place, "nightly")).nights).toMatchObject([{ state: "ended", exit: 6 }]);
+  });
+
+  test("a manifest that is gone at night and a key that is revoked are the night's exit", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    await run(place, ["schedule", "add", "gone", "set.csv", ...minutely]);
+    await run(place, ["schedule", "add", "key", "set.csv", "--cron", "0 2 * * *"]);
+    place.write("set.csv", "");
+    expect((await run(place, ["schedule", "run", "gone"])).code).toBe(2);
+    const env = { BULKGEN_BASE_URL: "http://127.0.0.1:1", BULKGEN_API_KEY: "svc_short" };
+    expect((await run(place, ["schedule", "run", "key"], { env })).code).toBe(3);
+  });
+
+  test.each([
+    [["--cron", "0 0 30 2 *"], /never does: no such day is in any year/],
+    [["--cron", "0 25 * * *"], /--cron: expected five fields .* got "0 25 \* \* \*"/],
+    [
+      ["--cron", "0 2 * * *", "--tz", "Mars/Base"],
+      /--tz: expected a zone .*"Mars\/Base", which does not exist/,
+    ],
+    [
+      ["--cron", "0 2 * * *", "--edition", "{{ day }}"],
+      /--edition: expected a name.*undefined variable: day/s,
+    ],
+    [["--cron", "0 2 * * *", "--fresh", "--edition", "a"], /expected one of them/],
+    [["--cron", "0 2 * * *", "--until", "26:00"], /expected a time such as 06:00/],
+    [["--cron", "0 2 * * *", "--notify", "hook"], /--notify: expected an address/],
+  ])("add refuses %j", async (flags, message) => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1));
+    const ended = await run(place, ["schedule", "add", "nightly", "set.csv", "--sandbox", ...flags]);
+    expect(ended.stderr).toMatch(message);
+    expect(ended.code).toBe(2);
+    expect(place.files().filter((file) => file.includes("schedules"))).toEqual([]);
+  });
+});
+
+async function get(url: string, host?: string): Promise<{ status: number; text: string }> {
+  const { request } = await import("undici");
+  const { statusCode, body } = await request(url, host === undefined ? {} : { headers: { host } });
+  return { status: statusCode, text: await body.text() };
+}

@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { Daemon, type DaemonNotice, type NightEnd } from "../../src/schedule/daemon.js";
+import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
+import { ManualClock } from "../manual-clock.js";
+
+const hour = 3_600_000;
+const evening = Date.UTC(2026, 10, 20, 20);
+/** 02:00 in Berlin. */
+const due = Date.UTC(2026, 10, 21, 1);
+
+const fine: NightEnd = {
+  ...{ exit: 0, note: "2 of 2 archived", run: 7, credits: null, archived: 2, failed: 0, held: 0 },
+  resumeAt: null,
+};
+
+let clock: ManualClock;
+let schedules: Schedules;
+let began: { command: string; end(end: NightEnd): void }[];
+let notices: DaemonNotice[];
+let stops: number;
+
+beforeEach(() => {
+  clock = new ManualClock(evening);
+  schedules = openSchedules(":memory:", clock);
+  began = [];
+  notices = [];
+  stops = 0;
+});
+
+async function add(change: Partial<Schedule> = {}): Promise<void> {
+  await schedules.add({
+    ...{ name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "Europe/Berlin" },
+    ...{ flags: [], missed: "once", seenUntil: clock.now(), ...change },
+  });
+}
+
+function start(): { stop: AbortController; over: Promise<void> } {
+  const stop = new AbortController();
+  const daemon = new Daemon({
+    schedules,
+    clock,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    launch({ command, words }) {
+      let end: (end: NightEnd) => void = () => {};
+      const ended = new Promise<NightEnd>((resolve) => {
+        end = resolve;
+      });
+      began.push({ command: [command, ...words].join(" "), end });
+      return { ended, stop: () => stops++ };
+    },
+    notify: (_, notice) => notices.push(notice),
+  });
+  return { stop, over: daemon.go(stop.signal) };
+}
+
+async function settle(): Promise<void> {
+  for (let round = 0; round < 5; round++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function passes(ms: number): Promise<void> {
+  await settle();
+  clock.advance(ms);
+  await settle();
+}
+
+const nights = async () => (await schedules.nights("nightly", 10)).toReversed();
+
+describe("a night", () => {
+  test("begins when it is due, and is written down with what came of it", async () => {
+    await add({ flags: [["--sandbox"], ["--until", "06:00"], ["--edition", "{{ date }}"]] });
+    start();
+    await passes(due - evening - 1);
+    expect(began).toEqual([]);
+    await passes(1);
+    expect(began.map(({ command }) => command)).toEqual([
+      "run --sandbox --if-locked=wait --until=2026-11-21T05:00:00.000Z --edition=2026-11-21 --yes -- set.csv",
+    ]);
+    expect(await nights()).toMatchObject([{ dueAt: due, state: "running", startedAt: due }]);
+    clock.advance(hour);
+    began[0]?.end(fine);
+    await settle();
+    expect(await nights()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
+    expect(notices).toEqual([]);
+  });
+
+  test("is claimed once, whoever else looks at the same database", async () => {
+    await add();
+    start();
+    start();
+    await passes(due - evening);
+    await passes(2 * hour);
+    expect(began).toHaveLength(1);
+  });
+
+  test("that is due while the one before it is at work is skipped, and that is told", async () => {
+    await add({ cron: "0 * * * *" });
+    start();
+    await passes(hour);
+    await passes(hour);
+    expect(began).toHaveLength(1);
+    expect(await nights()).toMatchObject([{ state: "running" }, { state: "skipped" }]);
+    expect(notices).toMatchObject([{ event: "skipped", message: expect.stringContaining("still at work") }]);
+    began[0]?.end(fine);
+    await passes(hour);
+    expect(began).toHaveLength(2);
+  });
+
+  test("stopped by the day's limit goes on as the same run when it can", async () => {
+    await add({ flags: [["--sandbox"], ["--max-credits", "9"]] });
+    start();
+    await passes(due - evening);
+    began[0]?.end({ ...fine, exit: 8, resumeAt: due + 5 * hour });
+    await settle();
+    expect(await nights()).toMatchObject([{ state: "waiting", resumeAt: due + 5 * hour, run: 7 }]);
+    await passes(5 * hour);
+    expect(began[1]?.command).toBe("resume --sandbox --if-locked=wait 7");
+    began[1]?.end(fine);
+    await settle();
+    expect(await nights()).toMatchObject([{ state: "ended", exit: 0 }]);
+  });
+
+  test("whose process was lost goes on once; lost again, it is over; each loss is told", async () => {
+    await add();
+    start();
+    await passes(due - evening);
+    const lost = { ...fine, exit: null, note: "its process was ended by SIGKILL", run: null };
+    began[0]?.end(lost);
+    await passes(60_000);
+    expect(began).toHaveLength(2);
+    began[1]?.end(lost);
+    await passes(hour);
+    expect(began).toHaveLength(2);
+    expect(await nights()).toMatchObject([{ state: "ended", exit: null, losses: 2 }]);
+    expect(notices.map(({ event }) => event)).toEqual(["lost", "lost"]);
+  });
+});
+
+describe("nights that nobody was there for", () => {
+  test("are caught up once, by the newest; the others are told", async () => {
+    await add({ flags: [["--edition", "{{ date }}"]] });
+    clock.advance(3 * 24 * hour);
+    start();
+    await settle();
+    expect(began.map(({ command }) => command)).toEqual([expect.stringContaining("--edition=2026-11-23 ")]);
+    expect((await nights()).map(({ state }) => state)).toEqual(["missed", "missed", "running"]);
+    expect(notices).toMatchObject([{ event: "missed", message: expect.stringContaining("2 nights") }]);
+  });
+
+  test("are left out where that is wanted", async () => {
+    await add({ missed: "skip" });
+    clock.advance(24 * hour);
+    start();
+    await settle();
+    expect(began).toEqual([]);
+    expect(await nights()).toMatchObject([{ dueAt: due, state: "missed" }]);
+  });
+
+  test("are not begun after their end, in the middle of a day", async () => {
+    await add({ flags: [["--until", "06:00"]] });
+    clock.advance(due - evening + 5 * hour);
+    start();
+    await settle();
+    expect(began).toEqual([]);
+    expect(notices).toMatchObject([
+      { event: "missed", message: expect.stringContaining("nobody was there until its end") },
+    ]);
+  });
+
+  test("that the clock jumps over in a sleeping laptop are seen within half a minute of waking", async () => {
+    await add();
+    start();
+    await settle();
+    clock.advance(due - evening + hour);
+    await settle();
+    expect(began).toHaveLength(1);
+  });
+});
+
+describe("a daemon", () => {
+  test("that was killed goes on with the night that was at work", async () => {
+    await add();
+    await schedules.claim("nightly", evening - hour, { state: "running", startedAt: evening - hour, run: 3 });
+    start();
+    await settle();
+    expect(began.map(({ command }) => command)).toEqual(["resume --if-locked=wait 3"]);
+  });
+
+  test("that is stopped ends its night in good order, and it goes on with the next daemon", async () => {
+    await add();
+    const { stop, over } = start();
+    await passes(due - evening);
+    stop.abort();
+    await settle();
+    expect(stops).toBe(1);
+    began[0]?.end({ ...fine, exit: 130 });
+    await over;
+    expect(await nights()).toMatchObject([{ state: "waiting", run: 7 }]);
+    start();
+    await settle();
+    expect(began[1]?.command).toBe("resume --if-locked=wait 7");
+  });
+
+  test("begins nothing of a schedule that was removed, also not under the same name again", async () => {
+    await add();
+    start();
+    await passes(due - evening);
+    began[0]?.end(fine);
+    await settle();
+    await schedules.remove("nightly");
+    await add({ seenUntil: evening });
+    await passes(hour);
+    expect(began).toHaveLength(1);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "vitest";
+import { credits } from "../../src/core/money.js";
+import { Daemon, type NightEnd, type NightProcess } from "../../src/schedule/daemon.js";
+import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
+import { ManualClock } from "../manual-clock.js";
+
+/**
+ * A year of nights, over every clock change of three zones: a machine that sleeps, daemons that are killed, runs that
+ * take more than a day, are lost, or stop for the day's limit. The days are counted by the calendar of each zone alone.
+ */
+const minute = 60_000;
+/** Every night of these schedules is due at a whole one. */
+const quarter = 15 * minute;
+const late5m = 5 * minute;
+const hour = 60 * minute;
+const day = 24 * hour;
+const from = Date.UTC(2026, 0, 1, 12);
+const until = Date.UTC(2027, 0, 1, 12);
+
+/** Times of day that the zone skips, and times that it shows twice. */
+const lines: readonly Pick<Schedule, "name" | "cron" | "zone">[] = [
+  { name: "berlin", cron: "30 2 * * *", zone: "Europe/Berlin" },
+  { name: "new-york-gap", cron: "30 2 * * *", zone: "America/New_York" },
+  { name: "new-york-twice", cron: "30 1 * * *", zone: "America/New_York" },
+  { name: "lord-howe-gap", cron: "15 2 * * *", zone: "Australia/Lord_Howe" },
+  { name: "lord-howe-twice", cron: "45 1 * * *", zone: "Australia/Lord_Howe" },
+];
+
+class Year {
+  readonly clock = new ManualClock(from);
+  readonly schedules: Schedules = openSchedules(":memory:", this.clock);
+  readonly began: string[] = [];
+  readonly notices: string[] = [];
+  readonly counts = { killed: 0, asleep: 0 };
+  private dead = new Set<object>();
+  private seed = 1;
+  private daemon = this.start();
+
+  /** mulberry32: the same year every time. */
+  chance(): number {
+    this.seed = (this.seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.seed ^ (this.seed >>> 15), 1 | this.seed);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  }
+
+  private start(): object {
+    const life = {};
+    const alive = <Value>(value: Value) =>
+      this.dead.has(life) ? new Promise<Value>(() => {}) : Promise.resolve(value);
+    const schedules = new Proxy(this.schedules, {
+      get:
+        (target, name: keyof Schedules) =>
+        async (...args: never[]) =>
+          alive(await (await alive(target[name] as (...given: never[]) => unknown))(...args)),
+    });
+    const daemon = new Daemon({
+      schedules,
+      clock: this.clock,
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      launch: (command, { name }) => this.process(life, `${name} ${command.words.join(" ")}`),
+      notify: (_, { event, message }) => this.notices.push(`${event} ${message}`),
+    });
+    void daemon.go(new AbortController().signal);
+    return life;
+  }
+
+  /** Mostly an hour; now and then more than a day, lost, or stopped by the day's limit. */
+  private process(life: object, name: string): NightProcess {
+    this.began.push(name);
+    const kind = this.chance();
+    const takes = kind < 0.03 ? 30 * hour : (0.2 + this.chance()) * hour;
+    const end: NightEnd = {
+      ...{ exit: 0, note: "26 of 26 archived", run: this.began.length, credits: credits(1) },
+      ...{ archived: 26, failed: 0, held: 0, resumeAt: null },
+      ...(kind > 0.97 ? { exit: null, note: "ended by SIGKILL", run: null } : {}),
+      ...(kind > 0.9 && kind <= 0.97 ? { exit: 8, resumeAt: this.clock.now() + 5 * hour } : {}),
+    };
+    const ended = this.clock
+      .sleep(takes)
+      .then(() => (this.dead.has(life) ? new Promise<NightEnd>(() => {}) : end));
+    return { stop() {}, ended };
+  }
+
+  /** Lets everything happen that can happen at this moment. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 3; round++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async live(): Promise<void> {
+    for (const line of lines) {
+      await this.schedules.add({ ...line, manifest: "set.csv", flags: [], missed: "once", seenUntil: from });
+    }
+    while (this.clock.now() < until) {
+      await this.settle();
+      const chance = this.chance();
+      if (chance < 0.004) {
+        this.dead.add(this.daemon);
+        this.counts.killed++;
+        if (chance < 0.002) this.clock.advance(this.chance() * 3 * day);
+        this.daemon = this.start();
+      } else if (chance < 0.007) {
+        this.counts.asleep++;
+        this.clock.advance(this.chance() * 2 * day);
+      } else this.clock.advance(quarter - (this.clock.now() % quarter));
+    }
+    await this.settle();
+  }
+}
+
+const dateIn = (zone: string, at: number) =>
+  new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short" }).format(new Date(at));
+
+describe("a year of nights", () => {
+  test("has one record for each date of each zone's calendar, and each night is made once, skipped or missed", async () => {
+    const year = new Year();
+    await year.live();
+    const tally: Record<string, Record<string, number>> = {};
+    for (const { name, zone } of lines) {
+      const nights = (await year.schedules.nights(name, 1_000)).toReversed();
+      const dates = nights.map((night) => dateIn(zone, night.dueAt));
+      const expected: string[] = [];
+      for (let at = from + day; at <= until; at += day) expected.push(dateIn(zone, at));
+      expect(dates, name).toEqual([...new Set([...expected])]);
+      const states = nights.map(({ state }) => state);
+      const late = nights.filter(({ dueAt, startedAt }) => startedAt !== null && startedAt - dueAt > late5m);
+      tally[name] = {
+        ...Object.fromEntries(
+          [...new Set(states)].map((state) => [state, states.filter((other) => other === state).length]),
+        ),
+        "of these caught up": late.length,
+      };
+      // What began has a start; what did not has a reason.
+      for (const night of nights) {
+        if (night.state === "missed" || night.state === "skipped") {
+          expect(night.startedAt).toBeNull();
+          expect(night.note).toMatch(/nobody was there|still at work/);
+        } else expect(night.startedAt).not.toBeNull();
+      }
+      const running = nights.filter(({ state }) => state === "running" || state === "waiting");
+      expect(running.length).toBeLessThanOrEqual(2);
+    }
+    console.log(JSON.stringify({ ...year.counts, processes: year.began.length, tally }));
+  });
+});
