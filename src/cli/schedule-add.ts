@@ -5,7 +5,7 @@ import { EarlyExit } from "../core/exit.js";
 import type { Flag, Schedule } from "../store/schedules.js";
 import { systemClock } from "../system.js";
 import type { RunFlags } from "./job-options.js";
-import { workspaceOf } from "./job-options.js";
+import { settledWorkspace, workspaceOf } from "./job-options.js";
 import { readingOf } from "./manifest-flags.js";
 import { withRun } from "./run-flags.js";
 import { schedulesFile } from "./schedule-place.js";
@@ -56,8 +56,8 @@ async function add(name: string, manifest: string, flags: AddFlags, given: reado
   ]);
   const now = systemClock.now();
   // Rehearsals lie apart, their schedules do not.
-  const workspace = workspaceOf({ ...flags, sandbox: false }, manifest);
-  const { root } = workspace;
+  const real = { ...flags, sandbox: false };
+  const { root } = workspaceOf(real, manifest);
   const path = resolve(manifest);
   const below = relative(root, path);
   const schedule: Schedule = {
@@ -78,7 +78,10 @@ async function add(name: string, manifest: string, flags: AddFlags, given: reado
   nightEnd(schedule, now);
   await checkManifest(path, flags);
   if (flags.notify) (await import("../notice/target.js")).targetsOf(flags, process.env);
-  const schedules = openSchedules(schedulesFile(workspace), systemClock);
+  const schedules = openSchedules(
+    schedulesFile(settledWorkspace(real, manifest, { make: true })),
+    systemClock,
+  );
   try {
     if (!(await schedules.add(schedule)))
       throw new EarlyExit(

@@ -6,7 +6,7 @@ import { nearest } from "../core/nearest.js";
 import type { Workspace } from "../job/workspace.js";
 import type { Schedule, Schedules } from "../store/schedules.js";
 import { systemClock } from "../system.js";
-import { workspaceOf } from "./job-options.js";
+import { settledWorkspace } from "./job-options.js";
 
 /** Flags of every command about schedules. */
 export interface PlaceFlags {
@@ -35,7 +35,7 @@ export async function withSchedules<Result>(
   flags: PlaceFlags,
   use: (schedules: Schedules, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = workspaceOf({ logLevel: "warn", ...flags });
+  const workspace = settledWorkspace({ logLevel: "warn", ...flags });
   const file = schedulesFile(workspace);
   if (!existsSync(file)) {
     throw new EarlyExit("usage", `no schedule in ${workspace.root}; \`bulkgen schedule add\` makes one`);
