@@ -29,8 +29,10 @@ export class Reserve {
   async give(): Promise<boolean> {
     if (!this.isTaken) return false;
     this.isTaken = false;
-    await this.disk.unlink(this.path);
-    return true;
+    return this.disk.unlink(this.path).then(
+      () => true,
+      () => false,
+    );
   }
 }
 

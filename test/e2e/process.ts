@@ -89,6 +89,8 @@ export function makePlace(purpose: string): Place {
 export interface Circumstances {
   env?: Record<string, string>;
   cwd?: string;
+  /** In place of the usual limit; 0 for none. */
+  lifeMs?: number;
 }
 
 /** Starts the command. Its standard input is empty, so nobody can be asked. */
@@ -96,6 +98,7 @@ export function start(place: Place, args: readonly string[], circumstances: Circ
   return startProcess(process.execPath, [main, ...args], {
     cwd: circumstances.cwd ?? place.folder,
     env: { ...place.env, ...circumstances.env },
+    ...(circumstances.lifeMs === undefined ? {} : { lifeMs: circumstances.lifeMs }),
   });
 }
 
@@ -107,7 +110,7 @@ export function run(place: Place, args: readonly string[], circumstances?: Circu
 export function startProcess(
   file: string,
   args: readonly string[],
-  { cwd, env }: { cwd: string; env: Record<string, string> },
+  { cwd, env, lifeMs = lifeMsMax }: { cwd: string; env: Record<string, string>; lifeMs?: number },
   input: "ignore" | "pipe" = "ignore",
 ): Running {
   const child = spawn(file, args, { cwd, env, stdio: [input, "pipe", "pipe"] });
@@ -122,7 +125,7 @@ export function startProcess(
       for (const look of waiting) look();
     });
   }
-  const limit = setTimeout(() => child.kill("SIGKILL"), lifeMsMax);
+  const limit = lifeMs === 0 ? undefined : setTimeout(() => child.kill("SIGKILL"), lifeMs);
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, signal) => {

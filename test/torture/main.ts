@@ -40,6 +40,7 @@ const began = performance.now();
 process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
 const scenes: readonly Scene[] = values.scenes
   ? [...fullDisks.toReversed(), fsyncOrder, pauses, doubleStart, twoWorkspaces]
@@ -57,9 +58,10 @@ async function playScenes(): Promise<void> {
 }
 
 async function playScene(scene: Scene): Promise<void> {
-  const { facts, violations } = await play(scene, first);
-  lines.push(`${scene.name.padEnd(25)}${violations.length === 0 ? "held" : "BROKEN"}: ${facts}`);
-  tally.violations.push(...violations.map((violation) => `${scene.name}: ${violation}`));
+  const { isPlayed = true, facts, violations } = await play(scene, first);
+  const outcome = violations.length > 0 ? "BROKEN" : isPlayed ? "held" : "NOT PLAYED";
+  lines.push(`${scene.name.padEnd(25)}${outcome}: ${facts}`);
+  for (const violation of violations) tally.violations.add(`${scene.name}: ${violation}`);
 }
 
 async function playRounds(): Promise<void> {
@@ -75,14 +77,14 @@ async function playRounds(): Promise<void> {
 
 function report(): void {
   if (tally.kills >= killsForEveryPoint)
-    tally.violations.push(...tally.unreached.map((point) => `no process ever ended at ${point}`));
+    for (const point of tally.unreached) tally.violations.add(`no process ever ended at ${point}`);
   const seconds = Math.round((performance.now() - began) / 1000);
-  const { violations } = tally;
+  const violations = [...tally.violations];
   console.log([`torture, seed ${first}, ${seconds} s`, ...tally.lines(), ...lines].join("\n"));
   console.log(
     [`violations        ${violations.length}`, ...violations.map((line) => `  ${line}`)].join("\n"),
   );
-  process.exitCode = tally.violations.length === 0 ? 0 : 1;
+  process.exitCode = violations.length === 0 ? 0 : 1;
 }
 
 function whole(name: string, text: string): number {

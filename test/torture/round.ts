@@ -22,7 +22,7 @@ const survivedMax = 2;
 export async function round(seed: number, tally: Tally): Promise<void> {
   const place = makePlace("torture");
   const one = await Round.begin(seed, place, tally);
-  const before = tally.violations.length;
+  const before = tally.violations.size;
   try {
     await one.killOverAndOver();
     await one.finish();
@@ -32,8 +32,8 @@ export async function round(seed: number, tally: Tally): Promise<void> {
     await one.service.kill();
     tally.rounds++;
   }
-  if (tally.violations.length === before) rmSync(place.root, { recursive: true, force: true });
-  else tally.violations.push(`seed ${seed}: its files are left in ${place.root}; ${one.history.join("; ")}`);
+  if (tally.violations.size === before) rmSync(place.root, { recursive: true, force: true });
+  else tally.violations.add(`seed ${seed}: its files are left in ${place.root}; ${one.history.join("; ")}`);
 }
 
 class Round {
@@ -72,7 +72,7 @@ class Round {
   }
 
   object(...reasons: string[]): void {
-    this.tally.violations.push(...reasons.map((reason) => `seed ${this.seed}: ${reason}`));
+    for (const reason of reasons) this.tally.violations.add(`seed ${this.seed}: ${reason}`);
   }
 
   async killOverAndOver(): Promise<void> {

@@ -15,7 +15,9 @@ export interface Stage {
 }
 
 export interface Played {
-  /** What was done and seen, in a line. */
+  /** False where this machine does not let it be played. */
+  isPlayed?: false;
+  /** What was done and seen, or why nothing was, in a line. */
   facts: string;
   violations: string[];
 }
@@ -24,10 +26,12 @@ export async function play(scene: Scene, seed: number): Promise<Played> {
   const place = makePlace("torture");
   const afterwards: (() => Promise<unknown> | unknown)[] = [];
   const stage: Stage = { place, seed, later: (work) => afterwards.unshift(work) };
-  const played = await scene.play(stage).catch((error: unknown) => ({
-    facts: "could not be played",
-    violations: [error instanceof Error ? error.message : String(error)],
-  }));
+  const played = await scene.play(stage).catch(
+    (error: unknown): Played => ({
+      facts: "could not be played",
+      violations: [error instanceof Error ? error.message : String(error)],
+    }),
+  );
   for (const work of afterwards) await work();
   if (played.violations.length === 0) rmSync(place.root, { recursive: true, force: true });
   else played.violations.push(`seed ${seed}: its files are left in ${place.root}`);

@@ -83,7 +83,8 @@ export class Service {
         ...(this.faults ? ["--faults", faultFile] : []),
         ...flags,
       ],
-      { cwd: this.place.root },
+      // A round takes as long as the machine lets it.
+      { cwd: this.place.root, lifeMs: 0 },
     );
     const [line] = await this.running.prints(/^\{.*\}\n/);
     const { url, key } = JSON.parse(line) as { url: string; key: string };

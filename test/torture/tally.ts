@@ -13,7 +13,8 @@ export class Tally {
   readonly doubts = new Map<number, number>();
   /** The most in doubt after one kill as a share of the lanes. */
   worst = { doubts: 0, lanes: 0 };
-  readonly violations: string[] = [];
+  /** Each once, however often it was found. */
+  readonly violations = new Set<string>();
 
   killed(way: string, point: Point | null, doubts: number, lanes: number): void {
     this.kills++;

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { chance } from "../../sim/chance.js";
@@ -29,8 +29,11 @@ async function playFullDisk({ place, seed, later }: Stage, what: string): Promis
   mkdirSync(small);
   const refusal = mountSmall(small);
   if (refusal !== null)
-    return { facts: `NOT PLAYED: no small file system can be mounted here (${refusal})`, violations: [] };
-  later(() => execFileSync("umount", ["--lazy", small]));
+    return { isPlayed: false, facts: `mounting is refused (${refusal}); ${wayOut}`, violations: [] };
+  const unmount = () => spawnSync("umount", ["--lazy", small]);
+  process.once("exit", unmount);
+  later(() => process.off("exit", unmount));
+  later(unmount);
   // Answers take their time, so that paid requests are under way when the disk fills.
   const slow = { fault: { kind: "slow-answer" as const, delayMs: 150 }, on: ["generate" as const], rate: 1 };
   const service = await Service.start(place, { rules: [slow] });
@@ -66,6 +69,8 @@ async function playFullDisk({ place, seed, later }: Stage, what: string): Promis
     violations: [...violations, ...judgement.violations],
   };
 }
+
+const wayOut = "run it as root, or under `unshare --user --map-root-user --mount`";
 
 /** Null when it is mounted, else why not. */
 function mountSmall(folder: string): string | null {
