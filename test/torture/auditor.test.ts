@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
-import { newPlace, type Place } from "../e2e/command.js";
+import { describe, expect, test } from "vitest";
+import { newPlace } from "../e2e/command.js";
 import type { Archive } from "./archive.js";
 import { sha256 } from "./archive.js";
 import { Auditor, type Closing, type Told } from "./auditor.js";
@@ -10,78 +10,70 @@ import type { TaskOnRecord } from "./ledger.js";
 import { cheapModel, Runner } from "./runner.js";
 import { Service } from "./service.js";
 
-describe("a real run that went well", () => {
-  let place: Place;
-  let service: Service;
-  let runner: Runner;
-  let folder: string;
-  const verdict = async (auditor = new Auditor({ rows: runner.rows, cap: null })) =>
-    (await judge(service, runner, auditor, [])).violations;
+test("a real run that went well is found in order, until something is wrong with it", async () => {
+  const place = newPlace();
+  const folder = join(place.folder, "outputs", "set");
+  const service = await Service.start(place);
+  const runner = new Runner(place, { folder: place.folder, service, items: 4, lanes: 2 });
+  const verdict = async () => {
+    const auditor = new Auditor({ rows: runner.rows, cap: null });
+    return (await judge(service, runner, auditor, [])).violations;
+  };
+  expect(await runner.run().ended).toMatchObject({ code: 0 });
+  expect(await verdict()).toEqual([]);
 
-  beforeAll(async () => {
-    place = newPlace();
-    folder = join(place.folder, "outputs", "set");
-    service = await Service.start(place);
-    runner = new Runner(place, { folder: place.folder, service, items: 4, lanes: 2 });
-    expect(await runner.run().ended).toMatchObject({ code: 0 });
+  const index = readFileSync(join(folder, "index.jsonl"), "utf8");
+  const picture = readFileSync(join(folder, "a01.png"));
+  const flipped = Buffer.from(picture);
+  flipped[100] = (flipped[100] ?? 0) ^ 1;
+  writeFileSync(join(folder, "a01.png"), flipped);
+  expect(await verdict()).toEqual([
+    "P13: a01.png is not the file that the index tells of",
+    expect.stringMatching(/^P4: a01 was paid for .* has no file/),
+    "P13: a01.png is not what the service made",
+  ]);
+
+  rmSync(join(folder, "a01.png"));
+  expect(await verdict()).toEqual([
+    "P13: the index tells of a01.png, which is not there",
+    expect.stringMatching(/^P4: a01 was paid for .* has no file/),
+  ]);
+  writeFileSync(join(folder, "a01.png"), picture);
+
+  writeFileSync(join(folder, "a01-2.png"), picture);
+  expect(await verdict()).toEqual([
+    expect.stringMatching(/^P13: two files have the content/),
+    "P13: a01-2.png is in no index",
+  ]);
+  rmSync(join(folder, "a01-2.png"));
+
+  appendFileSync(join(folder, "index.jsonl"), `${index.split("\n")[0]}\n`);
+  expect(await verdict()).toEqual([
+    expect.stringMatching(/^P13: a0\d.png has two lines in the index/),
+    expect.stringMatching(/^P13: .*, output 1, has two lines in the index/),
+  ]);
+  writeFileSync(join(folder, "index.jsonl"), index.replace(/.*"item":"a03".*\n/, ""));
+  expect(await verdict()).toEqual([
+    "P13: a03.png is in no index",
+    "P4: a03 are not archived and in no trouble; 0 are said to be planned",
+    expect.stringMatching(/^P3: task .* was lost, and no kill explains it/),
+  ]);
+  writeFileSync(join(folder, "index.jsonl"), index);
+
+  writeFileSync(join(folder, ".bulkgen-0-1.part"), "half");
+  expect(await verdict()).toEqual(["P13: .bulkgen-0-1.part was left behind"]);
+  rmSync(join(folder, ".bulkgen-0-1.part"));
+
+  const second = { model: cheapModel, prompt: "a picture of a02" };
+  await fetch(`${service.url}/api/v1/generate`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${service.env["BULKGEN_API_KEY"]}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify(second),
   });
-
-  test("is found in order, until something is wrong with it", async () => {
-    expect(await verdict()).toEqual([]);
-
-    const index = readFileSync(join(folder, "index.jsonl"), "utf8");
-    const picture = readFileSync(join(folder, "a01.png"));
-    const flipped = Buffer.from(picture);
-    flipped[100] = (flipped[100] ?? 0) ^ 1;
-    writeFileSync(join(folder, "a01.png"), flipped);
-    expect(await verdict()).toEqual([
-      "P13: a01.png is not the file that the index tells of",
-      expect.stringMatching(/^P4: a01 was paid for .* has no file/),
-      "P13: a01.png is not what the service made",
-    ]);
-
-    rmSync(join(folder, "a01.png"));
-    expect(await verdict()).toEqual([
-      "P13: the index tells of a01.png, which is not there",
-      expect.stringMatching(/^P4: a01 was paid for .* has no file/),
-    ]);
-    writeFileSync(join(folder, "a01.png"), picture);
-
-    writeFileSync(join(folder, "a01-2.png"), picture);
-    expect(await verdict()).toEqual([
-      expect.stringMatching(/^P13: two files have the content/),
-      "P13: a01-2.png is in no index",
-    ]);
-    rmSync(join(folder, "a01-2.png"));
-
-    appendFileSync(join(folder, "index.jsonl"), `${index.split("\n")[0]}\n`);
-    expect(await verdict()).toEqual([
-      expect.stringMatching(/^P13: a0\d.png has two lines in the index/),
-      expect.stringMatching(/^P13: .*, output 1, has two lines in the index/),
-    ]);
-    writeFileSync(join(folder, "index.jsonl"), index.replace(/.*"item":"a03".*\n/, ""));
-    expect(await verdict()).toEqual([
-      "P13: a03.png is in no index",
-      "P4: a03 are not archived and in no trouble; 0 are said to be planned",
-      expect.stringMatching(/^P3: task .* was lost, and no kill explains it/),
-    ]);
-    writeFileSync(join(folder, "index.jsonl"), index);
-
-    writeFileSync(join(folder, ".bulkgen-0-1.part"), "half");
-    expect(await verdict()).toEqual(["P13: .bulkgen-0-1.part was left behind"]);
-    rmSync(join(folder, ".bulkgen-0-1.part"));
-
-    const second = { model: cheapModel, prompt: "a picture of a02" };
-    await fetch(`${service.url}/api/v1/generate`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${service.env["BULKGEN_API_KEY"]}`,
-        "content-type": "application/json",
-      },
-      body: JSON.stringify(second),
-    });
-    expect(await verdict()).toContainEqual(expect.stringMatching(/^P2: a02 was paid again/));
-  });
+  expect(await verdict()).toContainEqual(expect.stringMatching(/^P2: a02 was paid again/));
 });
 
 describe("the auditor", () => {

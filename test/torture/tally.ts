@@ -30,6 +30,7 @@ export class Tally {
   }
 
   lines(): string[] {
+    if (this.rounds === 0) return [];
     const counted = (counts: ReadonlyMap<string | number, number>) =>
       [...counts].map(([what, count]) => `${what} ${count}`).join(", ");
     const doubts = [...this.doubts]
