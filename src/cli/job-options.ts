@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Log } from "../core/log.js";
 import { credits } from "../core/money.js";
-import type { RunOptions } from "../core/store.js";
+import type { RunOptions } from "../core/run-options.js";
 import type { JobOptions } from "../job/run-job.js";
 import { settleWorkspace } from "../job/settle-workspace.js";
 import { findWorkspace, type Workspace } from "../job/workspace.js";
@@ -13,6 +13,7 @@ import type { SharedFlags } from "./flags.js";
 import { groundHere } from "./ground.js";
 import { openLog } from "./log.js";
 import type { ManifestFlags } from "./manifest-flags.js";
+import { type SettleFlags, settleOptions } from "./settle-flags.js";
 import { interruption } from "./signals.js";
 import type { Share } from "./values.js";
 
@@ -28,7 +29,7 @@ export interface CarryFlags extends SharedFlags {
 }
 
 /** Flags of `run`. */
-export interface RunFlags extends CarryFlags, ManifestFlags {
+export interface RunFlags extends CarryFlags, ManifestFlags, SettleFlags {
   out?: string;
   yes?: boolean;
   maxCredits?: number;
@@ -125,6 +126,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     until: flags.until ?? null,
     maxDurationMs: flags.maxDuration ?? null,
     overdueWaitMs: flags.overdueWait,
+    ...settleOptions(flags),
     sandbox: flags.sandbox ?? false,
     ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),

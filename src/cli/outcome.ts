@@ -2,6 +2,7 @@ import { type ExitName, exitCode, weightiest } from "../core/exit.js";
 import type { Item } from "../core/store.js";
 import { reasonOf, waitingIn } from "../job/evidence.js";
 import type { Outcome } from "../job/run-job.js";
+import { count } from "../report/amounts.js";
 import { heldAdvice, nextLookText } from "../report/evidence.js";
 import { lookFor } from "../report/look.js";
 import { shownPath } from "../report/problem-text.js";
@@ -48,6 +49,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     before: outcome.before,
     failures: failuresOf(items),
     held: await waitingIn(hold.store, items, "held"),
+    unknown: await waitingIn(hold.store, items, "unknown"),
     overdue,
     nextLookAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextLookAt) : null,
@@ -77,7 +79,7 @@ function leftOutText({ leftOut }: Outcome): string[] {
 /** What to do after each way to end. */
 function nextStep(
   exit: ExitName,
-  { run, reasons, stops }: Outcome["execution"],
+  { run, reasons, stops, counts, resumeAt }: Outcome["execution"],
   { overdue, nextLookAt }: Pick<RunFacts, "overdue" | "nextLookAt">,
 ): string | null {
   const { sandbox } = run.options;
@@ -92,9 +94,11 @@ function nextStep(
     held: heldAdvice(sandbox),
     cap: "raise --max-credits and run the same command again",
     unfinished:
-      nextLookAt === null || reasons.length > 0
-        ? `${resume} later`
-        : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} may be looked at again`,
+      counts.unknown > 0 && reasons.length === 0
+        ? `${resume} ${resumeAt === null ? "later" : nextLookText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
+        : nextLookAt === null || reasons.length > 0
+          ? `${resume} later`
+          : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} may be looked at again`,
     failed: "mend the rows that failed and run again; nothing archived is paid twice",
     interrupted: `${resume} goes on; tasks at the service go on without us`,
   };

@@ -1,11 +1,12 @@
 import { type Command, Option } from "commander";
 import { withCarry, withService } from "./flags.js";
 import { withManifest } from "./manifest-flags.js";
+import { withSettling } from "./settle-flags.js";
 import { amount, dailyRequests, duration, endTime, oneOf, positive, share, wholeNumber } from "./values.js";
 
 /** Adds the flags of `run`, which a schedule carries too. */
 export function withRun(command: Command): Command {
-  return withCarry(withManifest(withService(command)))
+  const flags = withCarry(withManifest(withService(command)))
     .option("--yes", "do not ask before spending (required without a terminal)")
     .option("--out <folder>", "where the files go (default: outputs in the workspace)")
     .option("--max-credits <n>", "spend at most this many credits in this run", amount)
@@ -36,4 +37,5 @@ export function withRun(command: Command): Command {
     .option("--downloads <n>", "downloads at once", positive, 4)
     .option("--rpm <n>", "send at most this many requests a minute", positive)
     .option("--rpd <n>", "send at most this many requests a day (3 or more)", dailyRequests);
+  return withSettling(flags);
 }

@@ -16,10 +16,11 @@ export async function withAccount<Result>(
   const log = await openLog(flags.logLevel);
   const { connection, close } = await connect(flags, workspace);
   try {
-    const { accountsFile } = workspace;
+    const { accountsFile, stateFile } = workspace;
     const account = await openAccount({
       connection,
       accountsFile,
+      stateFile,
       clock: systemClock,
       log,
       signal: interruption(),

@@ -21,7 +21,8 @@ export type GenerateOutcome =
   | ({ kind: "refused"; status: 401 | 402 | 403 | 429 } & ErrorFacts)
   | ({ kind: "rejected"; status: 400 } & ErrorFacts)
   | { kind: "not_sent"; reason: string }
-  | { kind: "unknown"; reason: string; status?: number };
+  /** `code` is the service's own, from a complete answer. */
+  | { kind: "unknown"; reason: string; status?: number; code?: string };
 
 export function generateOutcome(reply: Reply): GenerateOutcome {
   if (reply.kind === "not_sent") return { kind: "not_sent", reason: reply.reason };
@@ -55,6 +56,7 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
     kind: "unknown",
     reason: `answer ${answerStatus(reply)}${followed(" ", facts.code)}`,
     status: reply.status,
+    ...(facts.code === null ? {} : { code: facts.code }),
   };
 }
 

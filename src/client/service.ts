@@ -20,8 +20,8 @@ export interface Service {
   taskRecord(taskId: string): Promise<Task>;
   /** Throws ServiceError. */
   models(): Promise<ModelList>;
-  /** Throws ServiceError. */
-  me(): Promise<Me>;
+  /** With the service's clock when it answered (UTC ms), where it said. Throws ServiceError. */
+  me(): Promise<{ me: Me; servedAt: number | null }>;
 }
 
 /** Why the account or the models could not be read. */
@@ -68,21 +68,20 @@ export function openService(send: Send, options: ServiceOptions): Service {
           ticket,
         }),
       ),
-    taskRecord: (taskId) =>
-      read(
-        { endpoint: "task", method: "GET", path: taskPath(taskId), timeoutMs: timeoutMs.task },
-        task,
-        request,
-        options,
-      ),
-    models: () =>
-      read(
-        { endpoint: "models", ...endpoints.models, timeoutMs: timeoutMs.models },
-        modelList,
-        request,
-        options,
-      ),
-    me: () => read({ endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me }, me, request, options),
+    taskRecord: async (taskId) => {
+      const path = taskPath(taskId);
+      const asked: ApiRequest = { endpoint: "task", method: "GET", path, timeoutMs: timeoutMs.task };
+      return (await read(asked, task, request, options)).record;
+    },
+    models: async () => {
+      const asked: ApiRequest = { endpoint: "models", ...endpoints.models, timeoutMs: timeoutMs.models };
+      return (await read(asked, modelList, request, options)).record;
+    },
+    me: async () => {
+      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me };
+      const { record, servedAt } = await read(asked, me, request, options);
+      return { me: record, servedAt };
+    },
   };
 }
 
@@ -92,11 +91,14 @@ async function read<Schema extends z.ZodType>(
   schema: Schema,
   send: Send,
   { clock, signal }: ServiceOptions,
-): Promise<z.infer<Schema>> {
+): Promise<{ record: z.infer<Schema>; servedAt: number | null }> {
   for (let tries = 1; ; tries++) {
     const reply = await send(request, signal);
     if (signal.aborted) throw new ServiceError("interrupted", "interrupted");
-    if (reply.kind === "answer" && reply.status === 200) return parsed(request, schema, reply);
+    if (reply.kind === "answer" && reply.status === 200) {
+      const servedAt = Date.parse(reply.headers.date ?? "");
+      return { record: parsed(request, schema, reply), servedAt: Number.isNaN(servedAt) ? null : servedAt };
+    }
     const error = refusal(request, reply);
     if (error.kind !== "unreachable" || tries === triesMax) throw error;
     await clock.sleep(backoffMs(tries), signal);

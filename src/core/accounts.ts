@@ -1,5 +1,6 @@
 import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
+import type { BookOwner, Books } from "./books.js";
 import type { Credits } from "./money.js";
 import type { Quota } from "./quota.js";
 import type { Ticket } from "./send.js";
@@ -28,6 +29,8 @@ export interface Accounts {
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The highest charge that was seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
+  /** The books of a key that is known here. */
+  books(owner: BookOwner): Books;
   close(): void;
 }
 

@@ -15,6 +15,8 @@ export function lanesOf(plan: string): number {
 export interface Lanes {
   /** A free lane, or null when as many are taken, here or elsewhere. */
   take(): Lane | null;
+  /** Holds back every lane that uses the same key, here and elsewhere; null while one of them is taken. */
+  bracket(): Lane | null;
 }
 
 export interface Lane {

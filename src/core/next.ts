@@ -40,6 +40,8 @@ export interface View {
   cap: Credits | null;
   /** Overdue tasks keep the run open. */
   awaitsOverdue: boolean;
+  /** Unanswered requests, of which it is to be found out whether they were charged, keep the run open. */
+  awaitsSettling: boolean;
 }
 
 export interface Step {
@@ -160,6 +162,7 @@ function future(view: View, items: readonly { nextAt: number }[]): number[] {
 
 function isDone(view: View, steps: readonly Step[]): boolean {
   if (steps.length > 0 || view.busy.size > 0) return false;
+  if (view.awaitsSettling && isOpen("poll", view.stops)) return false;
   const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, view.stops);
   return !(
     waitsFor("submit", view.counts.planned - view.parked) ||

@@ -17,7 +17,6 @@ export const stopTable = {
   cap: { closes: ["submit"], exit: "cap" },
   failures: { closes: ["submit"], exit: "cap" },
   time: { closes: ["submit"], exit: "unfinished" },
-  unknowns: { closes: ["submit"], exit: "held" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },
   reserve: { closes: ["submit"], exit: "unfinished" },
 } as const satisfies Record<string, { closes: readonly StepKind[]; exit: ExitName }>;

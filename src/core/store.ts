@@ -5,6 +5,8 @@ import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
 import type { Credits } from "./money.js";
 import type { Orders } from "./order.js";
+import type { Verdict } from "./readings.js";
+import type { RunOptions } from "./run-options.js";
 import type { Sheet } from "./sheet.js";
 
 /** The port to one workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
@@ -58,6 +60,12 @@ export interface Store extends Orders {
     nextAt: number,
     change?: { looks?: number; note?: string | null },
   ): Promise<void>;
+  /** What became of a paid request without an answer: its item goes on, or is held. */
+  giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
+  /** What a run's items may have cost in vain that were submitted again all the same. */
+  resubmitted(runId: number): Promise<Credits>;
+  /** The attempt with this entry in the account's books; null when it never came to an attempt. */
+  attemptBooked(bookEntry: number): Promise<BookedAttempt | null>;
   /** A person has found the task of a held item: it is at the service again. */
   adopt(itemId: number, task: { taskId: string; charged: Credits }): Promise<void>;
   /** The task is done: its facts and output addresses; the item is `ready`. */
@@ -101,31 +109,6 @@ export interface RunStart {
   edition: string;
   outFolder: string;
   options: RunOptions;
-}
-
-/** The options that a resume goes on with. */
-export interface RunOptions {
-  /** In millionths of a credit. */
-  maxCredits: Credits | null;
-  /** How many items, or what share of them, may fail before nothing more is submitted; null is any number. */
-  maxFailures: { count: number } | { percent: number } | null;
-  /** How often a task that failed at the provider is tried again by itself. */
-  retries: number;
-  rpm?: number;
-  rpd?: number;
-  lanes?: number;
-  downloads: number;
-  onInsufficient: "refuse" | "fit" | "stop" | "wait";
-  onDailyLimit: "stop" | "wait";
-  /** Local time of day, `HH:MM`, or an instant in ISO 8601, after which nothing more is submitted. */
-  until: string | null;
-  /** The same as a duration from the start of each execution, in ms. */
-  maxDurationMs: number | null;
-  /** How long the run stays open for overdue tasks alone, in ms. */
-  overdueWaitMs: number;
-  /** A JSON file beside each output. */
-  sidecars?: boolean;
-  sandbox: boolean;
 }
 
 export interface Run extends RunStart {
@@ -221,6 +204,8 @@ export interface Intent {
   runId: number;
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;
+  /** Its entry in the account's books; null for what is known from elsewhere. */
+  bookEntry: number | null;
 }
 
 export interface Attempt {
@@ -232,6 +217,8 @@ export interface Attempt {
   bodySha256: string;
   answeredAt: number | null;
   outcome: ItemEvent | null;
+  /** Null for attempts of before there were books. */
+  bookEntry: number | null;
   status: number | null;
   message: string | null;
   taskId: string | null;
@@ -241,6 +228,11 @@ export interface Attempt {
   completedAt: string | null;
 }
 
+export interface BookedAttempt extends Attempt {
+  /** How its task ended; null while it has not. */
+  ended: "completed" | "failed" | null;
+}
+
 export interface AttemptOutcome {
   status?: number;
   message?: string;
@@ -248,6 +240,8 @@ export interface AttemptOutcome {
   externalTaskId?: string;
   charged?: Credits;
   remaining?: Credits;
+  /** The service itself said, in a complete answer, that the generation failed to start. */
+  completeError?: boolean;
   nextAt?: number;
   failureKind?: FailureKind;
 }

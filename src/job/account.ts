@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { fingerprint } from "../api/key.js";
 import { limitsOf } from "../api/plans.js";
 import type { Me, ModelList } from "../api/records.js";
@@ -5,11 +6,15 @@ import { openHttp } from "../client/http.js";
 import { openService, type Service, ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
+import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
+import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { DayLimitReached, narrowed } from "../core/quota.js";
 import type { Send } from "../core/send.js";
+import { readAccount } from "../run/account-reading.js";
 import { openAccounts } from "../store/accounts.js";
+import { openLanes } from "../store/lanes.js";
 
 /** Which service, as whom. */
 export interface Connection {
@@ -23,6 +28,8 @@ export interface Connection {
 export interface AccountOptions {
   connection: Connection;
   accountsFile: string;
+  /** The workspace that writes in the account's books. */
+  stateFile: string;
   clock: Clock;
   log: Log;
   signal: AbortSignal;
@@ -37,7 +44,10 @@ export interface OpenAccount {
   accounts: Accounts;
   service: Service;
   accountId(): number;
-  /** GET me: names the account and takes the limits of its plan. Throws EarlyExit. */
+  /** The books of its key, and the lanes through which paid requests go. */
+  books: Books;
+  lanes(count: number): Lanes;
+  /** GET me: names the account and takes the limits of its plan; for the books as well. Throws EarlyExit. */
   identify(): Promise<Me>;
   /** Throws EarlyExit. */
   models(): Promise<ModelList>;
@@ -47,7 +57,14 @@ export interface OpenAccount {
 export async function openAccount(options: AccountOptions): Promise<OpenAccount> {
   const { connection, clock, log } = options;
   const accounts = openAccounts(options.accountsFile, clock);
-  let account = await accounts.accountOf(connection.origin, fingerprint(connection.key));
+  const keyPrint = fingerprint(connection.key);
+  let account = await accounts.accountOf(connection.origin, keyPrint);
+  const books = accounts.books({
+    origin: connection.origin,
+    fingerprint: keyPrint,
+    workspace: options.stateFile,
+  });
+  const lanes = (count: number) => lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
   const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
   const service = openService(withoutKey(http.send, connection.key), {
     accounts,
@@ -63,8 +80,11 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     accounts,
     service,
     accountId: () => account.id,
+    books,
+    lanes,
     async identify() {
-      const me = await service.me().catch((error: unknown) => explain(error, connection));
+      const reading = readAccount({ service, books, lanes: lanes(1) });
+      const { me } = await reading.catch((error: unknown) => explain(error, connection));
       account = await accounts.name(account.id, me.user.id);
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known)
@@ -78,6 +98,18 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
       accounts.close();
     },
   };
+}
+
+/** Lanes lie beside the account's data. Data that is kept in memory only is nobody else's, so nothing is shared. */
+function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: string, count: number): Lanes {
+  const free = { take: () => ({ release() {} }), bracket: () => ({ release() {} }) };
+  if (accountsFile === ":memory:") return free;
+  const shared = join(dirname(accountsFile), "lanes");
+  return openLanes({
+    folder: join(shared, String(accountId)),
+    count,
+    gateFile: join(shared, `key-${keyPrint}.lock`),
+  });
 }
 
 /** A service that repeats the key in an answer must not get it logged, stored or printed (P21). */

@@ -1,4 +1,4 @@
-import type { RunOptions } from "../core/store.js";
+import type { RunOptions } from "../core/run-options.js";
 
 /**
  * When submitting ends (UTC ms): the earlier of `--until` (an instant, or the next such time of day here) and

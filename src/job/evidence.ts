@@ -18,7 +18,7 @@ export function reasonOf({ state, note }: Pick<Item, "state" | "note">): string 
 export async function waitingIn(
   store: Pick<Store, "attempt">,
   items: readonly Item[],
-  state: "held" | "overdue",
+  state: "held" | "unknown" | "overdue",
 ): Promise<Waiting[]> {
   const waiting: Waiting[] = [];
   for (const item of items.filter((candidate) => candidate.state === state)) {

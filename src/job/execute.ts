@@ -1,4 +1,3 @@
-import { dirname, join } from "node:path";
 import type { Me } from "../api/records.js";
 import { openArchive } from "../archive/archive.js";
 import { undiciDownloads } from "../archive/download.js";
@@ -12,13 +11,16 @@ import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { type Credits, credits, minus } from "../core/money.js";
 import { freePlaces, left as leftOf, owedRequests } from "../core/quota.js";
+import { residual } from "../core/readings.js";
+import { reconcile } from "../core/reconcile.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
+import { readAccount } from "../run/account-reading.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
+import type { RunSettings } from "../run/ports.js";
 import { openReceipts } from "../run/receipts.js";
 import { Session } from "../run/session.js";
-import { openLanes } from "../store/lanes.js";
 import { attendOrders } from "./attend.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
@@ -50,9 +52,12 @@ export interface Execution {
   counts: Record<ItemState, number>;
   /** The balance after the run, where it could be asked for. */
   balance: Credits | null;
-  /** When the day's requests let an unfinished run go on (UTC ms); null where they did not stop it. */
+  /** When an unfinished run can go on (UTC ms): with the day's requests, or to settle lost answers; null where neither. */
   resumeAt: number | null;
-  /** How far the key's counter of used credits moved, and what the run's items account for. Null where it was not read. */
+  /**
+   * How far the key's counter of used credits has moved since it last agreed with the books, and what they know of.
+   * Null where it could not be read without a paid request under way.
+   */
   books: { counted: Credits; known: Credits } | null;
 }
 
@@ -76,11 +81,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       accountId: account.accountId(),
       service: account.service,
       receipts: openReceipts(nodeDisk, hold.workspace.receiptsFile, () => clock.now()),
-      lanes: openLanes(
-        join(dirname(hold.workspace.accountsFile), "lanes", String(account.accountId())),
-        lanes,
-      ),
       save: archive.save,
+      books: account.books,
+      lanes: account.lanes(lanes),
       exists: async (path) => (await nodeDisk.size(path)) !== null,
       clock,
       log,
@@ -98,6 +101,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       deadline: deadlineOf(run.options, clock.now()),
       overdueWaitMs: run.options.overdueWaitMs,
       unreachableMs: options.unreachableMs,
+      settling: settlingOf(run.options),
     },
   );
   if (options.fetchOnly) session.stop("repair", "only what is paid for was fetched");
@@ -117,15 +121,16 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 }
 
 async function close(
-  { hold, run, clock, me: before }: ExecuteOptions,
-  { stops, breaker, prices, requests, moved }: Session,
+  { hold, run, clock }: ExecuteOptions,
+  { stops, breaker, prices, requests, settling }: Session,
 ): Promise<Execution> {
   const { store } = hold;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
   // A request that was under way may have been refused.
   if (cancelled) await store.cancelRun(run.id, new Set());
   const counts = await store.counts(run.id);
-  const me = await accountNow(hold, stops, counts, clock);
+  const read = await accountNow(hold, stops, counts, clock);
+  const books = read?.booked ? await closedBooks(hold, run.options) : null;
   const exit = exitOf(counts, stops, prices.stopped.length > 0);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
@@ -134,14 +139,13 @@ async function close(
     state: cancelled ? "cancelled" : unfinished ? left : "finished",
     exit,
     endedAt: clock.now(),
-    requests: requests + (me === null ? 0 : 1),
+    requests: requests + (read === null ? 0 : 1),
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
   const reasons = [...stops.map((stop) => stop.message), ...breaker.messages, ...prices.messages];
-  const balance = me ? credits(me.credits.balance) : null;
-  const books = me ? { counted: minus(used(me), used(before)), known: moved } : null;
-  const resumeAt = await afterTheDay(hold, stops, clock);
+  const balance = read ? credits(read.me.credits.balance) : null;
+  const resumeAt = (await afterTheDay(hold, stops, clock)) ?? settling.nextReadingAt;
   return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
 }
 
@@ -176,20 +180,38 @@ function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], deare
   return weightiest(reasons);
 }
 
+/** What the key's counter and the books say of the time since they last agreed; keeps what that teaches. */
+async function closedBooks(
+  { account: { books } }: Hold,
+  options: Run["options"],
+): Promise<Execution["books"]> {
+  const evidence = await books.evidence(settlingOf(options));
+  const last = evidence?.readings.at(-1);
+  const [hypothesis] = evidence?.hypotheses ?? [];
+  if (!evidence || !last || !hypothesis) return null;
+  const counted = minus(last.used, evidence.baseline.used);
+  const known = minus(counted, residual(evidence, last, hypothesis));
+  const judgement = reconcile(evidence);
+  // Verdicts are given by a run that goes on, which can act on them.
+  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await books.keep(judgement);
+  return { counted, known };
+}
+
+function settlingOf(options: Run["options"]): RunSettings["settling"] {
+  const { settle, settleMs, unsettledMax, errorIsFree, orphanCredits } = options;
+  return { settleMs, errorIsFree, unsettledMax, wait: settle === "wait", orphanCredits };
+}
+
 /** One more GET me for the summary, if it needs no waiting. */
 async function accountNow(
   { account }: Hold,
   stops: readonly Stop[],
   counts: Record<ItemState, number>,
   clock: Clock,
-): Promise<Me | null> {
+): Promise<{ me: Me; booked: boolean } | null> {
   if (stops.some((stop) => ["interrupted", "key", "subscription", "unreachable"].includes(stop.kind)))
     return null;
   const quota = await account.accounts.quota(account.accountId());
   if (freePlaces(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
-  return account.service.me().catch(() => null);
-}
-
-function used(me: Me): Credits {
-  return credits(me.credits.used_this_key);
+  return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
 }

@@ -49,8 +49,16 @@ export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
     undo.push(() => store.close());
     const { connection, close: disconnect } = await options.connect();
     undo.push(disconnect);
-    const { accountsFile } = workspace;
-    const account = await openAccount({ ...options, connection, accountsFile, clock, log, signal });
+    const { accountsFile, stateFile } = workspace;
+    const account = await openAccount({
+      ...options,
+      connection,
+      accountsFile,
+      stateFile,
+      clock,
+      log,
+      signal,
+    });
     undo.push(() => account.close());
     return { workspace, store, account, connection, note, close };
   } catch (error) {

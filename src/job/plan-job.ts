@@ -26,6 +26,7 @@ export async function planJob(options: PlanJobOptions): Promise<Plan> {
     ...options,
     connection,
     accountsFile: workspace.accountsFile,
+    stateFile: workspace.stateFile,
     onDailyLimit: "stop",
   });
   try {

@@ -16,6 +16,8 @@ export interface RunFacts {
   before: number;
   failures: readonly { rowId: string; kind: string; reason: string }[];
   held: readonly Waiting[];
+  /** Paid requests of which is not known yet whether they were charged. */
+  unknown: readonly Waiting[];
   overdue: readonly Waiting[];
   /** When the first overdue task is looked at again (UTC ms); null where there is none. */
   nextLookAt: number | null;
@@ -59,7 +61,7 @@ const states: readonly [ItemState, Tone | null, string][] = [
 
 const told: Readonly<Partial<Record<ItemState, string>>> = {
   held: "charged or perhaps charged: a person decides",
-  unknown: "the answer was lost: resume finds out",
+  unknown: "whether they were charged is not known yet",
   overdue: "not finished in their time: never submitted again",
   dropped: "not in the manifest, skipped, or cancelled",
 };
@@ -78,6 +80,7 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
     const text = told[state] === undefined ? String(number) : `${number}, ${told[state]}`;
     lines.push([label, tone === null ? text : { text, tone }]);
     if (state === "failed") lines.push(...grouped(facts.failures));
+    if (state === "unknown") lines.push(...waiting(facts.unknown));
     if (state === "held") lines.push(...waiting(facts.held));
     if (state === "overdue") lines.push(...waiting(facts.overdue));
   }
@@ -96,10 +99,11 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
 export function summaryJson(facts: RunFacts): Record<string, unknown> {
-  const { spent, pending, left, books, held, overdue, nextLookAt, resumeAt, ...rest } = facts;
+  const { spent, pending, left, books, held, unknown, overdue, nextLookAt, resumeAt, ...rest } = facts;
   return {
     ...rest,
     held: held.map(waitingJson),
+    unknown: unknown.map(waitingJson),
     overdue: overdue.map(waitingJson),
     nextLookAt: nextLookAt === null ? null : new Date(nextLookAt).toISOString(),
     resumeAt: resumeAt === null ? null : new Date(resumeAt).toISOString(),

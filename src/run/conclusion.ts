@@ -1,6 +1,8 @@
 import type { GenerateOutcome } from "../client/answer.js";
+import type { BookedAnswer, BookedLook } from "../core/books.js";
 import { rejectionKind } from "../core/failure.js";
 import type { ItemEvent } from "../core/item.js";
+import { type Credits, noCredits } from "../core/money.js";
 import { pollInterval } from "../core/poll.js";
 import type { AttemptOutcome } from "../core/store.js";
 
@@ -44,9 +46,26 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
         outcome: {
           message: outcome.reason,
           ...(outcome.status === undefined ? {} : { status: outcome.status }),
+          ...(outcome.code === "GENERATION_ERROR" ? { completeError: true } : {}),
         },
       };
   }
+}
+
+/** The same for the account's books. */
+export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): BookedAnswer {
+  if (event === "accepted") return { outcome: "accepted", charged: outcome.charged ?? null };
+  if (event === "unanswered") return { outcome: "unknown", completeError: outcome.completeError ?? false };
+  return { outcome: "free" };
+}
+
+/** The end of a task for the account's books. */
+export function bookedEnd(
+  task: "completed" | "failed",
+  facts: { charged: Credits | null; completedAt: string | null },
+): BookedLook {
+  const endedAt = Date.parse(facts.completedAt ?? "");
+  return { task, charged: facts.charged ?? noCredits, endedAt: Number.isNaN(endedAt) ? null : endedAt };
 }
 
 /** Code and message of a refusal in one line. */

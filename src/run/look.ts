@@ -1,9 +1,10 @@
 import type { TaskOutcome } from "../client/answer.js";
+import type { BookedLook } from "../core/books.js";
 import { taskFailureKind } from "../core/failure.js";
-import { noCredits } from "../core/money.js";
 import { type Overdue, overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
+import { bookedEnd } from "./conclusion.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
 import type { Session } from "./session.js";
@@ -19,16 +20,22 @@ export async function look(session: Session, itemId: number, ticket: Ticket): Pr
 }
 
 async function record(session: Session, item: Item, attempt: Attempt, outcome: TaskOutcome): Promise<void> {
-  const { store } = session.ports;
   if (outcome.kind === "unclear" && !outcome.reached) session.missed(outcome.reason);
   else session.reached();
-  if (outcome.kind === "completed" || (outcome.kind === "failed" && item.state !== "ready")) {
-    session.costs(outcome.charged, attempt.charged ?? noCredits);
-  }
+  await note(session, item, attempt, outcome);
+  await session.settling.looked();
+}
+
+/** What the look tells about its item; the books learn of an end after it. */
+async function note(session: Session, item: Item, attempt: Attempt, outcome: TaskOutcome): Promise<void> {
+  const { store } = session.ports;
   switch (outcome.kind) {
     case "completed":
       if (item.state === "ready") await store.refreshOutputs(item.id, outcome.urls);
-      else await store.complete(item.id, outcome);
+      else {
+        await store.complete(item.id, outcome);
+        await book(session, attempt, bookedEnd("completed", outcome));
+      }
       session.breaker.succeeded(item.model);
       return;
     case "failed":
@@ -39,8 +46,11 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
         return;
       }
       await taskFailed(session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
+      await book(session, attempt, bookedEnd("failed", outcome));
       return;
     case "processing":
+      // Only where something is to be settled does it matter until when a task was open.
+      if (session.settling.unsettled > 0) await book(session, attempt, { task: "open" });
       await lookAgain(session, item, attempt, null);
       return;
     case "refused":
@@ -51,6 +61,10 @@ async function record(session: Session, item: Item, attempt: Attempt, outcome: T
       if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
       else await lookAgain(session, item, attempt, outcome.reason);
   }
+}
+
+async function book({ ports }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {
+  if (bookEntry !== null) await ports.books.looked(bookEntry, look);
 }
 
 /** The service does not know a task any more that had ended well: without it there are no fresh addresses. */

@@ -2,7 +2,8 @@ import PQueue from "p-queue";
 import { credits, noCredits, plus } from "../core/money.js";
 import { type Decision, next, type Step, type View } from "../core/next.js";
 import { left, type Quota, utcTime } from "../core/quota.js";
-import type { StepKind, Stop } from "../core/stop.js";
+import { isOpen, type StepKind, type Stop } from "../core/stop.js";
+import { readAccount } from "./account-reading.js";
 import { fetchOutputs } from "./fetch.js";
 import { look } from "./look.js";
 import { recover } from "./recover.js";
@@ -42,6 +43,7 @@ const contendedMs = 1_000;
 export async function runLoop(session: Session, control: Control): Promise<void> {
   const loop = new Loop(session, control);
   await recover(session);
+  await session.settling.judge();
   await loop.go();
 }
 
@@ -75,6 +77,7 @@ class Loop {
         this.wake = new AbortController();
         await this.control.attend?.(new Set(this.busy.keys()));
         await this.lookAtBalance(this.session.ports.clock.now());
+        await this.settleUnknowns(this.session.ports.clock.now());
         const view = await this.view();
         const decision = next(view);
         this.report(view, decision);
@@ -110,7 +113,7 @@ class Loop {
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
       free: {
-        submit: this.session.mayBuy ? lanes - busy("submit") : 0,
+        submit: this.session.mayBuy && !this.session.settling.holdsBack(now) ? lanes - busy("submit") : 0,
         poll: polls - busy("poll"),
         download: downloads - busy("download"),
       },
@@ -118,6 +121,7 @@ class Loop {
       committed: plus(spending.charged, spending.pending),
       cap: maxCredits,
       awaitsOverdue: this.awaitsOverdue(counts),
+      awaitsSettling: this.session.settling.keepsOpen(now),
     };
   }
 
@@ -163,12 +167,21 @@ class Loop {
     const { balanceAt, ports, settings, parked } = this.session;
     if (balanceAt === null || balanceAt > now) return;
     const { planned } = await ports.store.due(settings.run.id, 1, parked);
-    const me = await ports.service.me().catch((error: unknown) => {
+    const read = await readAccount(ports).catch((error: unknown) => {
       ports.log.warn({ error: String(error) }, "the balance could not be read");
       return null;
     });
-    if (me) this.session.requests++;
-    this.session.balanceRead(me ? credits(me.credits.balance) : null, planned[0]?.price ?? noCredits);
+    if (read) this.session.requests++;
+    const balance = read ? credits(read.me.credits.balance) : null;
+    this.session.balanceRead(balance, planned[0]?.price ?? noCredits);
+  }
+
+  /** Reads the key's counters when that can settle something and no paid request of ours is under way. */
+  private async settleUnknowns(now: number): Promise<void> {
+    const { session } = this;
+    const submitting = [...this.busy.values()].includes("submit");
+    const closed = !isOpen("poll", session.stops) || session.reach.silentUntil > now;
+    if (!submitting && !closed) session.requests += await session.settling.step(now);
   }
 
   /** Starts the steps in order; false when another process took the place in the quota that one was to have. */
@@ -224,10 +237,10 @@ class Loop {
     if (this.busy.size === 0) await this.saveRequests();
     if (this.wake.signal.aborted) return;
     const now = clock.now();
-    const { balanceAt, receiptsAt, settings } = this.session;
+    const { balanceAt, receiptsAt, settings, settling } = this.session;
     // The time to wake may have come while the loop was deciding; the others, once past, stay past.
     const waking = wakeAt === null ? [] : [Math.max(1, wakeAt - now)];
-    const others = [balanceAt, receiptsAt, settings.deadline].filter(
+    const others = [balanceAt, receiptsAt, settings.deadline, settling.wakeAt].filter(
       (at) => at !== null && at > now,
     ) as number[];
     await clock.sleep(Math.min(napMsMax, ...waking, ...others.map((at) => at - now)), this.wake.signal);

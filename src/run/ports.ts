@@ -2,17 +2,21 @@ import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { Service } from "../client/service.js";
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
+import type { Books } from "../core/books.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
-import type { Run, RunOptions, Store } from "../core/store.js";
+import type { RunOptions } from "../core/run-options.js";
+import type { Run, Store } from "../core/store.js";
 import type { Receipts } from "./receipts.js";
+import type { SettlingSettings } from "./settling.js";
 
 /** Where a run meets the world. */
 export interface RunPorts {
   store: Store;
   accounts: Accounts;
   accountId: number;
+  books: Books;
   service: Service;
   receipts: Receipts;
   lanes: Lanes;
@@ -43,4 +47,5 @@ export interface RunSettings {
   overdueWaitMs: number;
   /** How long the service may be out of reach before the run ends, in ms. */
   unreachableMs: number;
+  settling: Omit<SettlingSettings, "runId">;
 }

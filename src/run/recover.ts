@@ -1,24 +1,39 @@
+import { bookedAnswer, bookedEnd } from "./conclusion.js";
 import type { Session } from "./session.js";
-import { conclude, hold } from "./submit.js";
+import { conclude } from "./submit.js";
 
 /**
  * What a process that ended in the middle left behind: items whose POST may or may not have reached the service. Where
  * the receipts have the answer, it counts; else nobody knows. The workspace's lock is held, so no other process can be
- * at work on them. Returns how many there were.
+ * at work on them.
  */
-export async function recover(session: Pick<Session, "ports">): Promise<number> {
+export async function recover(session: Pick<Session, "ports">): Promise<void> {
   const { store, receipts } = session.ports;
   const items = await store.interrupted();
   for (const item of items) {
-    if (item.state === "unknown") {
-      await hold(session, item.id, item.note ?? "no answer");
-      continue;
-    }
+    if (item.state === "unknown") continue;
     const attempt = await store.attempt(item.id);
     if (!attempt) throw new Error(`item ${item.id} is submitting without an attempt`);
     const known = await receipts.answerTo(item.key, attempt.number);
     const lost = { message: "the process ended before the answer was read" };
     await conclude(session, attempt, known ?? { event: "unanswered", outcome: lost });
   }
-  return items.length;
+  await bringBooksUpToDate(session.ports);
+}
+
+/** What the workspace knows and the account's books do not yet, because the process ended between the two. */
+async function bringBooksUpToDate({ books, store }: Session["ports"]): Promise<void> {
+  for (const { entry, answered } of await books.open()) {
+    const attempt = await store.attemptBooked(entry);
+    // Without an attempt of its item nothing was sent.
+    if (!answered) {
+      const charged = attempt?.charged ?? null;
+      const outcome = charged === null || attempt?.ended === "failed" ? {} : { charged };
+      await books.answered(
+        entry,
+        attempt?.outcome ? bookedAnswer(attempt.outcome, outcome) : { outcome: "free" },
+      );
+    }
+    if (attempt?.ended) await books.looked(entry, bookedEnd(attempt.ended, attempt));
+  }
 }

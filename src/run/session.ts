@@ -1,4 +1,4 @@
-import { type Credits, minus, noCredits, plus } from "../core/money.js";
+import type { Credits } from "../core/money.js";
 import type { Stop, StopKind } from "../core/stop.js";
 import type { Parked } from "../core/store.js";
 import { Breaker } from "./breaker.js";
@@ -6,9 +6,8 @@ import { Saved } from "./missing.js";
 import type { RunPorts, RunSettings } from "./ports.js";
 import { Prices } from "./prices.js";
 import { Reach } from "./reach.js";
+import { Settling } from "./settling.js";
 
-/** Two unknown outcomes in a row: something is wrong that more paid requests would only make worse. */
-const unknownsInARowMax = 2;
 /** Milliseconds between two looks at an account that has run out of credits. */
 const balanceMs = 5 * 60_000;
 /** Milliseconds until receipts that could not be written are tried again. */
@@ -24,9 +23,8 @@ export class Session {
   readonly breaker = new Breaker();
   readonly prices = new Prices();
   readonly saved = new Saved();
+  readonly settling: Settling;
   requests: number;
-  /** What this process knows to have moved the key's counter of used credits, refunds taken off. */
-  moved: Credits = noCredits;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
   /** While the receipts cannot be written: when to try again (UTC ms). */
@@ -35,7 +33,6 @@ export class Session {
   balanceAt: number | null = null;
   /** Ends the loop's sleep, so that it looks around now. */
   wake: () => void = () => {};
-  private unknowns = 0;
 
   constructor(
     readonly ports: RunPorts,
@@ -43,6 +40,7 @@ export class Session {
   ) {
     this.requests = settings.run.requests;
     this.reach = new Reach(ports.clock);
+    this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id });
   }
 
   /** What must not be submitted for now. */
@@ -77,23 +75,6 @@ export class Session {
   missed(reason: string): void {
     if (this.reach.missed() < this.settings.unreachableMs) return;
     this.stop("unreachable", `the service cannot be reached (${reason})`);
-  }
-
-  /** A task is known to cost this, and was thought to cost that. */
-  costs(now: Credits, before: Credits): void {
-    this.moved = plus(this.moved, minus(now, before));
-  }
-
-  /** A paid request was answered clearly. */
-  answeredClearly(): void {
-    this.unknowns = 0;
-  }
-
-  /** A paid request has an unknown outcome. */
-  leftUnknown(reason: string): void {
-    this.unknowns++;
-    if (this.unknowns < unknownsInARowMax) return;
-    this.stop("unknowns", `${this.unknowns} paid requests in a row have an unknown outcome (${reason})`);
   }
 
   /** The service refused the key, the subscription or the balance. */

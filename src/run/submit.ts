@@ -1,17 +1,16 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
-import { noCredits } from "../core/money.js";
 import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
-import { type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
+import { bookedAnswer, type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./session.js";
 
 /**
- * One paid request, in the order that keeps its promise: the intent is in the database and in the receipts before the
- * request leaves; it is sent once; its answer is in the receipts and in the database before anything else happens.
+ * One paid request, in the order that keeps its promise: the intent is in the account's books, in the database and in
+ * the receipts before the request leaves; it is sent once; its answer is in the receipts and in the database before anything else happens.
  */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
   const { store, service, receipts, clock } = session.ports;
@@ -20,7 +19,8 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const body = requestBody(item);
   const bodySha256 = createHash("sha256").update(body).digest("hex");
   session.prices.trying(item);
-  const attempt = await store.intend(itemId, { runId: run.id, bodySha256 });
+  const bookEntry = await session.ports.books.intend({ itemKey: item.key, price: item.price });
+  const attempt = await store.intend(itemId, { runId: run.id, bodySha256, bookEntry });
   try {
     await receipts.intent(run, item, attempt, body);
   } catch (error) {
@@ -31,6 +31,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const conclusion = conclusionOf(outcome, clock.now());
   await writeReceipt(session, item, attempt, conclusion);
   await conclude(session, attempt, conclusion);
+  if (conclusion.event === "unanswered") session.settling.lost();
   await learnPrice(session, item, outcome);
   await draw(session, item, outcome);
 }
@@ -54,9 +55,9 @@ async function callOff(
   ticket: Ticket,
   error: Error,
 ): Promise<void> {
-  const { store, accounts } = session.ports;
+  const { accounts } = session.ports;
   await accounts.release(ticket);
-  await store.conclude(attempt.id, "not_sent", { message: error.message });
+  await conclude(session, attempt, { event: "not_sent", outcome: { message: error.message } });
   session.prices.refused(item);
   session.receiptWritten(error);
 }
@@ -74,14 +75,14 @@ async function writeReceipt(
   );
 }
 
-/** Writes down what became of an attempt. */
+/** Writes down what became of an attempt: for its item, then for the account. */
 export async function conclude(
-  session: Pick<Session, "ports">,
+  { ports }: Pick<Session, "ports">,
   attempt: Attempt,
   { event, outcome }: Conclusion,
 ): Promise<void> {
-  await session.ports.store.conclude(attempt.id, event, outcome);
-  if (event === "unanswered") await hold(session, attempt.itemId, outcome.message ?? "no answer");
+  await ports.store.conclude(attempt.id, event, outcome);
+  if (attempt.bookEntry !== null) await ports.books.answered(attempt.bookEntry, bookedAnswer(event, outcome));
 }
 
 /** Compares what was charged with what was planned, and remembers it. */
@@ -90,25 +91,16 @@ async function learnPrice(session: Session, item: Item, outcome: GenerateOutcome
   if (outcome.kind !== "accepted") return prices.refused(item);
   prices.charged(item, outcome.charged);
   if (outcome.charged === null) return;
-  session.costs(outcome.charged, noCredits);
   await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
-}
-
-/** Nobody can tell whether an unknown attempt was charged, so a person has to decide: its item is held. */
-export async function hold({ ports }: Pick<Session, "ports">, itemId: number, reason: string): Promise<void> {
-  await ports.store.apply(itemId, "undecided", { note: `outcome unknown: ${reason}` });
 }
 
 /** What the answer means for the rest of the run. */
 async function draw(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
   if (outcome.kind === "not_sent") return session.missed(outcome.reason);
   if (outcome.kind === "unknown") {
-    if (outcome.status === undefined) session.missed(outcome.reason);
-    else session.reached();
-    return session.leftUnknown(outcome.reason);
+    return outcome.status === undefined ? session.missed(outcome.reason) : session.reached();
   }
   session.reached();
-  session.answeredClearly();
   if (outcome.kind === "refused") session.refused(outcome.status, refusalText(outcome));
   if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }

@@ -38,7 +38,7 @@ export class Gateway implements HttpHandlers {
       arrivesMs === null ? null : await this.behind.api(inside ? { ...request, fault: inside } : request);
     if (repliesMs > 0) await this.sleep(repliesMs);
     const reply = instead ?? (arrived && spoil(written(arrived)));
-    return reply ? { reply, cut, bytesPerSecond } : "hang up";
+    return reply ? { reply: this.dated(reply), cut, bytesPerSecond } : "hang up";
   }
 
   async download(
@@ -65,6 +65,11 @@ export class Gateway implements HttpHandlers {
   /** Ends all waiting; what has not arrived by now never will. */
   close(): void {
     this.ending.abort();
+  }
+
+  /** With the time by the service's own clock, whatever the machine's says. */
+  private dated({ status, headers, body }: Reply): Reply {
+    return { status, headers: { Date: new Date(this.clock.now()).toUTCString(), ...headers }, body };
   }
 
   private async unanswered(request: WorldRequest, { arrivesMs }: Course): Promise<Exchange> {

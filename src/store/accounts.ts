@@ -14,6 +14,8 @@ import {
   waitsFor,
 } from "../core/quota.js";
 import { silenceMs } from "../core/retry.js";
+import { booksOf } from "./books.js";
+import { booksMigration } from "./books-schema.js";
 import type { Migration, Sql } from "./open.js";
 import { openDatabase, statements, transactions } from "./open.js";
 
@@ -55,6 +57,7 @@ const accountsMigrations: readonly Migration[] = [
         PRIMARY KEY (origin, price_group)
       );
     `),
+  booksMigration,
 ];
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
@@ -74,7 +77,11 @@ export function openAccounts(path: string, clock: Clock): Accounts {
         const { lastInsertRowid } = sql(
           "INSERT INTO accounts (origin, limit_minute, limit_day) VALUES (?, ?, ?)",
         ).run(origin, most.perMinute, most.perDay);
-        sql("INSERT INTO keys VALUES (?, ?, ?)").run(origin, fingerprint, lastInsertRowid);
+        sql("INSERT INTO keys (origin, fingerprint, account_id) VALUES (?, ?, ?)").run(
+          origin,
+          fingerprint,
+          lastInsertRowid,
+        );
         return { id: Number(lastInsertRowid), origin, userId: null };
       }),
 
@@ -102,17 +109,25 @@ export function openAccounts(path: string, clock: Clock): Accounts {
         const { lastInsertRowid } = sql(
           "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?)",
         ).run(accountId, endpoint, now, presumedEnd(endpoint, now));
+        sql("UPDATE accounts SET sent = sent + 1 WHERE id = ?").run(accountId);
         return { ticket: { id: Number(lastInsertRowid) } };
       }),
 
     answered: async (ticket) =>
       atomic(() => {
         sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
+        sql(
+          "UPDATE accounts SET answered = answered + 1 WHERE id = (SELECT account_id FROM requests WHERE id = ?)",
+        ).run(ticket.id);
       }),
 
-    async release(ticket) {
-      sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
-    },
+    release: async (ticket) =>
+      atomic(() => {
+        sql(
+          "UPDATE accounts SET sent = sent - 1 WHERE id = (SELECT account_id FROM requests WHERE id = ?)",
+        ).run(ticket.id);
+        sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+      }),
 
     silence: async (accountId, ms) =>
       atomic(() => {
@@ -141,6 +156,8 @@ export function openAccounts(path: string, clock: Clock): Accounts {
       return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
     },
 
+    books: (owner) => booksOf({ db, sql, clock }, owner),
+
     close: () => db.close(),
   };
 }
@@ -163,6 +180,11 @@ function name(sql: Sql, accountId: number, userId: string): Account {
   if (!other) throw new Error(`account ${accountId} belongs to another user of ${own.origin}`);
   sql("UPDATE keys SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   sql("UPDATE requests SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
+  sql("UPDATE accounts SET sent = sent + ?, answered = answered + ? WHERE id = ?").run(
+    own.sent,
+    own.answered,
+    other.id,
+  );
   sql("DELETE FROM accounts WHERE id = ?").run(accountId);
   return asAccount(other);
 }
@@ -229,6 +251,8 @@ interface AccountRow {
   limit_day: number | null;
   silent_until: number | null;
   strikes: number;
+  sent: number;
+  answered: number;
 }
 
 function asAccount(row: AccountRow): Account {

@@ -9,6 +9,9 @@ type AttemptMethods = Pick<
   Store,
   | "intend"
   | "conclude"
+  | "giveVerdict"
+  | "resubmitted"
+  | "attemptBooked"
   | "adopt"
   | "complete"
   | "attempt"
@@ -34,13 +37,38 @@ export function attemptMethods(connection: Connection): AttemptMethods {
         step(connection, itemId, "intended");
         const number = (newest(itemId)?.number ?? 0) + 1;
         sql(
-          "INSERT INTO attempts (item_id, run_id, number, intended_at, body_sha256) VALUES (?, ?, ?, ?, ?)",
-        ).run(itemId, intent.runId, number, clock.now(), intent.bodySha256);
+          "INSERT INTO attempts (item_id, run_id, number, intended_at, body_sha256, book_entry) VALUES (?, ?, ?, ?, ?, ?)",
+        ).run(itemId, intent.runId, number, clock.now(), intent.bodySha256, intent.bookEntry);
         return asAttempt(newest(itemId) as AttemptRow);
       }),
 
     conclude: async (attemptId, event, outcome) =>
       atomic(() => conclude(connection, attemptId, event, outcome)),
+
+    giveVerdict: async (itemId, verdict, note) =>
+      atomic(() => {
+        step(connection, itemId, verdict);
+        sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, newest(itemId)?.id);
+        sql("UPDATE items SET next_at = 0, note = ? WHERE id = ?").run(note, itemId);
+      }),
+
+    async resubmitted(runId) {
+      const { sum } = sql(
+        `SELECT coalesce(sum(i.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
+         WHERE a.run_id = ? AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
+           AND (i.state NOT IN ('held', 'dropped')
+             OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
+      ).get(runId) as { sum: number };
+      return sum as Credits;
+    },
+
+    async attemptBooked(bookEntry) {
+      const row = sql("SELECT * FROM attempts WHERE book_entry = ?").get(bookEntry) as AttemptRow | undefined;
+      if (!row) return null;
+      // What a failed task cost is given back.
+      const ended = row.charged === 0 ? "failed" : "completed";
+      return { ...asAttempt(row), ended: row.closed === 1 ? ended : null };
+    },
 
     complete: async (itemId, facts) =>
       atomic(() => {
@@ -182,6 +210,8 @@ interface AttemptRow {
   charged: number | null;
   created_at: string | null;
   completed_at: string | null;
+  closed: number;
+  book_entry: number | null;
 }
 
 function asAttempt(row: AttemptRow): Attempt {
@@ -200,5 +230,6 @@ function asAttempt(row: AttemptRow): Attempt {
     charged: row.charged as Credits | null,
     createdAt: row.created_at,
     completedAt: row.completed_at,
+    bookEntry: row.book_entry,
   };
 }

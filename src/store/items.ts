@@ -103,6 +103,7 @@ function spending(sql: Sql, runId: number): Spending {
        coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
        coalesce(sum(CASE WHEN a.closed THEN 0
                          WHEN a.outcome = 'accepted' THEN coalesce(a.charged, i.price)
+                         WHEN a.verdict = 'not_charged' THEN 0
                          WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
                          ELSE 0 END), 0) AS pending
      FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`,

@@ -1,18 +1,35 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Lanes } from "../core/lanes.js";
-import { takeLock } from "./lock.js";
+import { shareLock, takeLock } from "./lock.js";
 
-/** Lanes as locks in a folder that the processes of an account share; `count` is how many this one may use. */
-export function openLanes(folder: string, count: number): Lanes {
-  mkdirSync(folder, { recursive: true });
+export interface LaneOptions {
+  /** The folder that the processes of an account share. */
+  folder: string;
+  /** How many lanes this process may use. */
+  count: number;
+  /** The file that everybody shares who sends with the same key. */
+  gateFile: string;
+}
+
+/** Lanes as locks: one file for each, and one for the key, of which every taken lane holds a share. */
+export function openLanes({ folder, count, gateFile }: LaneOptions): Lanes {
   return {
     take() {
+      const gate = shareLock(gateFile);
+      if (!gate) return null;
       for (let number = 1; number <= count; number++) {
-        const lock = takeLock(join(folder, `lane-${number}.lock`));
-        if (lock) return lock;
+        const lane = takeLock(join(folder, `lane-${number}.lock`));
+        if (!lane) continue;
+        return {
+          release() {
+            lane.release();
+            gate.release();
+          },
+        };
       }
+      gate.release();
       return null;
     },
+    bracket: () => takeLock(gateFile),
   };
 }

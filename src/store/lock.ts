@@ -16,11 +16,21 @@ export interface Lock {
  * The file must never be opened by other means in this process, because closing it would drop the lock.
  */
 export function takeLock(path: string): Lock | null {
+  return locked(path, ["BEGIN EXCLUSIVE"]);
+}
+
+/** Takes a share of the lock at `path`: others may too, but nobody gets it whole. Null while somebody has it whole. */
+export function shareLock(path: string): Lock | null {
+  // What a transaction has read stays locked for others' writing until it ends.
+  return locked(path, ["BEGIN", "SELECT count(*) FROM sqlite_schema"]);
+}
+
+function locked(path: string, statements: readonly string[]): Lock | null {
   mkdirSync(dirname(path), { recursive: true });
   const db = openSqlite(path, { timeout: 0 });
   try {
     db.pragma("journal_mode = DELETE");
-    db.exec("BEGIN EXCLUSIVE");
+    for (const statement of statements) db.exec(statement);
   } catch (error) {
     db.close();
     if ((error as { code?: string }).code?.startsWith("SQLITE_BUSY")) return null;

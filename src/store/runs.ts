@@ -1,4 +1,7 @@
 import type { ExitName } from "../core/exit.js";
+import { noCredits } from "../core/money.js";
+import { defaultReconcile } from "../core/readings.js";
+import type { RunOptions } from "../core/run-options.js";
 import type { Job, Run, RunState, Store } from "../core/store.js";
 import { type Connection, step } from "./item-rows.js";
 
@@ -101,6 +104,16 @@ function dropUnsubmitted(connection: Connection, runId: number, busy: ReadonlySe
   }
   return chosen.length;
 }
+/** What holds for runs that were begun before there were these options. */
+const laterOptions: Pick<
+  RunOptions,
+  "settle" | "settleMs" | "unsettledMax" | "errorIsFree" | "orphanCredits"
+> = {
+  settle: "stop",
+  ...defaultReconcile,
+  unsettledMax: 5,
+  orphanCredits: noCredits,
+};
 
 interface RunRow {
   id: number;
@@ -131,7 +144,7 @@ function asRun(row: RunRow): Run {
     accountId: row.account_id,
     edition: row.edition,
     outFolder: row.out_folder,
-    options: JSON.parse(row.options),
+    options: { ...laterOptions, ...JSON.parse(row.options) },
     startedAt: row.started_at,
     endedAt: row.ended_at,
     exit: row.exit,

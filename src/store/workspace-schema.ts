@@ -12,6 +12,13 @@ export const workspaceMigrations: readonly Migration[] = [
   (db) => db.exec("ALTER TABLE items ADD COLUMN cells TEXT NOT NULL DEFAULT '[]'"),
   (db) => db.exec(orders),
   (db) => db.exec(sheets),
+  // Where an attempt stands in the account's books, and what was found out of one without an answer.
+  (db) =>
+    db.exec(`
+      ALTER TABLE attempts ADD COLUMN book_entry INTEGER;
+      ALTER TABLE attempts ADD COLUMN verdict TEXT CHECK (verdict IN ('not_charged', 'charged', 'undecided'));
+      CREATE INDEX attempts_booked ON attempts (book_entry) WHERE book_entry IS NOT NULL;
+    `),
 ];
 
 const tables = `

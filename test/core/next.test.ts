@@ -34,6 +34,7 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
     expired: 0,
     parked: 0,
     awaitsOverdue: false,
+    awaitsSettling: false,
     counts: {
       ...(Object.fromEntries(itemStates.map((name) => [name, 0])) as Record<ItemState, number>),
       ...state,

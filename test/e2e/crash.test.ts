@@ -78,7 +78,14 @@ describe.concurrent("a run that was killed", () => {
     for (let kill = 0; kill < kills; kill++) {
       const args = kill === 0 ? ["run", "set.csv", "--yes"] : ["resume"];
       left = kill === 0 ? Number.POSITIVE_INFINITY : 2 + next(9);
-      running = start(place, [...args, ...(kill === 0 ? ["--lanes", String(lanes)] : [])], proxy);
+      running = start(
+        place,
+        [
+          ...args,
+          ...(kill === 0 ? ["--lanes", String(lanes), "--settle-seconds", "1,2", "--settle", "wait"] : []),
+        ],
+        proxy,
+      );
       const end = await running.ended;
       expect(end.signal, `kill ${kill}: ${end.stderr}`).toBe("SIGKILL");
     }

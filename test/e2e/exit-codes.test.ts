@@ -50,7 +50,7 @@ const ways: Record<ExitName, Way> = {
   credits: { begins: true, script: onPost(1, error(402, "INSUFFICIENT_CREDITS")) },
   unfinished: { flags: ["--yes", "--rpd", "4"], begins: true },
   locked: { begins: false, before: holdWorkspace },
-  held: { begins: true, script: onPost(1, "cut") },
+  held: { begins: true, script: onPost(1, "serve and cut") },
   interrupted: {
     begins: true,
     script:

@@ -15,6 +15,7 @@ export const runFacts: RunFacts = {
     { rowId: "cover-3", kind: "provider", reason: "no capacity" },
     { rowId: "cover-4", kind: "moderation", reason: "the prompt was refused" },
   ],
+  unknown: [],
   held: [
     {
       rowId: "clip-9",

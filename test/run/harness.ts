@@ -11,8 +11,11 @@ import { openService } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
+import { noCredits } from "../../src/core/money.js";
+import { defaultReconcile } from "../../src/core/readings.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Item, NewItem, Run, Store } from "../../src/core/store.js";
+import { readAccount } from "../../src/run/account-reading.js";
 import { type Progress, runLoop } from "../../src/run/loop.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts.js";
@@ -99,6 +102,8 @@ export interface RunChange extends Partial<RunSettings> {
   interrupt?: AbortSignal;
   perMinute?: number;
   perDay?: number;
+  /** The account is read before the run begins, as the program does. */
+  reads?: boolean;
 }
 
 /** Carries the run on to its end and returns why it stopped. Answers, saves and the clock take turns. */
@@ -148,13 +153,25 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     version: "0.0.0",
     inspect: (path, category) => inspect(nodeDisk, path, category),
   });
+  const books = accounts.books({
+    origin: "sandbox",
+    fingerprint: fingerprint(sandbox.key),
+    workspace: join(world.folder, "state.db"),
+  });
+  const lanes = openLanes({
+    folder: join(world.folder, "lanes"),
+    count: change.lanes ?? 2,
+    gateFile: join(world.folder, "lanes", "key.lock"),
+  });
+  if (change.reads) await readAccount({ service, books, lanes });
   const session = new Session(
     {
       store,
       accounts,
       accountId: account.id,
       service,
-      lanes: openLanes(join(world.folder, "lanes"), change.lanes ?? 2),
+      books,
+      lanes,
       receipts: openReceipts(countedDisk, join(world.folder, "receipts.jsonl"), () => clock.now()),
       save: (request, signal) => counted(() => archive.save(request, signal)),
       exists: (path) => counted(async () => (await nodeDisk.size(path)) !== null),
@@ -174,6 +191,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       deadline: null,
       overdueWaitMs: 0,
       unreachableMs: 60_000,
+      settling: { ...defaultReconcile, unsettledMax: 5, wait: false, orphanCredits: noCredits },
       ...change,
     },
   );

@@ -80,35 +80,11 @@ describe("a paid request without a clear answer", () => {
     expect(posts()).toBe(3);
   });
 
-  test("two in a row stop submitting, and what is at the service is still collected", async () => {
-    await open();
-    const run = await start(world, pictures(6));
-    let count = 0;
-    world.tamper = async (request, pass) => {
-      if (!request.startsWith("POST")) return pass();
-      count++;
-      return count === 1
-        ? pass()
-        : { kind: "answer", status: 502, headers: {}, body: "<html>bad gateway</html>" };
-    };
-    const session = await carryOn(world, run, { lanes: 1 });
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["unknowns"]);
-    expect(Object.values(await states(world, run)).toSorted()).toEqual([
-      "archived",
-      "held",
-      "held",
-      "planned",
-      "planned",
-      "planned",
-    ]);
-    expect(posts()).toBe(3);
-  });
-
   test("P1 P2: an item whose process died between intent and answer is held when the run goes on", async () => {
     await open();
     const run = await start(world, pictures(2));
     const [first] = await world.store.items(run.id);
-    await world.store.intend(first?.id ?? 0, { runId: run.id, bodySha256: "00" });
+    await world.store.intend(first?.id ?? 0, { runId: run.id, bodySha256: "00", bookEntry: null });
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "held", p2: "archived" });
     expect(posts()).toBe(1);
@@ -118,7 +94,11 @@ describe("a paid request without a clear answer", () => {
     await open();
     const run = await start(world, pictures(1));
     const [first] = await world.store.items(run.id);
-    const attempt = await world.store.intend(first?.id ?? 0, { runId: run.id, bodySha256: "00" });
+    const attempt = await world.store.intend(first?.id ?? 0, {
+      runId: run.id,
+      bodySha256: "00",
+      bookEntry: null,
+    });
     await world.store.conclude(attempt.id, "unanswered", { message: "other side closed" });
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "held" });

@@ -65,9 +65,12 @@ export class MoneyRules implements Rule {
       this.intents.set(`${sender.workspace} ${itemId(values)}`, attempt);
     }
     if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
-    if (name === "store.apply" && (values[1] === "not_charged" || values[1] === "resubmit")) {
-      this.released.add(rowIdOf(workspace, itemId(values)));
-    }
+    const isReleased =
+      (name === "store.apply" && values[1] === "resubmit") ||
+      (name === "store.giveVerdict" && values[1] === "not_charged");
+    if (isReleased) this.released.add(rowIdOf(workspace, itemId(values)));
+    if (name === "store.giveVerdict" && values[1] === "charged")
+      this.checkCharged(rowIdOf(workspace, itemId(values)));
     if (name === "receipts.append") this.noteReceipts(String(values[1]));
   }
 
@@ -94,6 +97,14 @@ export class MoneyRules implements Rule {
     const task = this.taskOf(post);
     if (post.mayArrive || (task !== undefined && isPaid(task))) {
       throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
+    }
+  }
+
+  /** P5: what is said to have been charged was. */
+  private checkCharged(item: string): void {
+    const last = this.posts.get(item)?.at(-1);
+    if (last && this.taskOf(last) === undefined) {
+      throw new Violation("P5", `${item} was settled as charged, but its POST ${fate(last)}`);
     }
   }
 

@@ -38,17 +38,19 @@ export async function live(life: Life): Promise<void> {
       await machine.kernel.sleep(lot.scale(1_000, 600_000));
       continue;
     }
-    const { isDone, standing } = await standingOf(workspace, ending);
-    if (isDone || (standing === before && isExplained(ending))) return;
+    const { isDone, isSettled, standing } = await standingOf(workspace, ending);
+    if (isDone || (standing === before && isSettled && isExplained(ending))) return;
     before = standing;
-    await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, 3_600_000)));
+    // Whoever is told that it takes a day to find out comes back more rarely.
+    const longest = isSettled ? 3_600_000 : 12 * 3_600_000;
+    await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, longest)));
   }
   throw new Violation("liveness", `not done after ${executionsMax} executions: ${before}`);
 }
 
 /** P3: a process leaves behind at most as many unanswered POSTs as it had lanes. */
 async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise<void> {
-  const left = await store.interrupted();
+  const left = (await store.interrupted()).filter(({ state }) => state === "submitting");
   if (left.length > lanes) {
     throw new Violation(
       "P3",
@@ -60,12 +62,15 @@ async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise
 async function standingOf(
   { store, run }: Workspace,
   ending: Ending,
-): Promise<{ isDone: boolean; standing: string }> {
-  if (run === null || ending.kind === "broken off") return { isDone: false, standing: "broken off" };
+): Promise<{ isDone: boolean; isSettled: boolean; standing: string }> {
+  const brokenOff = { isDone: false, isSettled: false, standing: "broken off" };
+  if (run === null || ending.kind === "broken off") return brokenOff;
   const counts = await store.counts(run.id);
   const open: ItemState[] = ["blocked", "planned", "submitting", "unknown", "processing", "overdue", "ready"];
   const left = open.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
-  return { isDone: left.length === 0, standing: [...left, ...stopsOf(ending)].join(", ") };
+  const standing = [...left, ...stopsOf(ending)].join(", ");
+  // P5: what became of an unanswered request is found out, or told to a person.
+  return { isDone: left.length === 0, isSettled: counts.unknown === 0, standing };
 }
 
 /** Nothing more will happen by itself, and the program has said why. */

@@ -3,7 +3,15 @@ import type { Store } from "../../src/core/store.js";
 /** Methods of a store that change nothing. */
 export const storeLooks = [
   ...(["itemsOf", "run", "runs", "find", "due", "counts", "item", "items", "spending"] as const),
-  ...(["attempt", "outputs", "filesOf", "interrupted", "waitingOrders"] as const),
+  ...([
+    "attempt",
+    "outputs",
+    "filesOf",
+    "interrupted",
+    "waitingOrders",
+    "attemptBooked",
+    "resubmitted",
+  ] as const),
 ];
 
 /**

@@ -5,12 +5,16 @@ import { inspect } from "../../src/archive/content.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
+import type { Books } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
+import { noCredits } from "../../src/core/money.js";
 import { DayLimitReached, narrowed } from "../../src/core/quota.js";
+import { defaultReconcile } from "../../src/core/readings.js";
 import type { Download, Send } from "../../src/core/send.js";
 import type { Stop } from "../../src/core/stop.js";
 import type { Run, Store } from "../../src/core/store.js";
+import { readAccount } from "../../src/run/account-reading.js";
 import { jobFolder } from "../../src/run/folder.js";
 import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
@@ -74,8 +78,18 @@ export async function execute(
   };
   const opened = openService(parts.send, pacing);
   const service = mutant.service?.(opened, process) ?? opened;
+  const books = gatedPort(
+    process,
+    "books",
+    process.machine.accounts.books({
+      origin,
+      fingerprint: fingerprint(ownKey),
+      workspace: `workspace ${workspace.number}`,
+    }),
+    ["evidence", "entry", "open"],
+  );
   try {
-    const me = await service.me();
+    const { me } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
     account = await accounts.name(account.id, me.user.id);
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
     await accounts.setLimits(account.id, narrowed(limits, scenario));
@@ -83,7 +97,7 @@ export async function execute(
     workspace.run = run;
     await removeLeftovers(disk, jobFolder(run));
     const settings = settingsOf(run, scenario);
-    const ports = portsOf(process, workspace, parts, service, account.id, settings.lanes);
+    const ports = portsOf(process, workspace, parts, service, account.id, books, settings.lanes);
     const session = new Session(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
@@ -132,6 +146,7 @@ function portsOf(
   { store, accounts, disk, download, inspect }: Parts,
   service: Service,
   accountId: number,
+  books: Books,
   lanes: number,
 ): RunPorts {
   const { clock } = process;
@@ -146,6 +161,7 @@ function portsOf(
     store,
     accounts,
     accountId,
+    books,
     service,
     receipts: openReceipts(disk, workspace.receiptsFile, () => clock.now()),
     lanes: process.machine.lanes.of(process, lanes),
@@ -170,5 +186,6 @@ function settingsOf(run: Run, scenario: Scenario): RunSettings {
     deadline: null,
     overdueWaitMs: 0,
     unreachableMs: 600_000,
+    settling: { ...defaultReconcile, unsettledMax: 5, wait: false, orphanCredits: noCredits },
   };
 }

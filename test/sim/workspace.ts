@@ -1,4 +1,5 @@
-import { credits } from "../../src/core/money.js";
+import { credits, noCredits } from "../../src/core/money.js";
+import { defaultReconcile } from "../../src/core/readings.js";
 import type { NewItem, Run, RunStart, Store } from "../../src/core/store.js";
 import { categoryOf, priceOf } from "./models.js";
 import type { Scenario } from "./scenario.js";
@@ -65,6 +66,10 @@ export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
       until: null,
       maxDurationMs: null,
       overdueWaitMs: 0,
+      settle: "stop",
+      ...defaultReconcile,
+      unsettledMax: 5,
+      orphanCredits: noCredits,
       sandbox: false,
     },
   };

@@ -158,7 +158,11 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
       await store.refreshOutputs(idOf("expired"), ["https://files.example/fresh"]);
       await store.apply(idOf("failed"), "retry", {});
       await store.complete(idOf("overdue"), facts);
-      const { id } = await store.intend(idOf("planned"), { runId: run?.id ?? 0, bodySha256: "00" });
+      const { id } = await store.intend(idOf("planned"), {
+        runId: run?.id ?? 0,
+        bodySha256: "00",
+        bookEntry: null,
+      });
       await store.conclude(id, "accepted", { taskId: "task-planned", charged: credits(4) });
       const after = Object.fromEntries(
         (await store.items(run?.id ?? 0)).map((item) => [item.rowId, item.state]),

@@ -1,4 +1,5 @@
-import { credits } from "../../src/core/money.js";
+import { credits, noCredits } from "../../src/core/money.js";
+import { defaultReconcile } from "../../src/core/readings.js";
 import type { NewItem, RunStart } from "../../src/core/store.js";
 
 export function newItem(id: string, change: Partial<NewItem> = {}): NewItem {
@@ -39,6 +40,10 @@ export const runStart: RunStart = {
     until: null,
     maxDurationMs: null,
     overdueWaitMs: 0,
+    settle: "stop",
+    ...defaultReconcile,
+    unsettledMax: 5,
+    orphanCredits: noCredits,
     sandbox: false,
   },
 };

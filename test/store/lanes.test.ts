@@ -6,7 +6,8 @@ import { openLanes } from "../../src/store/lanes.js";
 
 test("P3: an account has as many lanes as it has, whoever takes them", () => {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-lanes-"));
-  const [one, other] = [openLanes(folder, 2), openLanes(folder, 2)];
+  const open = () => openLanes({ folder, count: 2, gateFile: join(folder, "key.lock") });
+  const [one, other] = [open(), open()];
   const first = one.take();
   expect(first).not.toBeNull();
   const second = other.take();
@@ -16,4 +17,24 @@ test("P3: an account has as many lanes as it has, whoever takes them", () => {
   const third = other.take();
   expect(third).not.toBeNull();
   for (const lane of [second, third]) lane?.release();
+});
+
+test("P5: the key's counters are read only while no lane is taken, here or elsewhere, and hold the lanes back", () => {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-lanes-"));
+  const gateFile = join(folder, "key.lock");
+  const one = openLanes({ folder: join(folder, "one"), count: 2, gateFile });
+  const other = openLanes({ folder: join(folder, "other"), count: 2, gateFile });
+  const [first, second] = [one.take(), other.take()];
+  expect([first, second]).not.toContain(null);
+  expect([one.bracket(), other.bracket()]).toEqual([null, null]);
+  first?.release();
+  expect(one.bracket()).toBeNull();
+  second?.release();
+  const bracket = one.bracket();
+  expect(bracket).not.toBeNull();
+  expect([one.take(), other.take(), other.bracket()]).toEqual([null, null, null]);
+  bracket?.release();
+  const third = other.take();
+  expect(third).not.toBeNull();
+  third?.release();
 });

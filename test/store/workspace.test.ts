@@ -33,7 +33,7 @@ async function enrolled(...ids: string[]): Promise<Item[]> {
 
 async function submitted(id: string, taskId: string): Promise<Item> {
   const item = (await store.items(runId)).find((other) => other.rowId === id) as Item;
-  const attempt = await store.intend(item.id, { runId, bodySha256: "00" });
+  const attempt = await store.intend(item.id, { runId, bodySha256: "00", bookEntry: null });
   await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: clock.now() + 2_000 });
   return store.item(item.id);
 }
@@ -70,7 +70,7 @@ describe("an item's life in the database", () => {
   test("an item that was submitted and dropped never becomes planned again", async () => {
     const [item] = await enrolled("a");
     if (!item) throw new Error("no item");
-    const attempt = await store.intend(item.id, { runId, bodySha256: "00" });
+    const attempt = await store.intend(item.id, { runId, bodySha256: "00", bookEntry: null });
     await store.conclude(attempt.id, "unanswered", {});
     await store.apply(item.id, "undecided", {});
     await store.apply(item.id, "skipped", {});
@@ -194,7 +194,7 @@ describe("what a run has committed", () => {
     const [, b, c] = await store.items(runId);
     const a = await submitted("a", "t1");
     expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(4) });
-    await store.intend(b?.id ?? 0, { runId, bodySha256: "00" });
+    await store.intend(b?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
     expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(8) });
     await store.apply(a.id, "task_failed", { charged: noCredits });
     expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(4) });

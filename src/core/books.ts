@@ -1,0 +1,61 @@
+import type { Credits } from "./money.js";
+import type { Evidence, ReconcileSettings, Verdict } from "./readings.js";
+import type { Judgement } from "./reconcile.js";
+
+/**
+ * The port to the books of one key: every paid request that this machine has sent with it, from whatever workspace,
+ * and the key's counters as GET me showed them. Every method is one transaction.
+ */
+export interface Books {
+  /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
+  intend(intent: BookedIntent): Promise<number>;
+  /** What became of the POST. */
+  answered(entry: number, answer: BookedAnswer): Promise<void>;
+  /** A look at the task that an accepted POST led to. */
+  looked(entry: number, look: BookedLook): Promise<void>;
+  /** The counters, read while no POST of the key was under way in any process. */
+  read(counters: Counters): Promise<void>;
+  /** All that a judgement needs; null while there is no reading. */
+  evidence(settings: ReconcileSettings): Promise<Evidence | null>;
+  /** Keeps what was judged, and begins anew from its baseline. */
+  keep(judgement: Judgement): Promise<void>;
+  /** What is on record of an entry, of whichever key; null when the books do not have it. */
+  entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
+  /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
+  open(): Promise<{ entry: number; answered: boolean }[]>;
+}
+
+/** Whose books they are, and which workspace writes in them. */
+export interface BookOwner {
+  origin: string;
+  /** Of the key. */
+  fingerprint: string;
+  /** The path of the workspace's state file. */
+  workspace: string;
+}
+
+export interface BookedIntent {
+  itemKey: string;
+  /** What it is expected to cost. */
+  price: Credits;
+}
+
+export type BookedAnswer =
+  /** Not sent, or refused: nothing can have been charged. */
+  | { outcome: "free" }
+  | { outcome: "accepted"; charged: Credits | null }
+  /** `completeError`: the service itself answered, completely, that it failed. */
+  | { outcome: "unknown"; completeError: boolean };
+
+export type BookedLook =
+  | { task: "open" }
+  /** `endedAt` is the service's time (UTC ms), or null where it did not say. */
+  | { task: "completed" | "failed"; charged: Credits; endedAt: number | null };
+
+/** GET me's counters of one key. */
+export interface Counters {
+  used: Credits;
+  requests: number;
+  /** The service's clock when it answered (UTC ms); null where it did not say. */
+  servedAt: number | null;
+}

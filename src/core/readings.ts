@@ -1,0 +1,155 @@
+import { type Credits, minus, noCredits, plus } from "./money.js";
+
+/** A reading of a key's counters next to the books: what the two say together. `reconcile` tells what for. */
+
+export interface Reading {
+  id: number;
+  /** Place in the order of all that the books hold. */
+  seq: number;
+  /** UTC ms by this machine. */
+  at: number;
+  /** UTC ms by the service; null where it did not say. */
+  servedAt: number | null;
+  used: Credits;
+  /** Requests of the key, as the service counts them. */
+  requests: number;
+  /** Requests that this machine has sent so far, and those of them that were answered. */
+  sent: number;
+  answered: number;
+}
+
+/** One POST of the books, from any workspace on this machine. */
+export interface Entry {
+  id: number;
+  intendedSeq: number;
+  /** Null while nobody has said what became of it: it is under way, or its process is gone. */
+  endedSeq: number | null;
+  /** When its answer came, or when it was given up (UTC ms by this machine). */
+  endedAt: number | null;
+  price: Credits;
+  outcome: "free" | "accepted" | "unknown" | null;
+  completeError: boolean;
+  /** What an accepted one was charged; null where the service did not say. */
+  charged: Credits | null;
+  task: "open" | "completed" | "failed" | null;
+  /** What a failed task was charged in the end: 0, unless the service said otherwise. */
+  kept: Credits;
+  /** When the task ended, by the service's clock; null where it did not say. */
+  taskEndedAt: number | null;
+  /** When its task was last looked at, in the order of the books; 0 before the first look. */
+  lookedSeq: number;
+  verdict: Verdict | null;
+  /** From when on a charge that was found is part of the counter. */
+  verdictSeq: number | null;
+}
+
+export type Verdict = "not_charged" | "charged" | "undecided";
+export type Hypothesis = "net" | "gross";
+/** Whether `requests` has been seen to count exactly the requests that were answered. */
+export type Counting = "unproven" | "exact" | "inexact";
+
+/** What earlier readings have taught about a key's counters. */
+export interface Learned {
+  hypotheses: readonly Hypothesis[];
+  /** The counter of credits has matched the books exactly over requests that moved it. */
+  trusted: boolean;
+  counting: Counting;
+  /** When the key was last seen to be used from elsewhere (UTC ms by this machine), or null. */
+  foreignAt: number | null;
+}
+
+export const nothingLearned: Learned = {
+  hypotheses: ["net", "gross"],
+  trusted: false,
+  counting: "unproven",
+  foreignAt: null,
+};
+
+export interface Evidence extends Learned {
+  baseline: Reading;
+  /** After the baseline, oldest first. */
+  readings: readonly Reading[];
+  /** Those that may have moved the counters since the baseline, or are not settled. */
+  entries: readonly Entry[];
+  now: number;
+  settings: ReconcileSettings;
+}
+
+export interface ReconcileSettings {
+  /** How long after its end an unknown POST must show no charge: twice, in ms. */
+  settleMs: readonly [number, number];
+  /** A complete GENERATION_ERROR is taken for not charged, without any reading. */
+  errorIsFree: boolean;
+}
+
+export const defaultReconcile: ReconcileSettings = { settleMs: [240_000, 900_000], errorIsFree: false };
+
+/** By how much two clocks may disagree without one of them having been set, in ms. */
+const skewMs = 60_000;
+
+/** The part of the counter's growth since the baseline that the books do not explain. */
+export function residual(evidence: Evidence, reading: Reading, hypothesis: Hypothesis): Credits {
+  const { baseline } = evidence;
+  const explained = minus(known(evidence, reading, hypothesis), known(evidence, baseline, hypothesis));
+  return minus(minus(reading.used, baseline.used), explained);
+}
+
+/** What the books say that the key had been charged by the time of a reading. */
+function known({ entries }: Evidence, reading: Reading, hypothesis: Hypothesis): Credits {
+  const charges = entries.map((entry) => {
+    if (entry.verdict === "charged") return (entry.verdictSeq ?? 0) <= reading.seq ? entry.price : noCredits;
+    if (entry.outcome !== "accepted" || entry.intendedSeq > reading.seq) return noCredits;
+    const returned = hypothesis === "net" && entry.task === "failed" && endedBefore(entry, reading);
+    return returned ? entry.kept : (entry.charged ?? entry.price);
+  });
+  return plus(...charges);
+}
+
+function endedBefore({ taskEndedAt, lookedSeq }: Entry, reading: Reading): boolean {
+  if (taskEndedAt === null) return lookedSeq < reading.seq;
+  return taskEndedAt <= (reading.servedAt ?? reading.at);
+}
+
+/** Whether what the books say of a reading can be relied on: at once, perhaps once more tasks have ended, or never. */
+export function clarity({ entries, settings }: Evidence, reading: Reading) {
+  let result: "clear" | "pending" | "never" = "clear";
+  const at = reading.servedAt ?? reading.at;
+  for (const entry of entries) {
+    if (entry.intendedSeq > reading.seq) continue;
+    if (entry.outcome === "accepted" && entry.task === "open" && entry.lookedSeq <= reading.seq)
+      result = "pending";
+    if (entry.task !== "failed") continue;
+    const ended = entry.taskEndedAt;
+    if (ended === null ? entry.lookedSeq > reading.seq : isNear(ended, at, settings)) return "never";
+  }
+  return result;
+}
+
+/** Whether a task failed so shortly before a reading that its credits may not have been back, or as if after it. */
+function isNear(ended: number, at: number, { settleMs }: ReconcileSettings): boolean {
+  return ended > at - settleMs[0] && ended < at + skewMs;
+}
+
+/** The unknown POSTs that a reading may hold. */
+export function candidates({ entries }: Evidence, reading: Reading): Entry[] {
+  return entries.filter(({ outcome, verdict, intendedSeq }) => {
+    const open = verdict === null && (outcome === "unknown" || outcome === null);
+    return open && intendedSeq <= reading.seq;
+  });
+}
+
+/** How long after the end of a POST a reading was taken, in ms. */
+export function elapsed(
+  evidence: Evidence,
+  after: readonly Reading[],
+  entry: Entry,
+  reading: Reading,
+): number {
+  const [first] = after;
+  const all = [evidence.baseline, ...after];
+  const offsets = all.map(({ servedAt, at }) => (servedAt ?? at) - at);
+  const steady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;
+  if (steady && entry.endedAt !== null) return reading.at - entry.endedAt;
+  // A clock was set in between: what counts is the service's time since the first reading that came after.
+  return (reading.servedAt ?? reading.at) - (first?.servedAt ?? first?.at ?? reading.at);
+}

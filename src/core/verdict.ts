@@ -1,0 +1,145 @@
+import { plus, showCredits } from "./money.js";
+import { dayMs } from "./quota.js";
+import {
+  candidates,
+  clarity,
+  type Entry,
+  type Evidence,
+  elapsed,
+  type Reading,
+  residual,
+  type Verdict,
+} from "./readings.js";
+
+export interface Finding {
+  verdict: Verdict;
+  /** In words. */
+  evidence: string;
+  /** For a charge, the place in the books of the reading that shows it; null for the other verdicts. */
+  seq: number | null;
+}
+
+/** A verdict on one unknown POST. Null while there is none. */
+export function judge(facts: Evidence, unknowns: readonly Entry[], entry: Entry): Finding | null {
+  if (entry.intendedSeq <= facts.baseline.seq) {
+    return undecided("the key's counters were not read before it was sent");
+  }
+  const ended = entry.endedSeq ?? Number.POSITIVE_INFINITY;
+  const after = facts.readings.filter((reading) => reading.seq > ended);
+  const clear = after.filter((reading) => clarity(facts, reading) === "clear");
+  const charge = after.find(
+    (reading) =>
+      isBeyond(facts, reading, entry) || (clear.includes(reading) && chargedIn(facts, reading, entry)),
+  );
+  if (charge) return { verdict: "charged", evidence: grownText(facts, charge), seq: charge.seq };
+  const proof = zeroProof(facts, after, clear, entry) ?? countProof(facts, after, entry);
+  if (proof !== null) return { verdict: "not_charged", evidence: proof, seq: null };
+  const why = hopeless(facts, after, clear, unknowns, entry);
+  return why === null ? null : undecided(why);
+}
+
+export function undecided(evidence: string): Finding {
+  return { verdict: "undecided", evidence, seq: null };
+}
+
+/** Two clear readings without a charge, late enough; one suffices where the service itself said that it failed. */
+function zeroProof(
+  facts: Evidence,
+  after: readonly Reading[],
+  clear: readonly Reading[],
+  entry: Entry,
+): string | null {
+  if (!facts.trusted) return null;
+  const zeros = clear.filter((reading) => chargedIn(facts, reading, entry) === false);
+  const since = (reading: Reading) => elapsed(facts, after, entry, reading);
+  const [first, second] = facts.settings.settleMs;
+  const late = zeros.findLast((reading) => since(reading) >= second);
+  const early = zeros.find((reading) => reading !== late && since(reading) >= first);
+  const proof = late && early ? late : entry.completeError ? zeros[0] : undefined;
+  return proof ? grownText(facts, proof) : null;
+}
+
+/** The service has counted exactly the requests that it answered: the lost ones never arrived, nor will they. */
+function countProof(facts: Evidence, after: readonly Reading[], entry: Entry): string | null {
+  if (facts.counting !== "exact") return null;
+  const { baseline, settings } = facts;
+  const proof = after.find((reading) => {
+    const late = elapsed(facts, after, entry, reading) >= settings.settleMs[1];
+    return late && reading.requests - baseline.requests === reading.answered - baseline.answered;
+  });
+  return proof ? `${timeText(proof)}: the service has counted no request that it did not answer` : null;
+}
+
+/** Why no later reading would tell more; null when one may. */
+function hopeless(
+  facts: Evidence,
+  after: readonly Reading[],
+  clear: readonly Reading[],
+  unknowns: readonly Entry[],
+  entry: Entry,
+): string | null {
+  const [, second] = facts.settings.settleMs;
+  const late = clear.find((reading) => elapsed(facts, after, entry, reading) >= second);
+  if (late && !facts.trusted) return "the key's counters have not been seen to match the books yet";
+  if (late && chargedIn(facts, late, entry) === null) {
+    return unknowns.length === 1
+      ? `${grownText(facts, late)}, which is not its price`
+      : `the key's counters do not tell which of ${unknowns.length} unanswered requests were charged`;
+  }
+  const tooOld = entry.endedAt !== null && facts.now - entry.endedAt > dayMs;
+  return tooOld ? "the key's counters could not be read clearly within a day" : null;
+}
+
+/**
+ * Whether one unknown POST was charged by the time of a reading: true or false when every hypothesis and every way to
+ * compose its residual of the candidates' prices agree, else null.
+ */
+function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | null {
+  const possible = candidates(facts, reading);
+  if (possible.length > candidatesMax) return null;
+  const answers = new Set<boolean | null>();
+  for (const hypothesis of facts.hypotheses) {
+    const rest = residual(facts, reading, hypothesis);
+    const ways = subsets(possible).filter((some) => plus(...some.map((other) => other.price)) === rest);
+    if (ways.length === 0) answers.add(null);
+    for (const some of ways) answers.add(some.includes(entry));
+  }
+  const [answer = null] = answers;
+  return answers.size === 1 ? answer : null;
+}
+
+/**
+ * Whether the key was charged more than all other unknown POSTs can have cost. What is still to come, the end of open
+ * tasks, can only lower the counter, so this is for readings that wait for it.
+ */
+function isBeyond(facts: Evidence, reading: Reading, entry: Entry): boolean {
+  if (clarity(facts, reading) !== "pending") return false;
+  const possible = candidates(facts, reading);
+  // Of one that nobody has spoken of yet, not even the price is certain.
+  if (possible.some(({ outcome }) => outcome === null)) return false;
+  const others = plus(...possible.filter((other) => other !== entry).map((other) => other.price));
+  return facts.hypotheses.every((hypothesis) => {
+    const rest = residual(facts, reading, hypothesis);
+    return rest > others && rest <= plus(others, entry.price);
+  });
+}
+
+/** With more unknown POSTs than these, almost any residual could be composed of their prices. */
+const candidatesMax = 10;
+
+/** All choices among the entries, none and all of them included. */
+function subsets(entries: readonly Entry[]): Entry[][] {
+  const all: Entry[][] = [[]];
+  for (const entry of entries) all.push(...all.map((some) => [...some, entry]));
+  return all;
+}
+
+function grownText(facts: Evidence, reading: Reading): string {
+  const [hypothesis = "net"] = facts.hypotheses;
+  const rest = showCredits(residual(facts, reading, hypothesis));
+  return `${timeText(reading)}: the key was charged ${rest} credits that the books do not explain`;
+}
+
+function timeText({ at }: Reading): string {
+  return `read ${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,170 @@
+import type { Clock } from "../clock.js";
+import type { BookOwner, Books } from "../core/books.js";
+import { dayMs } from "../core/quota.js";
+import type { Evidence, Reading } from "../core/readings.js";
+import type { Judgement } from "../core/reconcile.js";
+import type { Sqlite } from "../sqlite.js";
+import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type ReadingRow } from "./books-rows.js";
+import type { Sql } from "./open.js";
+
+interface Connection {
+  db: Sqlite;
+  sql: Sql;
+  clock: Clock;
+}
+
+/** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
+const readingsMax = 60;
+
+/** The books of one key, for one workspace. */
+export function booksOf({ db, sql, clock }: Connection, owner: BookOwner): Books {
+  const { origin, fingerprint, workspace } = owner;
+  const atomic = <Result>(work: () => Result) => db.transaction(work).immediate();
+
+  return {
+    intend: async ({ itemKey, price }) =>
+      atomic(() => {
+        const { lastInsertRowid } = sql(
+          `INSERT INTO entries (origin, fingerprint, workspace, item_key, price, intended_seq, intended_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        ).run(origin, fingerprint, workspace, itemKey, price, nextSeq(sql), clock.now());
+        return Number(lastInsertRowid);
+      }),
+
+    answered: async (entry, answer) =>
+      atomic(() => {
+        const { outcome } = answer;
+        const accepted = outcome === "accepted";
+        sql(
+          `UPDATE entries SET outcome = ?, complete_error = ?, charged = ?, task = ?, ended_seq = ?, ended_at = ?
+           WHERE id = ?`,
+        ).run(
+          outcome,
+          outcome === "unknown" && answer.completeError ? 1 : 0,
+          accepted ? answer.charged : null,
+          accepted ? "open" : null,
+          nextSeq(sql),
+          clock.now(),
+          entry,
+        );
+      }),
+
+    looked: async (entry, look) =>
+      atomic(() => {
+        const ended = look.task === "open" ? null : look.endedAt;
+        sql("UPDATE entries SET task = ?, task_ended_at = ?, looked_seq = ?, looked_at = ? WHERE id = ?").run(
+          look.task,
+          ended,
+          nextSeq(sql),
+          clock.now(),
+          entry,
+        );
+        if (look.task === "completed")
+          sql("UPDATE entries SET charged = ? WHERE id = ?").run(look.charged, entry);
+        if (look.task === "failed") sql("UPDATE entries SET kept = ? WHERE id = ?").run(look.charged, entry);
+      }),
+
+    read: async ({ used, requests, servedAt }) =>
+      atomic(() => {
+        const { lastInsertRowid } = sql(
+          `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, answered)
+           SELECT k.origin, k.fingerprint, ?, ?, ?, ?, ?, a.sent, a.answered
+           FROM keys k JOIN accounts a ON a.id = k.account_id WHERE k.origin = ? AND k.fingerprint = ?`,
+        ).run(nextSeq(sql), clock.now(), servedAt, used, requests, origin, fingerprint);
+        sql("UPDATE keys SET baseline = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL").run(
+          lastInsertRowid,
+          origin,
+          fingerprint,
+        );
+        forget(sql, owner);
+      }),
+
+    evidence: async (settings) =>
+      atomic(() => {
+        const key = sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(origin, fingerprint) as
+          | KeyRow
+          | undefined;
+        if (!key || key.baseline === null) return null;
+        const [baseline, ...readings] = readingsFrom(sql, owner, key.baseline);
+        if (!baseline) throw new Error(`the books' baseline ${key.baseline} is gone`);
+        const entries = entriesSince(sql, owner, baseline).map(asEntry);
+        const evidence: Evidence = {
+          ...asLearned(key),
+          baseline,
+          readings,
+          entries,
+          settings,
+          now: clock.now(),
+        };
+        return evidence;
+      }),
+
+    keep: async (judgement) => atomic(() => keep(sql, owner, judgement)),
+
+    async entry(entry) {
+      const row = sql("SELECT * FROM entries WHERE id = ?").get(entry) as EntryRow | undefined;
+      if (!row) return null;
+      return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
+    },
+
+    async open() {
+      const rows = sql(
+        "SELECT id AS entry, outcome IS NOT NULL AS answered FROM entries WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
+      ).all(workspace) as { entry: number; answered: number }[];
+      return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
+    },
+  };
+}
+
+function nextSeq(sql: Sql): number {
+  const { last } = sql("UPDATE sequence SET last = last + 1 RETURNING last").get() as { last: number };
+  return last;
+}
+
+/** The baseline and what came after it, oldest first. */
+function readingsFrom(sql: Sql, { origin, fingerprint }: BookOwner, baseline: number): Reading[] {
+  const rows = sql(
+    "SELECT * FROM readings WHERE origin = ? AND fingerprint = ? AND id >= ? ORDER BY seq",
+  ).all(origin, fingerprint, baseline) as ReadingRow[];
+  return rows.map(asReading);
+}
+
+/** Everything that may have moved the counters since the baseline, or is not settled. */
+function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
+  const values = { origin, fingerprint, seq: baseline.seq, recent: baseline.at - dayMs };
+  return sql(
+    `SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND intended_seq > @seq
+     UNION SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint
+       AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
+     UNION SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND task = 'open'
+     UNION SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND task = 'failed'
+       AND looked_at > @recent`,
+  ).all(values) as EntryRow[];
+}
+
+function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement): void {
+  const { verdicts, hypotheses, trusted, counting, foreignAt, baseline } = judgement;
+  for (const { entry, verdict, evidence, seq } of verdicts) {
+    sql("UPDATE entries SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL").run(
+      verdict,
+      evidence,
+      seq,
+      entry,
+    );
+  }
+  sql(
+    `UPDATE keys SET hypotheses = ?, trusted = ?, counting = ?, foreign_at = ?, baseline = coalesce(?, baseline)
+     WHERE origin = ? AND fingerprint = ?`,
+  ).run(hypotheses.join(","), trusted ? 1 : 0, counting, foreignAt, baseline, origin, fingerprint);
+}
+
+/** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */
+function forget(sql: Sql, { origin, fingerprint }: BookOwner): void {
+  sql(
+    `DELETE FROM readings WHERE origin = @origin AND fingerprint = @fingerprint
+       AND id <> (SELECT baseline FROM keys WHERE origin = @origin AND fingerprint = @fingerprint)
+       AND (id < (SELECT baseline FROM keys WHERE origin = @origin AND fingerprint = @fingerprint)
+         OR id NOT IN (SELECT id FROM readings WHERE origin = @origin AND fingerprint = @fingerprint
+           ORDER BY seq DESC LIMIT ${readingsMax}))`,
+  ).run({ origin, fingerprint });
+}

@@ -1,0 +1,261 @@
+import { describe, expect, it } from "vitest";
+import { credits } from "../../src/core/money.js";
+import {
+  defaultReconcile,
+  type Entry,
+  type Evidence,
+  nothingLearned,
+  type Reading,
+} from "../../src/core/readings.js";
+import { reconcile } from "../../src/core/reconcile.js";
+
+const minute = 60_000;
+const start = Date.UTC(2026, 0, 1);
+
+/** A reading at so many minutes, after so many POSTs, of so many credits. */
+function reading(id: number, seq: number, at: number, used: number, change: Partial<Reading> = {}): Reading {
+  const time = start + at * minute;
+  return {
+    id,
+    seq,
+    at: time,
+    servedAt: time,
+    used: credits(used),
+    requests: seq,
+    sent: seq,
+    answered: seq,
+    ...change,
+  };
+}
+
+function entry(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
+  return {
+    id,
+    intendedSeq: seq,
+    endedSeq: seq + 1,
+    endedAt: start + at * minute,
+    price: credits(4),
+    outcome: "accepted",
+    completeError: false,
+    charged: credits(4),
+    task: "completed",
+    kept: credits(0),
+    taskEndedAt: start + at * minute,
+    lookedSeq: seq + 2,
+    verdict: null,
+    verdictSeq: null,
+    ...change,
+  };
+}
+
+function lost(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
+  return entry(id, seq, at, { outcome: "unknown", charged: null, task: null, taskEndedAt: null, ...change });
+}
+
+function judged(change: Partial<Evidence>) {
+  const evidence: Evidence = {
+    ...nothingLearned,
+    baseline: reading(1, 1, 0, 100),
+    readings: [],
+    entries: [],
+    now: start + 30 * minute,
+    settings: defaultReconcile,
+    ...change,
+  };
+  return reconcile(evidence);
+}
+
+const verdicts = (change: Partial<Evidence>) =>
+  judged(change).verdicts.map(({ entry: of, verdict }) => [of, verdict]);
+
+describe("an unanswered request is settled by the key's counters", () => {
+  const paid = entry(1, 2, 1);
+  const unknown = lost(2, 6, 2);
+
+  it("a charge that the books do not explain shows with the first clear reading", () => {
+    const readings = [reading(2, 10, 2, 108)];
+    expect(verdicts({ entries: [paid, unknown], readings })).toEqual([[2, "charged"]]);
+  });
+
+  it("a charge moves the baseline behind it, and is not seen twice", () => {
+    const charged: Entry = { ...unknown, verdict: "charged", verdictSeq: 10 };
+    const later = judged({
+      trusted: true,
+      baseline: reading(2, 10, 2, 108),
+      entries: [paid, charged, entry(3, 11, 3)],
+      readings: [reading(3, 14, 4, 112)],
+    });
+    expect(later).toMatchObject({ hypotheses: ["net", "gross"], baseline: 3, verdicts: [] });
+  });
+
+  it("no charge is proven by two readings, 4 and 15 minutes after it was given up, and by none before", () => {
+    const readings = [reading(2, 10, 2, 104), reading(3, 11, 6, 104), reading(4, 12, 17, 104)];
+    expect(verdicts({ entries: [paid, unknown], readings: readings.slice(0, 1) })).toEqual([]);
+    expect(verdicts({ entries: [paid, unknown], readings: readings.slice(0, 2) })).toEqual([]);
+    expect(verdicts({ entries: [paid, unknown], readings })).toEqual([[2, "not_charged"]]);
+  });
+
+  it("asks for the readings that it needs, one after the other", () => {
+    const at = (readings: Reading[]) => {
+      const { nextReadingAt } = judged({ entries: [paid, unknown], readings });
+      return nextReadingAt === null ? null : (nextReadingAt - start) / minute;
+    };
+    expect(at([])).toBe(2);
+    expect(at([reading(2, 10, 2, 104)])).toBe(6);
+    expect(at([reading(2, 10, 2, 104), reading(3, 11, 6, 104)])).toBe(17);
+    expect(judged({ entries: [paid, unknown] }).unsettled).toBe(1);
+  });
+
+  it("is held when the counters were never seen to match the books", () => {
+    const readings = [reading(2, 10, 6, 100), reading(3, 11, 17, 100)];
+    expect(verdicts({ entries: [unknown], readings })).toEqual([[2, "undecided"]]);
+    expect(verdicts({ entries: [unknown], readings, trusted: true })).toEqual([[2, "not_charged"]]);
+  });
+
+  it("a complete error of the service needs one reading, and by the settings none", () => {
+    const failed = { ...unknown, completeError: true };
+    const readings = [reading(2, 10, 2, 104)];
+    expect(verdicts({ entries: [paid, failed], readings: [] })).toEqual([]);
+    expect(verdicts({ entries: [paid, failed], readings })).toEqual([[2, "not_charged"]]);
+    const settings = { ...defaultReconcile, errorIsFree: true };
+    expect(verdicts({ entries: [paid, failed], readings: [], settings })).toEqual([[2, "not_charged"]]);
+    expect(verdicts({ entries: [paid, unknown], readings: [], settings })).toEqual([]);
+  });
+
+  it("a reading shows no charge only when the end of every task that was open at it is known", () => {
+    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
+    const readings = [reading(2, 10, 6, 104), reading(3, 11, 17, 104)];
+    expect(verdicts({ entries: [open, unknown], readings })).toEqual([]);
+    const seenOpen = { ...open, lookedSeq: 12 };
+    expect(verdicts({ entries: [seenOpen, unknown], readings })).toEqual([[2, "not_charged"]]);
+  });
+
+  it("a charge beyond what all others can have cost shows while tasks are still open", () => {
+    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
+    const readings = [reading(2, 10, 2, 108)];
+    expect(verdicts({ entries: [open, unknown], readings })).toEqual([[2, "charged"]]);
+    const second = lost(3, 8, 2);
+    expect(verdicts({ entries: [open, unknown, second], readings })).toEqual([]);
+    const nobodys = lost(3, 8, 2, { outcome: null, endedSeq: null, endedAt: null });
+    expect(verdicts({ entries: [open, unknown, nobodys], readings })).toEqual([]);
+  });
+
+  it("credits of a failed task that may still be on their way back decide nothing", () => {
+    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start + 1.5 * minute });
+    // Given back or not: 4 credits more than the baseline are the failed task's or the lost one's.
+    expect(verdicts({ entries: [failed, unknown], readings: [reading(2, 10, 2, 104)] })).toEqual([]);
+    // Long after its end both ways to count remain possible, and say different things.
+    expect(verdicts({ entries: [failed, unknown], readings: [reading(2, 10, 8, 104)] })).toEqual([]);
+    const net = {
+      entries: [failed, unknown],
+      readings: [reading(2, 10, 8, 104)],
+      hypotheses: ["net" as const],
+    };
+    expect(verdicts(net)).toEqual([[2, "charged"]]);
+    const gross = judged({ ...net, hypotheses: ["gross"], trusted: true });
+    expect(gross).toMatchObject({ verdicts: [], unsettled: 1 });
+  });
+
+  it("learns from a clear reading how failed tasks are counted", () => {
+    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start + minute });
+    const other = entry(3, 4, 1);
+    expect(judged({ entries: [failed, other], readings: [reading(2, 10, 10, 104)] })).toMatchObject({
+      hypotheses: ["net"],
+      trusted: true,
+      baseline: 2,
+    });
+    expect(judged({ entries: [failed, other], readings: [reading(2, 10, 10, 108)] }).hypotheses).toEqual([
+      "gross",
+    ]);
+  });
+
+  it("counters that match in no way prove nothing, from then on anew", () => {
+    const odd = judged({ trusted: true, entries: [paid], readings: [reading(2, 10, 10, 111)] });
+    expect(odd).toMatchObject({ ...nothingLearned, baseline: 2 });
+    const held = judged({ trusted: true, entries: [paid, unknown], readings: [reading(2, 5, 1, 111)] });
+    expect(held).toMatchObject({ verdicts: [], unsettled: 1, baseline: 2 });
+  });
+
+  it("a key that is used from elsewhere proves nothing for a day", () => {
+    const readings = [reading(2, 10, 2, 104, { requests: 12 })];
+    const foreign = judged({ trusted: true, entries: [paid, unknown], readings });
+    expect(foreign.verdicts).toMatchObject([{ verdict: "undecided" }]);
+    expect(foreign.foreignAt).toBe(start + 30 * minute);
+    const next = {
+      trusted: true,
+      foreignAt: start,
+      entries: [paid, unknown],
+      readings: [reading(2, 10, 17, 104)],
+    };
+    expect(verdicts(next)).toEqual([[2, "undecided"]]);
+  });
+
+  it("of two at the same price, one charge is nobody's for sure", () => {
+    const second = lost(3, 8, 3);
+    const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
+    expect(verdicts({ entries: [paid, unknown, second], readings })).toEqual([
+      [2, "undecided"],
+      [3, "undecided"],
+    ]);
+    const dearer = { ...second, price: credits(7) };
+    expect(verdicts({ entries: [paid, unknown, dearer], readings })).toEqual([
+      [2, "charged"],
+      [3, "not_charged"],
+    ]);
+  });
+
+  it("the bracket before the second one tells them apart", () => {
+    const second = lost(3, 12, 3);
+    const readings = [reading(2, 10, 2, 108), reading(3, 14, 3, 108)];
+    expect(verdicts({ entries: [paid, unknown, second], readings })).toEqual([[2, "charged"]]);
+  });
+
+  it("a charge that is not its price is for a person to judge", () => {
+    const readings = [reading(2, 10, 6, 107), reading(3, 11, 17, 107)];
+    expect(verdicts({ entries: [paid, unknown], readings })).toEqual([[2, "undecided"]]);
+  });
+
+  it("a request sent before anything was read is for a person to judge", () => {
+    expect(verdicts({ entries: [lost(2, 0, 0)], readings: [reading(2, 10, 20, 100)] })).toEqual([
+      [2, "undecided"],
+    ]);
+  });
+
+  it("a clock that was set proves nothing sooner: the service's time counts", () => {
+    const jump = 20 * minute;
+    const jumped = (id: number, seq: number, at: number) => {
+      const { servedAt } = reading(id, seq, at, 104);
+      return reading(id, seq, at, 104, { at: (servedAt ?? 0) + jump });
+    };
+    const entries = [paid, unknown];
+    expect(
+      verdicts({ entries, readings: [reading(2, 10, 2, 104), jumped(3, 11, 3), jumped(4, 12, 4)] }),
+    ).toEqual([]);
+    const late = [reading(2, 10, 2, 104), jumped(3, 11, 7), jumped(4, 12, 18)];
+    expect(verdicts({ entries, readings: late })).toEqual([[2, "not_charged"]]);
+  });
+
+  it("a service that counts exactly what it answers shows that a lost request never arrived", () => {
+    const exact = { counting: "exact" as const, entries: [paid, unknown] };
+    const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
+    const readings = [reading(2, 10, 17, 104, { requests: 9, answered: 9 })];
+    expect(verdicts({ ...exact, entries: [open, unknown], readings })).toEqual([[2, "not_charged"]]);
+    const arrived = [reading(2, 10, 17, 104, { requests: 10, answered: 9 })];
+    expect(verdicts({ ...exact, entries: [open, unknown], readings: arrived })).toEqual([]);
+    const early = [reading(2, 10, 6, 104, { requests: 9, answered: 9 })];
+    expect(verdicts({ ...exact, entries: [open, unknown], readings: early })).toEqual([]);
+  });
+
+  it("learns whether requests are counted exactly, where none was lost", () => {
+    expect(judged({ entries: [paid], readings: [reading(2, 10, 2, 104)] }).counting).toBe("exact");
+    const less = [reading(2, 10, 2, 104, { requests: 4 })];
+    expect(judged({ entries: [paid], readings: less }).counting).toBe("inexact");
+  });
+
+  it("after a day without a clear reading a person has to judge", () => {
+    const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
+    const readings = [reading(2, 10, 2, 104)];
+    const now = start + 25 * 60 * minute;
+    expect(verdicts({ entries: [open, unknown], readings, now })).toEqual([[2, "undecided"]]);
+  });
+});

@@ -1,0 +1,216 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { fingerprint } from "../../src/api/key.js";
+import { credits, noCredits } from "../../src/core/money.js";
+import { defaultReconcile } from "../../src/core/readings.js";
+import type { Reply } from "../../src/core/send.js";
+import type { Run } from "../../src/core/store.js";
+import type { RunSettings } from "../../src/run/ports.js";
+import type { SandboxOptions } from "../../src/sandbox/serve.js";
+import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
+
+let world: World;
+
+afterEach(() => world.close());
+
+async function open(options: Partial<SandboxOptions> = {}): Promise<void> {
+  world = await openWorld(options);
+}
+
+const pictures = (count: number) => Array.from({ length: count }, (_, at) => picture(`p${at + 1}`, at + 1));
+const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
+const cut: Reply = { kind: "no_answer", reason: "other side closed" };
+
+/** The nth POSTs (from 1) lose their answer, or do not even arrive. */
+function loses(which: readonly number[], how: "answer" | "request" | Reply): void {
+  let count = 0;
+  world.tamper = async (request, pass) => {
+    if (!request.startsWith("POST") || !which.includes(++count)) return pass();
+    if (how === "answer") await pass();
+    return typeof how === "string" ? cut : how;
+  };
+}
+
+const settling = (change: Partial<RunSettings["settling"]> = {}): Partial<RunSettings> => ({
+  settling: { ...defaultReconcile, unsettledMax: 5, wait: false, orphanCredits: noCredits, ...change },
+});
+
+/** Credits of the sandbox's account that are gone. */
+async function spent(): Promise<number> {
+  const answer = await fetch(`${world.sandbox.url}/api/v1/me`, {
+    headers: { authorization: `Bearer ${world.sandbox.key}` },
+  });
+  const { credits: money } = (await answer.json()) as { credits: { balance: number } };
+  return 500 - money.balance;
+}
+
+async function notes(run: Run): Promise<(string | null)[]> {
+  return (await world.store.items(run.id)).filter(({ state }) => state === "held").map(({ note }) => note);
+}
+
+describe("a request whose answer was lost", () => {
+  test("P5: that was charged shows at once, is held with its price, and is never sent again", async () => {
+    await open();
+    const run = await start(world, pictures(4));
+    loses([2], "answer");
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(Object.values(await states(world, run)).toSorted()).toEqual([
+      "archived",
+      "archived",
+      "archived",
+      "held",
+    ]);
+    expect(await notes(run)).toEqual([
+      expect.stringMatching(
+        /^charged, but its task id was lost \(no answer: other side closed\); read 2026-/,
+      ),
+    ]);
+    await carryOn(world, run, { reads: true });
+    expect(posts()).toBe(4);
+  });
+
+  test("P5: the key's counters are read before anything else is submitted", async () => {
+    await open();
+    const run = await start(world, pictures(4));
+    loses([2], "answer");
+    await carryOn(world, run, { lanes: 1, reads: true });
+    const third = world.sent.flatMap((request, at) => (request.startsWith("POST") ? [at] : []))[2];
+    const second = world.sent.flatMap((request, at) => (request.startsWith("POST") ? [at] : []))[1];
+    expect(world.sent.slice(second, third)).toContain("GET /api/v1/me");
+  });
+
+  test("P2 P5: that never arrived is sent again once two readings have proven it, and paid once", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const began = world.clock.now();
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
+    expect(posts()).toBe(4);
+    expect(world.clock.now() - began).toBeGreaterThan(15 * 60_000);
+    expect(await spent()).toBe(12);
+  });
+
+  test("P5: a run does not wait for it, and the next one settles it", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const session = await carryOn(world, run, { lanes: 1, reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "unknown", p3: "archived" });
+    expect(session.settling.unsettled).toBe(1);
+    expect(session.settling.nextReadingAt).toBeGreaterThan(world.clock.now());
+    world.clock.advance(20 * 60_000);
+    await carryOn(world, run, { reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
+    expect(posts()).toBe(4);
+  });
+
+  test("P3: at --max-unsettled submitting waits, and goes on when one is settled", async () => {
+    await open();
+    const run = await start(world, pictures(5));
+    loses([2, 3], "request");
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ unsettledMax: 2 }) });
+    const found = Object.values(await states(world, run));
+    expect(found).toEqual(["archived", "archived", "archived", "archived", "archived"]);
+    expect(posts()).toBe(7);
+    expect(await spent()).toBe(20);
+  });
+
+  test("P5: a complete GENERATION_ERROR needs one reading, and by the settings none", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const body = JSON.stringify({ error: { code: "GENERATION_ERROR", message: "try later" } });
+    loses([2], { kind: "answer", status: 500, headers: {}, body });
+    const began = world.clock.now();
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
+    expect(world.clock.now() - began).toBeLessThan(2 * 60_000);
+    const other = await start(world, [...pictures(3), picture("p4", 4)]);
+    loses([1], { kind: "answer", status: 500, headers: {}, body });
+    world.sent = [];
+    await carryOn(world, other, { ...settling({ errorIsFree: true }) });
+    expect((await states(world, other)).p4).toBe("archived");
+    expect(posts()).toBe(2);
+  });
+
+  test("P5: a gateway's 502 is no answer of the service's", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const body = JSON.stringify({ error: { code: "BAD_GATEWAY" } });
+    loses([2], { kind: "answer", status: 502, headers: {}, body });
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect((await states(world, run)).p2).toBe("unknown");
+  });
+
+  test("P5: a key that is used from elsewhere proves nothing: the item is held", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    let count = 0;
+    world.tamper = async (request, pass) => {
+      if (!request.startsWith("POST") || ++count !== 2) return pass();
+      for (let other = 0; other < 3; other++) await spent();
+      return cut;
+    };
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "held", p3: "archived" });
+    expect(await notes(run)).toEqual([expect.stringContaining("used from elsewhere")]);
+  });
+
+  test("P6: --orphans resubmit pays again within its bound, and no further", async () => {
+    await open();
+    const run = await start(world, pictures(5));
+    loses([2, 3], "answer");
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ orphanCredits: credits(4) }) });
+    const found = Object.values(await states(world, run)).toSorted();
+    expect(found).toEqual(["archived", "archived", "archived", "archived", "held"]);
+    expect(await spent()).toBe(24);
+    expect((await world.store.spending(run.id)).pending).toBe(credits(8));
+  });
+});
+
+describe("a process that ended in the middle", () => {
+  const books = () =>
+    world.accounts.books({
+      origin: "sandbox",
+      fingerprint: fingerprint(world.sandbox.key),
+      workspace: `${world.folder}/state.db`,
+    });
+
+  test("P1: an entry of the books whose item was not submitted was not sent", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    await books().intend({ itemKey: "k1:p1", price: credits(4) });
+    await carryOn(world, run, { reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(await books().open()).toEqual([]);
+  });
+
+  test("P2 P5: a request that it left without an answer is settled by the next one", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    await carryOn(world, run, { reads: true });
+    const again = await start(world, [...pictures(2), picture("p3", 3)]);
+    const [item] = (await world.store.items(again.id)).filter(({ rowId }) => rowId === "p3");
+    const bookEntry = await books().intend({ itemKey: "k1:p3", price: credits(4) });
+    await world.store.intend(item?.id ?? 0, { runId: again.id, bodySha256: "00", bookEntry });
+    await carryOn(world, again, { reads: true, ...settling({ wait: true }) });
+    expect((await states(world, again)).p3).toBe("archived");
+    expect(posts()).toBe(3);
+  });
+
+  test("P4: what its item knew and the books did not is brought to them", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    const real = world.accounts.books;
+    // The process ends before the books hear of any answer.
+    world.accounts.books = (owner) => ({ ...real(owner), answered: async () => {}, looked: async () => {} });
+    await carryOn(world, run, { reads: true });
+    world.accounts.books = real;
+    expect(await books().open()).toHaveLength(2);
+    const session = await carryOn(world, run, { reads: true });
+    expect(await books().open()).toEqual([]);
+    const evidence = await books().evidence(defaultReconcile);
+    expect(evidence).toMatchObject({ trusted: true });
+    expect(session.settling.unsettled).toBe(0);
+  });
+});
