@@ -7,6 +7,7 @@ interface InitFlags {
   baseUrl?: string;
   apiKeyFile?: string;
   sandbox?: boolean;
+  schema?: boolean;
 }
 
 export function defineInit(program: Command): void {
@@ -19,7 +20,19 @@ export function defineInit(program: Command): void {
     .addOption(
       new Option("--sandbox", "for the sandbox alone; asks nothing").conflicts(["baseUrl", "apiKeyFile"]),
     )
-    .action(init);
+    .addOption(
+      new Option("--schema", "print the JSON Schema of JSON and YAML manifests, for editors").conflicts([
+        "baseUrl",
+        "apiKeyFile",
+        "sandbox",
+      ]),
+    )
+    .action((folder: string, flags: InitFlags) => (flags.schema ? printSchema() : init(folder, flags)));
+}
+
+async function printSchema(): Promise<void> {
+  const { manifestSchema } = await import("../manifest/json-schema.js");
+  process.stdout.write(`${JSON.stringify(manifestSchema(), null, 2)}\n`);
 }
 
 async function init(named: string, flags: InitFlags): Promise<void> {

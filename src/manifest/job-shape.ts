@@ -28,7 +28,7 @@ const fields = {
 const optional = Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, shape.optional()]));
 const output = text("wanted name of the output file; / makes folders");
 
-const row = z
+export const row = z
   .looseObject({ params: params.optional() }, "an object with the row's fields")
   .catchall(cell)
   .describe("a row: the fields that are known, and any other as a variable for templates");

@@ -59,7 +59,7 @@ function timeOf(option: string, value: string): boolean {
   const [, a, b] = (/^(\d{1,3}):(\d{1,2})$/.exec(option) ?? []).map(Number);
   if (a === undefined || b === undefined) return false;
   const share = Number(value.replace(",", "."));
-  if (/^\d?[.,]\d{3,}$/.test(value) && Math.abs(share * dayMinutes - (a * 60 + b)) < 0.01) return true;
+  if (/^\d?[.,]\d+$/.test(value) && Math.abs(share * dayMinutes - (a * 60 + b)) < 0.01) return true;
   const day = /^(?:1899-12-(30|31)|1900-01-0(\d))[T ]/.exec(value);
   const days = day ? (day[1] ? Number(day[1]) - 30 : Number(day[2]) + 1) : 0;
   const time = /(?:^|[T ])(\d{1,3}):(\d{2})(?::(\d{2})(?:\.0+)?)?(?:\s*([ap])\.?m\.?)?Z?$/i.exec(value);

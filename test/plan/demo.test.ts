@@ -17,10 +17,10 @@ const models: Model[] = catalogue.map((model) => ({
   parameters: model.parameters.map((parameter) => ({ ...parameter })),
 }));
 
-async function planned(name: string, balance = 500) {
-  const manifest = await readManifest(join(jobs, name));
+async function planned(name: string, balance = 500, repair = false) {
+  const manifest = await readManifest(join(jobs, name), { repair });
   const account = me(balance, { plan: "Pro" });
-  return makePlan({ manifest, models, me: account, origin: "http://s", edition: "", existing: [] });
+  return makePlan({ manifest, models, me: account, origin: "http://s", edition: "", existing: [], repair });
 }
 
 test("the demo is right for the sandbox's models, and stays within one minute's quota and 500 credits", async () => {
@@ -52,4 +52,42 @@ test("the demo shows what spreadsheets hold: accents, quotes, and a line break i
   expect(prompts).toMatch(/é/);
   expect(prompts).toMatch(/"/);
   expect(prompts).toMatch(/\n/);
+});
+
+test("the product shots are every product in every format and language, and the first preview is five of them", async () => {
+  const { items, problems, warnings } = await planned("product-shots.yaml");
+  expect([problems, warnings]).toEqual([[], []]);
+  expect(items.map(({ rowId }) => rowId).slice(0, 5)).toEqual([
+    "moon-jar-en-square",
+    "moon-jar-en-story",
+    "moon-jar-de-square",
+    "moon-jar-de-story",
+    "tea-bowl-en-square",
+  ]);
+  expect(items).toHaveLength(12);
+  expect(new Set(items.map(({ name }) => name)).size).toBe(12);
+});
+
+test("the voice-overs are a picture and three voices of each product, from one sheet and one prompt file", async () => {
+  const { items, problems, warnings, notes } = await planned("voice-overs.yaml");
+  expect([problems, warnings, notes]).toEqual([[], [], []]);
+  expect(items.slice(0, 4).map(({ category, prompt }) => [category, prompt?.split(". ").at(-1)])).toEqual([
+    ["image", "Moon jar on a window sill in the first light"],
+    ["audio", "From 120 euros."],
+    ["audio", "Ab 120 Euro."],
+    ["audio", "Desde 120 euros."],
+  ]);
+});
+
+test("the sheet as a spreadsheet saves it is read, and runs once its times are repaired", async () => {
+  const broken = await planned("spreadsheet.csv");
+  expect(broken.problems.map(({ got, repair }) => [got, repair])).toEqual([
+    ["04:03", "4:3"],
+    ["16:09", "16:9"],
+    ["Poster", "poster"],
+  ]);
+  const { problems, items, notes } = await planned("spreadsheet.csv", 500, true);
+  expect([problems, items.length]).toEqual([[], 3]);
+  expect(notes.join("\n")).toContain("Windows-1252");
+  expect(items[0]?.prompt).toContain("„Forêt“");
 });

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { readManifest } from "../../src/manifest/read.js";
+import { fileWith } from "../manifest/folder.js";
+import { plan } from "./account.js";
+
+async function planned(job: object, change = {}) {
+  return plan(await readManifest(await fileWith("job.json", JSON.stringify(job))), change);
+}
+
+test("one wrong value of a matrix leaves out its combinations alone", async () => {
+  const { items, problems } = await planned({
+    rows: [{ id: "a", model: "paint", prompt: "x" }],
+    matrix: { "params.aspect_ratio": ["1:1", "16:10", "16:9"] },
+  });
+  expect(items.map(({ rowId }) => rowId)).toEqual(["a-1x1", "a-16x9"]);
+  expect(problems).toMatchObject([
+    { place: { row: 1, combination: "aspect_ratio=16:10", column: "params.aspect_ratio" }, got: "16:10" },
+  ]);
+  expect(problems[0]?.place).toHaveProperty("line");
+});
+
+test("names carry the combination: with an id, without one, and with an output", async () => {
+  const { items } = await planned({
+    rows: [{ id: "a", prompt: "x" }, { prompt: "y" }, { prompt: "z", output: "cups/z.png" }],
+    defaults: { model: "paint" },
+    matrix: { "params.aspect_ratio": ["1:1", "16:9"] },
+  });
+  expect(items.map(({ name }) => name)).toEqual([
+    "a-1x1",
+    "a-16x9",
+    `${items[2]?.rowId}-1x1`,
+    `${items[3]?.rowId}-16x9`,
+    "cups/z-1x1",
+    "cups/z-16x9",
+  ]);
+});
+
+test("an output whose template does not tell the combinations apart is a problem, before anything is paid", async () => {
+  const { problems } = await planned({
+    rows: [{ id: "a", model: "paint", prompt: "x", output: "{{ id }}" }],
+    matrix: { "params.aspect_ratio": ["1:1", "16:9"] },
+  });
+  expect(problems).toMatchObject([{ place: { row: 1, column: "output" }, got: "a" }]);
+});
+
+test("combinations that ask for the very same thing are a warning with its price", async () => {
+  const { warnings, notes } = await planned({
+    rows: [{ model: "paint", prompt: "x" }],
+    matrix: { lang: ["en", "de", "fr"] },
+  });
+  expect(warnings).toMatchObject([{ kind: "identical_rows", rows: [1], copies: 2 }]);
+  expect(warnings[0]?.message).toContain("3 combinations of row 1 ask for the very same thing");
+  expect(notes[0]).toContain("nothing uses lang");
+});
+
+test("an item is the same one whether its row, a matrix or a template asks for it", async () => {
+  const rows = [{ id: "q", model: "paint", prompt: "a red cup", params: { aspect_ratio: "1:1" } }];
+  const plain = await planned({ rows });
+  const made = await planned({
+    prompt: "a {{ colour }} cup",
+    defaults: { model: "paint" },
+    matrix: { colour: ["red"], params: { aspect_ratio: ["1:1"] } },
+  });
+  expect(made.items.map(({ key }) => key)).toEqual(plain.items.map(({ key }) => key));
+  expect(made.items[0]?.cells).toEqual([
+    ["colour", "red"],
+    ["params.aspect_ratio", "1:1"],
+  ]);
+});
