@@ -50,16 +50,20 @@ export function parsed(
     const schema = language === "JSON" ? "json" : "core";
     const document = parseDocument(text, { schema, lineCounter: lines, logLevel: "error" });
     const error = document.errors[0];
+    // How deep the parser gets before it gives up is the machine's affair, and no place in the file.
+    if (error?.message.includes("call stack")) return fail(tooDeep, 0);
     if (error) return fail(plainWords(error.message), error.pos[0]);
     const contents = document.contents;
     const plain = new Reading(text, language).plainOf(contents);
     return { file, plain, markAt: (path) => markOf(nodeAt(contents, path)?.range?.[0] ?? 0) };
   } catch (error) {
     if (error instanceof NotPlain) return fail(error.message, error.offset);
-    if (error instanceof RangeError) return fail("values nested thousands deep", 0);
+    if (error instanceof RangeError) return fail(tooDeep, 0);
     throw error;
   }
 }
+
+const tooDeep = "values nested thousands deep";
 
 function tooLong(file: string, text: string, language: Language): Problem {
   return {
@@ -158,5 +162,6 @@ function plainWords(message: string): string {
     .replace(/ at line \d+, column \d+:[\s\S]*$/, "")
     .replace(/^Unresolved plain scalar/, "text without quotes:")
     .replace(/Flow sequence/, "the array")
-    .replace(/Flow map/, "the object");
+    .replace(/Flow map/, "the object")
+    .replace(/in block collection must be sufficiently indented and end with a/, "does not end with a");
 }

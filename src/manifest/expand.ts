@@ -1,12 +1,13 @@
 import type { Place, Problem } from "../core/problem.js";
 import { isKnown, paramKey } from "./columns.js";
 import { axesOf, type Combination } from "./combinations.js";
+import { type Fault, TemplateFault } from "./fault.js";
 import { labelled, outputName } from "./item-names.js";
 import type { Mark } from "./manifest.js";
 import { type PromptFiles, promptFile } from "./prompt-file.js";
 import { scopeOf } from "./scope.js";
 import type { Cells, Job, SourceRow, Written } from "./source.js";
-import { type Fault, isTemplate, type Names, type Scope, TemplateFault, type Templates } from "./template.js";
+import { isTemplate, type Names, type Scope, type Templates } from "./template.js";
 
 /** A row in one of its combinations, with its templates rendered: what an item is made from. */
 export interface Made {

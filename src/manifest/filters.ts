@@ -1,4 +1,5 @@
 import { filters as builtIn, type FilterImplOptions, type Liquid } from "liquidjs";
+import { TemplateFault } from "./fault.js";
 
 /**
  * The filters of templates. From Liquid's own only those are taken whose result depends on nothing but the text: no
@@ -59,9 +60,8 @@ const padMax = 100;
 function pad(value: unknown, width: unknown): string {
   const wanted = Number(width);
   if (!Number.isInteger(wanted) || wanted < 1 || wanted > padMax) {
-    throw new Error(
-      `pad expects a width from 1 to ${padMax}, such as pad: 3, and got ${textOf(width) || "none"}`,
-    );
+    const expected = `a width from 1 to ${padMax}, such as pad: 3`;
+    throw new TemplateFault({ message: "pad has no width to use", expected, got: textOf(width) || "none" });
   }
   return textOf(value).padStart(wanted, "0");
 }
@@ -77,7 +77,11 @@ function dateFilter(engine: Liquid): (value: unknown, format: unknown) => string
     const [, day = "", time = "00:00"] = isoDate.exec(text) ?? [];
     const at = Date.parse(`${day}T${time}Z`);
     if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(day)) {
-      throw new Error(`date expects a date such as 2026-04-05, and got ${JSON.stringify(text.slice(0, 40))}`);
+      throw new TemplateFault({
+        message: "date has no date to write",
+        expected: "a date such as 2026-04-05",
+        got: text,
+      });
     }
     return render.call(this, new Date(at), format);
   };

@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { standardInput } from "./bytes.js";
-import { type Fault, TemplateFault } from "./template.js";
+import { type Fault, TemplateFault } from "./fault.js";
 import { decodedText } from "./text.js";
 import { leaves } from "./within.js";
 

@@ -1,5 +1,6 @@
 import { isKnown, paramKey } from "./columns.js";
-import { type Fault, isTemplate, type Names, type Scope, TemplateFault, type Templates } from "./template.js";
+import { type Fault, TemplateFault } from "./fault.js";
+import { isTemplate, type Names, type Scope, type Templates } from "./template.js";
 
 /** Variables that every template has, whatever the manifest holds. */
 export const builtInNames = ["index", "row", "step", "today"] as const;

@@ -1,26 +1,7 @@
 import { Liquid, type Template as Parsed } from "liquidjs";
 import { nearest } from "../core/nearest.js";
+import { type Fault, TemplateFault } from "./fault.js";
 import { filterNames, useFilters } from "./filters.js";
-
-/** What is wrong with a template, or with one rendering of it. */
-export interface Fault {
-  message: string;
-  expected: string;
-  got: string;
-  nearest?: string;
-}
-
-/** Thrown by a rendering that cannot be done. */
-export class TemplateFault extends Error {
-  override readonly name = "TemplateFault";
-  constructor(
-    readonly fault: Fault,
-    /** The text itself is wrong, whatever row it is rendered for. */
-    readonly everywhere = false,
-  ) {
-    super(fault.message);
-  }
-}
 
 /** The names that a template may use: columns, variables, and the keys below `params`. */
 export interface Names {
@@ -118,6 +99,7 @@ export class Templates {
     if (filter !== undefined) return unknownWord("filter", filter, filterNames);
     const [, tag] = /^tag "(.*)" not found/.exec(message) ?? [];
     if (tag !== undefined) return unknownWord("tag", tag, tagNames);
+    if (message.startsWith("memory alloc limit")) return tooLarge;
     return {
       message: "the template cannot be rendered",
       expected: "Liquid such as {{ name }}, {{ name | slug }} or {% if name %}…{% endif %}",
@@ -135,6 +117,12 @@ const noFiles = {
   contains: async () => false,
   containsSync: () => false,
   resolve: () => "",
+};
+
+const tooLarge: Fault = {
+  message: "the template makes too large a text",
+  expected: `at most ${renderedCharactersMax} characters`,
+  got: "more",
 };
 
 /** The first cause: the engine wraps what a filter or a value throws. */

@@ -54,9 +54,13 @@ function folded(name: string): string {
 
 function clashProblem(row: Row, other: Row, column: "id" | "output", name: string): Problem {
   const what = column === "id" ? "give their items the same name" : "want the same output";
+  const whose =
+    other.number === row.number
+      ? `several items of row ${row.number}`
+      : `rows ${other.number} and ${row.number}`;
   return {
     place: cellPlace(row, column),
-    message: `rows ${other.number} and ${row.number} ${what}`,
+    message: `${whose} ${what}`,
     expected: "a name of its own for each item (capitals make no difference)",
     got: name,
   };

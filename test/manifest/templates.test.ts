@@ -98,14 +98,10 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     [
       "a date that is none",
       '{{ colour | date: "%Y" }}',
-      { got: expect.stringContaining("date expects a date such as") },
+      { message: "date has no date to write", got: "blue" },
     ],
-    ["the clock", '{{ "now" | date: "%Y" }}', { got: expect.stringContaining("date expects") }],
-    [
-      "a width that is none",
-      "{{ colour | pad: 1000000 }}",
-      { got: expect.stringContaining("pad expects a width") },
-    ],
+    ["the clock", '{{ "now" | date: "%Y" }}', { got: "now" }],
+    ["a width that is none", "{{ colour | pad: 1000000 }}", { got: "1000000" }],
     ["a column that a value names", "{{ prompt_{{colour}} }}", { got: "prompt_blue" }],
     ["itself", "{{ prompt }}", { message: "the templates go in a circle", got: "prompt → prompt" }],
     [
@@ -116,7 +112,7 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     [
       "a text that doubles without end",
       `{% assign x = "aaaaaaaaaa" %}${"{% assign x = x | append: x %}".repeat(40)}{{ x }}`,
-      { got: expect.stringContaining("memory") },
+      { message: "the template makes too large a text" },
     ],
   ])("%s", async (_name, template, problem) => {
     const cell = `"${template.replaceAll('"', '""')}"`;
