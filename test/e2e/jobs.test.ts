@@ -1,0 +1,66 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { expectArchived } from "./archive.js";
+import { main, newPlace, type Place, run, startProcess } from "./command.js";
+import { type ScriptedService, startService } from "./service.js";
+
+const job = `
+name: shots
+rows: products.csv
+defaults: { model: plain-image }
+matrix:
+  lang: [en, de]
+  params.aspect_ratio: ["1:1", "16:9"]
+prompt: "{{ product }}: {{ text_{{lang}} }}"
+`;
+const products = "\ufeffID;Product;text_en;text_de\r\nmug;Mug;blue;blau\r\nbowl;Bowl;red;rot\r\n";
+const all = ["mug", "bowl"].flatMap((id) =>
+  ["en", "de"].flatMap((lang) => ["1x1", "16x9"].map((ratio) => `${id}-${lang}-${ratio}`)),
+);
+
+/** Runs the command with this text as its standard input. */
+async function piped(place: Place, service: ScriptedService, args: readonly string[], text: string) {
+  const circumstances = { cwd: place.folder, env: { ...place.env, ...service.env } };
+  const running = startProcess(process.execPath, [main, ...args], circumstances, "pipe");
+  running.child.stdin?.end(text);
+  return running.ended;
+}
+
+test("a job makes every product in every combination, and a changed cell pays for its own alone", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  place.write("job.yaml", job);
+  place.write("products.csv", products);
+  const first = await run(place, ["run", "job.yaml", "--yes"], service);
+  expect(first, first.stderr).toMatchObject({ code: 0 });
+  expectArchived(join(place.folder, "outputs", "shots"), all);
+  expect(service.made.map(({ prompt }) => prompt).toSorted()).toEqual(
+    ["Bowl: red", "Bowl: rot", "Mug: blau", "Mug: blue"].flatMap((prompt) => [prompt, prompt]),
+  );
+  place.write("products.csv", products.replace("rot", "rotbraun"));
+  const second = await run(place, ["run", "job.yaml", "--yes"], service);
+  expect(second, second.stderr).toMatchObject({ code: 0 });
+  expect(service.made.slice(8).map(({ prompt }) => prompt)).toEqual(["Bowl: rotbraun", "Bowl: rotbraun"]);
+});
+
+test("a job from standard input is the same one, and its rows lie in the current folder", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  place.write("products.csv", products);
+  const made = await piped(place, service, ["run", "-", "--yes"], job);
+  expect(made, made.stderr).toMatchObject({ code: 0 });
+  expectArchived(join(place.folder, "outputs", "shots"), all);
+  const again = await piped(place, service, ["plan", "-", "--json"], job);
+  expect(JSON.parse(again.stdout)).toMatchObject({ file: "stdin", standings: { archived: 8 } });
+});
+
+test("a template's slip is told with line and column before one request is made", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("job.yaml", job.replace("{{ product }}", "{{ produkt }}"));
+  place.write("products.csv", products);
+  const end = await run(place, ["run", "job.yaml", "--yes"], service);
+  expect(end).toMatchObject({ code: 2, stdout: "" });
+  expect(end.stderr).toMatch(/^job\.yaml:8:9, column prompt: .*"produkt".*did you mean "Product"|"product"/);
+  expect(service.asked).toEqual([]);
+});
