@@ -36,7 +36,21 @@ export function namesFrom(columns: Iterable<string>): Names {
       [...plain, ...plain.map(variableName), ...fieldNames, ...builtInNames, "params"].filter(Boolean),
     ),
     params: new Set(all.flatMap((column) => paramKey(column) ?? [])),
+    aliases: aliasesOf(plain),
   };
+}
+
+/** Each other name leads to one column, and never hides a column that has it as its own. */
+function aliasesOf(columns: readonly string[]): Map<string, string[]> {
+  const taken = new Set([...columns, ...builtInNames, "params", ""]);
+  return new Map(
+    [...new Set(columns)].map((column): [string, string[]] => {
+      const alias = variableName(column);
+      if (taken.has(alias)) return [column, []];
+      taken.add(alias);
+      return [column, [alias]];
+    }),
+  );
 }
 
 /** The columns that templates use, among these. */
@@ -57,20 +71,14 @@ export function scopeOf(values: Values, names: Names, templates: Templates): Sco
   for (const key of names.params) params[key] = null;
   scope["params"] = params;
   const open: string[] = [];
-  for (const [name, value] of values) {
+  // The later of two values of one name is the one that counts.
+  for (const [name, value] of new Map(values)) {
     const key = paramKey(name);
     const target = key === null ? scope : params;
-    const put = (as: string) =>
-      typeof value === "string" && isTemplate(value)
-        ? Object.defineProperty(target, as, {
-            get: () => rendered(name, value),
-            enumerable: true,
-            configurable: true,
-          })
-        : Object.defineProperty(target, as, { value, enumerable: true, configurable: true });
-    put(key ?? name);
-    if (key === null && variableName(name) !== name && names.top.has(variableName(name)))
-      put(variableName(name));
+    for (const as of [key ?? name, ...(names.aliases.get(name) ?? [])]) {
+      if (typeof value !== "string" || !isTemplate(value)) target[as] = value;
+      else Object.defineProperty(target, as, { get: () => rendered(name, value), enumerable: true });
+    }
   }
   return scope;
 

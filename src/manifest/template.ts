@@ -7,6 +7,8 @@ import { filterNames, useFilters } from "./filters.js";
 export interface Names {
   top: ReadonlySet<string>;
   params: ReadonlySet<string>;
+  /** Other names of columns, by column. */
+  aliases: ReadonlyMap<string, readonly string[]>;
 }
 
 /** What a rendering sees. Values may be getters: they are asked for when a template names them. */

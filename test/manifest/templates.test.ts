@@ -61,6 +61,15 @@ describe("a template", () => {
     ]);
   });
 
+  test("columns whose names differ only in what a template's name cannot hold do not hide each other", async () => {
+    const { rows, problems } = await sheet(
+      "prompt,product_name,Product Name,Kind of,Kind  of\n" +
+        "{{ product_name }} {{ kind_of }} {{ ['Product Name'] }},{{ row }},b,{{ row }}x,d\n",
+    );
+    expect(problems).toEqual([]);
+    expect(rows[0]?.prompt).toBe("2 2x b");
+  });
+
   test("a column that it uses is not noted, and its cells are kept as they were written", async () => {
     const { notes, rows } = await sheet("id,prompt,colour\na,a {{ colour }} cup,blue\n");
     expect(notes).toEqual([]);
