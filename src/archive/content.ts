@@ -1,6 +1,8 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../core/disk.js";
-import { extentOf, type ReadBytes } from "./extent.js";
+import { extentOf, type ReadBytes, soundBytes } from "./extent.js";
+import { walkPackets } from "./packets.js";
+import { decodable, pictureFault } from "./pictures.js";
 
 /**
  * What a downloaded file really is. Names and headers are the server's opinion; a signed URL that answers 200 with an
@@ -8,10 +10,11 @@ import { extentOf, type ReadBytes } from "./extent.js";
  */
 
 /**
- * How far a file was looked at: `decoded`: every pixel; `container`: stated length, tracks, and the last packet of
- * each; `type`: only that its first bytes are of that format (formats that nothing here can read further).
+ * How far a file was looked at: `decoded`: every pixel; `packets`: every packet lies whole where the file says, and is
+ * well formed as far as its format can tell; `type`: only that its first bytes are of that format (formats that nothing
+ * here can read further).
  */
-type CheckLevel = "decoded" | "container" | "type";
+type CheckLevel = "decoded" | "packets" | "type";
 
 export type Content =
   | { kind: "media"; extension: string; mime: string; check: CheckLevel }
@@ -30,7 +33,11 @@ export async function inspect(disk: Disk, path: string, category: string): Promi
   if (!fits(category, media)) return { kind: "bad", reason: `expected ${category}, got ${mime}` };
   const missing = await extentOf(extension)?.(readerOf(disk, path), size);
   if (typeof missing === "string") return { kind: "bad", reason: `${mime} is cut off: ${missing}` };
-  if (decodable.has(mime)) return decode(disk, path, extension, mime);
+  if (decodable.has(mime)) {
+    const fault = await pictureFault(await readAll(disk, path), mime);
+    if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
+    return { kind: "media", extension, mime, check: "decoded" };
+  }
   if (readable.has(extension)) return openTracks(disk, path, size, category, extension, mime);
   return { kind: "media", extension, mime, check: "type" };
 }
@@ -63,28 +70,6 @@ async function describe(disk: Disk, path: string): Promise<string> {
   return "something that is no known media format";
 }
 
-/** What sharp reads. */
-const decodable = new Set(["image/png", "image/jpeg", "image/webp", "image/gif", "image/tiff", "image/avif"]);
-const animated = new Set(["image/webp", "image/gif"]);
-
-/**
- * Decodes every pixel, shrinking on the way so that a large picture needs little memory. `failOn: "error"` still
- * catches every cut, but forgives the odd colour profiles that the strictest level refuses.
- */
-async function decode(disk: Disk, path: string, extension: string, mime: string): Promise<Content> {
-  const bytes = await readAll(disk, path);
-  const { default: sharp } = await import("sharp");
-  try {
-    await sharp(bytes, { failOn: "error", sequentialRead: true, animated: animated.has(mime) })
-      .resize(8, 8, { fit: "fill", kernel: "linear", fastShrinkOnLoad: false })
-      .raw()
-      .toBuffer();
-    return { kind: "media", extension, mime, check: "decoded" };
-  } catch (error) {
-    return { kind: "bad", reason: `${mime} cannot be decoded: ${oneLine(error)}` };
-  }
-}
-
 /** What mediabunny reads, by file-type's extension. */
 const readable = new Set([
   "mp4",
@@ -109,7 +94,7 @@ async function openTracks(
   extension: string,
   mime: string,
 ): Promise<Content> {
-  const { ALL_FORMATS, CustomSource, EncodedPacketSink, Input } = await import("mediabunny");
+  const { ALL_FORMATS, CustomSource, Input } = await import("mediabunny");
   const bytes = readerOf(disk, path);
   let diskError: unknown;
   const read = async (start: number, end: number) => {
@@ -126,16 +111,22 @@ async function openTracks(
     const wanted = category === "audio" || category === "video" ? category : null;
     if (tracks.length === 0 || (wanted !== null && !tracks.some((track) => track.type === wanted)))
       return { kind: "bad", reason: `expected ${category}, got ${mime} without such a track` };
+    let [packetBytes, packets] = [0, 0];
     for (const track of tracks) {
-      const last = await new EncodedPacketSink(track).getPacket(Number.POSITIVE_INFINITY);
-      if (last === null) return { kind: "bad", reason: `${mime} has an empty ${track.type} track` };
+      const walk = await walkPackets(track);
+      if (walk.packets === 0) return { kind: "bad", reason: `${mime} has an empty ${track.type} track` };
+      if (walk.fault !== null) return { kind: "bad", reason: `${mime} is damaged: ${walk.fault}` };
+      packetBytes += walk.bytes;
+      packets += walk.packets;
     }
+    if (extension === "mp3" && (await soundBytes(bytes, size)) - packetBytes > 1.5 * (packetBytes / packets))
+      return { kind: "bad", reason: `${mime} is damaged: more than a frame of it is no sound` };
     const soundOnly = category === "audio" && !tracks.some((track) => track.type === "video");
     return {
       kind: "media",
       extension,
       mime: soundOnly ? mime.replace(/^video/, "audio") : mime,
-      check: "container",
+      check: "packets",
     };
   } catch (error) {
     // A disk that fails says nothing about the file.

@@ -31,6 +31,7 @@ const byExtension: Readonly<Record<string, Extent>> = {
   opus: pages,
   mp3: frames,
   png: pngEnd,
+  jpg: jpegEnd,
   gif: gifEnd,
 };
 
@@ -99,17 +100,46 @@ async function pages(read: ReadBytes, size: number): Promise<string | null> {
       return "ends within a page header";
     const body = head.subarray(27, 27 + segments).reduce((sum, length) => sum + length, 0);
     flags = head[5] ?? 0;
-    at += 27 + segments + body;
-    if (at > size) return short(at, size);
+    const end = at + 27 + segments + body;
+    if (end > size) return short(end, size);
+    if (!isIntactPage(await read(at, end))) return `the page at byte ${at} does not have its checksum`;
+    at = end;
   }
   return (flags & 4) === 0 ? "the last page is not marked as the end" : null;
 }
 
-/** MP3: the first frame may hold a note with the number of bytes ("Xing" or "Info"). */
-async function frames(read: ReadBytes, size: number): Promise<string | null> {
+/** An Ogg page is summed up with its own checksum (bytes 22 to 25) taken for zero. */
+function isIntactPage(page: Buffer): boolean {
+  let sum = 0;
+  page.forEach((byte, at) => {
+    sum = (sum << 8) ^ (crcTable[(sum >>> 24) ^ (at >= 22 && at < 26 ? 0 : byte)] ?? 0);
+  });
+  return sum >>> 0 === page.readUInt32LE(22);
+}
+
+/** Of the polynomial 0x04c11db7, highest bit first: not the CRC that zlib has. */
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let sum = byte << 24;
+  for (let bit = 0; bit < 8; bit++) sum = (sum << 1) ^ (sum < 0 ? 0x04c11db7 : 0);
+  return sum;
+});
+
+/** Where an MP3 begins, after its tag. */
+async function soundStart(read: ReadBytes): Promise<number> {
   const tag = await read(0, 10);
   const tagged = tag.length === 10 && tag.toString("latin1", 0, 3) === "ID3";
-  const start = tagged ? 10 + [6, 7, 8, 9].reduce((sum, at) => sum * 128 + ((tag[at] ?? 0) & 0x7f), 0) : 0;
+  return tagged ? 10 + [6, 7, 8, 9].reduce((sum, at) => sum * 128 + ((tag[at] ?? 0) & 0x7f), 0) : 0;
+}
+
+/** Bytes of an MP3 between its tags. */
+export async function soundBytes(read: ReadBytes, size: number): Promise<number> {
+  const end = await read(Math.max(0, size - 128), size);
+  return size - (await soundStart(read)) - (end.toString("latin1", 0, 3) === "TAG" ? 128 : 0);
+}
+
+/** MP3: the first frame may hold a note with the number of bytes ("Xing" or "Info"). */
+async function frames(read: ReadBytes, size: number): Promise<string | null> {
+  const start = await soundStart(read);
   const frame = await read(start, start + 64);
   const note = Math.max(frame.indexOf("Xing"), frame.indexOf("Info"));
   if (note < 0 || frame.length < note + 16) return null;
@@ -122,6 +152,12 @@ async function frames(read: ReadBytes, size: number): Promise<string | null> {
 async function pngEnd(read: ReadBytes, size: number): Promise<string | null> {
   const tail = await read(Math.max(0, size - 65_536), size);
   return tail.includes(Buffer.from("IEND\xae\x42\x60\x82", "latin1")) ? null : "no end mark";
+}
+
+/** Decoders stop at the last row; what follows the end mark is often a preview or zeros. */
+async function jpegEnd(read: ReadBytes, size: number): Promise<string | null> {
+  const tail = await read(Math.max(0, size - 65_536), size);
+  return tail.includes(Buffer.from([0xff, 0xd9])) ? null : "no end mark";
 }
 
 async function gifEnd(read: ReadBytes, size: number): Promise<string | null> {

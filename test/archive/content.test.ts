@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspect } from "../../src/archive/content.js";
 import { nodeDisk } from "../../src/archive/node-disk.js";
@@ -25,13 +26,13 @@ const formats = [
   ["webp", "image", "webp", "image/webp", "decoded"],
   ["gif", "image", "gif", "image/gif", "decoded"],
   ["avif", "image", "avif", "image/avif", "decoded"],
-  ["mp4", "video", "mp4", "video/mp4", "container"],
-  ["mp4IndexFirst", "video", "mp4", "video/mp4", "container"],
-  ["mp4Fragmented", "video", "mp4", "video/mp4", "container"],
-  ["webm", "video", "webm", "video/webm", "container"],
-  ["wav", "audio", "wav", "audio/wav", "container"],
-  ["mp3", "audio", "mp3", "audio/mpeg", "container"],
-  ["ogg", "audio", "ogg", "audio/ogg", "container"],
+  ["mp4", "video", "mp4", "video/mp4", "packets"],
+  ["mp4IndexFirst", "video", "mp4", "video/mp4", "packets"],
+  ["mp4Fragmented", "video", "mp4", "video/mp4", "packets"],
+  ["webm", "video", "webm", "video/webm", "packets"],
+  ["wav", "audio", "wav", "audio/wav", "packets"],
+  ["mp3", "audio", "mp3", "audio/mpeg", "packets"],
+  ["ogg", "audio", "ogg", "audio/ogg", "packets"],
 ] as const;
 
 test.each(formats)(
@@ -58,6 +59,65 @@ function cuts(size: number): number[] {
   const all = Array.from({ length: size }, (_, length) => length);
   return all.filter((length) => length < 20 || length > size - 30 || length % step === 0);
 }
+
+describe("a hole in the middle", () => {
+  /** How many of the holes are seen: 600 zeros at each of some places. */
+  async function seen(whole: Buffer, category: string): Promise<[number, number]> {
+    const places = [0.2, 0.35, 0.5, 0.65, 0.8].map((share) => Math.floor(whole.length * share));
+    let count = 0;
+    for (const at of places) {
+      const holed = Buffer.from(whole).fill(0, at, at + Math.min(600, whole.length >> 3));
+      if ((await look(holed, category)).kind === "bad") count++;
+    }
+    return [count, places.length];
+  }
+
+  const seeing = ["png", "avif", "gif", "mp4", "mp4IndexFirst", "mp3", "ogg"] as const;
+  test.each(formats.filter(([name]) => (seeing as readonly string[]).includes(name)))(
+    "P13: in %s is seen wherever it is",
+    async (name, category) => {
+      const [count, all] = await seen(await media[name](), category);
+      expect(count).toBe(all);
+    },
+  );
+
+  test("P13: in a JPEG is seen by the number of its blocks, which decoders do not count", async () => {
+    const width = 400;
+    const pixels = Buffer.from(
+      Array.from({ length: width * width * 3 }, (_, at) => 128 + 90 * Math.sin(at / 37) + ((at * 7919) % 31)),
+    );
+    const picture = sharp(pixels, { raw: { width, height: width, channels: 3 } });
+    // The scans of a progressive picture are the decoder's to judge, which hears of most holes.
+    for (const options of [{ progressive: true }, {}, { chromaSubsampling: "4:4:4" }, { quality: 40 }]) {
+      const whole = await picture.clone().jpeg(options).toBuffer();
+      expect(await look(whole, "image")).toMatchObject({ kind: "media", check: "decoded" });
+      const [count, all] = await seen(whole, "image");
+      expect(count, JSON.stringify(options)).toBeGreaterThanOrEqual("progressive" in options ? all - 1 : all);
+    }
+  });
+
+  test("a JPEG with restart markers, with one colour, or of one pixel is whole", async () => {
+    for (const [width, height] of [
+      [1, 1],
+      [17, 8],
+      [333, 41],
+    ]) {
+      const plain = sharp({ create: { width: width!, height: height!, channels: 3, background: "#888" } });
+      for (const made of [plain.clone().jpeg(), plain.clone().greyscale().jpeg({ optimiseCoding: false })])
+        expect(await look(await made.toBuffer(), "image")).toMatchObject({ kind: "media" });
+    }
+  });
+
+  test("P13: in H.264 is told from what an encoder writes: three zeros in a row are damage", async () => {
+    const whole = await media.mp4IndexFirst();
+    const unit = whole.indexOf(Buffer.from([0, 0, 0, 146]));
+    const holed = Buffer.from(whole).fill(0, unit + 40, unit + 43);
+    expect(await look(holed, "video")).toEqual({
+      kind: "bad",
+      reason: "video/mp4 is damaged: packet 1 has a run of zeros that no encoder writes",
+    });
+  });
+});
 
 describe("what is not what was ordered", () => {
   test.each([
@@ -141,7 +201,7 @@ describe("lengths that are stated in special ways", () => {
       noted.writeUInt32BE(2, note + 4);
       noted.writeUInt32BE(noted.length, note + 8);
     }
-    expect(await look(noted, "audio")).toMatchObject({ kind: "media", check: "container" });
+    expect(await look(noted, "audio")).toMatchObject({ kind: "media", check: "packets" });
     expect(await look(noted.subarray(0, -1), "audio")).toMatchObject({ kind: "bad" });
   });
 
