@@ -82,14 +82,21 @@ const formats: Readonly<Record<string, Format>> = {
   ".yml": "YAML",
 };
 
+/** A text shows what it is well before this many characters. */
+const startCharactersMax = 65_536;
+
 /** By the name where it tells, else by how the text begins: no sheet's header begins with a bracket or like YAML. */
 function formatOf(file: string, text: string): Format {
   const named = formats[extname(file).toLowerCase()];
   if (named) return named;
-  if (/^\s*\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(text) && !/^\s*\{\s*"?(rows|name)"?\s*:/.test(text))
-    return "lines";
-  if (/^\s*[[{]/.test(text)) return "JSON";
-  return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(text.trimStart()) ? "YAML" : "csv";
+  // Comments may go before, in any of them.
+  const start = text
+    .slice(0, startCharactersMax)
+    .replace(/^(?:\s*#[^\n]*\n)+/, "")
+    .trimStart();
+  if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";
+  if (/^[[{]/.test(start)) return "JSON";
+  return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(start) ? "YAML" : "csv";
 }
 
 function noSheets(file: string, sheet: string): Problem {

@@ -189,3 +189,19 @@ test("problems come in the order of the sheet, those of the whole file first", a
   const { problems } = await sheet('id,repeat,id\na,x,1\nb\nc,y,2\nd,"z');
   expect(problems.map(({ place }) => place.row)).toEqual([null, null, 2, 3, 4]);
 });
+
+test.each([
+  ["YAML after comments", "# shots\n# of cups\n\nname: cups\nrows: [{ id: a }]\n"],
+  ["a YAML list", "- id: a\n"],
+  ["JSON", '\n[{"id": "a"}]'],
+  ["JSON Lines", '{"id": "a"}\n{"id": "b"}\n'],
+  ["CSV after a comment", "# cups\nid;prompt\na;x\n"],
+])("%s is known without a name that tells, as on standard input", async (_name, text) => {
+  async function* input() {
+    yield Buffer.from(text);
+  }
+  const { rows, problems, file } = await readManifest("-", { stdin: input() });
+  expect(problems).toEqual([]);
+  expect(rows[0]?.id).toBe("a");
+  expect(file).toBe("stdin");
+});
