@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { sections, withSections } from "../scripts/readme-sections.mjs";
 import { errorTable } from "../src/api/errors.js";
-import { exitCodes } from "../src/core/exit.js";
+import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
+import { type StopKind, stopTable } from "../src/core/stop.js";
 
 const readme = readFileSync("README.md", "utf8");
 const made = await sections();
@@ -29,6 +30,56 @@ describe("the generated sections", () => {
     expect(made["help"]).toContain("Usage: bulkgen");
     expect(made["run-flags"]).toContain("| `--yes` |");
     expect(made["run-flags"]).toContain("| `--max-credits <n>` |");
+  });
+});
+
+describe("what happens when", () => {
+  const [, section = ""] = /## What happens when…\n([^]*?)\n### /.exec(readme) ?? [];
+  const rows = section.split("\n").filter((line) => /^\| [^-]/.test(line));
+  const rowOf = (what: string) => rows.find((row) => row.startsWith(`| ${what}`)) ?? `no row for ${what}`;
+
+  /** The row that tells of each reason to end a run. */
+  const stops: Record<StopKind, string> = {
+    interrupted: "Ctrl-C",
+    paused: "you want it to stop",
+    cancelled: "you do not want the rest",
+    key: "key revoked",
+    subscription: "key revoked, subscription ended",
+    unreachable: "service out of reach",
+    credits: "out of credits",
+    cap: "the cap of",
+    failures: "as many fail",
+    time: "the time of",
+    day: "the day's requests",
+    reserve: "the day's requests",
+    repair: "files are lost",
+  };
+
+  test.each(Object.entries(stops))("tells of the stop %s with its exit code", (kind, what) => {
+    const { exit } = stopTable[kind as StopKind];
+    expect(rowOf(what)).toContain(`exit ${exitCode(exit)}`);
+  });
+
+  test.each([
+    ["failed", "a task fails"],
+    ["overdue", "a task takes longer"],
+    ["unknown", "a paid request was not answered"],
+    ["held", "… and it was charged"],
+  ] as const)("tells of items that are left %s with their exit code", (state, what) => {
+    const exit = { failed: "failed", overdue: "unfinished", unknown: "unfinished", held: "held" } as const;
+    expect(rowOf(what)).toContain(`exit ${exitCode(exit[state])}`);
+  });
+
+  test("names only flags and commands that there are", () => {
+    const source = readdirSync("src/cli")
+      .map((name) => readFileSync(`src/cli/${name}`, "utf8"))
+      .join("\n");
+    const flags = section.match(/--[a-z]+(-[a-z]+)*/g) ?? [];
+    expect(flags.length).toBeGreaterThan(10);
+    for (const flag of flags) expect(source, flag).toMatch(new RegExp(`"${flag}[ "]`));
+    const commands = [...section.matchAll(/`bulkgen ([a-z]+)/g)].map(([, name]) => name);
+    expect(commands.length).toBeGreaterThan(5);
+    for (const name of commands) expect(made["help"], name).toMatch(new RegExp(`^ +${name}\\b`, "m"));
   });
 });
 

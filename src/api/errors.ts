@@ -10,7 +10,7 @@ export type RunnerAction =
   | "stop: credits"
   | "fail the item"
   | "wait and go on"
-  | "hold: outcome unknown"
+  | "find out whether it was charged"
   | "keep the task, look again";
 
 export interface ErrorRow {
@@ -36,7 +36,7 @@ export const errorTable = [
     500,
     "generate",
     "an internal error while starting the generation",
-    "hold: outcome unknown",
+    "find out whether it was charged",
   ),
   row(
     "TASK_NOT_FOUND",

@@ -99,5 +99,9 @@ async function adopt(store: Store, account: OpenAccount, item: Item, taskId: str
       `task ${taskId} is not the one of ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
     );
   }
-  await store.adopt(item.id, { taskId, charged: credits(task.credits_consumed) });
+  const charged = credits(task.credits_consumed);
+  await store.adopt(item.id, { taskId, charged });
+  // From now on the charge is explained, and a refund is expected if the task fails.
+  if (attempt.bookEntry !== null)
+    await account.books.answered(attempt.bookEntry, { outcome: "accepted", charged });
 }
