@@ -14,7 +14,7 @@ const mediaExtension =
   /\.(?:png|jpe?g|webp|gif|avif|tiff?|bmp|heic|svg|mp4|m4v|mov|mkv|webm|mp3|m4a|wav|ogg|oga|opus|flac|aac)$/i;
 
 /** Names at the top of a job's folder that the archive itself uses. */
-const ownFolders = /^_+(?=(?:quarantine|superseded|thumbs?)$)/i;
+const ownFolders = /^_+(?=(?:quarantine|superseded|thumbs?|gallery)$)/i;
 
 /**
  * The safe name for what was wanted: a relative path with `/` between segments, without extension, never empty. A

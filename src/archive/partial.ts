@@ -8,12 +8,18 @@ import { openTemporary, type Temporary } from "./temporary.js";
  * process left is never gone on with: after a power cut nobody knows which of its bytes are on the device.
  */
 
+/** Bytes that are written at once: a network's pieces are small, and each write costs a turn. */
+const writeBytes = 512 * 1024;
+
 /** A file on its way in, and what is known of the bytes that it has. */
 export class Partial {
   bytes = 0;
   sums = new Checksums({});
   /** The strong ETag of the version that the bytes are from; without one they cannot be gone on with. */
   etag: string | null = null;
+  private gathered: Uint8Array[] = [];
+  private gatheredBytes = 0;
+  private writing: Promise<void> = Promise.resolve();
   /** Address without its signature, of which a fresh one only changes the query. */
   private place = "";
 
@@ -24,6 +30,7 @@ export class Partial {
 
   /** The bytes from 0 on are to come from this address, under these headers. */
   async begin(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+    await this.settle();
     if (this.bytes > 0) await this.temporary.file.empty();
     this.bytes = 0;
     this.sums = new Checksums(headers);
@@ -31,10 +38,29 @@ export class Partial {
     this.etag = strongTag(headers["etag"]);
   }
 
+  /** One write is under way while the next bytes come in and are hashed. Rejects with what became of an earlier one. */
   async take(piece: Uint8Array): Promise<void> {
-    await this.temporary.file.write(piece);
-    this.sums.update(piece);
+    this.gathered.push(piece);
+    this.gatheredBytes += piece.length;
     this.bytes += piece.length;
+    if (this.gatheredBytes >= writeBytes) await this.write();
+    this.sums.update(piece);
+  }
+
+  /** Resolves when all that was taken is in the file. */
+  async settle(): Promise<void> {
+    if (this.gatheredBytes > 0) await this.write();
+    await this.writing;
+  }
+
+  private async write(): Promise<void> {
+    const bytes = this.gathered.length === 1 ? this.gathered[0] : Buffer.concat(this.gathered);
+    this.gathered = [];
+    this.gatheredBytes = 0;
+    await this.writing;
+    this.writing = bytes === undefined ? this.writing : this.temporary.file.write(bytes);
+    // It is awaited before the next one, or by `settle`.
+    this.writing.catch(() => undefined);
   }
 
   /** Whether the rest may be asked for at this address. */

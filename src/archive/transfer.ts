@@ -66,8 +66,9 @@ export async function transfer(
     return whole === "begin anew" ? { kind: "try_again", reason: "the server answered 206" } : whole;
   } catch (error) {
     if (error instanceof AddressRefused) return { kind: "refused", reason: error.message };
-    if (error instanceof BrokenOff) return { kind: "try_again", reason: watch.reason ?? error.message };
-    throw error;
+    if (!(error instanceof BrokenOff)) throw error;
+    await partial.settle();
+    return { kind: "try_again", reason: watch.reason ?? error.message };
   } finally {
     watch.end();
   }
@@ -153,6 +154,7 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
     // Only now: a slow disk is not a stalled server.
     watch.moved(piece.length);
   }
+  await partial.settle();
   const received = partial.bytes - before;
   if (stated !== null && stated !== received)
     return { kind: "try_again", reason: `the transfer ended after ${received} of ${stated} bytes` };

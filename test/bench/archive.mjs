@@ -1,0 +1,131 @@
+// The archive's way of saving (transfer, hash, check, sync, link, index) against a bare stream from undici into a file
+// with one fsync: bytes a second, taking turns within one run; and the memory while a large output is saved. The server
+// is a process of its own. Needs the build in dist/.
+//
+//   node test/bench/archive.mjs [--short]
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const short = process.argv.includes("--short");
+const self = fileURLToPath(import.meta.url);
+const mebibyte = 2 ** 20;
+const rounds = short ? 3 : 7;
+const bytesARound = (short ? 64 : 256) * mebibyte;
+const largeBytes = (short ? 256 : 2048) * mebibyte;
+
+if (process.argv[2] === "serve") serve();
+else await measure();
+
+/** Bitmaps of any size: their first bytes are all that a check can read, so the transfer is what is measured. */
+function serve() {
+  const piece = Buffer.alloc(mebibyte, 7);
+  const server = createServer((request, reply) => {
+    const size = Number(request.url.slice(1));
+    reply.writeHead(200, { "content-length": size });
+    const head = Buffer.from(piece);
+    head.write("BM", 0, "latin1");
+    let sent = 0;
+    const more = () => {
+      while (sent < size) {
+        const bytes = sent === 0 ? head : piece;
+        sent += bytes.length;
+        if (!reply.write(bytes)) return;
+      }
+      reply.end();
+    };
+    reply.on("drain", more);
+    more();
+  });
+  server.listen(0, "127.0.0.1", () => process.send(`http://127.0.0.1:${server.address().port}`));
+}
+
+async function measure() {
+  const server = fork(self, ["serve"]);
+  const [url] = await once(server, "message");
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-archive-"));
+  try {
+    const archive = await openOurs(url);
+    const [ours, bare] = [[], []];
+    for (let round = 0; round <= rounds; round++) {
+      const times = [await timed(() => save(archive, url, folder, `ours-${round}`, bytesARound))];
+      times.push(await timed(() => stream(`${url}/${bytesARound}`, join(folder, `bare-${round}`))));
+      // The first round warms up.
+      const [mine, others] = times.map((ms) => bytesARound / ms / 1000);
+      if (round > 0) {
+        ours.push(mine);
+        bare.push(others);
+      }
+      for (const file of [`ours-${round}.bmp`, `bare-${round}`]) rmSync(join(folder, file));
+    }
+    const [one, other] = [median(ours), median(bare)];
+    console.log(
+      `archive  ${one.toFixed(0)} MB/s   bare stream with fsync ${other.toFixed(0)} MB/s   ratio ${(one / other).toFixed(2)}`,
+    );
+    await memory(archive, url, folder);
+    await archive.close();
+    await archive.end();
+  } finally {
+    server.kill();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function openOurs(url) {
+  const [{ openArchive }, { undiciDownloads }, { openInspector }, { nodeDisk }, { systemClock }] =
+    await Promise.all(
+      ["archive/archive", "archive/download", "archive/inspector", "archive/node-disk", "system"].map(
+        (module) => import(`../../dist/${module}.js`),
+      ),
+    );
+  const downloads = undiciDownloads({ baseUrl: url });
+  const inspector = openInspector({ clock: systemClock });
+  const ports = { disk: nodeDisk, download: downloads.download, clock: systemClock, version: "bench" };
+  const archive = openArchive({ ...ports, inspect: inspector.inspect });
+  const end = () => Promise.all([inspector.close(), downloads.close()]);
+  return { ...archive, end };
+}
+
+async function save(archive, url, jobFolder, name, size) {
+  const facts = { item: name, key: name, task: name, external_task: null, model: "m", prompt: null };
+  const index = { ...facts, params: {}, inputs: {}, credits: null, created: null, completed: null };
+  const address = { url: `${url}/${size}`, jobFolder, name, outputNumber: 1, outputCount: 1 };
+  const result = await archive.save({ ...address, category: "any", index });
+  if (result.kind !== "saved") throw new Error(JSON.stringify(result));
+}
+
+async function stream(url, path) {
+  const { request } = await import("undici");
+  const { body } = await request(url);
+  const file = await open(path, "wx");
+  for await (const piece of body) await file.write(piece);
+  await file.sync();
+  await file.close();
+}
+
+async function memory(archive, url, folder) {
+  let most = 0;
+  const before = process.memoryUsage().rss;
+  const looking = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().rss);
+  }, 50);
+  await save(archive, url, folder, "large", largeBytes);
+  clearInterval(looking);
+  const mb = (bytes) => `${(bytes / mebibyte).toFixed(0)} MiB`;
+  console.log(`memory   ${mb(largeBytes)} saved: resident ${mb(before)} before, ${mb(most)} at most`);
+}
+
+async function timed(act) {
+  const start = process.hrtime.bigint();
+  await act();
+  return Number(process.hrtime.bigint() - start) / 1e6;
+}
+
+function median(values) {
+  return values.toSorted((a, b) => a - b)[values.length >> 1];
+}
