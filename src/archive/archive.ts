@@ -1,10 +1,12 @@
-import { Indexes } from "./index-file.js";
+import { Indexes, type JobIndex } from "./index-file.js";
 import { Partials } from "./partial.js";
 import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "./save.js";
 
 /** The archive as one process uses it: its saves share what they know of indexes and of broken transfers. */
 export interface Archive {
   save(request: SaveRequest, signal?: AbortSignal): Promise<SaveResult>;
+  /** What the index of a job's folder tells. */
+  indexOf(jobFolder: string): Promise<JobIndex>;
   /** Puts away what only a further save could have used. */
   close(): Promise<void>;
 }
@@ -13,6 +15,7 @@ export function openArchive(ports: Omit<SavePorts, "indexes" | "partials" | "sig
   const shared = { ...ports, indexes: new Indexes(ports.disk), partials: new Partials() };
   return {
     save: (request, signal) => saveOutput(request, signal === undefined ? shared : { ...shared, signal }),
+    indexOf: (jobFolder) => shared.indexes.of(jobFolder),
     close: () => shared.partials.close(),
   };
 }

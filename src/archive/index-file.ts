@@ -80,9 +80,21 @@ export class JobIndex {
     for (const row of text.split("\n")) {
       const line = parse(row);
       if (line === null) continue;
-      this.lines.set(identityOf(line), line);
-      this.holders.set(foldName(line.file), identityOf(line));
+      const before = this.lines.get(identityOf(line));
+      this.know(line);
+      if (before && before.file !== line.file && this.holder(before.file) === identityOf(line)) {
+        this.free(before.file);
+      }
     }
+  }
+
+  /** A later line of an output says where its file lies now; a later line of a name, what lies there now. */
+  private know(line: IndexLine): void {
+    const identity = identityOf(line);
+    const other = this.holder(line.file);
+    if (typeof other === "string" && other !== identity) this.lines.delete(other);
+    this.lines.set(identity, line);
+    this.hold(line.file, identity);
   }
 
   find(identity: string): IndexLine | undefined {
@@ -123,6 +135,11 @@ export class JobIndex {
     return [...this.lines.values()];
   }
 
+  /** Nothing is under this name any more. */
+  free(file: string): void {
+    this.holders.delete(foldName(file));
+  }
+
   /** Writes a line and returns when it is durable; does nothing when the very same file is on record already. */
   async add(line: IndexLine): Promise<void> {
     const last = this.lines.get(identityOf(line));
@@ -131,8 +148,7 @@ export class JobIndex {
     const write = this.writing.then(() => this.write(line));
     this.writing = write.catch(() => undefined);
     await write;
-    this.lines.set(identityOf(line), line);
-    this.hold(line.file, identityOf(line));
+    this.know(line);
   }
 
   private async write(line: IndexLine): Promise<void> {

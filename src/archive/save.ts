@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/disk.js";
@@ -6,8 +5,10 @@ import type { Download } from "../core/send.js";
 import type { Content } from "./content.js";
 import { folderBelow } from "./folder-below.js";
 import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobIndex } from "./index-file.js";
+import { isSuperseded, supersede } from "./move.js";
 import { numberedName, outputName, safeName } from "./names.js";
 import type { Partial as PartialFile, Partials } from "./partial.js";
+import { holds, linked } from "./placed.js";
 import { quarantine } from "./quarantine.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 import type { Temporary } from "./temporary.js";
@@ -31,6 +32,8 @@ export interface SaveRequest {
   /** The task's category. */
   category: string;
   index: IndexFacts;
+  /** Files that make way for this one: of the same row, as it was before. */
+  replaces?: readonly string[];
 }
 
 export interface SavePorts {
@@ -55,7 +58,16 @@ export interface SavePorts {
 
 export type SaveResult =
   /** `file` is relative to the job's folder, with `/` between segments, as in its index. */
-  | { kind: "saved"; file: string; bytes: number; sha256: string; mime: string; check: string }
+  | {
+      kind: "saved";
+      file: string;
+      bytes: number;
+      sha256: string;
+      mime: string;
+      check: string;
+      /** Files that made way, with their new names. */
+      moved?: readonly { from: string; to: string }[];
+    }
   /** The URL is no longer good: a new one is due. */
   | { kind: "expired"; status: number }
   /** Broken off, stalled, cut short, or not what was ordered (then it lies in `_quarantine/`). */
@@ -71,7 +83,7 @@ export async function saveOutput(request: SaveRequest, ports: SavePorts): Promis
     const index = await ports.indexes.of(request.jobFolder);
     const known = index.find(identityOf(keyOf(request)));
     if (known !== undefined && (await holds(ports.disk, join(request.jobFolder, known.file), known)))
-      return saved(known);
+      return saved(known, []);
     return await fetchAndSave(request, ports, index);
   } catch (error) {
     const code = (error as { code?: unknown }).code;
@@ -159,6 +171,7 @@ async function place(
   const { disk, clock, version, sidecars = false } = ports;
   const { temporary, received, content, folder } = checked;
   await temporary.file.sync();
+  const moved = await makeWay(disk, request, index);
   const file = await giveName(disk, request, index, { ...checked, sidecars });
   const { bytes, sha256 } = received;
   const { mime, check } = content;
@@ -177,7 +190,7 @@ async function place(
   if (sidecars) await writeSidecar(disk, request.jobFolder, folder, line);
   await disk.syncFolder(folder);
   await index.add(line);
-  return saved(line);
+  return saved(line, moved);
 }
 
 /**
@@ -197,7 +210,8 @@ async function giveName(
     const file = numberedName(name, number, content.extension);
     const path = join(request.jobFolder, file);
     const holder = index.holder(file);
-    if (typeof holder === "string" && holder !== identity) continue;
+    const taken = typeof holder === "string" && holder !== identity;
+    if (taken && !(await isLost(disk, path, holder, request))) continue;
     // Two files that differ by their extension alone would share one. A file that is there may be what a crash left.
     if (sidecars && !sidecarIsFree(index, file, identity)) continue;
     // Held before the first await, so that two outputs at once cannot both find it free; and still held when a step
@@ -210,34 +224,38 @@ async function giveName(
   }
 }
 
+/** Whether the name is held by an earlier output of the same item whose file is gone: it was made anew to have it back. */
+async function isLost(disk: Disk, path: string, holder: string, request: SaveRequest): Promise<boolean> {
+  const { key, output } = keyOf(request);
+  const same = holder.startsWith(`${key}\n`) && holder.endsWith(`\n${output}`);
+  return same && (await disk.size(path)) === null;
+}
+
 function sidecarIsFree(index: JobIndex, file: string, identity: string): boolean {
   const holder = index.holder(sidecarOf(file));
   return holder === undefined || holder === identity || (holder === null && index.holder(file) !== undefined);
 }
 
-/** False when the name is taken. */
-async function linked(disk: Disk, from: string, to: string): Promise<boolean> {
-  try {
-    await disk.link(from, to);
-    return true;
-  } catch (error) {
-    if ((error as { code?: unknown }).code === "EEXIST") return false;
-    throw error;
-  }
+function saved(
+  { file, bytes, sha256, mime, check }: IndexLine,
+  moved: { from: string; to: string }[],
+): SaveResult {
+  return { kind: "saved", file, bytes, sha256, mime, check, ...(moved.length === 0 ? {} : { moved }) };
 }
 
-/** Whether the file at `path` has that content. */
-async function holds(
+/** Not before the new file is there and good: until then the old one is the best that there is. */
+async function makeWay(
   disk: Disk,
-  path: string,
-  { bytes, sha256 }: { bytes: number; sha256: string },
-): Promise<boolean> {
-  if ((await disk.size(path)) !== bytes) return false;
-  const hash = createHash("sha256");
-  for await (const piece of disk.read(path)) hash.update(piece);
-  return hash.digest("hex") === sha256;
-}
-
-function saved({ file, bytes, sha256, mime, check }: IndexLine): SaveResult {
-  return { kind: "saved", file, bytes, sha256, mime, check };
+  { jobFolder, replaces = [] }: SaveRequest,
+  index: JobIndex,
+): Promise<{ from: string; to: string }[]> {
+  const moved: { from: string; to: string }[] = [];
+  for (const from of replaces) {
+    const holder = index.holder(from);
+    const line = typeof holder === "string" ? index.find(holder) : undefined;
+    if (line?.file !== from || isSuperseded(from)) continue;
+    if ((await disk.size(join(jobFolder, from))) === null) continue;
+    moved.push({ from, to: await supersede(disk, jobFolder, index, line) });
+  }
+  return moved;
 }

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { ownVersion } from "../job/version.js";
 import { defineAccount } from "./account.js";
+import { defineAdopt } from "./adopt.js";
 import { defineCancel } from "./cancel.js";
 import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
@@ -49,6 +50,7 @@ function program(): Command {
     defineVerify,
     defineGallery,
     defineFind,
+    defineAdopt,
     defineModels,
     defineAccount,
     defineDoctor,

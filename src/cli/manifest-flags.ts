@@ -10,10 +10,11 @@ import type { Duplicates } from "../plan/expand.js";
 import type { OnMissing, Order } from "../plan/plan.js";
 import { systemClock } from "../system.js";
 import { type SelectionFlags, selectionOf, withSelection } from "./selection-flags.js";
-import { oneOf, parameter, positive } from "./values.js";
+import { jobName, oneOf, parameter, positive } from "./values.js";
 
 /** Flags that say how a manifest is read: shared by `plan` and `run`. */
 export interface ManifestFlags extends SelectionFlags {
+  job?: string;
   duplicates: Duplicates;
   order: Order;
   missing: OnMissing;
@@ -49,6 +50,11 @@ export function withManifest(command: Command): Command {
       `refuse a job whose combinations make more items (default: ${itemsMaxDefault})`,
       positive,
     )
+    .option(
+      "--job <name>",
+      "the job that the manifest belongs to (default: its name, or its file's)",
+      jobName,
+    )
     .option("--edition <name>", "make everything anew under this name, once")
     .option("--fresh", "start a new edition, or go on with the newest unfinished one")
     .option(
@@ -81,6 +87,7 @@ export function sheetOptions(flags: ManifestFlags): SheetOptions {
     duplicates,
     order,
     onMissing: missing,
+    job: flags.job ?? null,
   };
 }
 

@@ -56,6 +56,7 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
   await print(made, flags);
   if (made.problems.length > 0) endWith("usage");
   else if (made.blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
+  else if (made.blockers.some((blocker) => blocker.kind === "made_before")) endWith("usage");
   else if (made.blockers.length > 0) endWith("key");
 }
 

@@ -123,3 +123,10 @@ export function gathered(text: string, before: readonly string[] = []): string[]
 export function failureKindList(text: string): FailureKind[] {
   return text.split(",").map((name) => oneOf(...failureKinds)(name.trim()));
 }
+
+/** The name of a job, which is also that of its folder. */
+export function jobName(text: string): string {
+  const name = text.trim();
+  if (name === "") throw new InvalidArgumentError("expected a name, got nothing.");
+  return name;
+}

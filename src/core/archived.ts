@@ -7,6 +7,8 @@ export interface ArchivedFile extends SavedFile {
   itemId: number;
   key: string;
   number: number;
+  /** Empty for a file that was made elsewhere. */
+  taskId: string;
 }
 
 /** A file of the archive, and what it came from. */

@@ -81,6 +81,10 @@ export interface Store extends Orders {
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
   /** The files that a job's archived items have. */
   files(jobName: string): Promise<ArchivedFile[]>;
+  /** A file that was made elsewhere is in the archive as an item's only output: it joins the run, and nothing is paid. */
+  supply(runId: number, item: NewItem, file: SavedFile): Promise<void>;
+  /** A file of the archive has another name. */
+  moved(itemId: number, number: number, file: string): Promise<void>;
   /**
    * A file of an archived item is gone: the item is ready to be fetched again, which costs nothing. To be called once
    * for each file.

@@ -18,7 +18,9 @@ export async function again(
       await store.apply(id, "retry", { nextAt: 0 });
     if (state !== "archived" || !lost.has(key)) continue;
     if (onMissing === "pay") await payAgain(store, id);
-    else for (const number of numbers.get(key) ?? []) await store.lost(id, number);
+    // What was made elsewhere has no task to be fetched from.
+    else if (await store.attempt(id))
+      for (const number of numbers.get(key) ?? []) await store.lost(id, number);
   }
 }
 

@@ -16,6 +16,7 @@ import { reconcile } from "../core/reconcile.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { readAccount } from "../run/account-reading.js";
+import { arrange } from "../run/arrange.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import type { RunSettings } from "../run/ports.js";
@@ -105,6 +106,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     },
   );
   if (options.fetchOnly) session.stop("repair", "only what is paid for was fetched");
+  session.replacements.learn(await store.itemsOf(run.jobName), await store.files(run.jobName));
+  await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
   options.onBegin?.(run);
   const { attend, close: dismiss } = await attendOrders({ store, clock, session });

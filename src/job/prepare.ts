@@ -1,8 +1,9 @@
-import type { Me } from "../api/records.js";
+import type { Me, Model } from "../api/records.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, plus } from "../core/money.js";
-import type { Store } from "../core/store.js";
-import { readLocalInputs } from "../manifest/local-inputs.js";
+import type { Run, Store } from "../core/store.js";
+import { type LocalInput, readLocalInputs } from "../manifest/local-inputs.js";
+import type { Manifest } from "../manifest/manifest.js";
 import { type ReadOptions, readManifest } from "../manifest/read.js";
 import type { Duplicates } from "../plan/expand.js";
 import { makePlan } from "../plan/make-plan.js";
@@ -10,6 +11,7 @@ import type { OnMissing, Order, Plan } from "../plan/plan.js";
 import type { Selection } from "../plan/select.js";
 import type { OpenAccount } from "./account.js";
 import { type EditionChoice, editionOf } from "./edition.js";
+import { guessJob, knownJob } from "./job-of.js";
 import { missingFiles } from "./missing-files.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -20,6 +22,8 @@ export interface SheetOptions {
   duplicates: Duplicates;
   order: Order;
   onMissing: OnMissing;
+  /** The job's name, where the command says it. */
+  job: string | null;
 }
 
 export interface PrepareOptions extends SheetOptions {
@@ -42,38 +46,65 @@ export interface Prepared {
  * that cannot be read at all costs none.
  */
 export async function prepare(options: PrepareOptions): Promise<Prepared> {
-  const { account, store, origin, maxCredits } = options;
+  const { account, store } = options;
   const manifest = await readManifest(options.manifest, options.reading);
   if (manifest.rows.length === 0) throw manifestProblems(manifest.problems);
   const me = await account.identify();
   const { models } = await account.models();
   const localInputs = options.sandbox ? await readLocalInputs(manifest) : undefined;
-  const edition = await editionOf(options.edition, store, manifest.name);
-  const runs = ((await store?.runs()) ?? []).filter((run) => run.jobName === manifest.name);
+  const input: Asked = { ...options, manifest, models, me, ...(localInputs ? { localInputs } : {}) };
+  const runs = (await store?.runs()) ?? [];
+  const job = knownJob(manifest, runs, options.job);
+  const plan = await planAs(input, job ?? manifest.name, runs);
+  if (job !== null || store === null) return { plan, me };
+  const { name, note, finding } = await guessJob(store, runs, plan);
+  if (note !== null) {
+    const other = await planAs(input, name, runs);
+    return { plan: { ...other, notes: [note, ...other.notes] }, me };
+  }
+  if (finding?.kind === "made_before") plan.blockers.push(finding);
+  else if (finding) plan.warnings.unshift(finding);
+  return { plan, me };
+}
+
+interface Asked extends Omit<PrepareOptions, "manifest"> {
+  manifest: Manifest;
+  models: readonly Model[];
+  me: Me;
+  localInputs?: ReadonlyMap<string, LocalInput>;
+}
+
+/** The plan of a manifest as a job of that name, whose history says what was made already. */
+async function planAs(asked: Asked, name: string, runs: readonly Run[]): Promise<Plan> {
+  const { account, store, models, me, origin, maxCredits, localInputs } = asked;
+  const edition = await editionOf(asked.edition, store, name);
   const unfinished = runs.findLast(
-    (run) => run.edition === edition && run.state !== "finished" && run.state !== "cancelled",
+    (run) =>
+      run.jobName === name &&
+      run.edition === edition &&
+      run.state !== "finished" &&
+      run.state !== "cancelled",
   );
   const spending = unfinished ? await store?.spending(unfinished.id) : undefined;
-  const plan = makePlan({
-    manifest,
+  return makePlan({
+    manifest: { ...asked.manifest, name },
     models,
     me,
     origin,
     edition,
     // A variant is nobody's row.
-    existing: ((await store?.itemsOf(manifest.name)) ?? []).filter((item) => item.variant === 1),
-    selection: options.selection,
-    duplicates: options.duplicates,
-    order: options.order,
-    onMissing: options.onMissing,
-    missing: new Set(store ? (await missingFiles(store, manifest.name)).keys() : []),
+    existing: ((await store?.itemsOf(name)) ?? []).filter((item) => item.variant === 1),
+    selection: asked.selection,
+    duplicates: asked.duplicates,
+    order: asked.order,
+    onMissing: asked.onMissing,
+    missing: new Set(store ? (await missingFiles(store, name)).keys() : []),
     charges: await account.accounts.highestCharges(account.accountId()),
     maxCredits,
-    repair: options.reading.repair ?? false,
+    repair: asked.reading.repair ?? false,
     ...(localInputs ? { localInputs } : {}),
     ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),
   });
-  return { plan, me };
 }
 
 /** A manifest that cannot be run, with all that is wrong with it. */

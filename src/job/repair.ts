@@ -27,7 +27,8 @@ export async function repair(reports: readonly FolderReport[], options: JobOptio
   const give = (run: number | null, task: Task) => {
     if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
   };
-  for (const each of reports.flatMap(brokenIn)) {
+  // What was made elsewhere has no task to be fetched from.
+  for (const each of reports.flatMap(brokenIn).filter(({ output }) => output.taskId !== "")) {
     const run = each.output.item.runId ?? each.output.paidIn;
     give(run, (store, of) => giveBack(store, of, each));
   }

@@ -126,6 +126,8 @@ function submittable(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): 
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
       throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
     }
+    if (blocker.kind === "made_before")
+      throw new EarlyExit("usage", `${blocker.message} Nothing was submitted.`);
     if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
       throw new EarlyExit(
         "credits",

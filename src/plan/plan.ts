@@ -189,6 +189,8 @@ export type Finding = { message: string } & (
   | { kind: "identical_rows"; rows: number[]; copies: number; credits: Credits }
   | { kind: "unused_param_column"; column: string; models: string[] }
   | { kind: "missing_files"; items: string[]; credits: Credits }
+  | { kind: "made_before" }
+  | { kind: "partly_made_before" }
 );
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */

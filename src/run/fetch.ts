@@ -40,6 +40,7 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
     case "saved":
       await store.saved(item.id, output.number, result);
       session.saved.add(item.id, output.number, result.file);
+      for (const { from, to } of result.moved ?? []) await session.replacements.moved(store, from, to);
       return true;
     case "expired":
       await renew(session, item, `its address answered ${result.status}`);
@@ -94,6 +95,7 @@ function saveRequest(session: Session, { item, attempt, output, count }: Wanted)
     outputNumber: output.number,
     outputCount: count,
     category: item.category,
+    replaces: session.replacements.of(item),
     index: {
       item: item.rowId,
       key: item.key,

@@ -6,6 +6,7 @@ import { Saved } from "./missing.js";
 import type { RunPorts, RunSettings } from "./ports.js";
 import { Prices } from "./prices.js";
 import { Reach } from "./reach.js";
+import { Replacements } from "./replacements.js";
 import { Settling } from "./settling.js";
 
 /** Milliseconds between two looks at an account that has run out of credits. */
@@ -24,6 +25,7 @@ export class Session {
   readonly prices = new Prices();
   readonly saved = new Saved();
   readonly settling: Settling;
+  readonly replacements = new Replacements();
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;

@@ -5,12 +5,13 @@ import { asItem, type Connection, type ItemRow } from "./item-rows.js";
 
 /** What the workspace has in its archives. The folder is that of the run which paid: a later one may go elsewhere. */
 const select = `
-  SELECT i.*, 1 AS attempted, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked, o.saved_at, a.task_id,
+  SELECT i.*, 1 AS attempted, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked, o.saved_at, coalesce(a.task_id, '') AS task_id,
     a.external_task_id, a.charged, a.created_at, a.completed_at, j.name AS job_name, r.out_folder, r.id AS paid_in
   FROM outputs o JOIN items i ON i.id = o.item_id JOIN jobs j ON j.id = i.job_id
-  JOIN attempts a ON a.item_id = i.id AND a.task_id IS NOT NULL
+  -- What was made elsewhere has no task of its own.
+  LEFT JOIN attempts a ON a.item_id = i.id AND o.url <> '' AND a.task_id IS NOT NULL
     AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id AND task_id IS NOT NULL)
-  JOIN runs r ON r.id = a.run_id
+  JOIN runs r ON r.id = coalesce(a.run_id, i.run_id, (SELECT max(id) FROM runs WHERE job_id = i.job_id))
   WHERE o.file IS NOT NULL AND (@job IS NULL OR i.job_id = @job) ORDER BY i.job_id, i.position, i.id, o.number`;
 
 interface ArchivedRow extends ItemRow {

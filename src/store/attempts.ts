@@ -21,6 +21,7 @@ type AttemptMethods = Pick<
   | "saved"
   | "lost"
   | "files"
+  | "moved"
   | "filesOf"
 >;
 
@@ -126,11 +127,17 @@ export function attemptMethods(connection: Connection): AttemptMethods {
 
     files: async (jobName) =>
       sql(
-        `SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check"
+        `SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check",
+           coalesce((SELECT task_id FROM attempts a WHERE a.item_id = i.id AND task_id IS NOT NULL AND o.url <> ''
+             ORDER BY a.number DESC LIMIT 1), '') AS taskId
          FROM outputs o JOIN items i ON i.id = o.item_id
          WHERE i.job_id = (SELECT id FROM jobs WHERE name = ?) AND i.state = 'archived' AND o.file IS NOT NULL
          ORDER BY i.position, i.id, o.number`,
       ).all(jobName) as ArchivedFile[],
+
+    async moved(itemId, number, file) {
+      sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
+    },
 
     async filesOf(runId) {
       return sql(

@@ -12,6 +12,7 @@ type ItemMethods = Pick<
   | "itemsOf"
   | "enroll"
   | "add"
+  | "supply"
   | "find"
   | "due"
   | "counts"
@@ -47,6 +48,20 @@ export function itemMethods(connection: Connection): ItemMethods {
     enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
 
     add: async (runId, items) => atomic(() => put(connection, runId, items)),
+
+    supply: async (runId, item, file) =>
+      atomic(() => {
+        put(connection, runId, [item]);
+        const { id } = sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key) as {
+          id: number;
+        };
+        sql(
+          `INSERT OR REPLACE INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
+           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)`,
+        ).run(id, file.file, file.bytes, file.sha256, file.mime, file.check, connection.clock.now());
+        step(connection, id, "supplied");
+        sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
+      }),
 
     find: async (name) =>
       select(

@@ -1,0 +1,83 @@
+import { extname, join, posix } from "node:path";
+import type { Disk } from "../core/disk.js";
+import { folderBelow } from "./folder-below.js";
+import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
+import { foldName, numberedName } from "./names.js";
+import { holds, linked } from "./placed.js";
+import { sidecarOf, writeSidecar } from "./sidecar.js";
+
+/** Where files go whose row asks for something else now. They stay in the index, and come back with their prompt. */
+const supersededFolder = "_superseded";
+
+/**
+ * Gives a file of the archive another name, without extension, or the next free one like it; returns it. Content that
+ * was paid for is never without a name: the new one is made and durable before the index tells of it, and the index
+ * tells of it before the old one goes. So a crash leaves two names for one file, and the next move takes one away.
+ * Rejects with errors of the disk.
+ */
+export async function moveFile(
+  disk: Disk,
+  jobFolder: string,
+  index: JobIndex,
+  { line, name, item = line.item }: { line: IndexLine; name: string; item?: string },
+): Promise<string> {
+  // Once this is known, no list of the folder that was read meanwhile can take the old name for a stranger's file.
+  await index.learnNames(posix.dirname(line.file));
+  const folder = await folderBelow(disk, jobFolder, posix.dirname(name));
+  const file = await freeName(disk, jobFolder, index, line, name);
+  if (file === line.file) return file;
+  await disk.syncFolder(folder);
+  const moved = { ...line, file, item };
+  const sidecar = join(jobFolder, sidecarOf(line.file));
+  const hasSidecar = (await disk.size(sidecar)) !== null;
+  if (hasSidecar) await writeSidecar(disk, jobFolder, folder, moved);
+  await index.add(moved);
+  await gone(disk, join(jobFolder, line.file));
+  if (hasSidecar) await gone(disk, sidecar);
+  await disk.syncFolder(join(jobFolder, posix.dirname(line.file)));
+  for (const name of [line.file, ...(hasSidecar ? [sidecarOf(line.file)] : [])]) index.free(name);
+  return file;
+}
+
+/** Puts a file away whose place another one takes. */
+export function supersede(disk: Disk, jobFolder: string, index: JobIndex, line: IndexLine): Promise<string> {
+  const stem = line.file.slice(0, -extname(line.file).length);
+  return moveFile(disk, jobFolder, index, { line, name: `${supersededFolder}/${stem}` });
+}
+
+export function isSuperseded(file: string): boolean {
+  return file.startsWith(`${supersededFolder}/`);
+}
+
+/** Links the file to the first name that is free, or finds that an earlier move did. */
+async function freeName(
+  disk: Disk,
+  jobFolder: string,
+  index: JobIndex,
+  line: IndexLine,
+  name: string,
+): Promise<string> {
+  const identity = identityOf(line);
+  await index.learnNames(posix.dirname(name));
+  for (let number = 1; ; number++) {
+    const file = numberedName(name, number, extname(line.file).slice(1));
+    // On many disks names that differ in capitals alone are one.
+    if (foldName(file) === foldName(line.file)) return line.file;
+    const holder = index.holder(file);
+    if (typeof holder === "string") continue;
+    index.hold(file, identity);
+    const path = join(jobFolder, file);
+    if (holder === undefined && (await linked(disk, join(jobFolder, line.file), path))) return file;
+    if (await holds(disk, path, line)) return file;
+    index.hold(file, null);
+  }
+}
+
+/** On a file system without hard links, naming the file anew took its old name away. */
+async function gone(disk: Disk, path: string): Promise<void> {
+  try {
+    await disk.unlink(path);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+  }
+}

@@ -1,0 +1,42 @@
+import { terminalText } from "../core/terminal-text.js";
+import { count } from "./amounts.js";
+import { shownPath } from "./problem-text.js";
+
+/** What became of files that were made elsewhere, as plain data. */
+export interface AdoptionFacts {
+  job: string;
+  dryRun: boolean;
+  taken: readonly { rowId: string; from: string; file: string | null }[];
+  refused: readonly { rowId: string; from: string; reason: string }[];
+  unmatched: readonly string[];
+  left: number;
+}
+
+const linesMax = 20;
+
+/** Files are named as seen from `folder`, where that is shorter. */
+export function adoptionText(facts: AdoptionFacts, folder: string): string {
+  const { job, dryRun, taken, refused, unmatched, left } = facts;
+  const seen = (path: string) => shownPath(path, folder);
+  const done = dryRun ? "would be taken" : "taken";
+  return [
+    `${job}: ${count(taken.length, "file")} ${done} into the archive, nothing is paid for ${taken.length === 1 ? "it" : "them"}`,
+    ...listed(
+      taken,
+      ({ rowId, from, file }) => `${rowId}: ${seen(from)}${file === null ? "" : ` as ${file}`}`,
+    ),
+    ...(refused.length === 0 ? [] : [`${count(refused.length, "file")} not taken:`]),
+    ...listed(refused, ({ rowId, from, reason }) => `${rowId}: ${seen(from)}: ${reason}`),
+    ...(unmatched.length === 0 ? [] : [`${count(unmatched.length, "file")} without a row of that name:`]),
+    ...listed(unmatched, seen),
+    `${count(left, "item")} left to make`,
+  ].join("\n");
+}
+
+function listed<Each>(all: readonly Each[], line: (each: Each) => string): string[] {
+  const more = all.length - linesMax;
+  return [
+    ...all.slice(0, linesMax).map((each) => `- ${terminalText(line(each))}`),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ];
+}

@@ -1,0 +1,153 @@
+import { extname, join } from "node:path";
+import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
+import { moveFile, supersede } from "../archive/move.js";
+import { numberedName, outputName, safeName } from "../archive/names.js";
+import { holds } from "../archive/placed.js";
+import type { ArchivedFile } from "../core/archived.js";
+import type { Disk } from "../core/disk.js";
+import type { Log } from "../core/log.js";
+import type { Item, Run, Store } from "../core/store.js";
+import { jobFolder } from "./folder.js";
+
+/**
+ * Before a run submits anything, archived files take the names that the sheet gives them now: ids and outputs may have
+ * been renamed, and what was superseded may be asked for again. Names go in chains and in rings (two rows that change
+ * ids), so a file waits for a name that is about to be left, and a ring is opened by a numbered name.
+ */
+export interface ArrangePorts {
+  store: Store;
+  disk: Disk;
+  log: Log;
+}
+
+/** Renames what it can. A disk that refuses is no reason not to run: the next run tries again. */
+export async function arrange(ports: ArrangePorts, run: Run, index: JobIndex): Promise<void> {
+  try {
+    await new Arrangement(ports, jobFolder(run), index).go(run);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
+    ports.log.warn({ code }, `files keep their old names for now (${message})`);
+  }
+}
+
+/** A file that is to have another name. */
+interface Move {
+  item: Item;
+  file: ArchivedFile;
+  /** Without extension, and without a number for a name that is taken. */
+  wanted: string;
+  /** It has taken a numbered name once, to open a ring. */
+  stepped: boolean;
+}
+
+class Arrangement {
+  private readonly items = new Map<string, Item>();
+  private readonly owners = new Map<string, ArchivedFile>();
+
+  constructor(
+    private readonly ports: ArrangePorts,
+    private readonly folder: string,
+    private readonly index: JobIndex,
+  ) {}
+
+  async go(run: Run): Promise<void> {
+    const { store } = this.ports;
+    for (const item of await store.itemsOf(run.jobName)) this.items.set(item.key, item);
+    const files = await store.files(run.jobName);
+    const counts = new Map<number, number>();
+    for (const { itemId } of files) counts.set(itemId, (counts.get(itemId) ?? 0) + 1);
+    const moves: Move[] = [];
+    for (const file of files) {
+      if (!(await this.isHere(file))) continue;
+      this.owners.set(identityOfFile(file), file);
+      const item = this.items.get(file.key);
+      if (item?.runId !== run.id || item.vanished || item.variant > 1) continue;
+      const wanted = outputName(safeName(item.name), file.number, counts.get(item.id) ?? 1);
+      moves.push({ item, file, wanted, stepped: false });
+    }
+    await this.settle(moves);
+  }
+
+  /** Whether the file lies in this folder; where a move was cut short, the index knows better than the workspace. */
+  private async isHere(file: ArchivedFile): Promise<boolean> {
+    const { disk, store } = this.ports;
+    const line = this.line(file);
+    if (!line || (await disk.size(join(this.folder, line.file))) !== file.bytes) return false;
+    if (line.file === file.file) return true;
+    const old = join(this.folder, file.file);
+    const left = typeof this.index.holder(file.file) !== "string" && (await holds(disk, old, file));
+    if (left) await disk.unlink(old);
+    await store.moved(file.itemId, file.number, line.file);
+    file.file = line.file;
+    return true;
+  }
+
+  private async settle(moves: Move[]): Promise<void> {
+    let waiting = moves;
+    while (waiting.length > 0) {
+      const leaving = new Set(waiting.map(({ file }) => identityOfFile(file)));
+      const left: Move[] = [];
+      for (const move of waiting) {
+        if ((await this.way(move, leaving)) === "wait") left.push(move);
+        else leaving.delete(identityOfFile(move.file));
+      }
+      if (left.length === waiting.length) {
+        const ring = left.find(({ stepped }) => !stepped);
+        if (!ring) return;
+        ring.stepped = true;
+        await this.rename(ring);
+      }
+      waiting = left;
+    }
+  }
+
+  /** Renames a file if its name is to be had, and says when it has to wait for one that is about to be left. */
+  private async way(move: Move, leaving: ReadonlySet<string>): Promise<"done" | "wait"> {
+    const { file, wanted } = move;
+    const own = identityOfFile(file);
+    for (let number = 1; ; number++) {
+      const name = numberedName(wanted, number, extname(file.file).slice(1));
+      const holder = this.index.holder(name);
+      if (name === file.file || holder === own) return "done";
+      if (typeof holder !== "string") break;
+      if (await this.makesWay(holder, file)) break;
+      if (number === 1 && leaving.has(holder)) return "wait";
+    }
+    await this.rename(move);
+    return "done";
+  }
+
+  /** Puts away what no row asks for, or what an earlier task of the same item made. */
+  private async makesWay(holder: string, { key, taskId }: ArchivedFile): Promise<boolean> {
+    const { disk, store } = this.ports;
+    const line = this.index.find(holder);
+    if (!line) return false;
+    const earlier = line.key === key && line.task !== taskId;
+    if (!earlier && !this.items.get(line.key)?.vanished) return false;
+    if ((await disk.size(join(this.folder, line.file))) === null) return false;
+    const to = await supersede(disk, this.folder, this.index, line);
+    const owner = this.owners.get(holder);
+    if (owner) await store.moved(owner.itemId, owner.number, to);
+    return true;
+  }
+
+  private async rename({ item, file, wanted }: Move): Promise<void> {
+    const { disk, store, log } = this.ports;
+    const line = this.line(file);
+    if (!line) return;
+    const from = file.file;
+    file.file = await moveFile(disk, this.folder, this.index, { line, name: wanted, item: item.rowId });
+    if (file.file === from) return;
+    await store.moved(file.itemId, file.number, file.file);
+    log.info({ from, to: file.file }, "renamed");
+  }
+
+  private line(file: ArchivedFile): IndexLine | undefined {
+    return this.index.find(identityOfFile(file));
+  }
+}
+
+function identityOfFile({ key, taskId, number }: ArchivedFile): string {
+  return identityOf({ key, task: taskId, output: number });
+}

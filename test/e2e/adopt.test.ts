@@ -1,0 +1,73 @@
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { indexOf } from "./archive.js";
+import { newPlace, run } from "./command.js";
+import { startSandbox } from "./sandbox.js";
+import { cheapModel, sheet } from "./sheet.js";
+
+test("files that were made elsewhere are taken for the rows that are called like them, and not paid", {
+  timeout: 120_000,
+}, async () => {
+  const { env } = await startSandbox();
+  const elsewhere = newPlace();
+  elsewhere.write("old.csv", sheet(2));
+  await run(elsewhere, ["run", "old.csv", "--yes"], { env });
+  const place = newPlace();
+  const stock = join(place.folder, "stock");
+  cpSync(join(elsewhere.folder, "outputs", "old"), stock, { recursive: true });
+  rmSync(join(stock, "index.jsonl"));
+  mkdirSync(join(stock, "cups"));
+  renameSync(join(stock, "a02.png"), join(stock, "cups", "BLUE.png"));
+  writeFileSync(join(stock, "broken.png"), "<html>not found</html>");
+  writeFileSync(join(stock, "stranger.png"), readFileSync(join(stock, "a01.png")));
+  const rows = [`a01,~,a red cup,`, `b,~,a blue cup,cups/blue`, `broken,~,a green cup,`, `c,~,a new cup,`];
+  place.write("new.csv", ["id,model,prompt,output", ...rows].join("\n").replaceAll("~", cheapModel));
+
+  const dry = await run(place, ["adopt", "stock", "new.csv", "--dry-run"], { env });
+  expect(dry.code, dry.stderr).toBe(0);
+  expect(dry.stdout).toContain("new: 3 files would be taken into the archive");
+  expect((await run(place, ["export"], { env })).code).toBe(2);
+
+  const end = await run(place, ["adopt", "stock", "new.csv"], { env });
+  expect(end.code, end.stderr).toBe(2);
+  expect(end.stdout).toContain("new: 2 files taken into the archive, nothing is paid for them");
+  expect(end.stdout).toContain("- b: stock/cups/BLUE.png as cups/blue.png");
+  expect(end.stdout).toMatch(/- broken: stock\/broken\.png: .*/);
+  expect(end.stdout).toContain("1 file without a row of that name:\n- stock/stranger.png");
+  expect(end.stdout).toContain("2 items left to make");
+  const archive = join(place.folder, "outputs", "new");
+  expect(
+    readFileSync(join(archive, "cups/blue.png")).equals(readFileSync(join(stock, "cups/BLUE.png"))),
+  ).toBe(true);
+  expect(indexOf(archive).map(({ item, task }) => [item, task])).toEqual([
+    ["a01", ""],
+    ["b", ""],
+  ]);
+
+  const paid = await run(place, ["run", "new.csv", "--yes", "--json"], { env });
+  expect(JSON.parse(paid.stdout)).toMatchObject({ credits: { spent: 2 }, counts: { archived: 4 } });
+  const lines = JSON.parse((await run(place, ["export", "--format", "json"], { env })).stdout);
+  expect(lines[0]).toMatchObject({
+    file: "a01.png",
+    state: "archived",
+    reason: "made elsewhere",
+    task_id: null,
+  });
+  const verified = await run(place, ["verify", "--read-data"], { env });
+  expect(verified.code, verified.stdout + verified.stderr).toBe(0);
+
+  rmSync(join(archive, "a01.png"));
+  const repaired = await run(place, ["verify", "--repair"], { env });
+  expect(repaired.stderr).not.toContain("Error");
+  const missing = await run(place, ["run", "new.csv", "--yes", "--json", "--missing", "fetch"], { env });
+  expect(JSON.parse(missing.stdout).credits.spent).toBe(0);
+  const anew = await run(place, ["run", "new.csv", "--yes", "--json", "--missing", "pay"], { env });
+  expect(JSON.parse(anew.stdout).credits.spent, anew.stderr).toBe(1);
+
+  const nowhere = await run(place, ["adopt", "no-such-folder", "new.csv"], { env });
+  expect(nowhere).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected a folder with media files"),
+  });
+});
