@@ -1,24 +1,40 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Plan } from "../plan/plan.js";
+import type { Flag } from "../store/schedules.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
+import { givenFlags } from "./given-flags.js";
 import { type ManifestFlags, manifestPath, sheetOptions, withManifest } from "./manifest-flags.js";
 import { amount } from "./values.js";
 
 interface PlanFlags extends SharedFlags, ManifestFlags {
   maxCredits?: number;
   rows?: boolean;
+  save?: string;
 }
 
+/** Flags that say how a plan is shown and asked for, not what it is. */
+const ofLooking = [
+  ...["--rows", "--save", "--json", "--quiet", "--log-level", "--workspace"],
+  ...["--base-url", "--api-key-file"],
+];
+
 export function definePlan(program: Command): void {
-  withManifest(withService(program.command("plan")))
+  const command = withManifest(withService(program.command("plan")))
     .description("check and price a manifest; spends nothing")
     .option("--max-credits <n>", "price against this cap", amount)
     .option("--rows", "list every item")
-    .action(plan);
+    .option("-o, --save <file>", "save the plan, for bulkgen run FILE (a name that ends in .json)", planFile);
+  const given = givenFlags(command, ofLooking);
+  command.action((manifest: string, flags: PlanFlags) => plan(manifest, flags, given));
 }
 
-async function plan(manifest: string, flags: PlanFlags): Promise<void> {
+function planFile(text: string): string {
+  if (text.endsWith(".json")) return text;
+  throw new InvalidArgumentError(`expected a name that ends in .json, got ${JSON.stringify(text)}.`);
+}
+
+async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]): Promise<void> {
   const [
     { planJob },
     { workspaceOf },
@@ -54,6 +70,13 @@ async function plan(manifest: string, flags: PlanFlags): Promise<void> {
     signal: interruption(),
   });
   await print(made, flags);
+  if (flags.save !== undefined) {
+    const { writePlan } = await import("./saved-plan.js");
+    const how = { manifest: manifestPath(manifest), workspace: found.root, sandbox: flags.sandbox ?? false };
+    await writePlan(flags.save, made, { ...how, flags: given });
+    if (!flags.json)
+      process.stdout.write(`\nsaved: \`bulkgen run ${flags.save}\` makes it as it is planned\n`);
+  }
   if (made.problems.length > 0) endWith("usage");
   else if (made.blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
   else if (made.blockers.some((blocker) => blocker.kind === "made_before")) endWith("usage");

@@ -3,14 +3,24 @@ import { endWith } from "./ending.js";
 import type { RunFlags } from "./job-options.js";
 import { manifestPath, sheetOptions } from "./manifest-flags.js";
 import { withRun } from "./run-flags.js";
+import { amount } from "./values.js";
 
 export function defineRun(program: Command): void {
   withRun(program.command("run"))
     .description("plan, confirm, submit, poll and archive; goes on with an interrupted run")
+    .option("--tolerance <percent>", "how far a saved plan may be off what holds now", percent, 0)
     .action(run);
 }
 
-async function run(manifest: string, flags: RunFlags): Promise<void> {
+function percent(text: string): number {
+  return amount(text.replace(/%$/, ""));
+}
+
+async function run(file: string, given: RunFlags & { tolerance: number }, command: Command): Promise<void> {
+  const { checkDrift, flagsOfPlan, savedPlanIn } = await import("./saved-plan.js");
+  const saved = await savedPlanIn(file);
+  const flags = saved ? flagsOfPlan(saved, given, command) : given;
+  const manifest = saved?.manifest ?? file;
   const [{ runJob }, { jobOptions, runOptions, settledWorkspace }, { askConsent }, { followed }] =
     await Promise.all([
       import("../job/run-job.js"),
@@ -28,7 +38,10 @@ async function run(manifest: string, flags: RunFlags): Promise<void> {
         ...sheetOptions(flags),
         skipInvalid: flags.skipInvalid ?? false,
         run: runOptions(flags),
-        consent: (plan) => askConsent(plan, flags, prepared),
+        async consent(plan) {
+          if (saved) await checkDrift(saved, plan, given.tolerance, prepared.display.say);
+          return askConsent(plan, flags, prepared);
+        },
       },
       show,
     ),

@@ -4,6 +4,7 @@ import { type Command, Option } from "commander";
 import { EarlyExit } from "../core/exit.js";
 import type { Flag, Schedule } from "../store/schedules.js";
 import { systemClock } from "../system.js";
+import { givenFlags } from "./given-flags.js";
 import type { RunFlags } from "./job-options.js";
 import { settledWorkspace, workspaceOf } from "./job-options.js";
 import { readingOf } from "./manifest-flags.js";
@@ -19,7 +20,6 @@ interface AddFlags extends RunFlags {
 
 /** Flags that belong to the adding, not to the nights; a night consents by being there. */
 const ofAdding = ["--cron", "--tz", "--missed", "--workspace", "--json", "--quiet", "--yes", "--events"];
-const paths = ["--out", "--api-key-file"];
 
 export function defineScheduleAdd(schedule: Command): void {
   const command = withRun(schedule.command("add").argument("<name>", "name of the schedule"))
@@ -34,14 +34,7 @@ export function defineScheduleAdd(schedule: Command): void {
         .argParser(oneOf("once", "skip"))
         .default("once"),
     );
-  // What was given word by word is what a night is given; commander keeps only what it made of it.
-  const given: Flag[] = [];
-  for (const { long } of command.options) {
-    if (!long || ofAdding.includes(long)) continue;
-    command.on(`option:${long.slice(2)}`, (value: string | null | undefined) =>
-      given.push(value == null ? [long] : [long, paths.includes(long) ? resolve(value) : value]),
-    );
-  }
+  const given = givenFlags(command, ofAdding);
   command.action((name: string, manifest: string, flags: AddFlags) => add(name, manifest, flags, given));
 }
 

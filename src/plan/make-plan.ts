@@ -37,6 +37,7 @@ export function makePlan(input: PlanInput): Plan {
     job: manifest.name,
     file: manifest.file,
     origin,
+    user: me.user.id,
     edition,
     items,
     problems,

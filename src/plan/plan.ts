@@ -62,6 +62,8 @@ export interface Plan {
   job: string;
   file: string;
   origin: string;
+  /** The user's id at the service. */
+  user: string;
   edition: string;
   /** In the manifest's order. Rows with problems have none. */
   items: PlannedItem[];
