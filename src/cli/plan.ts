@@ -58,7 +58,8 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
   ]);
   const found = workspaceOf(flags, manifest);
   refuseLost(found);
-  const workspace = forLooking(found, flags.sandbox ?? false);
+  // A rehearsal whose account is gone with the command could not be run as it is saved.
+  const workspace = flags.save === undefined ? forLooking(found, flags.sandbox ?? false) : found;
   const made = await planJob({
     workspace,
     manifest: manifestPath(manifest),

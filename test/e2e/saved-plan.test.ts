@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { newPlace, run } from "./command.js";
+import { startService } from "./service.js";
+import { sheet } from "./sheet.js";
+
+describe.concurrent("a saved plan", () => {
+  test("is run as it was planned, with the flags it was made with, and pays once", async () => {
+    const place = newPlace();
+    place.write("set.csv", "id,prompt\na,a cup\nb,a jug\n");
+    const flags = ["--sandbox", "--model", "aurora-image-mini", "--fresh", "-o", "plan.json"];
+    const planned = await run(place, ["plan", "set.csv", ...flags]);
+    expect(planned, planned.stderr).toMatchObject({ code: 0 });
+    expect(planned.stdout).toContain("saved: `bulkgen run plan.json` makes it as it is planned");
+    expect((await run(place, ["run", "plan.json"])).stderr).toContain("no terminal to ask on: add --yes");
+    const first = await run(place, ["run", "plan.json", "--yes", "--json"]);
+    expect(JSON.parse(first.stdout), first.stderr).toMatchObject({ exitCode: 0, credits: { spent: 2 } });
+    const again = await run(place, ["run", "plan.json", "--yes", "--json"]);
+    expect(JSON.parse(again.stdout), again.stderr).toMatchObject({ exitCode: 0, requests: 3 });
+  });
+
+  test("is refused when the sheet changed, saying what, and taken within --tolerance", async () => {
+    const place = newPlace();
+    const text = sheet(4);
+    place.write("set.csv", text);
+    await run(place, ["plan", "set.csv", "--sandbox", "-o", "plan.json"]);
+    place.write("set.csv", text.replace("a picture of a03", "another"));
+    const refused = await run(place, ["run", "plan.json", "--yes"]);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(
+      /has changed, by more than --tolerance 0%:\n {2}manifest: row 4 \(a03\): prompt changed\nNothing was submitted/,
+    );
+    const taken = await run(place, ["run", "plan.json", "--yes", "--tolerance", "25%"]);
+    expect(taken.stderr).toContain("within --tolerance: manifest: row 4 (a03): prompt changed");
+    expect(taken.code).toBe(0);
+  });
+
+  test("of another account, or with a smaller balance, submits nothing", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    const service = await startService({ balance: 100 });
+    const { env } = service;
+    expect((await run(place, ["plan", "set.csv", "-o", "plan.json"], { env })).code).toBe(0);
+    service.script(({ what }) => (what === "GET me" ? { json: me(60, "11111111") } : "serve"));
+    const poorer = await run(place, ["run", "plan.json", "--yes"], { env });
+    expect(poorer).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("balance: 100 credits expected, now 60"),
+    });
+    service.script(({ what }) => (what === "GET me" ? { json: me(100, "22222222") } : "serve"));
+    const otherKey = { ...env, BULKGEN_API_KEY: `svc_${"b".repeat(32)}` };
+    const words = ["run", "plan.json", "--yes", "--tolerance", "50"];
+    const other = await run(place, words, { env: otherKey });
+    expect(other).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("account: planned for 11111111-"),
+    });
+    expect(service.count("POST generate")).toBe(0);
+  });
+
+  test("that is spoilt, or said again by flags, is refused", async () => {
+    const place = newPlace();
+    place.write("plan.json", '{"bulkgen": "plan", "version": 7}');
+    const spoilt = await run(place, ["run", "plan.json", "--sandbox", "--yes"]);
+    expect(spoilt).toMatchObject({ code: 2, stderr: expect.stringContaining("got version 7. Plan again.") });
+    place.write("set.csv", sheet(2));
+    await run(place, ["plan", "set.csv", "--sandbox", "-o", "plan.json"]);
+    const twice = await run(place, ["run", "plan.json", "--yes", "--model", "x"]);
+    expect(twice).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("the saved plan says it already"),
+    });
+    const named = await run(place, ["plan", "set.csv", "--sandbox", "-o", "plan.txt"]);
+    expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining("ends in .json") });
+  });
+});
+
+function me(balance: number, user: string): object {
+  return {
+    user: { id: `${user}-1111-4111-8111-111111111111`, email: "ada@example.com", name: "Ada" },
+    credits: { balance, used_this_key: 0 },
+    subscription: {
+      ...{ status: "active", plan: "Enterprise", credits_per_month: 20_000, billing_interval: "month" },
+      ...{ current_period_end: "2099-01-01T00:00:00.000Z", cancel_at_period_end: false },
+    },
+    api_key: { id: "key-1", name: "tests", requests_count: 0 },
+  };
+}

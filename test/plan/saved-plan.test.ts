@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { credits } from "../../src/core/money.js";
+import type { Plan, PlannedItem } from "../../src/plan/plan.js";
+import { driftOf, readSavedPlan, savePlan } from "../../src/plan/saved-plan.js";
+
+const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
+  ...{ key: `k1:${id}`, edition: "", occurrence: 1, variant: 1, position: 1, priority: 0, rowNumber: 2 },
+  ...{ rowId: id, name: id, model: "plain-image", category: "image", prompt: `a ${id}`, params: {} },
+  ...{ inputs: {}, cells: [], price: credits(4), standing: "new", due: true, order: 0, fits: true },
+  ...change,
+});
+
+function plan(change: Partial<Plan> & { balance?: number } = {}): Plan {
+  const { balance = 100, ...rest } = change;
+  return {
+    ...{ job: "set", file: "set.csv", origin: "https://a.example", user: "ada", edition: "" },
+    items: [item("cup"), item("jug"), item("pot"), item("bowl")],
+    money: { balance: credits(balance) } as Plan["money"],
+    requests: { atLeast: 8, plan: "Pro", perMinute: 60, perDay: 10_000 },
+    ...rest,
+  } as Plan;
+}
+
+const place = { savedAt: "2026-11-21T02:00:00.000Z", manifest: "/m/set.csv", workspace: "/m" };
+const saved = readSavedPlan(
+  JSON.parse(JSON.stringify(savePlan(plan(), { ...place, sandbox: false, flags: [["--model", "x"]] }))),
+);
+const refused = (now: Plan, tolerance = 0) =>
+  driftOf(saved, now, tolerance).flatMap((drift) => (drift.refused ? [drift.message] : []));
+
+describe("a saved plan", () => {
+  test("that is as it was has no drift; nor has one that became better", () => {
+    expect(driftOf(saved, plan(), 0)).toEqual([]);
+    const cheaper = plan().items.map((each) => ({ ...each, price: credits(3) }));
+    const requests = { atLeast: 8, plan: "Enterprise", perMinute: null, perDay: null };
+    expect(driftOf(saved, plan({ balance: 200, items: cheaper, requests }), 0)).toEqual([]);
+  });
+
+  test.each<[string, Partial<Plan> & { balance?: number }, string[]]>([
+    [
+      "a changed, a new and a missing row",
+      { items: [item("cup", { key: "k1:other", prompt: "a mug" }), item("jug"), item("pot"), item("urn")] },
+      [
+        "manifest: row 2 (cup): prompt changed",
+        "manifest: row 2 (urn) is new",
+        "manifest: row 2 (bowl) is gone",
+      ],
+    ],
+    [
+      "a higher price",
+      { items: plan().items.map((each) => ({ ...each, price: credits(5) })) },
+      ["price: plain-image was 4 credits, now 5"],
+    ],
+    [
+      "smaller limits",
+      { requests: { atLeast: 8, plan: "Starter", perMinute: 30, perDay: 1_000 } },
+      [
+        "limit: 60 requests a minute when planned, now 30",
+        "limit: 10000 requests a day when planned, now 1000",
+      ],
+    ],
+    ["a smaller balance", { balance: 90 }, ["balance: 100 credits expected, now 90"]],
+    ["another account", { user: "bob" }, ["account: planned for ada, now bob"]],
+    ["another service", { origin: "https://b" }, ["service: planned for https://a.example, now https://b"]],
+    ["another edition", { edition: "#2" }, ["edition: planned for the first, now #2"]],
+  ])("tells %s", (_, change, messages) => {
+    expect(refused(plan(change))).toEqual(messages);
+  });
+
+  test("takes as much drift as the tolerance says, and tells it", () => {
+    expect(refused(plan({ balance: 90 }), 9.9)).toHaveLength(1);
+    expect(refused(plan({ balance: 90 }), 10)).toEqual([]);
+    expect(driftOf(saved, plan({ balance: 90 }), 10)).toHaveLength(1);
+    expect(refused(plan({ user: "bob" }), 100)).toHaveLength(1);
+    expect(refused(plan({ items: plan().items.slice(1) }), 25)).toEqual([]);
+    expect(refused(plan({ items: plan().items.slice(1) }), 24)).toHaveLength(1);
+  });
+
+  test("goes on after a cut: what its own items have cost is no drift", () => {
+    const items = plan().items.map((each, index) => ({ ...each, due: index > 1 }));
+    expect(refused(plan({ items, balance: 92 }))).toEqual([]);
+    expect(refused(plan({ items, balance: 91 }))).toHaveLength(1);
+  });
+
+  test.each([
+    [{ bulkgen: "plan", version: 2 }, "expected a saved plan of version 1, got version 2"],
+    [{ bulkgen: "plan", version: 1 }, "expected a saved plan, got savedAt"],
+  ])("refuses %j", (document, message) => {
+    expect(() => readSavedPlan(document)).toThrow(message);
+  });
+});
