@@ -48,6 +48,7 @@ describe("what happens when", () => {
     unreachable: "service out of reach",
     credits: "out of credits",
     cap: "the cap of",
+    keep: "the balance would fall below",
     failures: "as many fail",
     time: "the time of",
     day: "the day's requests",

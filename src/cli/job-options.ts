@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Log } from "../core/log.js";
-import { credits } from "../core/money.js";
+import { type Credits, credits } from "../core/money.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { JobOptions } from "../job/run-job.js";
 import { settleWorkspace } from "../job/settle-workspace.js";
@@ -33,6 +33,8 @@ export interface RunFlags extends CarryFlags, ManifestFlags, SettleFlags {
   out?: string;
   yes?: boolean;
   maxCredits?: number;
+  maxCreditsPerModel?: Record<string, number>;
+  keepCredits?: number;
   maxFailures?: Share;
   retries: number;
   onInsufficient: RunOptions["onInsufficient"];
@@ -114,10 +116,16 @@ export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promi
   return { options, display, log, events };
 }
 
+function modelCaps(caps: Readonly<Record<string, number>>): Record<string, Credits> {
+  return Object.fromEntries(Object.entries(caps).map(([model, amount]) => [model, credits(amount)]));
+}
+
 /** The options that are kept with the run, so that a resume goes on with them. */
 export function runOptions(flags: RunFlags): RunOptions {
   return {
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
+    ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
+    ...(flags.keepCredits === undefined ? {} : { keepCredits: credits(flags.keepCredits) }),
     maxFailures: flags.maxFailures ?? null,
     retries: flags.retries,
     downloads: flags.downloads,

@@ -2,7 +2,17 @@ import { type Command, Option } from "commander";
 import { withCarry, withService } from "./flags.js";
 import { withManifest } from "./manifest-flags.js";
 import { withSettling } from "./settle-flags.js";
-import { amount, dailyRequests, duration, endTime, oneOf, positive, share, wholeNumber } from "./values.js";
+import {
+  amount,
+  dailyRequests,
+  duration,
+  endTime,
+  modelAmount,
+  oneOf,
+  positive,
+  share,
+  wholeNumber,
+} from "./values.js";
 
 /** Adds the flags of `run`, which a schedule carries too. */
 export function withRun(command: Command): Command {
@@ -10,6 +20,12 @@ export function withRun(command: Command): Command {
     .option("--yes", "do not ask before spending (required without a terminal)")
     .option("--out <folder>", "where the files go (default: outputs in the workspace)")
     .option("--max-credits <n>", "spend at most this many credits in this run", amount)
+    .option(
+      "--max-credits-per-model <model=n>",
+      "spend at most so much on this model; the others go on; may be repeated",
+      modelAmount,
+    )
+    .option("--keep-credits <n>", "leave at least this many credits on the account", amount)
     .option(
       "--on-insufficient <what>",
       "when the balance does not cover the plan: refuse, fit, stop or wait",

@@ -114,6 +114,16 @@ export function parameter(text: string, gathered: Record<string, string> = {}): 
   return { ...gathered, [text.slice(0, at).trim()]: text.slice(at + 1) };
 }
 
+/** `model=amount`, gathered over several flags. */
+export function modelAmount(text: string, before: Record<string, number> = {}): Record<string, number> {
+  const at = text.lastIndexOf("=");
+  if (at < 1)
+    throw new InvalidArgumentError(
+      `expected a model and an amount such as film-8=200, got ${JSON.stringify(text)}.`,
+    );
+  return { ...before, [text.slice(0, at).trim()]: amount(text.slice(at + 1)) };
+}
+
 /** The values of a flag that may be repeated. */
 export function gathered(text: string, before: readonly string[] = []): string[] {
   return [...before, text];

@@ -1,5 +1,6 @@
 import type { ItemState } from "./item.js";
-import { type Credits, plus } from "./money.js";
+import { type Credits, minus, noCredits, plus } from "./money.js";
+import { modelOfGroup } from "./price.js";
 import {
   dayMs,
   freePlaces,
@@ -19,7 +20,7 @@ import { isOpen, type StepKind, type Stop } from "./stop.js";
 export interface View {
   now: number;
   /** Items to submit, in the order in which they should go. The head of the list is enough. */
-  planned: readonly { id: number; price: Credits; nextAt: number }[];
+  planned: readonly { id: number; price: Credits; nextAt: number; group?: string }[];
   /** Tasks to look at and outputs to fetch, earliest first. */
   tasks: readonly { id: number; nextAt: number }[];
   ready: readonly { id: number; nextAt: number }[];
@@ -38,6 +39,8 @@ export interface View {
   committed: Credits;
   /** The most that may be committed, or null. */
   cap: Credits | null;
+  /** What models with a cap of their own may still cost; others are not in it. */
+  modelRooms?: ReadonlyMap<string, Credits>;
   /** Overdue tasks keep the run open. */
   awaitsOverdue: boolean;
   /** Unanswered requests, of which it is to be found out whether they were charged, keep the run open. */
@@ -57,6 +60,8 @@ export interface Decision {
   done: boolean;
   /** A submit was held back by the credit cap. */
   capped: boolean;
+  /** Models that have no item to begin, because the next does not fit under their own cap. */
+  cappedModels: readonly string[];
   /** What the next step waits for, when it waits. */
   waiting: "minute" | "day" | "service" | "tasks" | null;
 }
@@ -93,6 +98,7 @@ export function next(view: View): Decision {
     wakeAt: wakeTime(view, short),
     done: isDone(view, steps),
     capped: submits.capped,
+    cappedModels: submits.cappedModels,
     waiting: waitingFor(view, short, steps),
   };
 }
@@ -115,16 +121,28 @@ function duePolls(view: View): number[] {
 const unsavedMax = 50;
 
 /** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
-function dueSubmits(view: View): { items: number[]; capped: boolean } {
-  if (!isOpen("submit", view.stops) || view.counts.ready >= unsavedMax) return { items: [], capped: false };
-  const items: number[] = [];
+function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModels: string[] } {
+  const chosen = { items: [] as number[], capped: false, cappedModels: [] as string[] };
+  if (!isOpen("submit", view.stops) || view.counts.ready >= unsavedMax) return chosen;
+  const rooms = new Map(view.modelRooms);
+  const begun = new Set<string>();
   let committed = view.committed;
   for (const item of idle(view, view.planned)) {
+    const model = rooms.size > 0 && item.group !== undefined ? modelOfGroup(item.group) : "";
+    const room = rooms.get(model);
+    // A model at its own cap is left out, and the others go on.
+    if (room !== undefined && item.price > room) {
+      if (!begun.has(model) && !chosen.cappedModels.includes(model)) chosen.cappedModels.push(model);
+      rooms.set(model, noCredits);
+      continue;
+    }
     committed = plus(committed, item.price);
-    if (view.cap !== null && committed > view.cap) return { items, capped: true };
-    items.push(item.id);
+    if (view.cap !== null && committed > view.cap) return { ...chosen, capped: true };
+    if (room !== undefined) rooms.set(model, minus(room, item.price));
+    begun.add(model);
+    chosen.items.push(item.id);
   }
-  return { items, capped: false };
+  return chosen;
 }
 
 /** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */

@@ -4,6 +4,10 @@ import type { Credits } from "./money.js";
 export interface RunOptions {
   /** In millionths of a credit. */
   maxCredits: Credits | null;
+  /** The same for the items of one model; the others go on. */
+  modelCaps?: Readonly<Record<string, Credits>>;
+  /** The balance that must be left on the account. */
+  keepCredits?: Credits;
   /** How many items, or what share of them, may fail before nothing more is submitted; null is any number. */
   maxFailures: { count: number } | { percent: number } | null;
   /** How often a task that failed at the provider is tried again by itself. */

@@ -15,6 +15,7 @@ export const stopTable = {
   repair: { closes: ["submit"], exit: "done" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
+  keep: { closes: ["submit"], exit: "cap" },
   failures: { closes: ["submit"], exit: "cap" },
   time: { closes: ["submit"], exit: "unfinished" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },

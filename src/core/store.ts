@@ -46,7 +46,7 @@ export interface Store extends Orders {
   item(itemId: number): Promise<Item>;
   items(runId: number): Promise<Item[]>;
   /** Credits of the run: charged for good, and those that are or may be charged. */
-  spending(runId: number): Promise<Spending>;
+  spending(runId: number, model?: string): Promise<Spending>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;

@@ -9,7 +9,7 @@ import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import { type Credits, credits, minus } from "../core/money.js";
+import { type Credits, credits, minus, plus } from "../core/money.js";
 import { freePlaces, left as leftOf, owedRequests } from "../core/quota.js";
 import { residual } from "../core/readings.js";
 import { reconcile } from "../core/reconcile.js";
@@ -95,6 +95,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       polls: pollsMax,
       downloads: run.options.downloads,
       maxCredits: run.options.maxCredits,
+      modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
+      keep: await keepOf(options),
       maxFailures: run.options.maxFailures,
       retries: run.options.retries,
       onInsufficient: run.options.onInsufficient === "wait" ? "wait" : "stop",
@@ -123,9 +125,17 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return close(options, session);
 }
 
+/** What must be left of the balance, as it was before this execution. */
+async function keepOf({ hold, run, me }: ExecuteOptions): Promise<RunSettings["keep"]> {
+  const { keepCredits } = run.options;
+  if (keepCredits === undefined) return null;
+  const { charged, pending } = await hold.store.spending(run.id);
+  return { least: keepCredits, balance: credits(me.credits.balance), committed: plus(charged, pending) };
+}
+
 async function close(
   { hold, run, clock }: ExecuteOptions,
-  { stops, breaker, prices, requests, settling }: Session,
+  { stops, breaker, prices, caps, requests, settling }: Session,
 ): Promise<Execution> {
   const { store } = hold;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
@@ -134,7 +144,7 @@ async function close(
   const counts = await store.counts(run.id);
   const read = await accountNow(hold, stops, counts, clock);
   const books = read?.booked ? await closedBooks(hold, run.options) : null;
-  const exit = exitOf(counts, stops, prices.stopped.length > 0);
+  const exit = exitOf(counts, stops, prices.stopped.length + caps.models.length > 0);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
   const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
@@ -146,7 +156,12 @@ async function close(
   });
   const ended = await store.run(run.id);
   if (!ended) throw new Error(`run ${run.id} is gone`);
-  const reasons = [...stops.map((stop) => stop.message), ...breaker.messages, ...prices.messages];
+  const reasons = [
+    ...stops.map((stop) => stop.message),
+    ...breaker.messages,
+    ...prices.messages,
+    ...caps.messages,
+  ];
   const balance = read ? credits(read.me.credits.balance) : null;
   const resumeAt = (await afterTheDay(hold, stops, clock)) ?? settling.nextReadingAt;
   return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };

@@ -82,6 +82,7 @@ class Loop {
         const decision = next(view);
         this.report(view, decision);
         if (this.addStops(view, decision)) continue;
+        if (this.session.caps.wait(decision.cappedModels, view.modelRooms ?? new Map())) continue;
         if (decision.done && (await this.fetchMissing())) continue;
         if (decision.done || this.session.stopped("interrupted")) break;
         await this.nap((await this.beginAll(decision.steps)) ? decision.wakeAt : view.now + contendedMs);
@@ -95,7 +96,8 @@ class Loop {
 
   private async view(): Promise<View> {
     const { store, accounts, accountId, clock } = this.session.ports;
-    const { run, lanes, polls, downloads, maxCredits } = this.session.settings;
+    const { run, lanes, polls, downloads } = this.session.settings;
+    const modelRooms = await this.session.caps.rooms(store, run.id);
     const due = await store.due(run.id, this.busy.size + lanes + polls + downloads, this.session.parked);
     const spending = await store.spending(run.id);
     const counts = await store.counts(run.id);
@@ -119,7 +121,8 @@ class Loop {
       },
       stops: this.session.stops,
       committed: plus(spending.charged, spending.pending),
-      cap: maxCredits,
+      cap: this.session.caps.cap,
+      modelRooms,
       awaitsOverdue: this.awaitsOverdue(counts),
       awaitsSettling: this.session.settling.keepsOpen(now),
     };
@@ -136,7 +139,7 @@ class Loop {
     // A task that fails frees its price, so the cap is final only when none is open.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
     if (decision.capped && open === 0) {
-      session.stop("cap", "the credit cap is reached");
+      session.stop(session.caps.stop.kind, session.caps.stop.message);
     }
     return session.stops.length > before;
   }

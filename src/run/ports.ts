@@ -34,6 +34,10 @@ export interface RunSettings {
   polls: number;
   downloads: number;
   maxCredits: Credits | null;
+  /** The same by model. */
+  modelCaps: ReadonlyMap<string, Credits>;
+  /** The balance that must be left, and what there was when the run had committed so much. */
+  keep: { least: Credits; balance: Credits; committed: Credits } | null;
   /** Failed items after which nothing more is submitted. */
   maxFailures: RunOptions["maxFailures"];
   /** How often a task that failed at the provider is tried again. */

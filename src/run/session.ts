@@ -2,6 +2,7 @@ import type { Credits } from "../core/money.js";
 import type { Stop, StopKind } from "../core/stop.js";
 import type { Parked } from "../core/store.js";
 import { Breaker } from "./breaker.js";
+import { Caps } from "./caps.js";
 import { Saved } from "./missing.js";
 import type { RunPorts, RunSettings } from "./ports.js";
 import { Prices } from "./prices.js";
@@ -26,6 +27,7 @@ export class Session {
   readonly saved = new Saved();
   readonly settling: Settling;
   readonly replacements = new Replacements();
+  readonly caps: Caps;
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
@@ -43,11 +45,12 @@ export class Session {
     this.requests = settings.run.requests;
     this.reach = new Reach(ports.clock);
     this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id });
+    this.caps = new Caps(settings);
   }
 
   /** What must not be submitted for now. */
   get parked(): Parked {
-    return { models: this.breaker.models, groups: this.prices.stopped };
+    return { models: [...this.breaker.models, ...this.caps.models], groups: this.prices.stopped };
   }
 
   /** Nothing is bought that could not be kept, or not be paid. */

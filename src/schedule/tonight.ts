@@ -90,10 +90,6 @@ function endText(schedule: Schedule, dueAt: number, value: (name: string) => str
 function capText(value: (name: string) => string | null): string {
   const caps = [
     ["max-credits", (most: string) => `at most ${most} credits a run`],
-    [
-      "max-credits-per-day",
-      (most: string) => `at most ${most} credits a day, all runs of the account together`,
-    ],
     ["max-credits-per-model", (most: string) => `by model at most ${most}`],
     ["keep-credits", (least: string) => `never below ${least} credits of balance`],
   ] as const;

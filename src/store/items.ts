@@ -79,7 +79,7 @@ export function itemMethods(connection: Connection): ItemMethods {
       return counts;
     },
 
-    spending: async (runId) => spending(sql, runId),
+    spending: async (runId, model) => spending(sql, runId, model),
 
     apply: async (itemId, event, change) =>
       atomic(() => {
@@ -112,7 +112,7 @@ export function itemMethods(connection: Connection): ItemMethods {
  * Credits of a run. An attempt without an answer counts with the item's price until it is settled: a cap that ignored
  * it could be broken by what turns out to have been charged.
  */
-function spending(sql: Sql, runId: number): Spending {
+function spending(sql: Sql, runId: number, model?: string): Spending {
   const row = sql(
     `SELECT
        coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
@@ -121,7 +121,7 @@ function spending(sql: Sql, runId: number): Spending {
                          WHEN a.verdict = 'not_charged' THEN 0
                          WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
                          ELSE 0 END), 0) AS pending
-     FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`,
-  ).get(runId) as { charged: number; pending: number };
+     FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?${model === undefined ? "" : " AND i.model = ?"}`,
+  ).get(...[runId, ...(model === undefined ? [] : [model])]) as { charged: number; pending: number };
   return { charged: row.charged as Credits, pending: row.pending as Credits };
 }

@@ -174,6 +174,18 @@ describe("the cap", () => {
     expect(decision.capped).toBe(true);
   });
 
+  test("P7: a model at its own cap is left out and told, and other models go on", () => {
+    const all = ["film", "film", "still"].map((model, index) => ({
+      ...{ id: index + 1, price: credits(4), nextAt: 0, group: JSON.stringify([model, []]) },
+    }));
+    const decided = (room: number) =>
+      next(view({ planned: all, modelRooms: new Map([["film", credits(room)]]), state: { planned: 3 } }));
+    expect(decided(4).steps.map(({ item }) => item)).toEqual([1, 3]);
+    expect(decided(4).cappedModels).toEqual([]);
+    expect(decided(3).steps.map(({ item }) => item)).toEqual([3]);
+    expect(decided(3).cappedModels).toEqual(["film"]);
+  });
+
   test("P7: a cap that is just enough is used to the last credit", () => {
     const decision = next(view({ planned: planned(1, 2), cap: credits(8), state: { planned: 2 } }));
     expect(decision.steps).toHaveLength(2);

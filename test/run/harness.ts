@@ -184,6 +184,8 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       polls: 8,
       downloads: 4,
       maxCredits: null,
+      modelCaps: new Map(),
+      keep: null,
       maxFailures: null,
       retries: 1,
       onInsufficient: "stop",

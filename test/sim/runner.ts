@@ -179,6 +179,8 @@ function settingsOf(run: Run, scenario: Scenario): RunSettings {
     polls: 8,
     downloads: scenario.downloads,
     maxCredits: run.options.maxCredits,
+    modelCaps: new Map(),
+    keep: null,
     maxFailures: null,
     retries: scenario.retries,
     onInsufficient: scenario.onInsufficient,

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { newPlace, run } from "./command.js";
+
+/** Twelve credits for three pictures of one model, three for three of the other. */
+const both = [
+  "id,model,prompt",
+  ...["a", "b", "c"].map((id) => `${id},aurora-image,a ${id}`),
+  ...["d", "e", "f"].map((id) => `${id},aurora-image-mini,a ${id}`),
+].join("\n");
+
+describe.concurrent("a cap ends with exit 6 and one clear line", () => {
+  test("of one model: its other items wait, other models go on, and a higher cap goes on with them", async () => {
+    const place = newPlace();
+    place.write("set.csv", both);
+    const words = ["run", "set.csv", "--sandbox", "--yes", "--max-credits-per-model"];
+    const ended = await run(place, [...words, "aurora-image=9"]);
+    expect(ended.code, ended.stderr).toBe(6);
+    expect(ended.stdout).toMatch(/^archived +5 of 6 items/m);
+    expect(ended.stdout).toMatch(/^credits +11 spent/m);
+    expect(ended.stdout.match(/^Ended early: .*/gm)).toEqual([
+      "Ended early: aurora-image has reached its cap of 9 credits; its other items wait",
+    ]);
+    const more = await run(place, [...words, "aurora-image=12"]);
+    expect(more, more.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/15 spent/) });
+  });
+
+  test("of the balance that is to be left, also over a resume", async () => {
+    const place = newPlace();
+    place.write("set.csv", both);
+    const words = ["run", "set.csv", "--sandbox", "--yes", "--keep-credits", "491"];
+    const ended = await run(place, words);
+    expect(ended.code, ended.stderr).toBe(6);
+    expect(ended.stdout).toMatch(/^credits +9 spent, 491 left/m);
+    expect(ended.stdout.match(/^Ended early: .*/gm)).toEqual([
+      "Ended early: the balance would fall below the 491 credits that --keep-credits leaves",
+    ]);
+    expect((await run(place, words)).stdout).toMatch(/^credits +9 spent, 491 left/m);
+  });
+
+  test.each(["aurora-image", "=5", "aurora-image=much"])("a wrong amount is refused: %s", async (text) => {
+    const place = newPlace();
+    place.write("set.csv", both);
+    const words = ["run", "set.csv", "--sandbox", "--yes", "--max-credits-per-model", text];
+    expect(await run(place, words)).toMatchObject({ code: 2, stderr: expect.stringMatching(/expected a/) });
+  });
+});

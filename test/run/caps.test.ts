@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { credits, noCredits } from "../../src/core/money.js";
+import { Caps } from "../../src/run/caps.js";
+
+const keeping = (maxCredits: number | null = null) =>
+  new Caps({
+    maxCredits: maxCredits === null ? null : credits(maxCredits),
+    modelCaps: new Map([["film", credits(20)]]),
+    keep: { least: credits(95), balance: credits(100), committed: credits(3) },
+  });
+
+describe("caps", () => {
+  test("leave the balance that is to be kept, or stop at the run's own cap when that comes first", () => {
+    expect(keeping().cap).toBe(credits(8));
+    expect(keeping().stop.kind).toBe("keep");
+    expect(keeping(7).cap).toBe(credits(7));
+    expect(keeping(7).stop).toEqual({ kind: "cap", message: "the credit cap is reached" });
+    expect(keeping(9).cap).toBe(credits(8));
+  });
+
+  test("count what others spend from the balance, and never take it for more than it was", () => {
+    const caps = keeping();
+    caps.balanceTold(credits(98), credits(5));
+    expect(caps.cap).toBe(credits(8));
+    caps.balanceTold(credits(96), credits(5));
+    expect(caps.cap).toBe(credits(6));
+    caps.balanceTold(credits(500), credits(5));
+    expect(caps.cap).toBe(credits(6));
+  });
+
+  test("of a model hold it until one of its tasks has failed", async () => {
+    const caps = keeping();
+    let committed = credits(18);
+    const store = { spending: async () => ({ charged: noCredits, pending: committed }) };
+    const rooms = await caps.rooms(store, 1);
+    expect(rooms).toEqual(new Map([["film", credits(2)]]));
+    expect(caps.wait([], rooms)).toBe(false);
+    expect(caps.wait(["film"], rooms)).toBe(true);
+    await caps.rooms(store, 1);
+    expect(caps.models).toEqual(["film"]);
+    expect(caps.messages).toEqual(["film has reached its cap of 20 credits; its other items wait"]);
+    committed = credits(9);
+    expect(await caps.rooms(store, 1)).toEqual(new Map([["film", credits(11)]]));
+    expect(caps.models).toEqual([]);
+  });
+});
