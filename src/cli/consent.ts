@@ -36,12 +36,17 @@ export async function askPrice(
   return confirmed(flags, options.interrupt);
 }
 
-async function confirmed(flags: ConsentFlags, interrupt: AbortSignal): Promise<boolean> {
+/** Asks, whatever it is about. Throws EarlyExit where nobody can be asked. */
+export async function confirmed(
+  flags: Pick<ConsentFlags, "yes">,
+  interrupt: AbortSignal,
+  { would, done } = { would: "this run would spend credits", done: "submitted" },
+): Promise<boolean> {
   if (flags.yes) return true;
   if (!process.stdin.isTTY) {
     throw new EarlyExit(
       "usage",
-      "this run would spend credits and there is no terminal to ask on: add --yes. Nothing was submitted.",
+      `${would} and there is no terminal to ask on: add --yes. Nothing was ${done}.`,
     );
   }
   const { createInterface } = await import("node:readline/promises");
@@ -58,7 +63,7 @@ async function confirmed(flags: ConsentFlags, interrupt: AbortSignal): Promise<b
     if (!signal.aborted) throw error;
     process.stderr.write("\n");
     if (!interrupt.aborted && unanswered.signal.reason !== "interrupted") return false;
-    throw new EarlyExit("interrupted", "interrupted; nothing was submitted");
+    throw new EarlyExit("interrupted", `interrupted; nothing was ${done}`);
   } finally {
     terminal.close();
   }

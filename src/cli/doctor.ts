@@ -10,6 +10,8 @@ export function defineDoctor(program: Command): void {
   withService(program.command("doctor"))
     .description("look for what could stop a run: settings, key, limits, clock, disk, locks")
     .option("--out <folder>", "the output folder to look at (default: outputs in the workspace)")
+    .option("--rebuild", "make a lost or damaged database again from receipts and archive; look at nothing")
+    .option("--yes", "with --rebuild: do not ask (required without a terminal)")
     .option("--separate", "make a copied workspace one of its own, and look at nothing")
     .action(doctor);
 }
@@ -17,10 +19,13 @@ export function defineDoctor(program: Command): void {
 interface DoctorFlags extends SharedFlags {
   out?: string;
   separate?: boolean;
+  rebuild?: boolean;
+  yes?: boolean;
 }
 
 async function doctor(flags: DoctorFlags): Promise<void> {
   if (flags.separate) return separate(flags);
+  if (flags.rebuild) return (await import("./rebuild.js")).rebuild(flags);
   const [
     { examineMachine },
     { doctorExit, doctorText, settingsText },

@@ -30,7 +30,7 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
     }
     const { message, stack } = error instanceof Error ? error : new Error(String(error));
     const exit = exitOf(error);
-    process.stderr.write(`bulkgen: ${exit === "crash" ? (stack ?? message) : message}\n`);
+    process.stderr.write(`bulkgen: ${exit === "crash" ? (stack ?? message) : message + wayOut(error)}\n`);
     endWith(exit);
   }
 }
@@ -43,4 +43,11 @@ export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
+}
+
+/** What to do about a damaged history. */
+function wayOut(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message: string };
+  const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(code)) && /state\.db/.test(message);
+  return damaged ? "; `bulkgen doctor --rebuild` makes it again from the receipts and the archive" : "";
 }

@@ -99,6 +99,6 @@ function history(workspace: Workspace, clock: Clock): Check {
     openWorkspace(stateFile, clock).close();
     return fine("history", expected, stateFile);
   } catch (error) {
-    return problem("history", { expected, got: `${stateFile}: ${(error as Error).message}`, todo });
+    return problem("history", { expected, got: (error as Error).message, todo });
   }
 }

@@ -100,14 +100,17 @@ function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options
   );
 }
 
-function claimed(workspace: Workspace, { id }: WorkspaceIdentity): void {
+/** Throws EarlyExit when another folder is this workspace. */
+export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): void {
   const other = claimedBy(id, workspace);
-  if (other === null) {
-    claim(id, workspace);
-    return;
-  }
+  if (other === null) return;
   throw new EarlyExit(
     "usage",
     `${workspace.root} is a copy of the workspace ${other}: both would pay for what neither has submitted yet. Nothing was sent. Go on in ${other}, or make this one a workspace of its own: \`bulkgen doctor --separate\`.`,
   );
+}
+
+function claimed(workspace: Workspace, identity: WorkspaceIdentity): void {
+  refuseCopy(workspace, identity);
+  claim(identity.id, workspace);
 }

@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import type { GenerateRequest } from "../api/records.js";
 import type { Disk } from "../core/disk.js";
 import type { ItemEvent } from "../core/item.js";
 import { type Credits, credits, toNumber } from "../core/money.js";
@@ -69,17 +70,46 @@ function isFull(error: unknown): boolean {
   return ["ENOSPC", "EDQUOT"].includes(String((error as { code?: unknown }).code));
 }
 
-function intentLine(run: Run, item: Item, attempt: Attempt, body: string): object {
+/** What is written before a paid request leaves: enough to make its item again. */
+export interface IntentLine {
+  type: "intent";
+  at: string;
+  key: string;
+  attempt: number;
+  run: number;
+  job: string;
+  manifest: string;
+  out: string;
+  edition: string;
+  origin: string;
+  account: string;
+  row: string;
+  rowNumber: number;
+  occurrence: number;
+  variant: number;
+  name: string;
+  category: string;
+  /** In credits. */
+  price: number;
+  request: GenerateRequest;
+}
+
+function intentLine(run: Run, item: Item, attempt: Attempt, body: string): Omit<IntentLine, "at"> {
   return {
     type: "intent",
     key: item.key,
     attempt: attempt.number,
     run: run.id,
     job: run.jobName,
+    manifest: run.manifest,
+    out: run.outFolder,
     edition: item.edition,
     origin: run.origin,
     account: run.accountId,
     row: item.rowId,
+    rowNumber: item.rowNumber,
+    occurrence: item.occurrence,
+    variant: item.variant,
     name: item.name,
     category: item.category,
     price: toNumber(item.price),
@@ -87,7 +117,8 @@ function intentLine(run: Run, item: Item, attempt: Attempt, body: string): objec
   };
 }
 
-interface Line extends Omit<AttemptOutcome, "charged" | "remaining"> {
+/** What is written when the answer of a paid request is known. */
+export interface ReceiptLine extends Omit<AttemptOutcome, "charged" | "remaining"> {
   at: string;
   type: string;
   key: string;
@@ -97,14 +128,14 @@ interface Line extends Omit<AttemptOutcome, "charged" | "remaining"> {
   remaining?: number;
 }
 
-function conclusionIn({
+export function conclusionIn({
   at: _at,
   type: _type,
   key: _key,
   attempt: _attempt,
   event,
   ...rest
-}: Line): Conclusion {
+}: ReceiptLine): Conclusion {
   const { charged, remaining, ...outcome } = rest;
   return {
     event,
@@ -120,16 +151,16 @@ function shown(amount: Credits | undefined): number | undefined {
   return amount === undefined ? undefined : toNumber(amount);
 }
 
-async function linesOf(disk: Disk, path: string): Promise<Line[]> {
+async function linesOf(disk: Disk, path: string): Promise<ReceiptLine[]> {
   if ((await disk.size(path)) === null) return [];
   const pieces: Uint8Array[] = [];
   for await (const piece of disk.read(path)) pieces.push(piece);
   return Buffer.concat(pieces).toString("utf8").split("\n").flatMap(parsed);
 }
 
-function parsed(text: string): Line[] {
+function parsed(text: string): ReceiptLine[] {
   try {
-    return [JSON.parse(text) as Line];
+    return [JSON.parse(text) as ReceiptLine];
   } catch {
     return [];
   }

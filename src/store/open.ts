@@ -18,8 +18,9 @@ export class NewerDatabase extends Error {
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
   if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
-  const db = openSqlite(path);
+  let db: Sqlite | null = null;
   try {
+    db = openSqlite(path);
     db.pragma("busy_timeout = 10000");
     if (path !== ":memory:") db.pragma("journal_mode = WAL");
     db.pragma("synchronous = FULL");
@@ -30,9 +31,17 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
     if (level !== 2) throw new Error(`SQLite at ${path}: expected synchronous=2 (FULL), got ${level}`);
     return db;
   } catch (error) {
-    db.close();
-    throw error;
+    db?.close();
+    throw withPath(path, error);
   }
+}
+
+/** SQLite does not say which database it speaks of. */
+function withPath(path: string, error: unknown): unknown {
+  const { code } = error as { code?: unknown };
+  if (error instanceof Error && String(code).startsWith("SQLITE_"))
+    error.message = `${path}: ${error.message}`;
+  return error;
 }
 
 function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): void {

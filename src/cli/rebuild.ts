@@ -1,0 +1,37 @@
+import { rebuildWorkspace } from "../job/rebuild.js";
+import { count } from "../report/amounts.js";
+import { lookFor } from "../report/look.js";
+import { type Rebuilt, rebuiltText } from "../report/rebuilt.js";
+import { systemClock } from "../system.js";
+import { confirmed } from "./consent.js";
+import type { SharedFlags } from "./flags.js";
+import { workspaceOf } from "./job-options.js";
+import { interruption } from "./signals.js";
+
+/** `bulkgen doctor --rebuild`. */
+export async function rebuild(flags: SharedFlags & { out?: string; yes?: boolean }): Promise<void> {
+  const interrupt = interruption();
+  const rebuilt = await rebuildWorkspace({
+    workspace: workspaceOf(flags),
+    clock: systemClock,
+    consent: (offer) => {
+      if (!flags.quiet && !flags.json) process.stderr.write(`${offerText(offer)}\n`);
+      const words = { would: "this would replace the database", done: "changed" };
+      return confirmed(flags, interrupt, words);
+    },
+  });
+  const { counts, ...facts } = rebuilt;
+  const text = flags.json
+    ? JSON.stringify({ ...facts, counts })
+    : rebuiltText(rebuilt, lookFor(process.stdout, process.env));
+  process.stdout.write(`${text}\n`);
+}
+
+function offerText({ database, found, readable }: Pick<Rebuilt, "database" | "found" | "readable">): string {
+  const come = `${count(found, "item")} would come back from receipts and archive`;
+  const now =
+    readable === null
+      ? "cannot be read"
+      : `can be read and knows ${count(readable, "item")}: what only it knows would be gone`;
+  return `${database} ${now}; ${come}. The old database is kept beside it.`;
+}

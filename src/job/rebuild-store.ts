@@ -1,0 +1,222 @@
+import type { Clock } from "../clock.js";
+import type { ItemEvent, ItemState } from "../core/item.js";
+import { credits, noCredits } from "../core/money.js";
+import type { Item, RunOptions, RunStart, Store } from "../core/store.js";
+import type { Conclusion } from "../run/conclusion.js";
+import type { ArchivedLine } from "./rebuild-archive.js";
+import type { FoundItem } from "./rebuild-items.js";
+
+/** Stands still at the time of what is being written down again. */
+export class PastClock implements Clock {
+  private time = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  at(time: string | null): void {
+    const known = time === null ? Number.NaN : Date.parse(time);
+    this.time = Number.isNaN(known) ? this.clock.now() : known;
+  }
+
+  now(): number {
+    return this.time;
+  }
+
+  monotonic(): number {
+    return this.clock.monotonic();
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.clock.sleep(ms, signal);
+  }
+}
+
+/** Where a job's files go and whom it belongs to, where no receipt says so. */
+export interface Unsaid {
+  origin: string;
+  accountId: string;
+  outFolder: string;
+  manifestFolder: string;
+  sandbox: boolean;
+}
+
+/** Writes the items down again, step by step as they went. */
+export async function refill(
+  store: Store,
+  clock: PastClock,
+  items: readonly FoundItem[],
+  unsaid: Unsaid,
+): Promise<void> {
+  const expected = expectedOutputs(items);
+  const runs = new Map<string, FoundItem[]>();
+  for (const found of items) {
+    const of = JSON.stringify([found.job, found.item.edition]);
+    const group = runs.get(of) ?? [];
+    runs.set(of, group);
+    group.push(found);
+  }
+  for (const group of runs.values()) await refillRun(store, clock, group, { unsaid, expected });
+}
+
+type Context = { unsaid: Unsaid; expected: ReadonlyMap<string, number> };
+
+async function refillRun(
+  store: Store,
+  clock: PastClock,
+  group: readonly FoundItem[],
+  { unsaid, expected }: Context,
+): Promise<void> {
+  const job = group[0]?.job ?? "";
+  clock.at(group.map((found) => firstTime(found)).toSorted()[0] ?? null);
+  const run = await store.startRun((await store.job(job)).id, startOf(job, group, unsaid));
+  await store.add(
+    run.id,
+    group.map(({ item }) => item),
+  );
+  const made = new Map((await store.items(run.id)).map((item) => [item.key, item]));
+  for (const found of group) {
+    const item = made.get(found.item.key);
+    if (!item) throw new Error(`the item ${found.item.key} was not made`);
+    const refilling = new Refilling(store, clock, run.id, item);
+    await refilling.attempts(found);
+    await refilling.archive(found, expected.get(groupOf(found)) ?? 1);
+  }
+  clock.at(null);
+  // What was refused waits for its manifest: nothing is bought that nobody has just agreed to.
+  await store.cancelRun(run.id, new Set());
+  const owes = (await store.run(run.id))?.owes ?? false;
+  await store.setRun(run.id, { state: owes ? "interrupted" : "finished", endedAt: clock.now() });
+}
+
+class Refilling {
+  constructor(
+    private readonly store: Store,
+    private readonly clock: PastClock,
+    private readonly runId: number,
+    private readonly item: Item,
+  ) {}
+
+  /** Every attempt has its number again; one that nobody knows any more counts as unanswered. */
+  async attempts({ attempts }: FoundItem): Promise<void> {
+    const last = Math.max(0, ...attempts.keys());
+    for (let number = 1; number <= last; number++) {
+      const { intent = null, answer = null } = attempts.get(number) ?? {};
+      this.clock.at(intent?.at ?? answer?.at ?? null);
+      await this.intend();
+      if (answer) this.clock.at(answer.at);
+      await this.conclude(answer?.conclusion ?? unanswered);
+    }
+  }
+
+  /** What the archive has of its outputs, when that is all of them. */
+  async archive({ outputs }: FoundItem, expected: number): Promise<void> {
+    const { store, clock, item } = this;
+    const attempt = await store.attempt(item.id);
+    const task = outputs.find((line) => line.task === attempt?.taskId)?.task ?? outputs.at(-1)?.task;
+    const lines = outputs.filter((line) => line.task === task).toSorted((a, b) => a.output - b.output);
+    const [line] = lines;
+    if (!line || !isWhole(lines, expected)) return;
+    clock.at(line.completed ?? line.saved ?? null);
+    if (attempt?.taskId !== task) await this.takeTask(line);
+    await store.complete(item.id, {
+      // Long expired, like any address on record.
+      urls: lines.map(({ output }) => `https://expired.invalid/${task}/${output}`),
+      charged: line.credits === null ? (attempt?.charged ?? noCredits) : credits(line.credits),
+      createdAt: line.created ?? "",
+      completedAt: line.completed,
+    });
+    for (const { output, file, bytes, sha256, mime, check } of lines) {
+      await store.saved(item.id, output, { file, bytes, sha256, mime, check });
+    }
+  }
+
+  /** The archive knows of a task that the receipts do not. */
+  private async takeTask({ task, credits: charged }: ArchivedLine): Promise<void> {
+    await this.intend();
+    await this.conclude({
+      event: "accepted",
+      outcome: { taskId: task, ...(charged === null ? {} : { charged: credits(charged) }) },
+    });
+  }
+
+  private async intend(): Promise<void> {
+    const { state } = await this.store.item(this.item.id);
+    for (const event of backToPlanned[state] ?? []) await this.store.apply(this.item.id, event, {});
+    await this.store.intend(this.item.id, { runId: this.runId, bodySha256: "" });
+  }
+
+  private async conclude({ event, outcome }: Conclusion): Promise<void> {
+    const attempt = await this.store.attempt(this.item.id);
+    if (!attempt) throw new Error(`item ${this.item.id} has no attempt`);
+    const { taskId } = outcome;
+    // A task belongs to one attempt; a line that says otherwise is damaged.
+    const taken =
+      taskId !== undefined && (await this.store.find(taskId)).some(({ rowId }) => rowId !== taskId);
+    await this.store.conclude(
+      attempt.id,
+      taken ? unanswered.event : event,
+      taken ? unanswered.outcome : outcome,
+    );
+  }
+}
+
+/** What must have happened before an item was submitted again. */
+const backToPlanned: Readonly<Partial<Record<ItemState, readonly ItemEvent[]>>> = {
+  failed: ["retry"],
+  processing: ["task_failed", "retry"],
+  unknown: ["undecided", "resubmit"],
+  held: ["resubmit"],
+};
+
+const unanswered: Conclusion = {
+  event: "unanswered",
+  outcome: { message: "the receipts know no answer" },
+};
+
+/** Outputs from 1 on, and as many as other tasks of its kind have. */
+function isWhole(lines: readonly ArchivedLine[], expected: number): boolean {
+  return lines.length >= expected && lines.every(({ output }, index) => output === index + 1);
+}
+
+/** The most outputs that a task of a model with its params has in the archive. */
+function expectedOutputs(items: readonly FoundItem[]): Map<string, number> {
+  const most = new Map<string, number>();
+  for (const found of items) {
+    const numbers = found.outputs.map(({ output }) => output);
+    most.set(groupOf(found), Math.max(most.get(groupOf(found)) ?? 1, ...numbers));
+  }
+  return most;
+}
+
+function groupOf({ item: { model, params } }: FoundItem): string {
+  return JSON.stringify([model, params]);
+}
+
+function firstTime({ attempts, outputs }: FoundItem): string {
+  const [first] = attempts.values();
+  return first?.intent?.at ?? first?.answer?.at ?? outputs[0]?.saved ?? "";
+}
+
+function startOf(job: string, group: readonly FoundItem[], unsaid: Unsaid): RunStart {
+  const intent = group.find((found) => found.intent)?.intent;
+  return {
+    manifest: intent?.manifest ?? `${unsaid.manifestFolder}/${job}.csv`,
+    origin: intent?.origin ?? unsaid.origin,
+    accountId: intent?.account ?? unsaid.accountId,
+    edition: group[0]?.item.edition ?? "",
+    outFolder: intent?.out ?? unsaid.outFolder,
+    options: { ...plainOptions, sandbox: unsaid.sandbox },
+  };
+}
+
+/** Nothing is tried again by itself: what the run was allowed is not known any more. */
+const plainOptions: Omit<RunOptions, "sandbox"> = {
+  maxCredits: null,
+  maxFailures: null,
+  retries: 0,
+  downloads: 4,
+  onInsufficient: "stop",
+  onDailyLimit: "stop",
+  until: null,
+  maxDurationMs: null,
+  overdueWaitMs: 0,
+};

@@ -1,0 +1,70 @@
+import type { ItemState } from "../core/item.js";
+import { count } from "./amounts.js";
+import { type Look, plainLook } from "./look.js";
+import { type Cell, labelled } from "./table.js";
+
+/** What a database was made of again, and what did not come back. */
+export interface Rebuilt {
+  database: string;
+  /** Items that came back. */
+  found: number;
+  counts: Readonly<Record<ItemState, number>>;
+  /** Numbers of the runs that have something to collect. */
+  owing: readonly number[];
+  receipts: { lines: number; unreadable: readonly number[] };
+  archive: { indexes: number; renamed: number; missing: readonly string[] };
+  /** Tasks that were paid for, of requests that cannot be read any more. */
+  orphans: readonly string[];
+  /** Items that the old database knew; null when it could not be read. */
+  readable: number | null;
+  /** The old database; null when there was none. */
+  kept: string | null;
+}
+
+const namesMax = 5;
+
+export function rebuiltText(facts: Rebuilt, look: Look = plainLook): string {
+  const { receipts, archive, counts } = facts;
+  const states = Object.entries(counts).filter(([, number]) => number > 0);
+  const lines: [string, Cell][] = [
+    ["rebuilt", facts.database],
+    [
+      "from",
+      `${count(receipts.lines, "line")} of receipts, ${count(archive.indexes, "index", "indexes")} of archives`,
+    ],
+    ["items", `${facts.found}: ${states.map(([state, number]) => `${number} ${state}`).join(", ")}`],
+  ];
+  const warn = (label: string, text: string) => lines.push([label, { text, tone: "warning" }]);
+  if (counts.unknown > 0)
+    warn(
+      "unknown",
+      `${count(counts.unknown, "paid request")} without an answer on record: never sent again by itself`,
+    );
+  if (receipts.unreadable.length > 0)
+    warn("unread", `${named("line", receipts.unreadable)} of the receipts: damaged or cut short`);
+  if (archive.missing.length > 0)
+    warn("missing", `${named("file", archive.missing)}: not there or changed, fetched again if it can be`);
+  if (archive.renamed > 0) lines.push(["renamed", `${count(archive.renamed, "file")}, known by the content`]);
+  if (facts.orphans.length > 0)
+    warn("orphans", `${named("task", facts.orphans)}: paid for, but nobody knows for which item`);
+  lines.push(
+    [
+      "not back",
+      "rows that were never submitted, priorities, caps and options of runs, decisions on held items: run the manifests again",
+    ],
+    ["kept", facts.kept ?? "nothing: there was no database"],
+  );
+  const [next] = facts.owing;
+  if (next !== undefined)
+    lines.push([
+      "next",
+      `\`bulkgen resume${facts.owing.length > 1 ? ` ${next}` : ""}\` collects what is at the service`,
+    ]);
+  return labelled(lines, look);
+}
+
+function named(what: string, names: readonly (string | number)[]): string {
+  const more = names.length - namesMax;
+  const shown = names.slice(0, namesMax).join(", ");
+  return `${count(names.length, what)} (${shown}${more > 0 ? ` and ${more} more` : ""})`;
+}

@@ -1,0 +1,100 @@
+import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { expectArchived } from "./archive.js";
+import { newPlace, type Place, run, start } from "./command.js";
+import { type Scripted, type ScriptedService, startService } from "./service.js";
+import { ids, sheet } from "./sheet.js";
+
+const items = 6;
+const begin = ["run", "set.csv", "--yes", "--lanes", "1"];
+const stateOf = (place: Place, name = "") => join(place.folder, ".bulkgen", name);
+const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => prompt).toSorted();
+const allPrompts = ids(items).map((id) => `a picture of ${id}`);
+
+/** A workspace whose run was interrupted: some items archived, some at the service, some not submitted. */
+async function interrupted(): Promise<{ place: Place; service: ScriptedService }> {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  service.script(async ({ what, before }): Promise<Scripted> => {
+    if (what === "POST generate" && before === 3) {
+      running.signal("SIGINT");
+      await running.prints(/interrupted: /);
+    }
+    return "serve";
+  });
+  const running = start(place, begin, service);
+  expect((await running.ended).code).toBe(130);
+  service.script(() => "serve");
+  return { place, service };
+}
+
+describe.concurrent("a workspace whose database", () => {
+  test.each<[name: string, damage: (place: Place) => void, message: RegExp]>([
+    [
+      "is gone",
+      (place) => rmSync(stateOf(place, "state.db")),
+      /state\.db is missing, and .*receipts\.jsonl tells of paid requests.*--rebuild.*Nothing was sent/,
+    ],
+    [
+      "is damaged",
+      (place) => writeFileSync(stateOf(place, "state.db"), "no database ".repeat(400)),
+      /state\.db: file is not a database; `bulkgen doctor --rebuild`/,
+    ],
+  ])("%s is rebuilt from receipts and archive, and nothing is paid twice", async (_, damage, message) => {
+    const { place, service } = await interrupted();
+    const paid = service.made.length;
+    damage(place);
+    // A crash cut the last line short, and somebody's editor spoiled another.
+    appendFileSync(stateOf(place, "receipts.jsonl"), '\u0000\n{"type":"intent","key":"k1:');
+    for (const args of [begin, ["resume"]]) {
+      const refused = await run(place, args, service);
+      expect(refused, args[0]).toMatchObject({ code: 2, stdout: "" });
+      expect(refused.stderr).toMatch(message);
+      expect(refused.stderr).not.toMatch(/\bat .*\.js:\d+/);
+    }
+    expect((await run(place, ["doctor"], service)).code).toBe(2);
+
+    const asked = await run(place, ["doctor", "--rebuild"]);
+    expect(asked).toMatchObject({ code: 2, stdout: "" });
+    expect(asked.stderr).toMatch(/4 items would come back.*\n.*add --yes\. Nothing was changed\./);
+    const rebuilt = await run(place, ["doctor", "--rebuild", "--yes"]);
+    expect(rebuilt.code, rebuilt.stderr).toBe(0);
+    expect(rebuilt.stdout).toMatch(/^items +4: /m);
+    expect(rebuilt.stdout).toMatch(/^unread +2 lines/m);
+    expect(rebuilt.stdout).toMatch(/^next +`bulkgen resume`/m);
+    const before = readdirSync(stateOf(place)).filter((name) => name.startsWith("state.db.before-"));
+    expect(before.length > 0).toBe(message.source.includes("not a database"));
+
+    const resumed = await run(place, ["resume"], service);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(paid);
+    const last = await run(place, begin, service);
+    expect(last, last.stderr).toMatchObject({ code: 0 });
+    expect(last.stdout).toMatch(/6 of 6 items/);
+    expect(prompts(service)).toEqual(allPrompts);
+    expectArchived(join(place.folder, "outputs", "set"), ids(items));
+  });
+});
+
+describe.concurrent("bad input", () => {
+  test("a workspace without receipts goes on by its database", async () => {
+    const { place, service } = await interrupted();
+    rmSync(stateOf(place, "receipts.jsonl"));
+    const resumed = await run(place, ["resume"], service);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(prompts(service)).toEqual(allPrompts);
+    expect(existsSync(stateOf(place, "receipts.jsonl"))).toBe(true);
+  });
+
+  test("there is nothing to rebuild in a folder that is no workspace, or has neither receipts nor archive", async () => {
+    const place = newPlace();
+    const none = await run(place, ["doctor", "--rebuild", "--yes"]);
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("no workspace in") });
+    expect(place.files()).toEqual([]);
+    place.write(".bulkgen/note", "");
+    const empty = await run(place, ["doctor", "--rebuild", "--yes"]);
+    expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to rebuild from") });
+  });
+});

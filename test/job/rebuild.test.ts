@@ -1,0 +1,289 @@
+import { createHash } from "node:crypto";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { credits } from "../../src/core/money.js";
+import type { Item } from "../../src/core/store.js";
+import { rebuildWorkspace } from "../../src/job/rebuild.js";
+import { findWorkspace, type Workspace } from "../../src/job/workspace.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { takeLock } from "../../src/store/lock.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+
+const clock = new ManualClock();
+let workspace: Workspace;
+let lines: string[];
+beforeEach(() => {
+  const root = mkdtempSync(join(tmpdir(), "bulkgen-rebuild-"));
+  mkdirSync(join(root, ".bulkgen"));
+  workspace = findWorkspace({
+    cwd: root,
+    named: root,
+    sandbox: false,
+    env: { XDG_STATE_HOME: join(root, "x") },
+  });
+  lines = [];
+});
+
+const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+
+function intent(id: string, attempt = 1, change: object = {}): void {
+  lines.push(
+    JSON.stringify({
+      ...{ at: at(attempt), type: "intent", key: `k1:${id}`, attempt, run: 1, job: "demo", edition: "" },
+      ...{
+        manifest: "/jobs/demo.csv",
+        out: workspace.outFolder,
+        origin: "https://s.example",
+        account: "user-1",
+      },
+      ...{ row: id, rowNumber: 2, occurrence: 1, variant: 1, name: id, category: "image", price: 4 },
+      request: { model: "picture", prompt: `a ${id}`, params: { size: "big" }, image_url: "https://in/1" },
+      ...change,
+    }),
+  );
+}
+
+function answer(id: string, event: string, attempt = 1, outcome: object = {}): void {
+  lines.push(
+    JSON.stringify({ at: at(attempt), type: "answer", key: `k1:${id}`, attempt, event, ...outcome }),
+  );
+}
+
+function accepted(id: string, attempt = 1): void {
+  intent(id, attempt);
+  answer(id, "accepted", attempt, { status: 200, taskId: `task-${id}-${attempt}`, charged: 4.5 });
+}
+
+/** A file of the archive, with its line in the index. */
+function archive(id: string, task: string, { file = `${id}.png`, output = 1, content = id } = {}): void {
+  const folder = join(workspace.outFolder, "demo");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, file), content);
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const line = {
+    ...{ item: id, key: `k1:${id}`, task, external_task: null, model: "picture", prompt: `a ${id}` },
+    ...{ params: { size: "big" }, credits: 4.5, created: at(1), completed: at(2), output, file },
+    ...{ bytes: content.length, sha256, mime: "image/png", check: "decoded" },
+  };
+  appendFileSync(join(folder, "index.jsonl"), `${JSON.stringify(line)}\n`);
+}
+
+async function rebuild() {
+  if (lines.length > 0) writeFileSync(workspace.receiptsFile, `${lines.join("\n")}\n`);
+  return rebuildWorkspace({ workspace, clock, consent: async () => true });
+}
+
+async function inStore<Result>(
+  use: (store: ReturnType<typeof openWorkspace>) => Promise<Result>,
+): Promise<Result> {
+  const store = openWorkspace(workspace.stateFile, clock);
+  try {
+    return await use(store);
+  } finally {
+    store.close();
+  }
+}
+
+const itemsNow = () => inStore((store) => store.itemsOf("demo"));
+const statesNow = async () => Object.fromEntries((await itemsNow()).map((item) => [item.rowId, item.state]));
+const named = (items: readonly Item[], id: string) => items.find((item) => item.rowId === id) as Item;
+
+describe("P4: from the receipts alone", () => {
+  test("every submitted item comes back with its task, its request and what it was charged", async () => {
+    accepted("a");
+    const rebuilt = await rebuild();
+    expect(rebuilt).toMatchObject({ found: 1, kept: null, readable: null, owing: [1] });
+    const [item] = await itemsNow();
+    expect(item).toMatchObject({
+      ...{ key: "k1:a", rowId: "a", model: "picture", prompt: "a a", params: { size: "big" } },
+      ...{ inputs: { image_url: "https://in/1" }, price: credits(4), state: "processing", attempted: true },
+    });
+    const attempt = await inStore((store) => store.attempt(item?.id ?? 0));
+    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1 });
+    expect(attempt?.intendedAt).toBe(Date.parse(at(1)));
+    expect(await inStore((store) => store.run("unfinished"))).toMatchObject({
+      ...{ jobName: "demo", origin: "https://s.example", accountId: "user-1", manifest: "/jobs/demo.csv" },
+      ...{ outFolder: workspace.outFolder, state: "interrupted", options: { retries: 0 } },
+    });
+  });
+
+  test("an intent without an answer is unknown, never submitted again", async () => {
+    intent("a");
+    intent("b");
+    answer("b", "unanswered", 1, { message: "cut" });
+    const { counts } = await rebuild();
+    expect(counts).toMatchObject({ unknown: 2, planned: 0 });
+    expect(await inStore((store) => store.spending(1))).toEqual({ charged: 0, pending: credits(8) });
+  });
+
+  test("what was refused waits for its manifest, what was rejected has failed", async () => {
+    intent("a");
+    answer("a", "refused", 1, { status: 402 });
+    intent("b");
+    answer("b", "rejected", 1, { status: 400, message: "no", failureKind: "input" });
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "planned", b: "failed" });
+    expect(named(await itemsNow(), "a").runId).toBeNull();
+    expect(await inStore((store) => store.run("unfinished"))).toBeNull();
+  });
+
+  test("several attempts of an item keep their numbers, also where one is not known any more", async () => {
+    accepted("a", 1);
+    accepted("a", 3);
+    await rebuild();
+    const attempt = await inStore(async (store) => store.attempt(named(await store.itemsOf("demo"), "a").id));
+    expect(attempt).toMatchObject({ number: 3, taskId: "task-a-3" });
+    // The second counts as perhaps charged.
+    expect(await inStore((store) => store.spending(1))).toEqual({ charged: 0, pending: credits(8.5) });
+  });
+
+  test("lines that are damaged lose themselves and no other, and are told by number", async () => {
+    accepted("a");
+    lines.push(
+      '{"type":"answer","key":"k1:b","att',
+      "\u0000\u0001garbage",
+      "[]",
+      '{"key":"k1:c","attempt":1}',
+    );
+    answer("lost", "accepted", 1, { taskId: "task-lost" });
+    accepted("d");
+    const { receipts, orphans } = await rebuild();
+    expect(receipts).toEqual({ lines: 9, unreadable: [3, 4, 5, 6] });
+    expect(orphans).toEqual(["task-lost"]);
+    expect(await statesNow()).toEqual({ a: "processing", d: "processing" });
+  });
+
+  test("a task that two lines claim belongs to the first", async () => {
+    accepted("a");
+    intent("b");
+    answer("b", "accepted", 1, { taskId: "task-a-1" });
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "processing", b: "unknown" });
+  });
+
+  test("editions and jobs have runs of their own", async () => {
+    accepted("a");
+    intent("b", 1, { edition: "2026-11-20" });
+    intent("c", 1, { job: "other" });
+    expect((await rebuild()).owing).toHaveLength(3);
+    expect(
+      await inStore(async (store) => (await store.runs()).map((run) => [run.jobName, run.edition])),
+    ).toEqual([
+      ["demo", ""],
+      ["demo", "2026-11-20"],
+      ["other", ""],
+    ]);
+  });
+});
+
+describe("P4: with the archive", () => {
+  test("files are matched by their content, also under another name; what is gone is at the service again", async () => {
+    for (const id of ["a", "b", "c", "d"]) accepted(id);
+    for (const id of ["a", "b", "c", "d"]) archive(id, `task-${id}-1`);
+    const folder = join(workspace.outFolder, "demo");
+    renameSync(join(folder, "b.png"), join(folder, "better.png"));
+    rmSync(join(folder, "c.png"));
+    writeFileSync(join(folder, "d.png"), "x");
+    const rebuilt = await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived", b: "archived", c: "processing", d: "processing" });
+    expect(rebuilt.archive).toEqual({
+      ...{ indexes: 1, renamed: 1, missing: [join("demo", "c.png"), join("demo", "d.png")] },
+    });
+    expect(await inStore((store) => store.filesOf(1))).toEqual({ files: 2, bytes: 2 });
+    const [b] = await inStore((store) => store.find("better.png"));
+    expect(b?.rowId).toBe("b");
+    expect(await inStore((store) => store.spending(1))).toEqual({ charged: credits(9), pending: credits(9) });
+  });
+
+  test("what only the archive knows comes back archived, and is not paid for again", async () => {
+    archive("a", "task-a");
+    const { counts } = await rebuild();
+    expect(counts).toMatchObject({ archived: 1 });
+    expect(named(await itemsNow(), "a")).toMatchObject({ key: "k1:a", prompt: "a a", price: credits(4.5) });
+  });
+
+  test("a task that a person adopted is known from the archive", async () => {
+    intent("a");
+    answer("a", "unanswered");
+    archive("a", "task-adopted");
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived" });
+  });
+
+  test("a task of which one output is missing is looked at again", async () => {
+    accepted("a");
+    accepted("b");
+    for (const output of [1, 2]) archive("a", "task-a-1", { file: `a-${output}.png`, output });
+    archive("b", "task-b-1", { file: "b-1.png" });
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived", b: "processing" });
+  });
+});
+
+describe("the old database", () => {
+  test("is kept beside the new one, which is whole", async () => {
+    accepted("a");
+    writeFileSync(workspace.stateFile, "no database ".repeat(400));
+    const { kept, readable } = await rebuild();
+    expect([readable, kept]).toEqual([
+      null,
+      expect.stringMatching(/state\.db\.before-2026-01-01T00-00-00\.000Z$/),
+    ]);
+    const db = openSqlite(workspace.stateFile);
+    expect(db.pragma("integrity_check", { simple: true })).toBe("ok");
+    expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
+    db.close();
+  });
+
+  test("stays as it is without consent, while a run holds it, and where there is nothing to rebuild from", async () => {
+    await expect(rebuild()).rejects.toThrow(/nothing to rebuild from.*nothing was changed/);
+    accepted("a");
+    await rebuild();
+    const before = readdirSync(workspace.markerFolder);
+    const refused = rebuildWorkspace({ workspace, clock, consent: async () => false });
+    await expect(refused).rejects.toThrow("nothing was changed");
+    const lock = takeLock(workspace.lockFile);
+    await expect(rebuild()).rejects.toThrow("a run holds the workspace");
+    lock?.release();
+    expect(readdirSync(workspace.markerFolder).toSorted()).toEqual(before.toSorted());
+  });
+
+  test("of a state that lay elsewhere and is lost is made from the archive, or stays lost", async () => {
+    const { root, markerFolder } = workspace;
+    const state = join(root, "gone", "state");
+    const identity = { id: "one", state, host: "elsewhere", why: "nfs4" };
+    writeFileSync(join(markerFolder, "workspace.json"), JSON.stringify(identity));
+    workspace = findWorkspace({
+      cwd: root,
+      named: root,
+      sandbox: false,
+      env: { XDG_STATE_HOME: join(root, "x") },
+    });
+    await expect(rebuild()).rejects.toThrow("nothing to rebuild from");
+    expect(existsSync(state)).toBe(false);
+    archive("a", "task-a");
+    expect(await rebuild()).toMatchObject({ database: join(state, "state.db"), found: 1 });
+    expect(await statesNow()).toEqual({ a: "archived" });
+  });
+
+  test("of a newer program is not replaced by an older one", async () => {
+    accepted("a");
+    await rebuild();
+    const db = openSqlite(workspace.stateFile);
+    db.pragma("user_version = 999");
+    db.close();
+    await expect(rebuild()).rejects.toThrow("written by a newer bulkgen");
+  });
+});
