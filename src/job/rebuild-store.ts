@@ -1,8 +1,12 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "../clock.js";
 import type { ItemEvent, ItemState } from "../core/item.js";
 import { credits, noCredits } from "../core/money.js";
-import type { Item, RunOptions, RunStart, Store } from "../core/store.js";
+import { defaultReconcile } from "../core/readings.js";
+import type { RunOptions } from "../core/run-options.js";
+import type { Item, RunStart, Store } from "../core/store.js";
 import type { Conclusion } from "../run/conclusion.js";
+import type { IntentLine } from "../run/receipts.js";
 import type { ArchivedLine } from "./rebuild-archive.js";
 import type { FoundItem } from "./rebuild-items.js";
 
@@ -101,7 +105,7 @@ class Refilling {
     for (let number = 1; number <= last; number++) {
       const { intent = null, answer = null } = attempts.get(number) ?? {};
       this.clock.at(intent?.at ?? answer?.at ?? null);
-      await this.intend();
+      await this.intend(intent);
       if (answer) this.clock.at(answer.at);
       await this.conclude(answer?.conclusion ?? unanswered);
     }
@@ -131,17 +135,22 @@ class Refilling {
 
   /** The archive knows of a task that the receipts do not. */
   private async takeTask({ task, credits: charged }: ArchivedLine): Promise<void> {
-    await this.intend();
+    await this.intend(null);
     await this.conclude({
       event: "accepted",
       outcome: { taskId: task, ...(charged === null ? {} : { charged: credits(charged) }) },
     });
   }
 
-  private async intend(): Promise<void> {
+  private async intend(intent: IntentLine | null): Promise<void> {
     const { state } = await this.store.item(this.item.id);
     for (const event of backToPlanned[state] ?? []) await this.store.apply(this.item.id, event, {});
-    await this.store.intend(this.item.id, { runId: this.runId, bodySha256: "" });
+    await this.store.intend(this.item.id, {
+      runId: this.runId,
+      bodySha256:
+        intent === null ? "" : createHash("sha256").update(JSON.stringify(intent.request)).digest("hex"),
+      bookEntry: intent?.bookEntry ?? null,
+    });
   }
 
   private async conclude({ event, outcome }: Conclusion): Promise<void> {
@@ -208,9 +217,9 @@ function startOf(job: string, group: readonly FoundItem[], unsaid: Unsaid): RunS
   };
 }
 
-/** Nothing is tried again by itself: what the run was allowed is not known any more. */
+/** Nothing is bought under a cap that nobody remembers: `resume` collects, and the manifest run again says anew. */
 const plainOptions: Omit<RunOptions, "sandbox"> = {
-  maxCredits: null,
+  maxCredits: noCredits,
   maxFailures: null,
   retries: 0,
   downloads: 4,
@@ -219,4 +228,8 @@ const plainOptions: Omit<RunOptions, "sandbox"> = {
   until: null,
   maxDurationMs: null,
   overdueWaitMs: 0,
+  settle: "stop",
+  ...defaultReconcile,
+  unsettledMax: 5,
+  orphanCredits: noCredits,
 };

@@ -76,6 +76,8 @@ export interface IntentLine {
   at: string;
   key: string;
   attempt: number;
+  /** Its entry in the account's books. */
+  bookEntry: number | null;
   run: number;
   job: string;
   manifest: string;
@@ -99,6 +101,7 @@ function intentLine(run: Run, item: Item, attempt: Attempt, body: string): Omit<
     type: "intent",
     key: item.key,
     attempt: attempt.number,
+    bookEntry: attempt.bookEntry,
     run: run.id,
     job: run.jobName,
     manifest: run.manifest,

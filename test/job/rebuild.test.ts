@@ -41,7 +41,16 @@ const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOSt
 function intent(id: string, attempt = 1, change: object = {}): void {
   lines.push(
     JSON.stringify({
-      ...{ at: at(attempt), type: "intent", key: `k1:${id}`, attempt, run: 1, job: "demo", edition: "" },
+      ...{
+        at: at(attempt),
+        type: "intent",
+        key: `k1:${id}`,
+        attempt,
+        bookEntry: 70 + attempt,
+        run: 1,
+        job: "demo",
+        edition: "",
+      },
       ...{
         manifest: "/jobs/demo.csv",
         out: workspace.outFolder,
@@ -111,11 +120,11 @@ describe("P4: from the receipts alone", () => {
       ...{ inputs: { image_url: "https://in/1" }, price: credits(4), state: "processing", attempted: true },
     });
     const attempt = await inStore((store) => store.attempt(item?.id ?? 0));
-    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1 });
+    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1, bookEntry: 71 });
     expect(attempt?.intendedAt).toBe(Date.parse(at(1)));
     expect(await inStore((store) => store.run("unfinished"))).toMatchObject({
       ...{ jobName: "demo", origin: "https://s.example", accountId: "user-1", manifest: "/jobs/demo.csv" },
-      ...{ outFolder: workspace.outFolder, state: "interrupted", options: { retries: 0 } },
+      ...{ outFolder: workspace.outFolder, state: "interrupted", options: { retries: 0, maxCredits: 0 } },
     });
   });
 
