@@ -38,23 +38,26 @@ function watchFiles(): void {
     },
     async link(...args: Parameters<typeof link>) {
       await link(...args);
-      reach("file-linked");
+      if (isTemporary(args[0].toString())) reach("file-linked");
     },
     async unlink(...args: Parameters<typeof unlink>) {
       await unlink(...args);
-      if (args[0].toString().endsWith(".part")) reach("temporary-removed");
+      if (isTemporary(args[0].toString())) reach("temporary-removed");
     },
   });
   syncBuiltinESMExports();
 }
 
+/** A file on its way into the archive. */
+function isTemporary(path: string): boolean {
+  return /^\.bulkgen-.*\.part$/.test(basename(path));
+}
+
 function watchHandle(handle: FileHandle, path: string): void {
   const name = basename(path);
   const isReceipts = name === "receipts.jsonl";
-  if (!isReceipts && name !== "index.jsonl" && !name.endsWith(".part")) return;
-  let what: "intent-line" | "answer-line" | "index-line" | "file" = name.endsWith(".part")
-    ? "file"
-    : "index-line";
+  if (!isReceipts && name !== "index.jsonl" && !isTemporary(name)) return;
+  let what: "intent-line" | "answer-line" | "index-line" | "file" = isTemporary(name) ? "file" : "index-line";
   const write = handle.write.bind(handle) as (...args: unknown[]) => Promise<unknown>;
   const sync = handle.sync.bind(handle);
   Object.assign(handle, {
@@ -71,13 +74,14 @@ function watchHandle(handle: FileHandle, path: string): void {
   });
 }
 
+type Commit = "place" | "entry" | "booked" | "verdict" | "intent" | "answer" | "end" | "row";
+
 /** What a commit is about: the database, a statement that only this transaction holds, and the point's name. */
-const commits: readonly [
-  file: string,
-  statement: RegExp,
-  name: "place" | "intent" | "answer" | "end" | "row",
-][] = [
+const commits: readonly [file: string, statement: RegExp, name: Commit][] = [
   ["accounts.db", /^\s*INSERT INTO requests/, "place"],
+  ["accounts.db", /^\s*INSERT INTO entries/, "entry"],
+  ["accounts.db", /^\s*UPDATE entries SET outcome/, "booked"],
+  ["accounts.db", /^\s*UPDATE entries SET verdict/, "verdict"],
   ["state.db", /^\s*INSERT INTO attempts/, "intent"],
   ["state.db", /^\s*UPDATE attempts SET outcome/, "answer"],
   ["state.db", /^\s*INSERT INTO outputs/, "end"],

@@ -1,10 +1,12 @@
 /**
  * Named instants in a runner's life at which it can be made to kill itself. `phase` says what must be left to do for
- * the instant to come: something to submit, or something to look at and to fetch.
+ * the instant to come: something to submit, something to look at and to fetch, or a lost answer to settle.
  */
 export const points = {
   "place-before-commit": "submit",
   "place-committed": "submit",
+  "entry-before-commit": "submit",
+  "entry-committed": "submit",
   "intent-before-commit": "submit",
   "intent-committed": "submit",
   "intent-line-written": "submit",
@@ -18,6 +20,10 @@ export const points = {
   "answer-line-synced": "submit",
   "answer-before-commit": "submit",
   "answer-committed": "submit",
+  "booked-before-commit": "submit",
+  "booked-committed": "submit",
+  "verdict-before-commit": "settle",
+  "verdict-committed": "settle",
   "accounts-before-commit": "submit",
   "accounts-committed": "submit",
   "look-answered": "collect",

@@ -11,17 +11,22 @@ import { readLedger, type TaskOnRecord } from "./ledger.js";
 export class Service {
   private running: Running | null = null;
   private port = 0;
-  private faults: FaultPlanSettings | null = null;
   url = "";
   env: Record<string, string> = {};
 
-  private constructor(private readonly place: Place) {}
+  constructor(
+    private readonly place: Place,
+    private faults: FaultPlanSettings | null,
+  ) {}
 
   static async start(place: Place, faults: FaultPlanSettings | null = null): Promise<Service> {
-    const service = new Service(place);
-    service.faults = faults;
-    await service.up(["--plan", "Enterprise", "--credits", "10000"]);
+    const service = new Service(place, faults);
+    await service.start();
     return service;
+  }
+
+  start(): Promise<void> {
+    return this.up(["--plan", "Enterprise", "--credits", "10000"]);
   }
 
   /** Every task that it has on record, in the order in which they were made. */

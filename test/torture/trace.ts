@@ -127,7 +127,7 @@ class TraceJudge {
   /** A file gets its name in the archive. */
   private link(text: string): void {
     const [from, to] = [...text.matchAll(/"([^"]*)"/g)].map(([, path]) => path ?? "");
-    if (!from?.endsWith(".part") || to === undefined) return;
+    if (!/\/\.bulkgen-[^/]*\.part$/.test(from ?? "") || !from || to === undefined) return;
     this.links++;
     const { started, synced } = this.file(from);
     if (started === 0 || started > synced)

@@ -36,7 +36,7 @@ async function playDoubleStart({ place, later }: Stage): Promise<Played> {
   await told(next, 1);
   await refused("beside the one that went on after a kill");
   await next.ended;
-  violations.push(...(await untilDone(runner, () => undefined)).violations);
+  violations.push(...(await untilDone(runner, () => undefined)));
   const judgement = await judge(service, runner, auditor, [cut]);
   return {
     facts: `4 seconds refused with exit 9; ${judgement.tasks} tasks, ${judgement.files} files`,

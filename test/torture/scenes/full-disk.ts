@@ -58,7 +58,7 @@ async function playFullDisk({ place, seed, later }: Stage, what: string): Promis
   const violations = auditor.look(service.ledger(), runner.archive());
   rmSync(filler);
   violations.push(...badEnd("a run on a full disk", ended ?? (await running.ended)));
-  violations.push(...(await untilDone(runner, () => undefined)).violations);
+  violations.push(...(await untilDone(runner, () => undefined)));
   const { trouble } = toldBy(await runner.status());
   for (const [row, state] of trouble) violations.push(`P17: ${row} is ${state} after the disk was full`);
   const judgement = await judge(service, runner, auditor, []);

@@ -26,7 +26,7 @@ async function playPauses({ place, seed, later }: Stage): Promise<Played> {
     stopped.signal("SIGCONT");
   }
   const violations = badEnd("a run that was stopped and let go", await running.ended);
-  violations.push(...(await untilDone(runner, () => undefined)).violations);
+  violations.push(...(await untilDone(runner, () => undefined)));
   const judgement = await judge(service, runner, auditor, []);
   return {
     facts: `${pausesEach} times, runner and service in turn: ${judgement.tasks} tasks, ${judgement.files} files`,

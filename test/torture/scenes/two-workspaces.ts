@@ -25,9 +25,9 @@ async function playTwoWorkspaces({ place, later }: Stage): Promise<Played> {
   await killed.ended;
   const cuts: Cut[] = [{ from, to: Date.now(), lanes }];
   const violations: string[] = [];
-  violations.push(...(await untilDone(one, () => undefined)).violations);
+  violations.push(...(await untilDone(one, () => undefined)));
   violations.push(...badEnd("the workspace that was left alone", await left.ended));
-  violations.push(...(await untilDone(other, () => undefined)).violations);
+  violations.push(...(await untilDone(other, () => undefined)));
   let [tasks, files] = [0, 0];
   for (const [runner, own] of [
     [one, cuts],
