@@ -1,16 +1,7 @@
-import {
-  type Counting,
-  candidates,
-  clarity,
-  type Entry,
-  type Evidence,
-  type Learned,
-  type Reading,
-  residual,
-} from "./readings.js";
+import { candidates, clarity, type Evidence, type Learned, type Reading, residual } from "./readings.js";
 
 /** What the readings since the baseline teach about a key's counters. */
-export function learn(evidence: Evidence, unknowns: readonly Entry[]): Learned {
+export function learn(evidence: Evidence): Learned {
   const clear = evidence.readings.filter((reading) => clarity(evidence, reading) === "clear");
   const plain = clear.filter((reading) => candidates(evidence, reading).length === 0);
   const hypotheses = evidence.hypotheses.filter((hypothesis) =>
@@ -25,7 +16,6 @@ export function learn(evidence: Evidence, unknowns: readonly Entry[]): Learned {
   return {
     hypotheses,
     trusted: hypotheses.length > 0 && (evidence.trusted || matched),
-    counting: counting(evidence, unknowns),
     foreignAt: strange ? evidence.now : evidence.foreignAt,
   };
 }
@@ -41,18 +31,4 @@ function isMoved({ entries, baseline }: Evidence, reading: Reading): boolean {
 /** More requests were counted than this machine can have sent. */
 function isForeign(baseline: Reading, reading: Reading): boolean {
   return reading.requests - baseline.requests > reading.sent - baseline.answered;
-}
-
-/** Whether the counter of requests moves by exactly the requests that were answered, judged where none was lost. */
-function counting({ baseline, readings, counting }: Evidence, unknowns: readonly Entry[]): Counting {
-  if (counting === "inexact" || unknowns.length > 0) return counting;
-  const lost = (reading: Reading) => reading.sent - reading.answered;
-  const moved = readings.filter(
-    (reading) => lost(reading) === lost(baseline) && reading.answered > baseline.answered + 1,
-  );
-  if (moved.length === 0) return counting;
-  const exact = moved.every(
-    (reading) => reading.requests - baseline.requests === reading.answered - baseline.answered,
-  );
-  return exact ? "exact" : "inexact";
 }

@@ -58,7 +58,7 @@ export interface Decision {
   wakeAt: number | null;
   /** Nothing is left to do for this run. */
   done: boolean;
-  /** A submit was held back by the credit cap. */
+  /** The credit cap leaves room for no submit. */
   capped: boolean;
   /** Models that have no item to begin, because the next does not fit under their own cap. */
   cappedModels: readonly string[];
@@ -137,7 +137,7 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
       continue;
     }
     committed = plus(committed, item.price);
-    if (view.cap !== null && committed > view.cap) return { ...chosen, capped: true };
+    if (view.cap !== null && committed > view.cap) return { ...chosen, capped: chosen.items.length === 0 };
     if (room !== undefined) rooms.set(model, minus(room, item.price));
     begun.add(model);
     chosen.items.push(item.id);

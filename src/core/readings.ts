@@ -45,15 +45,12 @@ export interface Entry {
 
 export type Verdict = "not_charged" | "charged" | "undecided";
 export type Hypothesis = "net" | "gross";
-/** Whether `requests` has been seen to count exactly the requests that were answered. */
-export type Counting = "unproven" | "exact" | "inexact";
 
 /** What earlier readings have taught about a key's counters. */
 export interface Learned {
   hypotheses: readonly Hypothesis[];
   /** The counter of credits has matched the books exactly over requests that moved it. */
   trusted: boolean;
-  counting: Counting;
   /** When the key was last seen to be used from elsewhere (UTC ms by this machine), or null. */
   foreignAt: number | null;
 }
@@ -61,7 +58,6 @@ export interface Learned {
 export const nothingLearned: Learned = {
   hypotheses: ["net", "gross"],
   trusted: false,
-  counting: "unproven",
   foreignAt: null,
 };
 

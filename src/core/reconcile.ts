@@ -34,7 +34,7 @@ const againMs = 60_000;
 /** Judges what can be judged now. Pure. */
 export function reconcile(evidence: Evidence): Judgement {
   const open = evidence.entries.filter((entry) => entry.outcome === "unknown" && entry.verdict === null);
-  const facts = { ...evidence, ...learn(evidence, open) };
+  const facts = { ...evidence, ...learn(evidence) };
   const why = doubt(facts);
   const judged = open.flatMap((entry) => {
     const isFree = facts.settings.errorIsFree && entry.completeError;
@@ -102,8 +102,8 @@ function giveUp(facts: Evidence, open: readonly Entry[], why: string): Judgement
   };
 }
 
-function learnedOf({ hypotheses, trusted, counting, foreignAt }: Learned): Learned {
-  return { hypotheses, trusted, counting, foreignAt };
+function learnedOf({ hypotheses, trusted, foreignAt }: Learned): Learned {
+  return { hypotheses, trusted, foreignAt };
 }
 
 /** What is left open, and the first time at which a reading is wanted that has not been taken. */

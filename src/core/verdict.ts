@@ -32,7 +32,7 @@ export function judge(facts: Evidence, unknowns: readonly Entry[], entry: Entry)
       isBeyond(facts, reading, entry) || (clear.includes(reading) && chargedIn(facts, reading, entry)),
   );
   if (charge) return { verdict: "charged", evidence: grownText(facts, charge), seq: charge.seq };
-  const proof = zeroProof(facts, after, clear, entry) ?? countProof(facts, after, entry);
+  const proof = zeroProof(facts, after, clear, entry);
   if (proof !== null) return { verdict: "not_charged", evidence: proof, seq: null };
   const why = hopeless(facts, after, clear, unknowns, entry);
   return why === null ? null : undecided(why);
@@ -57,17 +57,6 @@ function zeroProof(
   const early = zeros.find((reading) => reading !== late && since(reading) >= first);
   const proof = late && early ? late : entry.completeError ? zeros[0] : undefined;
   return proof ? grownText(facts, proof) : null;
-}
-
-/** The service has counted exactly the requests that it answered: the lost ones never arrived, nor will they. */
-function countProof(facts: Evidence, after: readonly Reading[], entry: Entry): string | null {
-  if (facts.counting !== "exact") return null;
-  const { baseline, settings } = facts;
-  const proof = after.find((reading) => {
-    const late = elapsed(facts, after, entry, reading) >= settings.settleMs[1];
-    return late && reading.requests - baseline.requests === reading.answered - baseline.answered;
-  });
-  return proof ? `${timeText(proof)}: the service has counted no request that it did not answer` : null;
 }
 
 /** Why no later reading would tell more; null when one may. */

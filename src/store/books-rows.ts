@@ -1,5 +1,5 @@
 import type { Credits } from "../core/money.js";
-import type { Counting, Entry, Hypothesis, Learned, Reading, Verdict } from "../core/readings.js";
+import type { Entry, Hypothesis, Learned, Reading, Verdict } from "../core/readings.js";
 
 /** The rows of the books' tables, and the records made of them. */
 
@@ -7,7 +7,6 @@ export interface KeyRow {
   baseline: number | null;
   hypotheses: string;
   trusted: number;
-  counting: Counting;
   foreign_at: number | null;
 }
 
@@ -15,7 +14,6 @@ export function asLearned(row: KeyRow): Learned {
   return {
     hypotheses: row.hypotheses === "" ? [] : (row.hypotheses.split(",") as Hypothesis[]),
     trusted: row.trusted === 1,
-    counting: row.counting,
     foreignAt: row.foreign_at,
   };
 }

@@ -143,7 +143,7 @@ function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Re
 }
 
 function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement): void {
-  const { verdicts, hypotheses, trusted, counting, foreignAt, baseline } = judgement;
+  const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
     sql("UPDATE entries SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL").run(
       verdict,
@@ -153,9 +153,9 @@ function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement
     );
   }
   sql(
-    `UPDATE keys SET hypotheses = ?, trusted = ?, counting = ?, foreign_at = ?, baseline = coalesce(?, baseline)
+    `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
      WHERE origin = ? AND fingerprint = ?`,
-  ).run(hypotheses.join(","), trusted ? 1 : 0, counting, foreignAt, baseline, origin, fingerprint);
+  ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, origin, fingerprint);
 }
 
 /** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */

@@ -171,7 +171,12 @@ describe("the cap", () => {
       view({ planned: planned(1, 2), cap: credits(11), committed: credits(4), state: { planned: 2 } }),
     );
     expect(decision.steps).toEqual([{ do: "submit", item: 1 }]);
-    expect(decision.capped).toBe(true);
+    // What fits is still to be sent, so nothing is final yet.
+    expect(decision.capped).toBe(false);
+    const full = next(
+      view({ planned: planned(1, 2), cap: credits(11), committed: credits(8), state: { planned: 2 } }),
+    );
+    expect(full).toMatchObject({ steps: [], capped: true });
   });
 
   test("P7: a model at its own cap is left out and told, and other models go on", () => {

@@ -235,23 +235,6 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(verdicts({ entries, readings: late })).toEqual([[2, "not_charged"]]);
   });
 
-  it("a service that counts exactly what it answers shows that a lost request never arrived", () => {
-    const exact = { counting: "exact" as const, entries: [paid, unknown] };
-    const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
-    const readings = [reading(2, 10, 17, 104, { requests: 9, answered: 9 })];
-    expect(verdicts({ ...exact, entries: [open, unknown], readings })).toEqual([[2, "not_charged"]]);
-    const arrived = [reading(2, 10, 17, 104, { requests: 10, answered: 9 })];
-    expect(verdicts({ ...exact, entries: [open, unknown], readings: arrived })).toEqual([]);
-    const early = [reading(2, 10, 6, 104, { requests: 9, answered: 9 })];
-    expect(verdicts({ ...exact, entries: [open, unknown], readings: early })).toEqual([]);
-  });
-
-  it("learns whether requests are counted exactly, where none was lost", () => {
-    expect(judged({ entries: [paid], readings: [reading(2, 10, 2, 104)] }).counting).toBe("exact");
-    const less = [reading(2, 10, 2, 104, { requests: 4 })];
-    expect(judged({ entries: [paid], readings: less }).counting).toBe("inexact");
-  });
-
   it("after a day without a clear reading a person has to judge", () => {
     const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
     const readings = [reading(2, 10, 2, 104)];

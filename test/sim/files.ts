@@ -94,7 +94,9 @@ function versionOf({ task, number }: { task: TaskRecord; number: number }, fault
     return { bytes, contentType: "", etag: '"before"' };
   }
   const bytes = spoiled(contentOf(task, number), task, fault);
-  return { bytes, contentType: "", etag: `"${task.id}-${number}"` };
+  // What stands in for the file is another thing, and a server that says so keeps to its tags.
+  const etag = bytes === errorPage ? '"error page"' : `"${task.id}-${number}"`;
+  return { bytes, contentType: "", etag };
 }
 
 function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
@@ -106,13 +108,14 @@ export function contentOf(task: TaskRecord, number: number): Buffer {
   return outputBytes(formOf(task.id, task.category), `${task.id} ${number}`);
 }
 
+const errorPage = Buffer.from("<html><title>error</title></html>");
+
 /** Corruption that no reader of the format could see would blame the archive for nothing: there an error page comes. */
 function spoiled(bytes: Buffer, task: TaskRecord, fault: DownloadFault | null): Uint8Array {
   const form = formOf(task.id, task.category);
   const isCorrupt = fault?.kind === "download-corrupt";
   const isShortened = fault?.kind === "download-truncated" && fault.pretends;
-  if ((isCorrupt && form !== "png") || (isShortened && form === "bmp"))
-    return Buffer.from("<html><title>error</title></html>");
+  if ((isCorrupt && form !== "png") || (isShortened && form === "bmp")) return errorPage;
   return spoiledFile({ bytes, contentType: "", etag: "" }, fault).bytes;
 }
 

@@ -103,6 +103,8 @@ export class MoneyRules implements Rule {
   /** P5: what is said to have been charged was. */
   private checkCharged(item: string): void {
     const last = this.posts.get(item)?.at(-1);
+    // Whoever uses the same key can make up for a request that never arrived: the two look alike from here.
+    if (this.scenario.faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey)) return;
     if (last && this.taskOf(last) === undefined) {
       throw new Violation("P5", `${item} was settled as charged, but its POST ${fate(last)}`);
     }
@@ -133,12 +135,10 @@ export class MoneyRules implements Rule {
 
   /** Credits that an item has cost, or may yet cost. */
   private committed(item: string, model: string): number {
-    const charges = (this.posts.get(item) ?? []).map((post) => {
-      const task = this.taskOf(post);
-      if (task !== undefined) return isPaid(task) ? task.costMicro / 1e6 : 0;
-      return post.mayArrive ? priceOf(model) : 0;
-    });
-    return charges.reduce((sum, amount) => sum + amount, 0);
+    const made = [...this.ledger.tasks.values()].filter((task) => task.input["prompt"] === item);
+    const paid = made.filter(isPaid).reduce((sum, task) => sum + task.costMicro / 1e6, 0);
+    const underWay = (this.posts.get(item) ?? []).filter((post) => post.mayArrive && post.answer === null);
+    return paid + underWay.length * priceOf(model);
   }
 
   /** The task that a POST has made, in the service's books. */
