@@ -45,9 +45,12 @@ export function exitOf(error: unknown): ExitName {
   return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
-/** What to do about a damaged history. */
+/** What to do about a database that SQLite refuses. */
 function wayOut(error: unknown): string {
   const { code, message } = error as { code?: unknown; message: string };
+  if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(String(code))) {
+    return "; see that its disk has room and may be written";
+  }
   const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(code)) && /state\.db/.test(message);
   return damaged ? "; `bulkgen doctor --rebuild` makes it again from the receipts and the archive" : "";
 }

@@ -13,7 +13,7 @@ export function lostHistory(workspace: Workspace): string | null {
     const where = identity.host === hostname() ? "this machine, and is gone" : `the machine ${identity.host}`;
     return `the state of ${root} lies in ${identity.state} on ${where}; ${identityFile(markerFolder)} says so. Without it, what was paid for would be paid for again. Run it there, or bring that folder here; where it is lost, \`bulkgen doctor --rebuild\` makes what the archive knows`;
   }
-  const receipts = statSync(receiptsFile, { throwIfNoEntry: false })?.size ?? 0;
+  const receipts = existsSync(receiptsFile) ? statSync(receiptsFile).size : 0;
   if (existsSync(stateFile) || receipts === 0 || isRehearsal(workspace)) return null;
   return `the database ${stateFile} is missing, and ${receiptsFile} tells of paid requests: expected both or neither. \`bulkgen doctor --rebuild\` makes it again from the receipts and the archive`;
 }

@@ -1,0 +1,132 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.js";
+import { expectArchived } from "./archive.js";
+import { type Ended, main, newPlace, type Place, type Running, run, start, startProcess } from "./command.js";
+import { type Scripted, type ScriptedService, startService } from "./service.js";
+import { ids, sheet } from "./sheet.js";
+
+const begin = ["run", "set.csv", "--yes", "--lanes", "1"];
+
+async function openStage(items = 4): Promise<{ place: Place; service: ScriptedService }> {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  return { place, service };
+}
+
+/** One message in its own words, the code, nothing on stdout. */
+function expectRefusal(end: Ended, code: number, message: RegExp): void {
+  expect(end.stderr).toMatch(message);
+  expect(end).toMatchObject({ code, signal: null, stdout: "" });
+  expect(end.stderr).not.toMatch(/\bat .*\.js:\d+/);
+}
+
+const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => prompt).toSorted();
+
+describe.concurrent("a workspace that cannot be used is told of, and nothing is asked for", () => {
+  test.each([[begin], [["resume"]], [["status"]], [["cancel"]]])(
+    "P19: of a newer version: %j",
+    async (args) => {
+      const { place, service } = await openStage(1);
+      expect((await run(place, begin, service)).code).toBe(0);
+      const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
+      db.pragma("user_version = 999");
+      db.close();
+      const asked = service.asked.length;
+      const end = await run(place, args, service);
+      expectRefusal(
+        end,
+        2,
+        /state\.db was written by a newer bulkgen: expected schema \d+ or older, got 999/,
+      );
+      expect(service.asked).toHaveLength(asked);
+    },
+  );
+
+  test("on a disk that cannot be written", async () => {
+    const { place, service } = await openStage(1);
+    const folder = process.platform === "darwin" ? "/System" : "/sys";
+    const end = await run(place, [...begin, "--workspace", folder, "--out", "outputs"], service);
+    expectRefusal(end, 2, /the workspace \/\w+ cannot be written \(\w+\)\. Nothing was sent\..*--workspace/);
+    expect(service.asked).toEqual([]);
+  });
+
+  test("on a disk that is full", async () => {
+    const { place, service } = await openStage(1);
+    // No file may grow beyond 4 KiB: the database cannot be made.
+    const command = `trap '' XFSZ; ulimit -f 8; exec "$0" "$@"`;
+    const args = ["-c", command, process.execPath, main, ...begin];
+    const env = { ...place.env, ...service.env };
+    const end = await startProcess("sh", args, { cwd: place.folder, env }).ended;
+    expectRefusal(end, 2, /state\.db: (disk I\/O error|database or disk is full); see that its disk has room/);
+    expect(service.asked).toEqual([]);
+    const again = await run(place, begin, service);
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(1);
+  });
+
+  test("with a file where its folder should be", async () => {
+    const { place, service } = await openStage(1);
+    place.write(".bulkgen", "a file");
+    expectRefusal(
+      await run(place, begin, service),
+      2,
+      /cannot be written \(EEXIST\)|cannot be written \(ENOTDIR\)/,
+    );
+    expect(service.asked).toEqual([]);
+  });
+});
+
+test("P18: two workspaces of one account work at once, each for itself", async () => {
+  const service = await startService({ plan: "Pro" });
+  const place = newPlace();
+  const both = ["one", "two"];
+  for (const name of both)
+    place.write(`${name}/set.csv`, sheet(3, "plain-image").replaceAll("of a", `of ${name} a`));
+  let waiting = 0;
+  let bothWait = () => {};
+  const together = new Promise<void>((resolve) => {
+    bothWait = resolve;
+  });
+  service.script(async ({ what }): Promise<Scripted> => {
+    if (what !== "GET models") return "serve";
+    if (++waiting === both.length) bothWait();
+    // Neither goes on before both hold their workspace.
+    await together;
+    return "serve";
+  });
+  const running = both.map((name) => start(place, begin, { ...service, cwd: join(place.folder, name) }));
+  for (const { ended } of running) {
+    const end = await ended;
+    expect(end, end.stderr).toMatchObject({ code: 0 });
+  }
+  expect(prompts(service)).toHaveLength(6);
+  expect(new Set(prompts(service)).size).toBe(6);
+  for (const name of both) expectArchived(join(place.folder, name, "outputs", "set"), ids(3));
+});
+
+test("P20: a clock that is set back by ten years in the middle of a run stops nothing and pays nothing twice", async () => {
+  const { place, service } = await openStage();
+  const tenYears = 10 * 365 * 24 * 60 * 60 * 1_000;
+  place.write("ahead.mjs", `const now = Date.now; Date.now = () => now() + ${tenYears};`);
+  let running: Running | null = null;
+  service.script(async ({ what, before }): Promise<Scripted> => {
+    if (what === "POST generate" && before === 2) {
+      running?.signal("SIGINT");
+      await running?.prints(/interrupted: /);
+    }
+    return "serve";
+  });
+  const env = { ...service.env, NODE_OPTIONS: `--import=${join(place.folder, "ahead.mjs")}` };
+  running = start(place, begin, { env });
+  expect((await running.ended).code).toBe(130);
+  expect((await run(place, ["status"])).stdout).toMatch(/ended +20[3-9]\d-/);
+  service.script(() => "serve");
+  const second = await run(place, ["resume"], service);
+  expect(second, second.stderr).toMatchObject({ code: 0 });
+  expect(prompts(service)).toEqual(ids(4).map((id) => `a picture of ${id}`));
+  expectArchived(join(place.folder, "outputs", "set"), ids(4));
+  expect(existsSync(join(place.folder, ".bulkgen", "receipts.jsonl"))).toBe(true);
+});
