@@ -60,7 +60,11 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     const args = ["-c", command, process.execPath, main, ...begin];
     const env = { ...place.env, ...service.env };
     const end = await startProcess("sh", args, { cwd: place.folder, env }).ended;
-    expectRefusal(end, 2, /state\.db: (disk I\/O error|database or disk is full); see that its disk has room/);
+    expectRefusal(
+      end,
+      2,
+      /state\.db: (disk I\/O error|database or disk is full); see that its disk has room/,
+    );
     expect(service.asked).toEqual([]);
     const again = await run(place, begin, service);
     expect(again, again.stderr).toMatchObject({ code: 0 });

@@ -40,7 +40,7 @@ const began = performance.now();
 process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
 
 const scenes: readonly Scene[] = values.scenes
   ? [...fullDisks.toReversed(), fsyncOrder, pauses, doubleStart, twoWorkspaces]
