@@ -12,7 +12,10 @@ import type { Ticket } from "./send.js";
 export interface Accounts {
   /** The account that a key is booked under; a new unnamed one when the key was never seen. */
   accountOf(origin: string, keyFingerprint: string): Promise<Account>;
-  /** GET me has named the user: gives the account its name, or joins it to the one that already has it. */
+  /**
+   * GET me has named the user: gives the account its name, or joins it to the one that already has it. Throws
+   * OtherUser where the account has another name.
+   */
   name(accountId: number, userId: string): Promise<Account>;
   /** What the plan (and the user) allow from now on; null means unlimited. */
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
@@ -32,6 +35,21 @@ export interface Accounts {
   /** The books of a key that is known here. */
   books(owner: BookOwner): Books;
   close(): void;
+}
+
+/**
+ * A key answers for another user than before. Its books are those of the first one, and what was paid there cannot be
+ * told from what would be paid here.
+ */
+export class OtherUser extends Error {
+  override readonly name = "OtherUser";
+  constructor(
+    readonly expected: string,
+    readonly got: string,
+    origin: string,
+  ) {
+    super(`the API key belongs to another user than before: expected ${expected} at ${origin}, got ${got}`);
+  }
 }
 
 export interface Account {

@@ -5,7 +5,7 @@ import type { Me, ModelList } from "../api/records.js";
 import { openHttp } from "../client/http.js";
 import { openService, type Service, ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
-import type { Accounts } from "../core/accounts.js";
+import { type Accounts, OtherUser } from "../core/accounts.js";
 import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Lanes } from "../core/lanes.js";
@@ -85,7 +85,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     async identify() {
       const reading = readAccount({ service, books, lanes: lanes(1) });
       const { me } = await reading.catch((error: unknown) => explain(error, connection));
-      account = await accounts.name(account.id, me.user.id);
+      account = await accounts.name(account.id, me.user.id).catch(refuseOther);
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known)
         log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits are kept");
@@ -121,6 +121,14 @@ function withoutKey(send: Send, key: string): Send {
     const headers = Object.entries(reply.headers).map(([name, value]) => [name, clean(value)] as const);
     return { ...reply, headers: Object.fromEntries(headers), body: clean(reply.body) };
   };
+}
+
+function refuseOther(error: unknown): never {
+  if (!(error instanceof OtherUser)) throw error;
+  throw new EarlyExit(
+    "usage",
+    `${error.message}. Nothing was submitted. Set a key of user ${error.expected}, or make a new key for user ${error.got}.`,
+  );
 }
 
 /** The same failure in words for the person at the terminal, with what to do next. */

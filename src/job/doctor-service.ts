@@ -7,7 +7,7 @@ import { openHttp } from "../client/http.js";
 import { answerText, oddBody } from "../client/odd-answer.js";
 import { paced } from "../client/paced.js";
 import type { Clock } from "../clock.js";
-import type { Accounts } from "../core/accounts.js";
+import { type Account, type Accounts, OtherUser } from "../core/accounts.js";
 import { credits, showCredits } from "../core/money.js";
 import type { Window } from "../core/quota.js";
 import { type Reply, timeoutMs } from "../core/send.js";
@@ -140,10 +140,24 @@ async function details(accounts: Accounts, accountId: number, reply: Reply): Pro
   }
   const me = meOf(reply);
   if (!me) return rest(["subscription", "credits", "limits"], "the service did not say");
-  const account = await accounts.name(accountId, me.user.id);
+  const account = await named(accounts, accountId, me.user.id);
+  if (account instanceof OtherUser)
+    return [otherUser(account), ...rest(["subscription", "credits", "limits"], "they are another user's")];
   const plan = limitsOf(me.subscription?.plan ?? "Starter");
   await accounts.setLimits(account.id, plan);
   return [subscription(me.subscription), balance(me), await limits(accounts, account.id, me, plan.known)];
+}
+
+function named(accounts: Accounts, accountId: number, user: string): Promise<Account | OtherUser> {
+  return accounts.name(accountId, user).catch((error: unknown) => {
+    if (error instanceof OtherUser) return error;
+    throw error;
+  });
+}
+
+function otherUser({ expected, got }: OtherUser): Check {
+  const todo = `set a key of user ${expected}, or make a new key for user ${got}`;
+  return problem("user", { expected: `user ${expected}, as before with this key`, got: `user ${got}`, todo });
 }
 
 function subscription(found: Me["subscription"]): Check {

@@ -51,14 +51,9 @@ export interface NightCommand {
 
 /** Flags that `resume` takes too; the others are kept with the run. */
 const carried = [
-  "--sandbox",
-  "--base-url",
-  "--api-key-file",
-  "--unreachable-wait",
-  "--if-locked",
-  "--notify-command",
-  "--notify",
-  "--notify-on",
+  ...["--sandbox", "--base-url", "--api-key-file", "--log-level"],
+  ...["--unreachable-wait", "--if-locked"],
+  ...["--notify", "--notify-command", "--smtp-url", "--smtp-from"],
 ];
 /** Flags that a night fills in itself. */
 const filledIn = ["--until", "--fresh", "--edition"];

@@ -1,7 +1,7 @@
 import type { PlanLimits } from "../api/plans.js";
 import { planLimits } from "../api/plans.js";
 import type { Clock } from "../clock.js";
-import type { Account, Accounts } from "../core/accounts.js";
+import { type Account, type Accounts, OtherUser } from "../core/accounts.js";
 import type { Credits } from "../core/money.js";
 import {
   dayMs,
@@ -170,14 +170,14 @@ function strikesInARow(row: AccountRow, now: number): number {
 function name(sql: Sql, accountId: number, userId: string): Account {
   const own = sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
   if (own.user_id === userId) return asAccount(own);
+  if (own.user_id !== null) throw new OtherUser(own.user_id, userId, own.origin);
   const other = sql("SELECT * FROM accounts WHERE origin = ? AND user_id = ?").get(own.origin, userId) as
     | AccountRow
     | undefined;
-  if (!other && own.user_id === null) {
+  if (!other) {
     sql("UPDATE accounts SET user_id = ? WHERE id = ?").run(userId, accountId);
     return { ...asAccount(own), userId };
   }
-  if (!other) throw new Error(`account ${accountId} belongs to another user of ${own.origin}`);
   sql("UPDATE keys SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   sql("UPDATE requests SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   sql("UPDATE accounts SET sent = sent + ?, answered = answered + ? WHERE id = ?").run(

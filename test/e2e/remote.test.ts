@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
 import { type Ended, newPlace, type Place, run } from "./command.js";
 import { startSandbox } from "./sandbox.js";
-import { scriptedKey, startService } from "./service.js";
+import { me, scriptedKey, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
 test("P21: a service in another process is used by address and key, and the key is written nowhere", async () => {
@@ -45,6 +45,31 @@ test("P21: a service that repeats the key in its refusals does not get it writte
   const planning = await run(place, ["run", "set.csv", "--yes", "--log-level", "debug"], service);
   expect([submitting.code, planning.code]).toEqual([3, 3]);
   expectNoKey(place, scriptedKey, [submitting, planning]);
+});
+
+test("a key whose user has changed is refused with both users, and nothing is paid", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(2, "plain-image"));
+  expect((await run(place, ["run", "set.csv", "--yes"], service)).code).toBe(0);
+  const was = me({ balance: 50 });
+  const other = { ...was, user: { ...was.user, id: "22222222-2222-4222-8222-222222222222" } };
+  service.script(({ what }) => (what === "GET me" ? { json: other } : "serve"));
+  place.write("set.csv", sheet(3, "plain-image"));
+  for (const words of [["run", "set.csv", "--yes"], ["retry"], ["plan", "set.csv"], ["account"]]) {
+    const ended = await run(place, words, service);
+    expect(ended, words[0]).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toBe(
+      `bulkgen: the API key belongs to another user than before: expected ${was.user.id} at ${service.url}, ` +
+        `got ${other.user.id}. Nothing was submitted. Set a key of user ${was.user.id}, or make a new key for user ${other.user.id}.\n`,
+    );
+  }
+  const doctor = await run(place, ["doctor"], service);
+  expect(doctor).toMatchObject({
+    code: 2,
+    stdout: expect.stringMatching(/^problem +user +expected user 1111.*; got user 2222/m),
+  });
+  expect(service.made).toHaveLength(2);
 });
 
 function expectNoKey(place: Place, key: string, ends: readonly Ended[]): void {

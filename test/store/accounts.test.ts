@@ -114,6 +114,16 @@ test("a replaced key of the same user goes on with the same ledger", async () =>
   expect((await accounts.quota(id)).minute.used).toBe(2);
 });
 
+test("a key that answers for another user is refused, also where that user has an account of its own", async () => {
+  await accounts.name(id, "user-1");
+  const message = `expected user-1 at ${origin}, got user-2`;
+  await expect(accounts.name(id, "user-2")).rejects.toThrow(message);
+  const other = await accounts.accountOf(origin, "f2");
+  await accounts.name(other.id, "user-2");
+  await expect(accounts.name(id, "user-2")).rejects.toThrow(message);
+  expect(await accounts.accountOf(origin, "f1")).toEqual({ id, origin, userId: "user-1" });
+});
+
 test("the same user id at another service is another account", async () => {
   await accounts.name(id, "user-1");
   const other = await accounts.accountOf("https://other.example", "f1");
