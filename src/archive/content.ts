@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../core/disk.js";
-import { extentOf, type ReadBytes, soundBytes } from "./extent.js";
+import { extentOf, isOpenEnded, type ReadBytes, soundBytes } from "./extent.js";
 import { walkPackets } from "./packets.js";
 import { decodable, pictureFault } from "./pictures.js";
 
@@ -17,7 +17,14 @@ import { decodable, pictureFault } from "./pictures.js";
 type CheckLevel = "decoded" | "packets" | "type";
 
 export type Content =
-  | { kind: "media"; extension: string; mime: string; check: CheckLevel }
+  | {
+      kind: "media";
+      extension: string;
+      mime: string;
+      check: CheckLevel;
+      /** The content alone cannot show that it is all there; see `isOpenEnded`. */
+      openEnded?: true;
+    }
   /** Not what was ordered: broken, cut off, of another category, or no media at all. */
   | { kind: "bad"; reason: string };
 
@@ -119,7 +126,7 @@ async function openTracks(
       packetBytes += walk.bytes;
       packets += walk.packets;
     }
-    if (extension === "mp3" && (await soundBytes(bytes, size)) - packetBytes > 1.5 * (packetBytes / packets))
+    if (extension === "mp3" && (await soundBytes(read, size)) - packetBytes > 1.5 * (packetBytes / packets))
       return { kind: "bad", reason: `${mime} is damaged: more than a frame of it is no sound` };
     const soundOnly = category === "audio" && !tracks.some((track) => track.type === "video");
     return {
@@ -127,6 +134,7 @@ async function openTracks(
       extension,
       mime: soundOnly ? mime.replace(/^video/, "audio") : mime,
       check: "packets",
+      ...((await isOpenEnded(extension, read, size)) && { openEnded: true }),
     };
   } catch (error) {
     // A disk that fails says nothing about the file.

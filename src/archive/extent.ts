@@ -10,6 +10,17 @@ export type ReadBytes = (start: number, end: number) => Promise<Buffer>;
 /** Null when the file is as long as it says, or does not say; else what is missing, in words. */
 export type Extent = (read: ReadBytes, size: number) => Promise<string | null>;
 
+/**
+ * Whether the file cannot show that it is all there: written as it was made, without a length or a mark at its end.
+ * Then only a length that somebody else stated can. For files whose extent was found to be well.
+ */
+export async function isOpenEnded(extension: string, read: ReadBytes, size: number): Promise<boolean> {
+  const extent = extentOf(extension);
+  if (extent === boxes) return isFragmentedWithoutEnd(read, size);
+  if (extent === elements) return isRecordedLive(read, size);
+  return extension === "wav" && isPiped((await read(4, 8)).readUInt32LE(0));
+}
+
 /** By file-type's name of the format. Formats that are not here do not state a length, or are decoded in full. */
 export function extentOf(extension: string): Extent | undefined {
   return byExtension[extension];
@@ -35,12 +46,17 @@ const byExtension: Readonly<Record<string, Extent>> = {
   gif: gifEnd,
 };
 
-/** RIFF: one length for all. Programs that write to a pipe leave it at its extremes. */
+/** RIFF: one length for all. */
 async function riff(read: ReadBytes, size: number): Promise<string | null> {
   const head = await read(4, 8);
   if (head.length < 4) return "no RIFF header";
   const stated = head.readUInt32LE(0);
-  return stated !== 0 && stated !== 0xffffffff ? short(stated + 8, size) : null;
+  return isPiped(stated) ? null : short(stated + 8, size);
+}
+
+/** Programs that write to a pipe leave the length at its extremes. */
+function isPiped(stated: number): boolean {
+  return stated === 0 || stated === 0xffffffff;
 }
 
 /** MP4 and its kin: boxes one after the other, each with its length. */
@@ -59,6 +75,20 @@ async function boxes(read: ReadBytes, size: number): Promise<string | null> {
   return null;
 }
 
+/** Fragments follow each other for as long as there are some; an index of them may mark the end. */
+async function isFragmentedWithoutEnd(read: ReadBytes, size: number): Promise<boolean> {
+  let [fragments, last] = [0, ""];
+  for (let at = 0; at < size; ) {
+    const head = await read(at, at + 16);
+    const stated = head.readUInt32BE(0);
+    last = head.toString("latin1", 4, 8);
+    if (last === "moof") fragments++;
+    if (stated === 0) return true;
+    at += stated === 1 ? Number(head.readBigUInt64BE(8)) : stated;
+  }
+  return fragments > 0 && last !== "mfra";
+}
+
 const segmentId = 0x18538067;
 
 /** Matroska and WebM: elements, of which the segment contains the rest. Live recordings leave lengths unknown. */
@@ -73,6 +103,15 @@ async function elements(read: ReadBytes, size: number): Promise<string | null> {
     else at = start + element.length;
   }
   return null;
+}
+
+async function isRecordedLive(read: ReadBytes, size: number): Promise<boolean> {
+  for (let at = 0; at < size; ) {
+    const element = elementAt(await read(at, at + 12));
+    if (element === null || element.length === null) return true;
+    at += element.headBytes + element.length;
+  }
+  return false;
 }
 
 /** Id and length are numbers whose own length is told by their leading zero bits; all ones means unknown. */

@@ -133,6 +133,10 @@ async function takeIn(
 ): Promise<SaveResult> {
   const content = await ports.inspect(temporary.path, request.category, received.bytes);
   if (content.kind === "bad") return reject(request, ports, temporary, received, content.reason);
+  if (content.openEnded && !received.lengthStated) {
+    const reason = `${content.mime} does not say where it ends, nor did the server: it may be cut off`;
+    return reject(request, ports, temporary, received, reason);
+  }
   return place(request, ports, index, { name, folder, temporary, received, content });
 }
 

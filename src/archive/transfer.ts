@@ -27,7 +27,8 @@ export const reserveBytes = 64 * mebibyte;
 const lookEveryBytes = 16 * mebibyte;
 
 export type Transfer =
-  | { kind: "received"; bytes: number; sha256: string }
+  /** `lengthStated`: the server said how many bytes there are, and so many came. */
+  | { kind: "received"; bytes: number; sha256: string; lengthStated: boolean }
   | { kind: "expired"; status: number }
   | { kind: "try_again"; reason: string }
   | { kind: "refused"; reason: string };
@@ -162,7 +163,7 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
   const { sha256, differs } = partial.sums.end();
   // Whatever was damaged on the way must not be gone on with.
   partial.etag = null;
-  if (differs === null) return { kind: "received", bytes, sha256 };
+  if (differs === null) return { kind: "received", bytes, sha256, lengthStated: stated !== null };
   return { kind: "try_again", reason: `the content does not have the ${differs} that the server states` };
 }
 

@@ -83,6 +83,15 @@ async function sound(create: typeof createMp3Encoder | typeof createOggEncoder):
   return Buffer.concat([first, Buffer.from(encoder.finalize())]);
 }
 
+/** With the note of its number of bytes that an encoder writes when it can go back to its first frame. */
+async function notedMp3(): Promise<Buffer> {
+  const bytes = await sound(createMp3Encoder);
+  bytes.write("Xing", 36, "latin1");
+  bytes.writeUInt32BE(2, 40);
+  bytes.writeUInt32BE(bytes.length, 44);
+  return bytes;
+}
+
 function tone(): Float32Array {
   return Float32Array.from({ length: 22_050 }, (_, at) => Math.sin(at / 12) * 0.5);
 }
@@ -90,7 +99,8 @@ function tone(): Float32Array {
 export const media = {
   png: () => picture().png().toBuffer(),
   jpeg: () => picture().jpeg().toBuffer(),
-  webp: () => picture().webp().toBuffer(),
+  webp: () => picture().webp({ lossless: true }).toBuffer(),
+  webpLossy: () => picture().webp().toBuffer(),
   gif: () => picture().gif().toBuffer(),
   avif: () => picture().avif().toBuffer(),
   mp4: () => film(new Mp4OutputFormat({ fastStart: false }), "avc", avcConfig),
@@ -99,5 +109,6 @@ export const media = {
   webm: () => film(new WebMOutputFormat(), "vp8"),
   wav,
   mp3: () => sound(createMp3Encoder),
+  mp3Noted: notedMp3,
   ogg: () => sound(createOggEncoder),
 };

@@ -506,6 +506,21 @@ describe("a bad answer", () => {
     expect((await files()).filter((file) => !file.startsWith("_quarantine/"))).toEqual([]);
   });
 
+  test("P13: what does not say where it ends is taken only in the length that the server stated", async () => {
+    const whole = await media.mp4Fragmented();
+    const open = whole.subarray(0, whole.lastIndexOf("mfra") - 4);
+    server.answer((_, reply) => {
+      reply.write(open.subarray(0, 50));
+      reply.end(open.subarray(50));
+    });
+    expect(await save(wanted({ category: "video" }))).toMatchObject({
+      kind: "try_again",
+      reason: expect.stringContaining("video/mp4 does not say where it ends, nor did the server"),
+    });
+    server.answer((_, reply) => reply.writeHead(200, { "content-length": open.length }).end(open));
+    expect(await save(wanted({ category: "video" }))).toMatchObject({ kind: "saved", check: "packets" });
+  });
+
   test("P13: an error page in place of the picture goes to quarantine with the reason, once", async () => {
     server.answer(sends("<!doctype html><title>Sign in</title>"));
     const results = [await save(wanted()), await save(wanted())];

@@ -43,6 +43,33 @@ test("a job makes every product in every combination, and a changed cell pays fo
   expect(service.made.slice(8).map(({ prompt }) => prompt)).toEqual(["Bowl: rotbraun", "Bowl: rotbraun"]);
 });
 
+test("a changed name template renames the files of the archive by itself, and pays nothing", async () => {
+  const service = await startService({ balance: 100 });
+  const place = newPlace();
+  const named = (template: string) =>
+    place.write("job.yaml", job.replace("prompt:", `output: "${template}"\nprompt:`));
+  place.write("products.csv", products);
+  named("{{ product }}-{{ lang }}-{{ params.aspect_ratio }}");
+  await run(place, ["run", "job.yaml", "--yes"], service);
+  const pictures = () =>
+    place
+      .files()
+      .filter((file) => file.endsWith(".png"))
+      .toSorted();
+  const before = pictures();
+  expect(before[0]).toBe("here/outputs/shots/Bowl-de-16x9.png");
+  named("{{ lang }}/{{ product }}/{{ params.aspect_ratio }}");
+  const plan = await run(place, ["plan", "job.yaml"], service);
+  expect(plan.stdout).toContain("Mug-en-1:1 becomes en/Mug/1:1; its file is renamed, free");
+  const again = await run(place, ["run", "job.yaml", "--yes"], service);
+  expect(again, again.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(8);
+  const after = before.map((file) => file.replace(/(\w+)-(\w+)-(\w+)\.png$/, "$2/$1/$3.png"));
+  expect(pictures()).toEqual(after.toSorted());
+  const verified = await run(place, ["verify", "--read-data"], service);
+  expect(verified, verified.stdout).toMatchObject({ code: 0 });
+});
+
 test("a job from standard input is the same one, and its rows lie in the current folder", async () => {
   const service = await startService({ balance: 100 });
   const place = newPlace();
