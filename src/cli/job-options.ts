@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Log } from "../core/log.js";
 import { type Credits, credits } from "../core/money.js";
+import type { PollProfile } from "../core/pressure.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { JobOptions } from "../job/run-job.js";
 import { settleWorkspace } from "../job/settle-workspace.js";
@@ -46,6 +47,8 @@ export interface RunFlags extends CarryFlags, ManifestFlags, SettleFlags {
   downloads: number;
   rpm?: number;
   rpd?: number;
+  share?: number;
+  poll?: PollProfile;
   skipInvalid?: boolean;
   sidecars?: boolean;
 }
@@ -140,5 +143,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
     ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),
+    ...(flags.share === undefined ? {} : { share: flags.share }),
+    ...(flags.poll === undefined ? {} : { poll: flags.poll }),
   };
 }

@@ -59,6 +59,8 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     left: balance,
     books,
     requests: run.requests,
+    // Of a run that was gone on with, only a part was seen here.
+    forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
     elapsedMs: systemClock.now() - startedAt,
     ...(await hold.store.filesOf(run.id)),
     folder: jobFolder(run),

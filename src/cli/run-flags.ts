@@ -10,6 +10,7 @@ import {
   modelAmount,
   oneOf,
   positive,
+  requestShare,
   share,
   wholeNumber,
 } from "./values.js";
@@ -52,6 +53,12 @@ export function withRun(command: Command): Command {
     .option("--lanes <n>", "submits in flight at once (default: by plan)", positive)
     .option("--downloads <n>", "downloads at once", positive, 4)
     .option("--rpm <n>", "send at most this many requests a minute", positive)
-    .option("--rpd <n>", "send at most this many requests a day (3 or more)", dailyRequests);
+    .option("--rpd <n>", "send at most this many requests a day (3 or more)", dailyRequests)
+    .option("--share <percent>", "use this share of the account's requests, such as 50%", requestShare)
+    .option(
+      "--poll <how>",
+      "look for results early or late: eager, balanced or frugal (default: by what is short)",
+      oneOf("eager", "balanced", "frugal"),
+    );
   return withSettling(flags);
 }

@@ -79,6 +79,16 @@ export function endTime(text: string): string {
   return Number.isNaN(instant) ? timeOfDay(text) : new Date(instant).toISOString();
 }
 
+/** A share of the account's requests, in percent. */
+export function requestShare(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)%$/.exec(text.trim());
+  const percent = Number(match?.[1]);
+  if (!match || percent < 1 || percent > 100) {
+    throw new InvalidArgumentError(`expected a share from 1% to 100%, got ${JSON.stringify(text)}.`);
+  }
+  return percent;
+}
+
 function timeOfDay(text: string): string {
   const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim());
   if (!match)

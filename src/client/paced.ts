@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
-import { DayLimitReached } from "../core/quota.js";
+import { DayLimitReached, type Gait } from "../core/quota.js";
 import { retryAfterMs } from "../core/retry.js";
 import type { ApiRequest, Reply, Send, Ticket } from "../core/send.js";
 
@@ -13,6 +13,8 @@ export interface Pacing {
   log?: Pick<Log, "warn">;
   /** What to do when the day's requests are used up. */
   onDailyLimit: "stop" | "wait";
+  /** Told when a refusal has shown that requests must follow one another more slowly. */
+  onSlowed?(gait: Gait): void;
   /** Told when a request has to wait for a place: for what, until when (UTC ms). */
   onWait?(what: "minute" | "day" | "service", until: number): void;
 }
@@ -36,11 +38,15 @@ export function paced(send: Send, pacing: Pacing): Send {
   };
 }
 
-async function book({ accounts, accountId, clock }: Pacing, ticket: Ticket, reply: Reply): Promise<void> {
+async function book(pacing: Pacing, ticket: Ticket, reply: Reply): Promise<void> {
+  const { accounts, clock } = pacing;
   if (reply.kind === "not_sent") await accounts.release(ticket);
   if (reply.kind !== "answer") return;
   await accounts.answered(ticket);
-  if (reply.status === 429) await accounts.silence(accountId(), retryAfterMs(reply.headers, clock.now()));
+  if (reply.status !== 429) return;
+  const ms = retryAfterMs(reply.headers, clock.now());
+  const { slowed } = await accounts.silence(pacing.accountId(), ms);
+  if (slowed !== null) pacing.onSlowed?.(slowed);
 }
 
 async function waitForPlace(

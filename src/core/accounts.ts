@@ -2,7 +2,7 @@ import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
 import type { BookOwner, Books } from "./books.js";
 import type { Credits } from "./money.js";
-import type { Quota } from "./quota.js";
+import type { Gait, Quota } from "./quota.js";
 import type { Ticket } from "./send.js";
 
 /**
@@ -19,21 +19,42 @@ export interface Accounts {
   name(accountId: number, userId: string): Promise<Account>;
   /** What the plan (and the user) allow from now on; null means unlimited. */
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
-  quota(accountId: number): Promise<Quota>;
-  /** Books a place in the windows if there is one. The clock is read inside the transaction. */
-  reserve(accountId: number, endpoint: Endpoint): Promise<Reservation>;
+  /** The windows as a workspace sees them; what it owes itself is not in `owedElsewhere`. */
+  quota(accountId: number, workspace?: string): Promise<Quota>;
+  /**
+   * Books a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
+   * day then still holds all that this and the other workspaces of the account owe to their open tasks.
+   */
+  reserve(accountId: number, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
+  /** Requests of the day that a workspace needs for its open tasks. What is not told again is forgotten in a day. */
+  owes(accountId: number, claim: Claim): Promise<void>;
+  /**
+   * GET me has told how many requests the key ever made. What is beyond those of this machine since the last time was
+   * made by somebody else: it is booked too. Returns how many that were.
+   */
+  counted(accountId: number, keyFingerprint: string, requests: number): Promise<number>;
   /** The answer came: the place is occupied until the window's length after now. */
   answered(ticket: Ticket): Promise<void>;
   /** The request was never sent: the place is free again. */
   release(ticket: Ticket): Promise<void>;
-  /** A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row). */
-  silence(accountId: number, ms: number | null): Promise<{ until: number }>;
+  /**
+   * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row). Where the
+   * ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
+   */
+  silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Gait | null }>;
   /** What one generation of a price group was charged. */
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The highest charge that was seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
   /** The books of a key that is known here. */
   books(owner: BookOwner): Books;
+  /** One generation of a model with its params took so long (ms). */
+  lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
+  /** How long generations of these models took at the account's service, oldest first. */
+  durations(
+    accountId: number,
+    models: readonly string[],
+  ): Promise<{ model: string; group: string; ms: number }[]>;
   close(): void;
 }
 
@@ -50,6 +71,12 @@ export class OtherUser extends Error {
   ) {
     super(`the API key belongs to another user than before: expected ${expected} at ${origin}, got ${got}`);
   }
+}
+
+/** What a workspace owes to its open tasks. */
+export interface Claim {
+  workspace: string;
+  requests: number;
 }
 
 export interface Account {

@@ -1,8 +1,11 @@
 import type { ItemState } from "./item.js";
+import { heldFor, isDue, type Looks, looksOf } from "./looks.js";
 import { type Credits, minus, noCredits, plus } from "./money.js";
+import type { Pace } from "./pace.js";
+import type { Task } from "./poll.js";
+import type { PollProfile, Waiting } from "./pressure.js";
 import { modelOfGroup } from "./price.js";
 import {
-  dayMs,
   freePlaces,
   left,
   minuteMs,
@@ -19,10 +22,15 @@ import { isOpen, type StepKind, type Stop } from "./stop.js";
  */
 export interface View {
   now: number;
-  /** Items to submit, in the order in which they should go. The head of the list is enough. */
-  planned: readonly { id: number; price: Credits; nextAt: number; group?: string }[];
-  /** Tasks to look at and outputs to fetch, earliest first. */
-  tasks: readonly { id: number; nextAt: number }[];
+  /** Items to submit. The heads of each group's list are enough. */
+  planned: readonly Planned[];
+  /** All planned items that may be submitted, counted by group. */
+  waiting: readonly Waiting[];
+  /** Submits go in the manifest's order: somebody was told how far the credits reach. */
+  inOrder: boolean;
+  /** All tasks to look at. */
+  tasks: readonly Task[];
+  /** Outputs to fetch, earliest first. */
   ready: readonly { id: number; nextAt: number }[];
   /** Ready items that wait for a look at their task, because their addresses have expired. */
   expired: number;
@@ -32,6 +40,10 @@ export interface View {
   /** Items that a step is working on now. */
   busy: ReadonlySet<number>;
   quota: Quota;
+  /** How long generations of a price group take. */
+  pace(group: string): Pace;
+  /** How eagerly to look; null leaves it to what is short. */
+  profile: PollProfile | null;
   /** Places reserved for requests that are being made are already part of `quota`. */
   free: Readonly<Record<StepKind, number>>;
   stops: readonly Stop[];
@@ -45,6 +57,15 @@ export interface View {
   awaitsOverdue: boolean;
   /** Unanswered requests, of which it is to be found out whether they were charged, keep the run open. */
   awaitsSettling: boolean;
+}
+
+export interface Planned {
+  id: number;
+  price: Credits;
+  nextAt: number;
+  group: string;
+  priority: number;
+  position: number;
 }
 
 export interface Step {
@@ -68,34 +89,22 @@ export interface Decision {
 
 /** Decides on one view. Pure: the same view gives the same decision. */
 export function next(view: View): Decision {
-  const steps = [...downloads(view)];
-  const polls = duePolls(view);
+  const looks = looksOf(view);
   const submits = dueSubmits(view);
-  let places = freePlaces(view.quota, view.now);
-  let pollsFree = view.free.poll;
-  for (const item of polls) {
-    if (places < 1 || pollsFree < 1) break;
-    steps.push({ do: "poll", item });
-    places--;
-    pollsFree--;
-  }
-  const room = Math.max(0, dayRoom(view, steps.filter((step) => step.do === "poll").length));
-  const chosen = submits.items.slice(0, Math.max(0, Math.min(places, view.free.submit, room)));
-  for (const item of chosen) steps.push({ do: "submit", item });
-  places -= chosen.length;
-
-  const unserved =
-    polls.length + submits.items.length > steps.filter((step) => step.do !== "download").length;
+  const places = freePlaces(view.quota, view.now);
+  const chosen = choose(view, looks, submits.items, places);
+  const steps = [...downloads(view), ...chosen.steps];
+  const unserved = looks.due.length + submits.items.length > chosen.steps.length;
   const short: Shortage = !unserved
     ? null
-    : places < 1
+    : places - chosen.steps.length < 1
       ? "places"
-      : submits.items.length > 0 && room < 1
+      : submits.items.length > 0 && chosen.room < 1
         ? "day"
         : null;
   return {
     steps,
-    wakeAt: wakeTime(view, short),
+    wakeAt: wakeTime(view, looks, short),
     done: isDone(view, steps),
     capped: submits.capped,
     cappedModels: submits.cappedModels,
@@ -106,15 +115,33 @@ export function next(view: View): Decision {
 /** Why a due request was not chosen: no place in the quota, or what is left of the day is owed to open tasks. */
 type Shortage = "places" | "day" | null;
 
+/** Looks and submits for the places that are free, and how many submits the day has room for. */
+function choose(
+  view: View,
+  looks: Looks,
+  submits: readonly number[],
+  places: number,
+): { steps: Step[]; room: number } {
+  const forLooks = looks.isTail ? Math.max(0, places - submits.length) : places;
+  const looking = looks.due.slice(0, Math.min(forLooks, view.free.poll));
+  const free = places - looking.length;
+  const room = Math.max(0, dayRoom(view, looking.length));
+  const kept = looks.isTail ? 0 : heldFor(view, looks, free, looks.due.length - looking.length);
+  const sent = submits.slice(0, Math.max(0, Math.min(free - kept, view.free.submit, room)));
+  return {
+    steps: [
+      ...looking.map((item) => ({ do: "poll" as const, item })),
+      ...sent.map((item) => ({ do: "submit" as const, item })),
+    ],
+    room,
+  };
+}
+
 function downloads(view: View): Step[] {
   if (!isOpen("download", view.stops)) return [];
   return idle(view, view.ready)
     .slice(0, view.free.download)
     .map((item) => ({ do: "download" as const, item: item.id }));
-}
-
-function duePolls(view: View): number[] {
-  return isOpen("poll", view.stops) ? idle(view, view.tasks).map((task) => task.id) : [];
 }
 
 /** Finished tasks whose outputs are not saved yet: their addresses are deadlines, so more than these are not bought. */
@@ -127,8 +154,8 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
   const rooms = new Map(view.modelRooms);
   const begun = new Set<string>();
   let committed = view.committed;
-  for (const item of idle(view, view.planned)) {
-    const model = rooms.size > 0 && item.group !== undefined ? modelOfGroup(item.group) : "";
+  for (const item of idle(view, ordered(view))) {
+    const model = rooms.size > 0 ? modelOfGroup(item.group) : "";
     const room = rooms.get(model);
     // A model at its own cap is left out, and the others go on.
     if (room !== undefined && item.price > room) {
@@ -145,26 +172,41 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
   return chosen;
 }
 
+/**
+ * By priority, and within one the longest generations first: what takes long and begins late is what everything waits
+ * for in the end. Where the credits do not reach for all, in the manifest's order.
+ */
+function ordered(view: View): Planned[] {
+  const lengthOf = (item: Planned) => (view.inOrder ? 0 : view.pace(item.group).mean);
+  return view.planned.toSorted(
+    (a, b) => b.priority - a.priority || lengthOf(b) - lengthOf(a) || a.position - b.position,
+  );
+}
+
+/** The share of looks that are thought to find nothing while the day runs out. */
+const missed = 1 / 16;
+
 /** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */
 function dayRoom(view: View, polls: number): number {
-  // Each submit uses one request and owes one more. A look that is about to start may find its task unfinished.
-  return Math.floor((left(view.quota.day) - polls - owedRequests(view.counts)) / 2);
+  const { quota, counts } = view;
+  const owed = owedRequests(counts) + quota.owedElsewhere;
+  // Some looks will find their task unfinished: those about to start, and some later.
+  const spare = polls + Math.floor(missed * (owed + 1));
+  // Each submit uses one request and owes one more.
+  return Math.floor((left(quota.day) - spare - owed) / 2);
 }
 
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
   return items.filter((item) => isDue(item, view.now) && !view.busy.has(item.id));
 }
 
-/** Nothing is put off for longer than this, so a later time was set before the clock was put back. */
-const putOffMsMax = 30 * dayMs;
-
-function isDue({ nextAt }: { nextAt: number }, now: number): boolean {
-  return nextAt <= now || nextAt > now + putOffMsMax;
-}
-
-function wakeTime(view: View, short: Shortage): number | null {
+function wakeTime(view: View, looks: Looks, short: Shortage): number | null {
+  const [firstLook] = looks.later;
+  const [release] = view.quota.releases;
   const times = [
-    ...(isOpen("poll", view.stops) ? future(view, view.tasks) : []),
+    ...(firstLook === undefined ? [] : [firstLook]),
+    // With another place free, a look may be worth its request.
+    ...(firstLook === undefined || release === undefined || release <= view.now ? [] : [release]),
     ...(isOpen("submit", view.stops) ? future(view, view.planned) : []),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
     ...(short === "places" ? [nextSendAt(view.quota, view.now)] : []),

@@ -1,19 +1,68 @@
+import { ageWhen, chanceDone, type Pace } from "./pace.js";
 import { dayMs } from "./quota.js";
 
 /**
- * When to look at a task: the documented schedule. First after 2 seconds, then at intervals growing to 10 seconds;
- * after 10 minutes the task is overdue, stays alive and is looked at rarely.
+ * When to look at a task. The service's page recommends to begin after 2 seconds and to grow to 10; a look costs a
+ * request, though, of which there are few, and an answer that says "not yet" has bought nothing. So a look is due at
+ * the age at which the result is there with a certain chance, given how long the model takes and that the task was
+ * not finished at the last look; never closer together than recommended. What chance is asked for is `pressure`'s to
+ * say. After 10 minutes a task is overdue, stays alive and is looked at rarely.
  */
 export const pollMsMin = 2_000;
 export const pollMsMax = 10_000;
 export const pollWindowMs = 10 * 60_000;
-const overdueMsMin = 5 * 60_000;
 const overdueMsMax = 60 * 60_000;
 const growth = 1.5;
 
-/** Milliseconds from one look at a task to the next, after `looks` looks. */
+/** Milliseconds from one look to the next where the looks brought nothing to go by, after `looks` of them. */
 export function pollInterval(looks: number): number {
   return Math.min(pollMsMax, pollMsMin * growth ** looks);
+}
+
+/** The least time (ms) from a look that found a task of this age unfinished to the next. */
+export function lookSpacing(ageMs: number): number {
+  return Math.min(pollMsMax, Math.max(pollMsMin, ageMs / 14));
+}
+
+/** A task at the service, as far as it matters for when to look at it. Times are UTC ms. */
+export interface Task {
+  id: number;
+  /** The price group, which stands for how long it takes. */
+  group: string;
+  /** `expired` is one that ended well, whose addresses are too old: a look gets fresh ones. */
+  kind: "processing" | "overdue" | "expired";
+  /** When the service had accepted it. */
+  since: number;
+  /** When it was last found unfinished, or null. */
+  seenAt: number | null;
+  /** No look is made before then; for all but `processing` it is when the next is made. */
+  nextAt: number;
+}
+
+/** The look at a task, at the age at which it is finished with the chance `threshold`. */
+export function lookAt(
+  task: Task,
+  pace: Pace,
+  threshold: number,
+  now: number,
+): { at: number; chance: number } {
+  const { since, seenAt, nextAt, kind } = task;
+  if (kind !== "processing") return { at: nextAt, chance: kind === "expired" ? 1 : 0 };
+  // After the clock was put back nothing is known of its age.
+  if (since > now || (seenAt !== null && seenAt > now)) return { at: nextAt, chance: 0.5 };
+  const seenMs = seenAt === null ? 0 : Math.max(1, seenAt - since);
+  const wanted = ageWhen(pace, threshold, seenMs);
+  const latest =
+    seenAt === null ? pollWindowMs : Math.min(pollWindowMs, Math.max(2 * seenMs, seenMs + pollMsMax));
+  return {
+    at: Math.max(nextAt, Math.ceil(since + Math.min(wanted, latest))),
+    chance: chanceDone(pace, now - since, seenMs),
+  };
+}
+
+/** Milliseconds until a task is finished with a chance of nine in ten. */
+export function leftMs({ since, seenAt }: Task, pace: Pace, now: number): number {
+  return Math.max(0, since + ageWhen(pace, 0.9, seenAt === null ? 0 : Math.max(1, seenAt - since)) - now);
 }
 
 /** How many tasks are overdue, and the day's limit of requests that their looks come out of (null: none). */
@@ -25,15 +74,28 @@ export interface Overdue {
 /** What share of the day's requests the looks at all overdue tasks together may take. */
 const overdueShare = 0.1;
 const overdueSpacingMax = 14 * dayMs;
+/** A task's age grows by no less than this from one look to the next. */
+const overdueGrowth = 0.1;
+/** Most of what is overdue ends soon: so much of the share is for the looks up to this age. */
+const overdueEarlyMs = 60 * 60_000;
+const overdueEarlyShare = 0.6;
 
 /**
- * Milliseconds until an overdue task is looked at again: a fifth of its age, and never so soon that all of them
- * together take more than a tenth of the day's requests.
+ * Milliseconds until an overdue task is looked at again: a tenth of its age, and never so soon that all of them
+ * together take more than a tenth of the day's requests. With looks at ages that grow by a factor, there are most of
+ * them in the first day, and the factor is such that they are not too many even then.
  */
 export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): number {
-  const own = Math.min(overdueMsMax, Math.max(overdueMsMin, ageMs / 5));
+  const age = Math.max(pollWindowMs, ageMs);
+  const own = Math.min(overdueMsMax, age * overdueGrowth);
   if (perDay === null) return own;
-  return Math.min(overdueSpacingMax, Math.max(own, (tasks * dayMs) / (perDay * overdueShare)));
+  const looks = (perDay * overdueShare) / tasks;
+  const stretch = age < overdueEarlyMs ? pollWindowMs : overdueEarlyMs;
+  const [ratio, share] =
+    stretch === pollWindowMs
+      ? [overdueEarlyMs / pollWindowMs, overdueEarlyShare]
+      : [1 + dayMs / overdueEarlyMs, 1 - overdueEarlyShare];
+  return Math.min(overdueSpacingMax, Math.max(own, age * (ratio ** (1 / (looks * share)) - 1)));
 }
 
 /**

@@ -23,6 +23,26 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
   return sentAt + timeoutMs[endpoint] + lateMsMax;
 }
 
+/**
+ * How requests follow one another within the windows. `burst` sends while a place is free: exact for fixed windows,
+ * sliding logs and full buckets. `paced` keeps sends apart, which estimates of a sliding window ask for; `strict` waits
+ * from answer to send, which every limiter accepts that there is. An account begins with burst; a 429 that its ledger
+ * did not deserve steps it down, and that is remembered for a month.
+ */
+export const gaits = ["burst", "paced", "strict"] as const;
+export type Gait = (typeof gaits)[number];
+export const gaitMemoryMs = 30 * dayMs;
+
+/** The least time (ms) between two requests of a gait: two places a minute stay unused. */
+export function spacingMs(gait: Gait, perMinute: number | null): number {
+  return gait === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
+}
+
+/** The gait after a 429 that the ledger did not deserve. */
+export function slower(gait: Gait): Gait {
+  return gait === "burst" ? "paced" : "strict";
+}
+
 /** How full one window is. */
 export interface Window {
   /** Null is unlimited. */
@@ -38,6 +58,12 @@ export interface Window {
 export interface Quota {
   minute: Window;
   day: Window;
+  /** When the places of the minute that are taken now are free again (UTC ms), soonest first. */
+  releases: readonly number[];
+  /** What the account's gait asks for: the least time between two sends (ms), and when the next may leave (UTC ms). */
+  gait: { spacingMs: number; nextAt: number };
+  /** Requests of the day that other workspaces of the account need for their open tasks. */
+  owedElsewhere: number;
   /** The service asked for silence until then (UTC ms), or null. */
   blockedUntil: number | null;
 }
@@ -45,7 +71,33 @@ export interface Quota {
 /** Requests that may be sent at once: infinite on an unlimited plan. */
 export function freePlaces(quota: Quota, now: number): number {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return 0;
-  return Math.max(0, Math.min(left(quota.minute), left(quota.day)));
+  if (quota.gait.nextAt > now) return 0;
+  const places = Math.max(0, Math.min(left(quota.minute), left(quota.day)));
+  return quota.gait.spacingMs > 0 ? Math.min(1, places) : places;
+}
+
+/** Milliseconds that a place takes to come round: the minute, and about as long as an answer takes. */
+const roundMs = minuteMs + 700;
+
+/**
+ * How many requests can be sent within each of these times (ms, rising), if a place is taken again as soon as it is
+ * free: infinite on an unlimited plan.
+ */
+export function placesWithin(quota: Quota, now: number, times: readonly number[]): number[] {
+  const silentMs = Math.max(0, (quota.blockedUntil ?? now) - now);
+  const { spacingMs, nextAt } = quota.gait;
+  const free = left(quota.minute);
+  const starts = quota.releases.map((at) => Math.max(silentMs, at - now));
+  return times.map((ms) => {
+    const rounds = (startMs: number) => (ms < startMs ? 0 : 1 + Math.floor((ms - startMs) / roundMs));
+    let places = free === Number.POSITIVE_INFINITY ? (ms < silentMs ? 0 : free) : free * rounds(silentMs);
+    for (const startMs of starts) places += rounds(startMs);
+    if (spacingMs > 0) {
+      const waitMs = Math.max(silentMs, nextAt - now);
+      places = Math.min(places, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));
+    }
+    return Math.max(0, Math.min(places, left(quota.day)));
+  });
 }
 
 /** Requests left in a window: infinite when it has no limit. */
@@ -82,12 +134,31 @@ export function utcTime(at: number): string {
 
 /** When a request may be sent next, UTC ms. */
 export function nextSendAt(quota: Quota, now: number): number {
-  return Math.max(quota.blockedUntil ?? now, quota.minute.nextFreeAt, quota.day.nextFreeAt);
+  return Math.max(
+    quota.blockedUntil ?? now,
+    quota.gait.nextAt,
+    quota.minute.nextFreeAt,
+    quota.day.nextFreeAt,
+  );
+}
+
+/** What a user wants to be used of the account's requests: so many at most, or a share of them in percent. */
+export interface OwnLimits {
+  rpm?: number;
+  rpd?: number;
+  share?: number;
 }
 
 /** The smaller of the plan's limits and the user's own; null means no limit. */
-export function narrowed(plan: PlanLimits, own: { rpm?: number; rpd?: number }): PlanLimits {
-  return { perMinute: smaller(plan.perMinute, own.rpm), perDay: smaller(plan.perDay, own.rpd) };
+export function narrowed(plan: PlanLimits, own: OwnLimits): PlanLimits {
+  return {
+    perMinute: smaller(part(plan.perMinute, own.share), own.rpm),
+    perDay: smaller(part(plan.perDay, own.share), own.rpd),
+  };
+}
+
+function part(limit: number | null, share: number | undefined): number | null {
+  return limit === null || share === undefined ? limit : Math.max(1, Math.floor((limit * share) / 100));
 }
 
 function smaller(limit: number | null, own: number | undefined): number | null {

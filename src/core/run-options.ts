@@ -1,4 +1,6 @@
+import type { Forecast } from "./forecast.js";
 import type { Credits } from "./money.js";
+import type { PollProfile } from "./pressure.js";
 
 /** The options that a resume goes on with. */
 export interface RunOptions {
@@ -14,6 +16,12 @@ export interface RunOptions {
   retries: number;
   rpm?: number;
   rpd?: number;
+  /** The share of the account's requests that is used, in percent. */
+  share?: number;
+  /** How eagerly to look at tasks; left out, what is short decides. */
+  poll?: PollProfile;
+  /** What was expected of the run when it began. */
+  forecast?: Forecast;
   lanes?: number;
   downloads: number;
   onInsufficient: "refuse" | "fit" | "stop" | "wait";

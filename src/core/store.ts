@@ -1,5 +1,6 @@
 import type { MediaField } from "../api/inputs.js";
 import type { ArchivedFile, ArchivedOutput, SavedFile } from "./archived.js";
+import type { Due, Head, Parked, WaitingGroup } from "./due.js";
 import type { ExitName } from "./exit.js";
 import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
@@ -40,8 +41,15 @@ export interface Store extends Orders {
   add(runId: number, items: readonly NewItem[]): Promise<void>;
   /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */
   find(name: string): Promise<Item[]>;
-  /** What a run has to do soon: at most `limit` items of each kind. Parked items are not to be submitted. */
-  due(runId: number, limit: number, parked: Parked): Promise<Due>;
+  /**
+   * What a run has to do soon: all open tasks, and at most `limit` items of each other kind. Of the planned ones so
+   * many of each head; with `heads` null, the first in the manifest's order. Parked items are not to be submitted.
+   */
+  due(runId: number, limit: number, parked: Parked, heads: readonly Head[] | null): Promise<Due>;
+  /** The price groups of a run's items, with their models. */
+  groups(runId: number): Promise<{ group: string; model: string; category: string }[]>;
+  /** The planned items of a run that are not parked, counted. */
+  waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
   counts(runId: number): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
   items(runId: number): Promise<Item[]>;
@@ -58,7 +66,7 @@ export interface Store extends Orders {
   reschedule(
     itemId: number,
     nextAt: number,
-    change?: { looks?: number; note?: string | null },
+    change?: { looks?: number; note?: string | null; seenAt?: number },
   ): Promise<void>;
   /** What became of a paid request without an answer: its item goes on, or is held. */
   giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
@@ -169,6 +177,8 @@ export interface Item extends NewItem {
   /** It was submitted at least once. */
   attempted: boolean;
   nextAt: number;
+  /** When its task was last found unfinished (UTC ms). */
+  seenAt: number | null;
   /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
   /** Tasks of this item that failed so far. */
@@ -178,23 +188,6 @@ export interface Item extends NewItem {
   note: string | null;
   /** No row asks for it any more. */
   vanished: boolean;
-}
-
-/** What must not be submitted for now: models, and price groups (`priceGroup`). */
-export interface Parked {
-  models: readonly string[];
-  groups: readonly string[];
-}
-
-export interface Due {
-  planned: { id: number; price: Credits; nextAt: number; group: string }[];
-  /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
-  tasks: { id: number; nextAt: number }[];
-  ready: { id: number; nextAt: number }[];
-  /** Ready items that wait for a look at their task. */
-  expired: number;
-  /** Planned items that are parked. */
-  parked: number;
 }
 
 export interface Spending {
@@ -252,6 +245,8 @@ export interface AttemptOutcome {
 
 export interface ItemChange {
   nextAt?: number;
+  /** When its task was found unfinished (UTC ms). */
+  seenAt?: number;
   note?: string;
   failureKind?: FailureKind;
   /** Facts of a task that failed. */

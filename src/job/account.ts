@@ -10,7 +10,7 @@ import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import { DayLimitReached, narrowed } from "../core/quota.js";
+import { DayLimitReached, narrowed, type OwnLimits } from "../core/quota.js";
 import type { Send } from "../core/send.js";
 import { readAccount } from "../run/account-reading.js";
 import { openAccounts } from "../store/accounts.js";
@@ -34,7 +34,7 @@ export interface AccountOptions {
   log: Log;
   signal: AbortSignal;
   /** The user's own limits, below the plan's. */
-  limits?: { rpm?: number; rpd?: number };
+  limits?: OwnLimits;
   onDailyLimit: "stop" | "wait";
   onWait?(what: "minute" | "day" | "service", until: number): void;
 }
@@ -66,7 +66,18 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   });
   const lanes = (count: number) => lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
   const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
-  const service = openService(withoutKey(http.send, connection.key), {
+  /** The service tells how many requests the key has made: what is beyond ours, somebody else's, counts too. */
+  const count = async (told: Awaited<ReturnType<Service["me"]>>) => {
+    const foreign = await accounts.counted(account.id, keyPrint, told.me.api_key.requests_count);
+    if (foreign > 0) {
+      log.warn(
+        { requests: foreign },
+        "another machine or program uses this key too: its requests since the last look are counted; --share leaves it a part",
+      );
+    }
+    return told;
+  };
+  const opened = openService(withoutKey(http.send, connection.key), {
     accounts,
     accountId: () => account.id,
     clock,
@@ -74,7 +85,13 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     signal: options.signal,
     onDailyLimit: options.onDailyLimit,
     ...(options.onWait ? { onWait: options.onWait } : {}),
+    onSlowed: (gait) =>
+      log.warn(
+        { gait },
+        "refused within the limits: requests now follow one another more slowly, which is remembered",
+      ),
   });
+  const service: Service = { ...opened, me: () => opened.me().then(count) };
 
   return {
     accounts,
@@ -89,7 +106,14 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known)
         log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits are kept");
-      await accounts.setLimits(account.id, narrowed(plan, options.limits ?? {}));
+      const limits = narrowed(plan, options.limits ?? {});
+      if (limits.perDay !== null && limits.perDay < 3) {
+        throw new EarlyExit(
+          "usage",
+          `--share leaves ${limits.perDay} of the day's requests: expected 3 or more. Nothing was submitted.`,
+        );
+      }
+      await accounts.setLimits(account.id, limits);
       return me;
     },
     models: () => service.models().catch((error: unknown) => explain(error, connection)),

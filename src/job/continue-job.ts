@@ -47,7 +47,7 @@ export async function continueJob<Result>(
     await hold.store.setRun(changed.id, { state, exit: null, endedAt: null });
     const run = { ...changed, requests: changed.requests + 1 };
     const before = (await hold.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, hold, run, me });
+    const execution = await execute({ ...options, hold, run, me, inOrder: false });
     return await use({ execution, leftOut: 0, before, startedAt, hold });
   } finally {
     await hold.close();

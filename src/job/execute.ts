@@ -40,6 +40,8 @@ export interface ExecuteOptions {
   interrupt: AbortSignal;
   unreachableMs: number;
   fetchOnly?: boolean;
+  /** The balance does not reach for all that is planned. */
+  inOrder: boolean;
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
 }
@@ -80,6 +82,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       store,
       accounts: account.accounts,
       accountId: account.accountId(),
+      workspace: hold.workspace.stateFile,
       service: account.service,
       receipts: openReceipts(nodeDisk, hold.workspace.receiptsFile, () => clock.now()),
       save: archive.save,
@@ -99,6 +102,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       keep: await keepOf(options),
       maxFailures: run.options.maxFailures,
       retries: run.options.retries,
+      inOrder: options.inOrder,
+      profile: run.options.poll ?? null,
       onInsufficient: run.options.onInsufficient === "wait" ? "wait" : "stop",
       onDailyLimit: run.options.onDailyLimit,
       deadline: deadlineOf(run.options, clock.now()),

@@ -2,6 +2,7 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
+import type { OwnLimits } from "../core/quota.js";
 import type { Store } from "../core/store.js";
 import { type Lock, takeLock } from "../store/lock.js";
 import { openWorkspace } from "../store/workspace.js";
@@ -23,7 +24,7 @@ export interface HoldOptions {
   workspace: Workspace;
   /** Called once the workspace is ours: starts the sandbox, or names the service. */
   connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
-  limits: { rpm?: number; rpd?: number };
+  limits: OwnLimits;
   clock: Clock;
   log: Log;
   signal: AbortSignal;

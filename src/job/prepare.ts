@@ -1,6 +1,9 @@
 import type { Me, Model } from "../api/records.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, plus } from "../core/money.js";
+import type { Pace } from "../core/pace.js";
+import { Paces } from "../core/paces.js";
+import type { OwnLimits } from "../core/quota.js";
 import type { Run, Store } from "../core/store.js";
 import { type LocalInput, readLocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/manifest.js";
@@ -32,6 +35,7 @@ export interface PrepareOptions extends SheetOptions {
   origin: string;
   sandbox: boolean;
   account: OpenAccount;
+  ownLimits?: OwnLimits;
   /** The workspace's store, when there is one. */
   store: Store | null;
 }
@@ -100,11 +104,34 @@ async function planAs(asked: Asked, name: string, runs: readonly Run[]): Promise
     onMissing: asked.onMissing,
     missing: new Set(store ? (await missingFiles(store, name)).keys() : []),
     charges: await account.accounts.highestCharges(account.accountId()),
+    ...(await timingOf(account, models)),
+    ...(asked.ownLimits ? { ownLimits: asked.ownLimits } : {}),
     maxCredits,
     repair: asked.reading.repair ?? false,
     ...(localInputs ? { localInputs } : {}),
     ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),
   });
+}
+
+/** What is known of how long generations take, and of the requests of the last day. */
+async function timingOf(
+  { accounts, accountId }: OpenAccount,
+  models: readonly Model[],
+): Promise<{ pace: (group: string) => Pace; usedToday: number }> {
+  const paces = new Paces();
+  const categories = new Map(models.map((model) => [model.model_key, model.category]));
+  const known = await accounts.durations(accountId(), [...categories.keys()]);
+  for (const { model, group, ms } of known) {
+    paces.introduce(group, model, categories.get(model) ?? "");
+    paces.finished(group, 0, ms);
+  }
+  const { day } = await accounts.quota(accountId());
+  const pace = (group: string) => {
+    const [model = ""] = JSON.parse(group) as [string];
+    paces.introduce(group, model, categories.get(model) ?? "");
+    return paces.of(group);
+  };
+  return { pace, usedToday: day.used };
 }
 
 /** A manifest that cannot be run, with all that is wrong with it. */

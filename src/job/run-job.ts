@@ -75,6 +75,7 @@ export async function runJob<Result>(
     const { plan, me } = await prepare({
       ...options,
       maxCredits: options.run.maxCredits,
+      ownLimits: options.run,
       origin: hold.connection.origin,
       sandbox: hold.connection.sandbox,
       account: hold.account,
@@ -94,7 +95,7 @@ export async function runJob<Result>(
       accountId: me.user.id,
       edition: plan.edition,
       outFolder: options.workspace.outFolder,
-      options: options.run,
+      options: { ...options.run, forecast: plan.requests.forecast },
     });
     // The two requests of the plan belong to the run.
     const run = { ...started, requests: started.requests + 2 };
@@ -103,7 +104,8 @@ export async function runJob<Result>(
     await hold.store.keepSheet(run.id, plan.sheet);
     await again(hold.store, run, plan, options);
     const before = (await hold.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, hold, run, me });
+    const due = plan.items.filter((item) => item.due).length;
+    const execution = await execute({ ...options, hold, run, me, inOrder: plan.fit.items < due });
     return await use({ execution, leftOut: plan.items.length - items.length, before, startedAt, hold });
   } finally {
     await hold.close();

@@ -36,6 +36,7 @@ export async function statusOf(
       pending,
       requests: run.requests,
       folder: jobFolder(run),
+      forecast: run.options.forecast ?? null,
       trouble: await troubleOf(store, items),
     };
   } finally {

@@ -1,12 +1,7 @@
-import { limitsOf } from "../api/plans.js";
 import type { Me } from "../api/records.js";
-import type { ItemState } from "../core/item.js";
 import { type Credits, credits, minus, noCredits, plus } from "../core/money.js";
 import type { NewItem } from "../core/store.js";
-import type { Existing, Fit, ModelCost, Money, Order, PlannedItem, Requests } from "./plan.js";
-
-/** Tasks that the service has, or may have, and that will be looked at. */
-const atService: readonly ItemState[] = ["submitting", "processing", "overdue"];
+import type { Existing, Fit, ModelCost, Money, Order, PlannedItem } from "./plan.js";
 
 /** Where each item stands, which are to be submitted, in which order, and how far the money reaches. */
 export function stand(
@@ -88,12 +83,4 @@ export function modelCosts(items: readonly PlannedItem[]): ModelCost[] {
     cost.credits = plus(cost.credits, price);
   }
   return [...costs.values()];
-}
-
-export function requestsOf(items: readonly PlannedItem[], existing: readonly Existing[], me: Me): Requests {
-  const due = items.filter((item) => item.due).length;
-  const open = existing.filter((item) => atService.includes(item.state)).length;
-  const plan = me.subscription?.plan ?? null;
-  const { perMinute, perDay } = limitsOf(plan ?? "");
-  return { atLeast: 2 * due + open, plan, perMinute, perDay };
 }

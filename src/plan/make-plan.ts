@@ -5,12 +5,13 @@ import { copyName } from "../manifest/item-names.js";
 import { byRow } from "../manifest/read.js";
 import { type CheckedRow, checkRow } from "./check-row.js";
 import { compare } from "./compare.js";
-import { affordable, modelCosts, moneyOf, requestsOf, stand } from "./cost.js";
+import { affordable, modelCosts, moneyOf, stand } from "./cost.js";
 import { type Expansion, expand, type GoodRow } from "./expand.js";
 import { blockersOf, missingWarning, warningsOf } from "./findings.js";
 import { nameProblems } from "./names.js";
 import { inputNotes, leftOutNotes, repairNotes, takenDefaults, unusedParamColumns } from "./notes.js";
 import type { Existing, Plan, PlanInput, PlannedItem, Standing } from "./plan.js";
+import { requestsOf } from "./requests.js";
 import { aboutSelected, selectRows } from "./select-rows.js";
 import { sheetOf } from "./sheet.js";
 
@@ -28,7 +29,7 @@ export function makePlan(input: PlanInput): Plan {
   const reach = affordable(me, maxCredits, spent);
   const { items, fit } = stand(wanted, existing, reach, { order: input.order ?? "priority", again });
   const money = moneyOf(items, me, maxCredits, spent);
-  const requests = requestsOf(items, existing, me);
+  const requests = requestsOf(items, existing, fit, input);
   const used = new Set(checked.map(({ row }) => row.model));
   const usedModels = input.models.filter((model) => used.has(model.model_key));
   const wrong = wrongIds(checked, all);

@@ -1,7 +1,10 @@
 import type { Category, Me, Model } from "../api/records.js";
+import type { Forecast } from "../core/forecast.js";
 import type { ItemState } from "../core/item.js";
 import type { Credits } from "../core/money.js";
+import type { Pace } from "../core/pace.js";
 import type { Problem } from "../core/problem.js";
+import type { OwnLimits } from "../core/quota.js";
 import type { Sheet } from "../core/sheet.js";
 import type { Item, NewItem } from "../core/store.js";
 import type { LocalInput } from "../manifest/local-inputs.js";
@@ -27,6 +30,12 @@ export interface PlanInput {
   repair?: boolean;
   /** The highest charge that was seen for a price group (`priceGroup`), which counts in place of the base price. */
   charges?: ReadonlyMap<string, Credits>;
+  /** How long generations of a price group take, as far as it is known; without it, what is usual in its category. */
+  pace?: (group: string) => Pace;
+  /** Requests of the last 24 hours. */
+  usedToday?: number;
+  /** The user's own limits, below the plan's. */
+  ownLimits?: OwnLimits;
   /** The run's credit cap, and what already counts against it. */
   maxCredits?: Credits | null;
   spent?: Credits;
@@ -162,6 +171,8 @@ export interface Money {
 }
 
 export interface Requests {
+  /** What the run will need: requests, time, the limit that binds. */
+  forecast: Forecast;
   /** One submit and one look for each due item, one look for each task at the service. */
   atLeast: number;
   /** The plan's name as the service gave it; null without a subscription. */

@@ -1,7 +1,9 @@
+import type { Forecast } from "../core/forecast.js";
 import { type Credits, minus, showCredits } from "../core/money.js";
 import type { Problem } from "../core/problem.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count } from "./amounts.js";
+import { forecastText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";
 import { problemsText, shownPath } from "./problem-text.js";
 import { type Cell, labelled, paint, type Tone, table } from "./table.js";
@@ -20,7 +22,13 @@ export interface PlanFacts {
     credits: Credits;
   }[];
   money: { needed: Credits; balance: Credits; after: Credits; maxCredits: Credits | null; spent: Credits };
-  requests: { atLeast: number; plan: string | null; perMinute: number | null; perDay: number | null };
+  requests: {
+    atLeast: number;
+    plan: string | null;
+    perMinute: number | null;
+    perDay: number | null;
+    forecast: Forecast;
+  };
   /** How many items stand where: `new`, `archived` … */
   standings: Readonly<Partial<Record<string, number>>>;
   /** Rows that were there before with other content, and items that no row asks for any more. */
@@ -60,6 +68,7 @@ export function planText(plan: PlanFacts, folder: string, look: Look = plainLook
     ["items", standings(plan)],
     ["credits", creditsText(plan)],
     ["requests", requestsText(plan)],
+    ["forecast", forecastText(plan.requests.forecast)],
   ];
   const blocks = [
     paint(terminalText(`${plan.job} (${shownPath(plan.file, folder)}${edition})`), "strong", look),

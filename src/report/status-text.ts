@@ -3,6 +3,7 @@ import { itemStates } from "../core/item.js";
 import { showCredits } from "../core/money.js";
 import { shortText } from "../core/terminal-text.js";
 import { evidenceText, nextLookText } from "./evidence.js";
+import { comparedText, forecastText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";
 import { minute, type StatusFacts, stateText, type Trouble } from "./status.js";
 import { type Cell, labelled, type Tone } from "./table.js";
@@ -24,6 +25,7 @@ export function statusText(facts: StatusFacts, look: Look = plainLook): string {
     ["items", counted.join(", ") || "none"],
     ["credits", `${showCredits(facts.spent)} spent${open}`],
     ["requests", facts.requests],
+    ...forecastLine(facts),
     ["files", facts.folder],
     ...holderText(facts),
     ...facts.trouble.slice(0, troubleShown).map(troubleText),
@@ -32,6 +34,13 @@ export function statusText(facts: StatusFacts, look: Look = plainLook): string {
   if (more > 0) lines.push(["", `and ${more} more: \`bulkgen status --json\` has every one`]);
   if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` goes on`]);
   return labelled(lines, look);
+}
+
+/** What was expected: of a run under way with when it should end, of one that ended beside what came of it. */
+function forecastLine({ forecast, startedAt, endedAt, requests }: StatusFacts): [string, Cell][] {
+  if (forecast === null || forecast.requests === 0) return [];
+  if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
+  return [["forecast", `${forecastText(forecast)}; until ${minute(startedAt + forecast.ms)} UTC`]];
 }
 
 function endText({ endedAt, exit }: StatusFacts): [string, Cell][] {

@@ -1,3 +1,4 @@
+import type { Forecast } from "../core/forecast.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, toNumber } from "../core/money.js";
 import { type Evidence, evidenceJson } from "./evidence.js";
@@ -39,6 +40,8 @@ export interface Trouble {
 export interface StatusFacts extends RunFacts {
   counts: Readonly<Record<ItemState, number>>;
   folder: string;
+  /** What was expected of the run when it began; null for what was not forecast. */
+  forecast: Forecast | null;
   trouble: readonly Trouble[];
 }
 

@@ -1,8 +1,10 @@
+import type { Forecast } from "../core/forecast.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, minus, showCredits, toNumber } from "../core/money.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count, duration, fileSize } from "./amounts.js";
 import { evidenceJson, evidenceLines, type Waiting } from "./evidence.js";
+import { comparedText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled, paint, type Tone } from "./table.js";
 
@@ -36,6 +38,8 @@ export interface RunFacts {
   /** API requests of this run, over all its resumes. */
   requests: number;
   elapsedMs: number;
+  /** What was expected when the run began; null where nothing was to be made, or it was resumed. */
+  forecast: Forecast | null;
   /** Files that this run saved, and their bytes. */
   files: number;
   bytes: number;
@@ -89,6 +93,7 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
     ...booksLines(facts),
     ["requests", requestsText(facts)],
     ["time", duration(facts.elapsedMs)],
+    ...forecastLines(facts),
     ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
     ["folder", facts.folder],
   );
@@ -168,6 +173,11 @@ function booksLines({ books }: RunFacts): [string, Cell][] {
   const difference = showCredits(minus(books.counted, books.known));
   const text = `the key's counter moved by ${showCredits(books.counted)}, the items account for ${showCredits(books.known)}: a difference of ${difference} (held items, refunds still to come, or another user of the key)`;
   return [["books", { text, tone: "warning" }]];
+}
+
+function forecastLines({ forecast, requests, elapsedMs }: RunFacts): [string, Cell][] {
+  if (forecast === null || forecast.requests === 0) return [];
+  return [["forecast", comparedText(forecast, { requests, ms: elapsedMs })]];
 }
 
 function requestsText(facts: RunFacts): string {

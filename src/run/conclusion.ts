@@ -3,7 +3,7 @@ import type { BookedAnswer, BookedLook } from "../core/books.js";
 import { rejectionKind } from "../core/failure.js";
 import type { ItemEvent } from "../core/item.js";
 import { type Credits, noCredits } from "../core/money.js";
-import { pollInterval } from "../core/poll.js";
+import { pollMsMin } from "../core/poll.js";
 import type { AttemptOutcome } from "../core/store.js";
 
 /** What an answer to a paid request makes of its attempt and its item. */
@@ -24,7 +24,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
           ...(outcome.externalTaskId === null ? {} : { externalTaskId: outcome.externalTaskId }),
           ...(outcome.charged === null ? {} : { charged: outcome.charged }),
           ...(outcome.remaining === null ? {} : { remaining: outcome.remaining }),
-          nextAt: now + pollInterval(0),
+          nextAt: now + pollMsMin,
         },
       };
     case "refused":

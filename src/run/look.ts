@@ -1,12 +1,14 @@
 import type { TaskOutcome } from "../client/answer.js";
 import type { BookedLook } from "../core/books.js";
 import { taskFailureKind } from "../core/failure.js";
-import { type Overdue, overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
+import { lookSpacing, type Overdue, overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
+import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
 import { bookedEnd } from "./conclusion.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
+import { learn } from "./learn.js";
 import type { Session } from "./session.js";
 
 /** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */
@@ -15,19 +17,28 @@ export async function look(session: Session, itemId: number, ticket: Ticket): Pr
   const item = await store.item(itemId);
   const attempt = await store.attempt(itemId);
   if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
+  const sentAt = session.ports.clock.now();
   const outcome = await service.task(attempt.taskId, ticket);
-  await record(session, item, attempt, outcome);
+  await record(session, { item, attempt, sentAt }, outcome);
 }
 
-async function record(session: Session, item: Item, attempt: Attempt, outcome: TaskOutcome): Promise<void> {
+/** A look under way: at whose task, and when it left. */
+interface Looking {
+  item: Item;
+  attempt: Attempt;
+  sentAt: number;
+}
+
+async function record(session: Session, looking: Looking, outcome: TaskOutcome): Promise<void> {
   if (outcome.kind === "unclear" && !outcome.reached) session.missed(outcome.reason);
   else session.reached();
-  await note(session, item, attempt, outcome);
+  await note(session, looking, outcome);
   await session.settling.looked();
 }
 
 /** What the look tells about its item; the books learn of an end after it. */
-async function note(session: Session, item: Item, attempt: Attempt, outcome: TaskOutcome): Promise<void> {
+async function note(session: Session, looking: Looking, outcome: TaskOutcome): Promise<void> {
+  const { item, attempt } = looking;
   const { store } = session.ports;
   switch (outcome.kind) {
     case "completed":
@@ -35,6 +46,7 @@ async function note(session: Session, item: Item, attempt: Attempt, outcome: Tas
       else {
         await store.complete(item.id, outcome);
         await book(session, attempt, bookedEnd("completed", outcome));
+        await learn(session, item, attempt, outcome);
       }
       session.breaker.succeeded(item.model);
       return;
@@ -45,21 +57,23 @@ async function note(session: Session, item: Item, attempt: Attempt, outcome: Tas
         });
         return;
       }
+      // A refused prompt ends at once, and says nothing of how long a generation takes.
+      session.paces.gone(priceGroup(item), item.id);
       await taskFailed(session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
       await book(session, attempt, bookedEnd("failed", outcome));
       return;
     case "processing":
       // Only where something is to be settled does it matter until when a task was open.
       if (session.settling.unsettled > 0) await book(session, attempt, { task: "open" });
-      await lookAgain(session, item, attempt, null);
+      await lookAgain(session, looking, null, true);
       return;
     case "refused":
       session.refused(outcome.status, [outcome.code, outcome.message].filter(Boolean).join(": "));
-      await lookAgain(session, item, attempt, null);
+      await lookAgain(session, looking, null, false);
       return;
     case "unclear":
       if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
-      else await lookAgain(session, item, attempt, outcome.reason);
+      else await lookAgain(session, looking, outcome.reason, false);
   }
 }
 
@@ -86,22 +100,32 @@ async function overdue(session: Session): Promise<Overdue> {
   return { tasks: Math.max(1, counts.overdue), perDay: day.limit };
 }
 
-/** Sets the time of the next look; a task whose window has passed becomes overdue and is looked at rarely. */
-async function lookAgain(session: Session, item: Item, attempt: Attempt, note: string | null): Promise<void> {
+/** Sets when the next look may be; a task whose window has passed becomes overdue and is looked at rarely. */
+async function lookAgain(
+  session: Session,
+  { item, attempt, sentAt }: Looking,
+  note: string | null,
+  unfinished: boolean,
+): Promise<void> {
   const { store, clock } = session.ports;
   const now = clock.now();
   const since = attempt.answeredAt ?? attempt.intendedAt;
+  const seen = unfinished ? { seenAt: now } : {};
+  if (unfinished) session.paces.unfinished(priceGroup(item), item.id, now - since);
   if (item.state === "processing" && windowPassed(since, now)) {
     await store.apply(item.id, "window_passed", {
       nextAt: now + overdueInterval(now - since, await overdue(session)),
       note: note ?? "not finished within 10 minutes",
+      ...seen,
     });
     return;
   }
-  const wait =
-    item.state === "processing"
-      ? pollInterval(item.looks + 1)
-      : overdueInterval(now - since, await overdue(session));
+  const nextAt =
+    item.state !== "processing"
+      ? now + overdueInterval(now - since, await overdue(session))
+      : unfinished
+        ? Math.max(now, sentAt + lookSpacing(now - since))
+        : now + pollInterval(item.looks + 1);
   // The looks of a ready item count what is tried to fetch it.
-  await store.reschedule(item.id, now + wait, { looks: item.state === "ready" ? 0 : 1, note });
+  await store.reschedule(item.id, nextAt, { looks: item.state === "ready" ? 0 : 1, note, ...seen });
 }

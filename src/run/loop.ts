@@ -1,14 +1,17 @@
 import PQueue from "p-queue";
-import { credits, noCredits, plus } from "../core/money.js";
+import { plus } from "../core/money.js";
 import { type Decision, next, type Step, type View } from "../core/next.js";
 import { left, type Quota, utcTime } from "../core/quota.js";
 import { isOpen, type StepKind, type Stop } from "../core/stop.js";
-import { readAccount } from "./account-reading.js";
+import { lookAtBalance } from "./balance.js";
+import { Debt } from "./debt.js";
 import { fetchOutputs } from "./fetch.js";
+import { recall } from "./learn.js";
 import { look } from "./look.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
 import { submit } from "./submit.js";
+import { firstHeads, reachesAll } from "./waiting.js";
 
 /** What a run can be told while it goes on. */
 export interface Control {
@@ -44,6 +47,7 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const loop = new Loop(session, control);
   await recover(session);
   await session.settling.judge();
+  await recall(session);
   await loop.go();
 }
 
@@ -56,6 +60,7 @@ class Loop {
   private crash: unknown;
   private overdueSince: number | null = null;
   private savedRequests: number;
+  private readonly debt: Debt;
 
   constructor(
     private readonly session: Session,
@@ -63,6 +68,7 @@ class Loop {
   ) {
     const { lanes, polls, downloads } = session.settings;
     this.savedRequests = session.requests;
+    this.debt = new Debt(session.ports);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -76,7 +82,7 @@ class Loop {
         if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
         this.wake = new AbortController();
         await this.control.attend?.(new Set(this.busy.keys()));
-        await this.lookAtBalance(this.session.ports.clock.now());
+        await lookAtBalance(this.session);
         await this.settleUnknowns(this.session.ports.clock.now());
         const view = await this.view();
         const decision = next(view);
@@ -95,13 +101,24 @@ class Loop {
   }
 
   private async view(): Promise<View> {
-    const { store, accounts, accountId, clock } = this.session.ports;
-    const { run, lanes, polls, downloads } = this.session.settings;
+    const { store, accounts, accountId, workspace, clock } = this.session.ports;
+    const { run, lanes, polls, downloads, profile } = this.session.settings;
     const modelRooms = await this.session.caps.rooms(store, run.id);
-    const due = await store.due(run.id, this.busy.size + lanes + polls + downloads, this.session.parked);
+    const { parked, paces } = this.session;
+    const limit = this.busy.size + lanes + polls + downloads;
+    const pace = (group: string) => paces.of(group);
+    const waiting = await this.session.waiting.groups(parked);
     const spending = await store.spending(run.id);
+    const committed = plus(spending.charged, spending.pending);
+    const inOrder =
+      this.session.settings.inOrder ||
+      modelRooms.size > 0 ||
+      !reachesAll(waiting, committed, this.session.caps.cap);
+    const heads = inOrder ? null : firstHeads(waiting, pace, limit);
+    const due = await store.due(run.id, limit, parked, heads);
     const counts = await store.counts(run.id);
-    const quota = await accounts.quota(accountId);
+    const quota = await accounts.quota(accountId, workspace);
+    this.debt.is(counts);
     // Nothing waits for the disk any more, so nothing would ever tell that it is well again.
     if (counts.ready === 0) this.session.diskTrouble = null;
     const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
@@ -111,6 +128,10 @@ class Loop {
       now,
       ...due,
       planned: this.session.prices.allowed(due.planned),
+      waiting,
+      inOrder,
+      pace,
+      profile,
       counts,
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
@@ -120,7 +141,7 @@ class Loop {
         download: downloads - busy("download"),
       },
       stops: this.session.stops,
-      committed: plus(spending.charged, spending.pending),
+      committed,
       cap: this.session.caps.cap,
       modelRooms,
       awaitsOverdue: this.awaitsOverdue(counts),
@@ -136,9 +157,10 @@ class Loop {
       session.stop("time", "the time that --until or --max-duration allows is over");
     }
     if (decision.waiting === "day" && session.settings.onDailyLimit === "stop") this.stopForToday(view);
-    // A task that fails frees its price, so the cap is final only when none is open.
+    // A task that fails frees its price, and what waits for a place may still fit: so the cap is final only when
+    // nothing is open and nothing waits.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
-    if (decision.capped && open === 0) {
+    if (decision.capped && open === 0 && decision.waiting === null) {
       session.stop(session.caps.stop.kind, session.caps.stop.message);
     }
     return session.stops.length > before;
@@ -165,20 +187,6 @@ class Loop {
     return ports.clock.monotonic() - this.overdueSince < settings.overdueWaitMs;
   }
 
-  /** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
-  private async lookAtBalance(now: number): Promise<void> {
-    const { balanceAt, ports, settings, parked } = this.session;
-    if (balanceAt === null || balanceAt > now) return;
-    const { planned } = await ports.store.due(settings.run.id, 1, parked);
-    const read = await readAccount(ports).catch((error: unknown) => {
-      ports.log.warn({ error: String(error) }, "the balance could not be read");
-      return null;
-    });
-    if (read) this.session.requests++;
-    const balance = read ? credits(read.me.credits.balance) : null;
-    this.session.balanceRead(balance, planned[0]?.price ?? noCredits);
-  }
-
   /** Reads the key's counters when that can settle something and no paid request of ours is under way. */
   private async settleUnknowns(now: number): Promise<void> {
     const { session } = this;
@@ -203,11 +211,15 @@ class Loop {
     const { accounts, accountId, lanes } = this.session.ports;
     const lane = step.do === "submit" ? lanes.take() : null;
     if (step.do === "submit" && lane === null) return false;
-    const { ticket } = await accounts.reserve(accountId, step.do === "submit" ? "generate" : "task");
+    const { ticket } =
+      lane === null
+        ? await accounts.reserve(accountId, "task")
+        : await accounts.reserve(accountId, "generate", this.debt.withOneMore);
     if (!ticket) {
       lane?.release();
       return false;
     }
+    if (lane !== null) this.debt.grew();
     if (lane === null) this.start(this.requests, step, 1, () => look(this.session, step.item, ticket));
     else {
       const sent = () => submit(this.session, step.item, ticket).finally(() => lane.release());
@@ -237,7 +249,10 @@ class Loop {
 
   private async nap(wakeAt: number | null): Promise<void> {
     const { clock } = this.session.ports;
-    if (this.busy.size === 0) await this.saveRequests();
+    if (this.busy.size === 0) {
+      await this.saveRequests();
+      await this.debt.tell();
+    }
     if (this.wake.signal.aborted) return;
     const now = clock.now();
     const { balanceAt, receiptsAt, settings, settling } = this.session;
@@ -270,6 +285,8 @@ class Loop {
     await Promise.all([this.requests.onIdle(), this.downloads.onIdle()]);
     over.abort();
     await this.saveRequests();
+    this.debt.is(await this.session.ports.store.counts(this.session.settings.run.id));
+    await this.debt.tell();
   }
 
   private async saveRequests(): Promise<void> {

@@ -6,6 +6,7 @@ import type { Books } from "../core/books.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
+import type { PollProfile } from "../core/pressure.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Run, Store } from "../core/store.js";
 import type { Receipts } from "./receipts.js";
@@ -17,6 +18,8 @@ export interface RunPorts {
   accounts: Accounts;
   accountId: number;
   books: Books;
+  /** The workspace's name among those of the account. */
+  workspace: string;
   service: Service;
   receipts: Receipts;
   lanes: Lanes;
@@ -42,6 +45,10 @@ export interface RunSettings {
   maxFailures: RunOptions["maxFailures"];
   /** How often a task that failed at the provider is tried again. */
   retries: number;
+  /** Submits go in the manifest's order, because the credits do not reach for all and somebody was told how far. */
+  inOrder: boolean;
+  /** How eagerly to look at tasks; null leaves it to what is short. */
+  profile: PollProfile | null;
   /** What a refusal for lack of credits does: ends submitting, or waits for more. */
   onInsufficient: "stop" | "wait";
   onDailyLimit: "stop" | "wait";

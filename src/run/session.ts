@@ -1,6 +1,7 @@
+import type { Parked } from "../core/due.js";
 import type { Credits } from "../core/money.js";
+import { Paces } from "../core/paces.js";
 import type { Stop, StopKind } from "../core/stop.js";
-import type { Parked } from "../core/store.js";
 import { Breaker } from "./breaker.js";
 import { Caps } from "./caps.js";
 import { Saved } from "./missing.js";
@@ -9,6 +10,7 @@ import { Prices } from "./prices.js";
 import { Reach } from "./reach.js";
 import { Replacements } from "./replacements.js";
 import { Settling } from "./settling.js";
+import { WaitingList } from "./waiting.js";
 
 /** Milliseconds between two looks at an account that has run out of credits. */
 const balanceMs = 5 * 60_000;
@@ -28,6 +30,8 @@ export class Session {
   readonly settling: Settling;
   readonly replacements = new Replacements();
   readonly caps: Caps;
+  readonly paces = new Paces();
+  readonly waiting: WaitingList;
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
@@ -46,6 +50,7 @@ export class Session {
     this.reach = new Reach(ports.clock);
     this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id });
     this.caps = new Caps(settings);
+    this.waiting = new WaitingList(ports, settings.run.id);
   }
 
   /** What must not be submitted for now. */

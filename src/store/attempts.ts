@@ -89,7 +89,10 @@ export function attemptMethods(connection: Connection): AttemptMethods {
           task.charged,
           newest(itemId)?.id,
         );
-        sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
+        // It was accepted when its request was sent, whenever it was found.
+        sql(
+          "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, looks = 0, note = NULL WHERE id = ?",
+        ).run(newest(itemId)?.intended_at, itemId);
       }),
 
     async attempt(itemId) {
@@ -184,8 +187,11 @@ function conclude(
     outcome.remaining ?? null,
     attemptId,
   );
-  sql("UPDATE items SET next_at = ?, looks = 0, note = ?, failure_kind = ? WHERE id = ?").run(
+  sql(
+    "UPDATE items SET next_at = ?, accepted_at = ?, seen_at = NULL, looks = 0, note = ?, failure_kind = ? WHERE id = ?",
+  ).run(
     outcome.nextAt ?? 0,
+    event === "accepted" ? clock.now() : null,
     outcome.message ?? null,
     outcome.failureKind ?? null,
     itemId,

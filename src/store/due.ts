@@ -1,4 +1,4 @@
-import type { Due, Parked } from "../core/store.js";
+import type { Due, Head, Parked, WaitingGroup } from "../core/due.js";
 import type { Sql } from "./open.js";
 
 /**
@@ -11,31 +11,64 @@ const ofRun = "FROM items WHERE run_id = @runId AND state =";
 const first = "LIMIT @limit + 0";
 
 const time = "id, next_at AS nextAt";
+const task = (kind: string) =>
+  `SELECT ${time}, price_group AS "group", '${kind}' AS kind, coalesce(accepted_at, 0) AS since, seen_at AS seenAt`;
 const tasks = `
-  SELECT ${time} ${ofRun} 'processing' UNION ALL SELECT ${time} ${ofRun} 'overdue'
-  UNION ALL SELECT ${time} ${ofRun} 'ready' AND expired ORDER BY nextAt, id ${first}`;
+  ${task("processing")} ${ofRun} 'processing' UNION ALL ${task("overdue")} ${ofRun} 'overdue'
+  UNION ALL ${task("expired")} ${ofRun} 'ready' AND expired ORDER BY nextAt, id LIMIT @tasksMax + 0`;
+/** Tasks that are weighed against one another: more of them at once than any limited plan can look at. */
+const tasksMax = 2_000;
 const ready = `SELECT ${time} ${ofRun} 'ready' AND NOT expired ORDER BY next_at, id ${first}`;
 const expired = `SELECT count(*) AS n ${ofRun} 'ready' AND expired`;
 const isParked =
   "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";
+const plannedItem = `SELECT ${time}, price, price_group AS "group", priority, position ${ofRun} 'planned'`;
 const planned = (condition: string) =>
-  `SELECT ${time}, price, price_group AS "group" ${ofRun} 'planned' ${condition} ORDER BY priority DESC, position ${first}`;
+  `${plannedItem} ${condition} ORDER BY priority DESC, position ${first}`;
 const allPlanned = planned("");
 const unparked = planned(`AND NOT ${isParked}`);
+const ofHead = `${plannedItem} AND price_group = @group AND priority = @priority ORDER BY position ${first}`;
+const groups = (condition: string) =>
+  `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits ${ofRun} 'planned' ${condition} GROUP BY price_group, priority`;
+const allGroups = groups("");
+const unparkedGroups = groups(`AND NOT ${isParked}`);
 const parked = `SELECT count(*) AS n ${ofRun} 'planned' AND ${isParked}`;
 
-/** At most `limit` items of each kind. */
-export function due(sql: Sql, runId: number, limit: number, { models, groups }: Parked): Due {
-  const nothingParked = models.length + groups.length === 0;
+/** At most `limit` items of each kind; of the planned ones, as many of each head. */
+export function due(
+  sql: Sql,
+  runId: number,
+  limit: number,
+  stopped: Parked,
+  heads: readonly Head[] | null,
+): Due {
   const run = { runId };
   const head = { runId, limit };
-  const kept = { models: JSON.stringify(models), groups: JSON.stringify(groups) };
+  const { nothingParked, kept } = keptBack(stopped);
+  const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
   const count = (text: string, values: object) => (sql(text).get(values) as { n: number }).n;
   return {
-    planned: nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }),
-    tasks: sql(tasks).all(head),
+    planned:
+      heads === null
+        ? inOrder()
+        : heads.flatMap(({ group, priority }) => sql(ofHead).all({ ...head, group, priority })),
+    tasks: sql(tasks).all({ runId, tasksMax }),
     ready: sql(ready).all(head),
     expired: count(expired, run),
     parked: nothingParked ? 0 : count(parked, { ...run, ...kept }),
   } as Due;
+}
+
+/** The planned items that may be submitted, counted by group and priority. */
+export function waiting(sql: Sql, runId: number, stopped: Parked): WaitingGroup[] {
+  const { nothingParked, kept } = keptBack(stopped);
+  const rows = nothingParked ? sql(allGroups).all({ runId }) : sql(unparkedGroups).all({ runId, ...kept });
+  return rows as WaitingGroup[];
+}
+
+function keptBack({ models, groups }: Parked) {
+  return {
+    nothingParked: models.length + groups.length === 0,
+    kept: { models: JSON.stringify(models), groups: JSON.stringify(groups) },
+  };
 }

@@ -53,6 +53,7 @@ export interface ItemRow {
   state: ItemState;
   attempted: number;
   next_at: number;
+  seen_at: number | null;
   looks: number;
   failures: number;
   failure_kind: FailureKind | null;
@@ -84,6 +85,7 @@ export function asItem(row: ItemRow): Item {
     state: row.state,
     attempted: row.attempted === 1,
     nextAt: row.next_at,
+    seenAt: row.seen_at,
     looks: row.looks,
     failures: row.failures,
     failureKind: row.failure_kind,

@@ -1,7 +1,7 @@
 import { type ItemState, itemStates } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Spending, Store } from "../core/store.js";
-import { due } from "./due.js";
+import { due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { asItem, type Connection, type ItemRow, step } from "./item-rows.js";
 import type { Sql } from "./open.js";
@@ -15,6 +15,8 @@ type ItemMethods = Pick<
   | "supply"
   | "find"
   | "due"
+  | "waiting"
+  | "groups"
   | "counts"
   | "item"
   | "items"
@@ -70,7 +72,12 @@ export function itemMethods(connection: Connection): ItemMethods {
         { name },
       ),
 
-    due: async (runId, limit, parked) => due(sql, runId, limit, parked),
+    due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
+    groups: async (runId) =>
+      sql(
+        'SELECT DISTINCT price_group AS "group", model, category FROM items WHERE run_id = ? ORDER BY price_group',
+      ).all(runId) as { group: string; model: string; category: string }[],
+    waiting: async (runId, parked) => waiting(sql, runId, parked),
 
     async counts(runId) {
       const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
@@ -85,9 +92,10 @@ export function itemMethods(connection: Connection): ItemMethods {
       atomic(() => {
         step(connection, itemId, event);
         sql(
-          "UPDATE items SET next_at = coalesce(?, next_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), failures = failures + ? WHERE id = ?",
+          "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), failures = failures + ? WHERE id = ?",
         ).run(
           change.nextAt ?? null,
+          change.seenAt ?? null,
           change.note ?? null,
           change.failureKind ?? null,
           event === "task_failed" ? 1 : 0,
@@ -102,8 +110,15 @@ export function itemMethods(connection: Connection): ItemMethods {
 
     async reschedule(itemId, nextAt, change = {}) {
       sql(
-        "UPDATE items SET next_at = ?, looks = looks + ?, note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
-      ).run(nextAt, change.looks ?? 0, change.note === undefined ? 0 : 1, change.note ?? null, itemId);
+        "UPDATE items SET next_at = ?, looks = looks + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
+      ).run(
+        nextAt,
+        change.looks ?? 0,
+        change.seenAt ?? null,
+        change.note === undefined ? 0 : 1,
+        change.note ?? null,
+        itemId,
+      );
     },
   };
 }

@@ -19,6 +19,7 @@ export const workspaceMigrations: readonly Migration[] = [
       ALTER TABLE attempts ADD COLUMN verdict TEXT CHECK (verdict IN ('not_charged', 'charged', 'undecided'));
       CREATE INDEX attempts_booked ON attempts (book_entry) WHERE book_entry IS NOT NULL;
     `),
+  (db) => db.exec(looks),
 ];
 
 const tables = `
@@ -128,6 +129,16 @@ const tables = `
     FOREIGN KEY (from_state, event) REFERENCES transitions
   );
   CREATE INDEX events_item ON events (item_id);
+`;
+
+/** When the service accepted a task, and when it was last found unfinished; and the items of a group in their order. */
+const looks = `
+  ALTER TABLE items ADD COLUMN accepted_at INTEGER;
+  ALTER TABLE items ADD COLUMN seen_at INTEGER;
+  UPDATE items SET accepted_at =
+    (SELECT coalesce(answered_at, intended_at) FROM attempts WHERE item_id = items.id ORDER BY number DESC LIMIT 1)
+    WHERE state IN ('processing', 'overdue');
+  CREATE INDEX items_heads ON items (run_id, state, price_group, priority DESC, position);
 `;
 
 /** The legal steps as released. A test holds them to core's table. */

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type ItemState, itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { next, type View } from "../../src/core/next.js";
+import type { Pace } from "../../src/core/pace.js";
+import type { Task } from "../../src/core/poll.js";
 import type { Quota } from "../../src/core/quota.js";
 
 const now = Date.UTC(2026, 0, 1);
@@ -20,6 +22,9 @@ function quota(
   return {
     minute: window(limits[0], minuteUsed, 30_000),
     day: window(limits[1], dayUsed, 3_600_000),
+    releases: [],
+    gait: { spacingMs: 0, nextAt: 0 },
+    owedElsewhere: 0,
     blockedUntil: null,
   };
 }
@@ -29,6 +34,10 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
   return {
     now,
     planned: [],
+    waiting: [],
+    inOrder: false,
+    pace: () => certainly(10_000),
+    profile: null,
     tasks: [],
     ready: [],
     expired: 0,
@@ -49,8 +58,16 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
   };
 }
 
-const planned = (...ids: number[]) => ids.map((id) => ({ id, price: credits(4), nextAt: 0 }));
-const due = (...ids: number[]) => ids.map((id) => ({ id, nextAt: now }));
+/** A model that always takes about as long. */
+const certainly = (ms: number): Pace => ({ mean: Math.log(ms), spread: 0.1, finished: 30 });
+
+const planned = (...ids: number[]) =>
+  ids.map((id) => ({ id, price: credits(4), nextAt: 0, group: "a", priority: 0, position: id }));
+const task = (id: number, change: Partial<Task> = {}): Task => ({
+  ...{ id, group: "a", kind: "processing", since: now - 60_000, seenAt: null, nextAt: 0 },
+  ...change,
+});
+const due = (...ids: number[]) => ids.map((id) => task(id));
 
 describe("what goes first", () => {
   test("downloads need no quota and go ahead of everything", () => {
@@ -104,13 +121,107 @@ describe("what goes first", () => {
   });
 
   test("what is not due yet wakes the run when it is", () => {
-    const decision = next(view({ tasks: [{ id: 1, nextAt: now + 700 }], state: { processing: 1 } }));
+    const decision = next(
+      view({ tasks: [task(1, { kind: "overdue", nextAt: now + 700 })], state: { processing: 1 } }),
+    );
     expect(decision).toMatchObject({ steps: [], wakeAt: now + 700, done: false, waiting: "tasks" });
   });
 });
 
+describe("what is worth a request", () => {
+  const paces: Record<string, Pace> = { quick: certainly(8_000), slow: certainly(90_000) };
+  const pace = (group: string) => paces[group] ?? certainly(10_000);
+  const full = { waiting: [{ group: "slow", items: 200 }] };
+
+  test("the longest generations are submitted first, but never before a higher priority", () => {
+    const list = planned(1, 2, 3).map((item, index) => ({
+      ...item,
+      group: ["quick", "slow", "quick"][index] ?? "",
+      priority: index === 2 ? 1 : 0,
+    }));
+    const submits = (change: Partial<View>) =>
+      next(view({ planned: list, pace, free: { submit: 3, poll: 8, download: 4 }, ...change })).steps.map(
+        ({ item }) => item,
+      );
+    expect(submits({})).toEqual([3, 2, 1]);
+    expect(submits({ inOrder: true })).toEqual([3, 1, 2]);
+  });
+
+  test("with places to spare a task is looked at early, and under pressure when it is nearly sure", () => {
+    const tasks = [task(1, { group: "slow", since: now - 88_000 })];
+    const look = (waiting: View["waiting"]) =>
+      next(view({ tasks, waiting, pace, quota: quota(20, 20, [30, 1_000]), state: { processing: 1 } }));
+    expect(look([]).steps).toEqual([{ do: "poll", item: 1 }]);
+    const later = look(full.waiting);
+    expect(later.steps).toEqual([]);
+    expect(later.wakeAt).toBeGreaterThan(now + 15_000);
+  });
+
+  test("the last place is kept for a look that is due in a moment, and not for one that is due later", () => {
+    const steps = (since: number) =>
+      next(
+        view({
+          ...{ pace, planned: planned(2), waiting: full.waiting },
+          tasks: [task(1, { group: "quick", since })],
+          quota: quota(29, 29, [30, 1_000]),
+          state: { processing: 1, planned: 200 },
+        }),
+      ).steps;
+    expect(steps(now - 8_000)).toEqual([]);
+    const slow = task(1, { group: "slow", since: now });
+    const later = view({
+      ...{ pace, planned: planned(2), waiting: full.waiting, tasks: [slow] },
+      quota: quota(29, 29, [30, 1_000]),
+      state: { processing: 1, planned: 200 },
+    });
+    expect(next(later).steps).toEqual([{ do: "submit", item: 2 }]);
+    expect(
+      next({ ...later, tasks: [task(1, { group: "quick", since: now - 8_000 })], profile: "frugal" }).steps,
+    ).toEqual([{ do: "submit", item: 2 }]);
+  });
+
+  test("an address that has expired goes before everything else that is looked at", () => {
+    const tasks = [task(1), task(2, { kind: "expired" })];
+    const decision = next(view({ tasks, quota: quota(59), state: { processing: 1, ready: 1 }, expired: 1 }));
+    expect(decision.steps).toEqual([{ do: "poll", item: 2 }]);
+  });
+
+  test("of a model that nothing is known of, the oldest task is looked at early", () => {
+    const unknown: Pace = { mean: Math.log(60_000), spread: 0.8, finished: 0 };
+    const tasks = [task(1, { since: now - 75_000 }), task(2, { since: now - 74_000 })];
+    const unseen = view({
+      ...{ tasks, waiting: full.waiting, quota: quota(10, 10, [30, 1_000]) },
+      ...{ pace: () => unknown, state: { processing: 2 } },
+    });
+    expect(next(unseen).steps).toEqual([{ do: "poll", item: 1 }]);
+    expect(next({ ...unseen, pace: () => ({ ...unknown, finished: 3 }) }).steps).toEqual([]);
+  });
+
+  test("P12: what other workspaces owe is left to them", () => {
+    const tight = { ...quota(0, 990, [30, 1_000]), owedElsewhere: 9 };
+    expect(next(view({ planned: planned(1), quota: tight, state: { planned: 1 } }))).toMatchObject({
+      steps: [],
+      waiting: "day",
+    });
+  });
+
+  test("P10: a gait that keeps requests apart lets one go at a time", () => {
+    const paced = { ...quota(0), gait: { spacingMs: 2_143, nextAt: now } };
+    const steps = (at: number) =>
+      next(
+        view({
+          planned: planned(1, 2),
+          quota: { ...paced, gait: { spacingMs: 2_143, nextAt: at } },
+          state: { planned: 2 },
+        }),
+      );
+    expect(steps(now).steps).toHaveLength(1);
+    expect(steps(now + 500)).toMatchObject({ steps: [], wakeAt: now + 500, waiting: "minute" });
+  });
+});
+
 test("P20: what was put off before the clock was put back is due", () => {
-  const tasks = [{ id: 1, nextAt: now + 10 * 365 * 86_400_000 }];
+  const tasks = [task(1, { kind: "overdue", nextAt: now + 10 * 365 * 86_400_000 })];
   expect(next(view({ tasks, state: { processing: 1 } })).steps).toEqual([{ do: "poll", item: 1 }]);
 });
 
@@ -131,7 +242,7 @@ describe("quota", () => {
   test("P12: a submit leaves one request of the day for every open task", () => {
     const state = { planned: 3, processing: 4, overdue: 1 };
     const free = { submit: 3, poll: 8, download: 4 };
-    const later = [{ id: 9, nextAt: now + 1_000 }];
+    const later = [task(9, { kind: "overdue", nextAt: now + 1_000 })];
     const submits = (left: number) =>
       next(
         view({
@@ -181,7 +292,14 @@ describe("the cap", () => {
 
   test("P7: a model at its own cap is left out and told, and other models go on", () => {
     const all = ["film", "film", "still"].map((model, index) => ({
-      ...{ id: index + 1, price: credits(4), nextAt: 0, group: JSON.stringify([model, []]) },
+      ...{
+        id: index + 1,
+        price: credits(4),
+        nextAt: 0,
+        group: JSON.stringify([model, []]),
+        priority: 0,
+        position: index,
+      },
     }));
     const decided = (room: number) =>
       next(view({ planned: all, modelRooms: new Map([["film", credits(room)]]), state: { planned: 3 } }));
@@ -213,7 +331,7 @@ describe("the end", () => {
   });
 
   test("overdue tasks keep the run open only when they are waited for", () => {
-    const tasks = [{ id: 1, nextAt: now + 60_000 }];
+    const tasks = [task(1, { kind: "overdue", nextAt: now + 60_000 })];
     expect(next(view({ tasks, state: { overdue: 1 } })).done).toBe(true);
     expect(next(view({ tasks, state: { overdue: 1 }, awaitsOverdue: true }))).toMatchObject({
       done: false,

@@ -6,6 +6,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/127\.0\.0\.1:\d+/g, "<address>"],
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z)?/g, "<when>"],
   [/^(\s*time\s+)\S.*$/gm, "$1<time>"],
+  [/(it took \d+ requests, ).*$/gm, "$1<time>"],
   [/"(time|ms)":\d+/g, '"$1":<ms>'],
   [/\b\d+(\.\d+)? [kM]?B\b/g, "<bytes>"],
   // How many of these there are depends on how fast the machine is.

@@ -4,9 +4,12 @@ import type { PlanFacts } from "../../src/report/plan-table.js";
 import type { ProgressFacts } from "../../src/report/progress.js";
 import type { RunFacts } from "../../src/report/summary.js";
 
+const forecast = { requests: 49, ms: 31_000, binds: "generation", larger: null } as const;
+
 export const runFacts: RunFacts = {
   job: "demo",
   run: 3,
+  forecast: null,
   counts: { archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 },
   before: 0,
   failures: [
@@ -83,6 +86,9 @@ export const me: Me = {
 export const quota: ProgressFacts["quota"] = {
   minute: { limit: 60, used: 31, nextFreeAt: 0, nextReleaseAt: 0 },
   day: { limit: 10_000, used: 340, nextFreeAt: 0, nextReleaseAt: 0 },
+  releases: [],
+  gait: { spacingMs: 0, nextAt: 0 },
+  owedElsewhere: 0,
   blockedUntil: null,
 };
 
@@ -108,7 +114,7 @@ export const plan: PlanFacts = {
     maxCredits: credits(100),
     spent: credits(8),
   },
-  requests: { atLeast: 48, plan: "Pro", perMinute: 60, perDay: 10_000 },
+  requests: { atLeast: 48, plan: "Pro", perMinute: 60, perDay: 10_000, forecast },
   standings: { new: 24, archived: 2 },
   problems: [
     {

@@ -20,6 +20,7 @@ const facts: StatusFacts = {
   pending: credits(4),
   requests: 58,
   folder: "outputs/demo",
+  forecast: { requests: 53, ms: 400_000, binds: "minute", larger: { plan: "Pro", ms: 200_000 } },
   trouble: [
     {
       rowNumber: 9,
@@ -46,6 +47,7 @@ describe("status", () => {
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
       requests  58
+      forecast  53 requests, 6m 40s; it took 58 requests, 7m 2s
       files     outputs/demo
       held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d"
     `);
@@ -66,6 +68,7 @@ describe("status", () => {
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
       requests  58
+      forecast  53 requests, 6m 40s; it took 58 requests, 7m 2s
       files     outputs/demo
       held      row 9 (cover-9): the POST was cut off; POST
                 2026-11-21 02:43:00 UTC, no answer, body

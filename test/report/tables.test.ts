@@ -87,58 +87,61 @@ describe("the account", () => {
 describe("a plan", () => {
   test("in 60 columns", () =>
     expect(planText(plan, here, narrow)).toMatchInlineSnapshot(`
-    "demo (jobs/demo.csv)
+      "demo (jobs/demo.csv)
 
-    model            category  items  to make  each  credits
-    canvas-standard  image        20       18     4       72
-    voice            audio         6        6   0.5        3
-    total                         26       24             75
+      model            category  items  to make  each  credits
+      canvas-standard  image        20       18     4       72
+      voice            audio         6        6   0.5        3
+      total                         26       24             75
 
-    items     24 new, 2 archived
-    credits   75 needed, 60 on the account, 15 short, cap 100, 8
-              of it spent
-    requests  at least 48; plan Pro: 60 requests a minute, 10000
-              a day
+      items     24 new, 2 archived
+      credits   75 needed, 60 on the account, 15 short, cap 100, 8
+                of it spent
+      requests  at least 48; plan Pro: 60 requests a minute, 10000
+                a day
+      forecast  about 49 requests, 31s; the generations themselves
+                take that long
 
-    Problems:
-    jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
-    a.json:3:7: no rows; expected a row, got none
+      Problems:
+      jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
+      a.json:3:7: no rows; expected a row, got none
 
-    In the way:
-    - The run needs 75 credits and the balance is 60.
+      In the way:
+      - The run needs 75 credits and the balance is 60.
 
-    Warnings:
-    - Rows 4 and 5 are identical.
+      Warnings:
+      - Rows 4 and 5 are identical.
 
-    Notes:
-    - column colour is used by nothing"
-  `));
+      Notes:
+      - column colour is used by nothing"
+    `));
   test("in 100 columns", () =>
     expect(planText(plan, here, wide)).toMatchInlineSnapshot(`
-    "demo (jobs/demo.csv)
+      "demo (jobs/demo.csv)
 
-    model            category  items  to make  each  credits
-    canvas-standard  image        20       18     4       72
-    voice            audio         6        6   0.5        3
-    total                         26       24             75
+      model            category  items  to make  each  credits
+      canvas-standard  image        20       18     4       72
+      voice            audio         6        6   0.5        3
+      total                         26       24             75
 
-    items     24 new, 2 archived
-    credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
-    requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
+      items     24 new, 2 archived
+      credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
+      requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
+      forecast  about 49 requests, 31s; the generations themselves take that long
 
-    Problems:
-    jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
-    a.json:3:7: no rows; expected a row, got none
+      Problems:
+      jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
+      a.json:3:7: no rows; expected a row, got none
 
-    In the way:
-    - The run needs 75 credits and the balance is 60.
+      In the way:
+      - The run needs 75 credits and the balance is 60.
 
-    Warnings:
-    - Rows 4 and 5 are identical.
+      Warnings:
+      - Rows 4 and 5 are identical.
 
-    Notes:
-    - column colour is used by nothing"
-  `));
+      Notes:
+      - column colour is used by nothing"
+    `));
   test("with nothing wrong is three blocks", () => {
     const clean = {
       ...plan,
@@ -157,7 +160,13 @@ describe("a plan", () => {
         maxCredits: null,
         spent: noCredits,
       },
-      requests: { atLeast: 12, plan: null, perMinute: null, perDay: null },
+      requests: {
+        atLeast: 12,
+        plan: null,
+        perMinute: null,
+        perDay: null,
+        forecast: { requests: 12, ms: 9_000, binds: "generation" as const, larger: null },
+      },
     };
     expect(planText(clean, here)).toMatchInlineSnapshot(`
       "demo (jobs/demo.csv, edition spring)
@@ -167,7 +176,8 @@ describe("a plan", () => {
 
       items     24 new, 2 archived
       credits   3 needed, 60 on the account, 57 after
-      requests  at least 12; without a plan: no limit"
+      requests  at least 12; without a plan: no limit
+      forecast  about 12 requests, 9s; the generations themselves take that long"
     `);
   });
   test("shows its rows on one line each", () => {

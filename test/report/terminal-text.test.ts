@@ -134,7 +134,7 @@ const noCounts = {
 };
 
 const statusFacts: StatusFacts = {
-  ...{ endedAt: null, resume: null, holder: null },
+  ...{ forecast: null, endedAt: null, resume: null, holder: null },
   ...{ run: 1, job: "", state: "running", alive: true, startedAt: 0, exit: null, counts: noCounts },
   ...{ spent: noCredits, pending: noCredits, requests: 0, folder: "", trouble: [] },
 };

@@ -48,7 +48,8 @@ export const quotaMutants: readonly Mutant[] = [
   },
   {
     name: "ignores Retry-After",
-    make: () => ofAccounts((accounts) => ({ ...accounts, silence: async () => ({ until: 0 }) })),
+    make: () =>
+      ofAccounts((accounts) => ({ ...accounts, silence: async () => ({ until: 0, slowed: null }) })),
   },
   {
     name: "buys with the requests that open tasks need",

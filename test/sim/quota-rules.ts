@@ -36,7 +36,7 @@ export class QuotaRules implements Rule {
     this.checkSilence();
     this.sends.push(trip);
     if (trip.endpoint !== "generate") return;
-    this.checkReserve(trip.sender);
+    this.checkReserve();
     this.posting.add(trip);
   }
 
@@ -93,15 +93,13 @@ export class QuotaRules implements Rule {
     }
   }
 
-  /** P12: a submit leaves a request of the day for each task that its workspace has to collect. */
-  private checkReserve({ workspace }: Sender): void {
+  /** P12: a submit leaves a request of the day for each task that any workspace of the account has to collect. */
+  private checkReserve(): void {
     if (!this.isClockTrue()) return;
     const used = this.sends.filter(
       ({ sentAt, reply }) => this.now() - sentAt < dayMs && reply?.kind !== "not_sent",
     ).length;
-    const own = [...this.open].filter((item) => item.startsWith(`${workspace} `));
-    const posting = [...this.posting].filter(({ sender }) => sender.workspace === workspace);
-    const owed = own.length + posting.length + 1;
+    const owed = this.open.size + this.posting.size + 1;
     if (this.rpd - used < owed) {
       throw new Violation("P12", `${this.rpd - used} requests of the day are left for ${owed} open tasks`);
     }

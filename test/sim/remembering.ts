@@ -2,7 +2,19 @@ import type { Store } from "../../src/core/store.js";
 
 /** Methods of a store that change nothing. */
 export const storeLooks = [
-  ...(["itemsOf", "run", "runs", "find", "due", "counts", "item", "items", "spending"] as const),
+  ...([
+    "itemsOf",
+    "run",
+    "runs",
+    "find",
+    "due",
+    "waiting",
+    "groups",
+    "counts",
+    "item",
+    "items",
+    "spending",
+  ] as const),
   ...([
     "attempt",
     "outputs",

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Accounts } from "../../src/core/accounts.js";
 import { lateMsMax } from "../../src/core/quota.js";
@@ -174,6 +174,127 @@ test("P9: whatever the latencies, no 60 s at the service hold more requests than
         ledger.close();
       },
     ),
-    { numRuns: 60 },
+    { numRuns: process.env["CI"] ? 10_000 : 60 },
   );
+});
+
+describe("P10: gaits", () => {
+  /** Sends and has answered so many requests within a second. */
+  const burst = async (count: number) => {
+    for (let n = 0; n < count; n++) await accounts.answered(await send());
+  };
+
+  test("a 429 within the limits steps the account down, and it is remembered", async () => {
+    await burst(5);
+    expect(await accounts.silence(id, 1_000)).toMatchObject({ slowed: "paced" });
+    expect(await accounts.silence(id, 1_000)).toMatchObject({ slowed: null });
+    clock.advance(61_000);
+    await accounts.answered(await send());
+    const spacing = Math.ceil(60_000 / 28);
+    expect(await accounts.reserve(id, "task")).toMatchObject({
+      ticket: null,
+      waitUntil: clock.now() + spacing,
+      waitsFor: "minute",
+    });
+    clock.advance(spacing);
+    await burst(1);
+    expect(await accounts.silence(id, 1_000)).toMatchObject({ slowed: "strict" });
+  });
+
+  test("strict waits from the answer, not from the sending", async () => {
+    await burst(2);
+    await accounts.silence(id, 1_000);
+    for (let n = 0; n < 2; n++) {
+      clock.advance(3_000);
+      await burst(1);
+    }
+    expect((await accounts.silence(id, 1_000)).slowed).toBe("strict");
+    clock.advance(600_000);
+    const ticket = await send();
+    expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null });
+    clock.advance(5_000);
+    await accounts.answered(ticket);
+    expect(await accounts.reserve(id, "task")).toMatchObject({
+      waitUntil: clock.now() + Math.ceil(60_000 / 28),
+    });
+  });
+
+  test("a single request, a whole day's silence and an unlimited plan prove nothing about the gait", async () => {
+    await burst(1);
+    expect((await accounts.silence(id, 1_000)).slowed).toBeNull();
+    clock.advance(700_000);
+    await burst(5);
+    expect((await accounts.silence(id, 3 * 86_400_000)).slowed).toBeNull();
+    const other = (await accounts.accountOf("https://other.example", "f1")).id;
+    await accounts.setLimits(other, { perMinute: null, perDay: null });
+    for (let n = 0; n < 5; n++) await accounts.reserve(other, "task");
+    expect((await accounts.silence(other, 1_000)).slowed).toBeNull();
+  });
+});
+
+describe("requests of somebody else with the same key", () => {
+  test("are found by the service's count, booked in the windows, and told", async () => {
+    await accounts.setLimits(id, { perMinute: 20, perDay: 100 });
+    await accounts.answered(await send("me"));
+    expect(await accounts.counted(id, "f1", 50)).toBe(0);
+    clock.advance(10_000);
+    for (let n = 0; n < 3; n++) await accounts.answered(await send());
+    expect(await accounts.counted(id, "f1", 53)).toBe(0);
+    clock.advance(10_000);
+    await accounts.answered(await send());
+    expect(await accounts.counted(id, "f1", 61)).toBe(7);
+    expect(await accounts.quota(id)).toMatchObject({ minute: { used: 12 }, day: { used: 12 } });
+  });
+
+  test("are not ours that were under way when it was last counted, and a count that fell is none", async () => {
+    const late = await send();
+    expect(await accounts.counted(id, "f1", 50)).toBe(0);
+    await accounts.answered(late);
+    expect(await accounts.counted(id, "f1", 51)).toBe(0);
+    expect(await accounts.counted(id, "f1", 3)).toBe(0);
+  });
+
+  test("explain a refusal: the gait goes back", async () => {
+    await accounts.counted(id, "f1", 10);
+    clock.advance(1_000);
+    for (let n = 0; n < 5; n++) await accounts.answered(await send());
+    expect((await accounts.silence(id, 1_000)).slowed).toBe("paced");
+    clock.advance(2_000);
+    expect(await accounts.counted(id, "f1", 40)).toBe(25);
+    expect((await accounts.quota(id)).gait.spacingMs).toBe(0);
+  });
+});
+
+describe("P12: what other workspaces of the account owe to their open tasks", () => {
+  const claim = (workspace: string, requests: number) => ({ workspace, requests });
+
+  test("a submit leaves them their requests of the day", async () => {
+    await accounts.setLimits(id, { perMinute: 30, perDay: 10 });
+    await accounts.owes(id, claim("a", 7));
+    expect((await accounts.quota(id, "a")).owedElsewhere).toBe(0);
+    expect((await accounts.quota(id, "b")).owedElsewhere).toBe(7);
+    expect(await accounts.reserve(id, "generate", claim("b", 3))).toMatchObject({
+      ticket: null,
+      waitsFor: "day",
+    });
+    expect((await accounts.reserve(id, "generate", claim("b", 2))).ticket).not.toBeNull();
+    expect(await accounts.reserve(id, "generate", claim("a", 8))).toMatchObject({ ticket: null });
+    expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+  });
+
+  test("is forgotten after a day without a word, so that a folder that is gone stops nobody for ever", async () => {
+    await accounts.owes(id, claim("a", 900));
+    clock.advance(86_400_001);
+    expect((await accounts.quota(id, "b")).owedElsewhere).toBe(0);
+  });
+});
+
+test("how long generations took is kept for the service, the newest 200 of each model and params", async () => {
+  for (let n = 0; n < 205; n++) await accounts.lasted(id, { model: "m", group: "g" }, 1_000 + n);
+  await accounts.lasted(id, { model: "other", group: "o" }, 5);
+  const known = await accounts.durations(id, ["m"]);
+  expect(known).toHaveLength(200);
+  expect(known[0]?.ms).toBe(1_005);
+  const elsewhere = await accounts.accountOf("https://other.example", "f1");
+  expect(await accounts.durations(elsewhere.id, ["m"])).toEqual([]);
 });

@@ -112,14 +112,14 @@ describe("outputs", () => {
     await store.complete(item.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
     await store.saved(item.id, 1, savedFile);
     await store.expire(item.id, "its address answered 403");
-    const due = await store.due(runId, 10, nothingParked);
+    const due = await store.due(runId, 10, nothingParked, null);
     expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
     await store.refreshOutputs(item.id, ["https://b/1", "https://b/2"]);
     expect(await store.outputs(item.id)).toEqual([
       { number: 1, url: "https://a/1", file: "demo/a.png" },
       { number: 2, url: "https://b/2", file: null },
     ]);
-    expect(await store.due(runId, 10, nothingParked)).toMatchObject({
+    expect(await store.due(runId, 10, nothingParked, null)).toMatchObject({
       tasks: [],
       ready: [{ id: item.id }],
       expired: 0,
@@ -224,7 +224,7 @@ describe("the head of the list", () => {
       newItem("b", { position: 1, priority: 5 }),
       newItem("c", { position: 2, priority: 5 }),
     ]);
-    const due = await store.due(runId, 2, nothingParked);
+    const due = await store.due(runId, 2, nothingParked, null);
     const ids = (await store.items(runId)).map((item) => item.id);
     expect(due.planned.map((item) => item.id)).toEqual([ids[1], ids[2]]);
   });

@@ -1,0 +1,88 @@
+import type { View } from "./next.js";
+import { lookAt, type Task } from "./poll.js";
+import { certainty, isTail, type Pressure, pressureOf, type Work } from "./pressure.js";
+import { dayMs, placesWithin } from "./quota.js";
+import { isOpen } from "./stop.js";
+
+/** Which tasks are to be looked at now, which later, and the places that are kept for those. */
+export interface Looks {
+  /** Items whose look is due, the most promising first. */
+  due: number[];
+  /** When the others are due (UTC ms), soonest first. */
+  later: number[];
+  /** How far ahead places are kept for them. */
+  holdMs: number;
+  isTail: boolean;
+}
+
+/** An unseen model is looked at early once it has this chance, and counts as seen after so many results. */
+const scoutThreshold = 0.6;
+const scoutsUntil = 3;
+
+export function looksOf(view: View): Looks {
+  if (!isOpen("poll", view.stops)) return { due: [], later: [], holdMs: 0, isTail: false };
+  const work = workOf(view);
+  const pressure = pressureOf(work, view.profile);
+  const scouts = scoutsOf(view, pressure);
+  const due: { id: number; chance: number; isAwaited: boolean }[] = [];
+  const later: number[] = [];
+  for (const task of view.tasks) {
+    if (view.busy.has(task.id)) continue;
+    const pace = view.pace(task.group);
+    const wanted = scouts.has(task.id) ? scoutThreshold : certainty(pressure, pace);
+    const { at, chance } = lookAt(task, pace, wanted, view.now);
+    if (isDue({ nextAt: at }, view.now))
+      due.push({ id: task.id, chance, isAwaited: task.kind === "expired" });
+    else later.push(at);
+  }
+  // What was found finished long ago only waits for its address.
+  due.sort((a, b) => Number(b.isAwaited) - Number(a.isAwaited) || b.chance - a.chance);
+  return {
+    due: due.map(({ id }) => id),
+    later: later.sort((a, b) => a - b),
+    holdMs: pressure.holdMs,
+    isTail: isTail(work),
+  };
+}
+
+function workOf(view: View): Work {
+  const { tasks, quota, now, pace } = view;
+  return { tasks, waiting: isOpen("submit", view.stops) ? view.waiting : [], quota, now, pace };
+}
+
+/** The oldest task of each model that nothing is known of yet: its result tells when to look at the others. */
+function scoutsOf(view: View, { most }: Pressure): Set<number> {
+  const oldest = new Map<string, Task>();
+  if (most <= scoutThreshold) return new Set();
+  for (const task of view.tasks) {
+    if (task.kind !== "processing" || view.pace(task.group).finished >= scoutsUntil) continue;
+    const known = oldest.get(task.group);
+    if (!known || task.since < known.since) oldest.set(task.group, task);
+  }
+  return new Set([...oldest.values()].map(({ id }) => id));
+}
+
+/** Free places that looks will want before others come free. */
+export function heldFor(view: View, { later, holdMs }: Looks, free: number, unserved: number): number {
+  if (free === Number.POSITIVE_INFINITY) return 0;
+  const soon = later.filter((at) => at <= view.now + holdMs);
+  const places = placesWithin(
+    view.quota,
+    view.now,
+    soon.map((at) => at - view.now),
+  );
+  // The n-th look from now must find a place when it is due, whatever is submitted now.
+  let kept = unserved;
+  for (const [index, within] of places.entries()) {
+    const released = within - free;
+    kept = Math.max(kept, unserved + index + 1 - Math.max(0, released));
+  }
+  return kept;
+}
+
+/** Nothing is put off for longer than this, so a later time was set before the clock was put back. */
+const putOffMsMax = 30 * dayMs;
+
+export function isDue({ nextAt }: { nextAt: number }, now: number): boolean {
+  return nextAt <= now || nextAt > now + putOffMsMax;
+}

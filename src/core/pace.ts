@@ -1,0 +1,198 @@
+import { hazard, tailPoint, upperTail } from "./normal.js";
+
+/**
+ * How long generations of one kind take: their logarithms are taken to be normal, which fits durations of anything
+ * that has a typical one and now and then takes far longer. The fit knows little at first and says so: its spread is
+ * that of the next generation, with what is not known yet of the model in it.
+ */
+export interface Pace {
+  /** Of the natural logarithm of milliseconds. */
+  mean: number;
+  spread: number;
+  /** How many finished generations speak for it. */
+  finished: number;
+}
+
+/** What a fit begins with: a guess, and how many generations each of its halves is worth. */
+export interface Guess {
+  mean: number;
+  meanWeight: number;
+  spread: number;
+  spreadWeight: number;
+}
+
+/** Milliseconds that a generation takes where nothing is known but its category. */
+const usualMs: Readonly<Record<string, number>> = { image: 10_000, audio: 20_000, video: 120_000 };
+const usualMsOfOthers = 30_000;
+
+export function guessOf(category: string): Guess {
+  return {
+    mean: Math.log(usualMs[category] ?? usualMsOfOthers),
+    meanWeight: 0.25,
+    spread: 0.4,
+    spreadWeight: 4,
+  };
+}
+
+/** A fit of a model as the guess for one of its price groups, whose params may or may not change the pace. */
+export function guessFrom(model: Pace): Guess {
+  return {
+    mean: model.mean,
+    meanWeight: Math.min(model.finished, 4) + 0.25,
+    spread: model.spread,
+    spreadWeight: 4,
+  };
+}
+
+/** Observations after which an older one counts half. */
+const halfLife = 30;
+/** Observations that are kept; what came before counts next to nothing. */
+export const observationsMax = 200;
+
+/**
+ * The pace that speaks from finished generations (ms, newest last) and from the ages (ms) at which others were found
+ * unfinished: those count as what is to be expected of them, given that they have lasted so long.
+ */
+export function paceOf(guess: Guess, finishedMs: readonly number[], unfinishedMs: readonly number[]): Pace {
+  const values = sinceChange(finishedMs.slice(-observationsMax).map(Math.log));
+  const ages = unfinishedMs.map((ms) => Math.log(Math.max(1, ms)));
+  let fit = fitOf(guess, values, []);
+  for (let round = 0; round < (ages.length === 0 ? 0 : 3); round++) {
+    fit = fitOf(
+      guess,
+      values,
+      ages.map((age) => expected(fit, age)),
+    );
+  }
+  return { mean: fit.mean, spread: fit.spread * Math.sqrt(1 + 1 / fit.weight), finished: finishedMs.length };
+}
+
+interface Fit {
+  mean: number;
+  spread: number;
+  weight: number;
+}
+
+/** A value that is known, or one whose place and variance are only to be expected. */
+interface Expected {
+  value: number;
+  variance: number;
+}
+
+function fitOf(guess: Guess, values: readonly number[], open: readonly Expected[]): Fit {
+  let weight = guess.meanWeight;
+  let sum = guess.mean * guess.meanWeight;
+  const add = (value: number, times: number) => {
+    weight += times;
+    sum += value * times;
+  };
+  const timesOf = (index: number) => 2 ** ((index + 1 - values.length) / halfLife);
+  for (const [index, value] of values.entries()) add(value, timesOf(index));
+  for (const { value } of open) add(value, 1);
+  const mean = sum / weight;
+  let squares = guess.spread ** 2 * guess.spreadWeight;
+  for (const [index, value] of values.entries()) squares += (value - mean) ** 2 * timesOf(index);
+  for (const { value, variance } of open) squares += (value - mean) ** 2 + variance;
+  const spread = Math.sqrt(squares / (weight - guess.meanWeight + guess.spreadWeight));
+  return { mean, spread, weight };
+}
+
+/** What is to be expected of a generation that has lasted to this age. */
+function expected({ mean, spread }: Fit, age: number): Expected {
+  const z = (age - mean) / spread;
+  const beyond = hazard(z);
+  return {
+    value: Math.max(age, mean + spread * beyond),
+    variance: Math.max(0, spread ** 2 * (1 + z * beyond - beyond ** 2)),
+  };
+}
+
+/** The fewest generations that speak for a change of pace, and how many standard errors it must be. */
+const changeMin = 6;
+const changeErrors = 4.5;
+/** Generations closer together than this (as a logarithm) are no sign of a change, however alike they are. */
+const spreadMin = 0.1;
+
+/** The values since the model last changed its pace: from the place on where before and after differ most. */
+function sinceChange(values: readonly number[]): readonly number[] {
+  const all = totals(values);
+  let [place, farthest] = [0, changeErrors];
+  let before = { count: 0, sum: 0, squares: 0 };
+  for (const [index, value] of values.entries()) {
+    before = plus(before, value);
+    const after = {
+      count: all.count - before.count,
+      sum: all.sum - before.sum,
+      squares: all.squares - before.squares,
+    };
+    if (before.count < changeMin || after.count < changeMin) continue;
+    const variance = (deviation(before) + deviation(after)) / (all.count - 2) + spreadMin ** 2;
+    const error = Math.sqrt(variance * (1 / before.count + 1 / after.count));
+    const distance = Math.abs(after.sum / after.count - before.sum / before.count) / error;
+    if (distance > farthest) [place, farthest] = [index + 1, distance];
+  }
+  return values.slice(place);
+}
+
+interface Totals {
+  count: number;
+  sum: number;
+  squares: number;
+}
+
+function totals(values: readonly number[]): Totals {
+  return values.reduce(plus, { count: 0, sum: 0, squares: 0 });
+}
+
+function plus({ count, sum, squares }: Totals, value: number): Totals {
+  return { count: count + 1, sum: sum + value, squares: squares + value ** 2 };
+}
+
+function deviation({ count, sum, squares }: Totals): number {
+  return Math.max(0, squares - sum ** 2 / count);
+}
+
+/** The share of generations that last longer than `ms`. */
+export function survival({ mean, spread }: Pace, ms: number): number {
+  return ms <= 0 ? 1 : upperTail((Math.log(ms) - mean) / spread);
+}
+
+/** The chance that one is finished at age `ms`, when it was not at age `seenMs`. */
+export function chanceDone(pace: Pace, ms: number, seenMs: number): number {
+  return ms <= seenMs ? 0 : 1 - survival(pace, ms) / survival(pace, seenMs);
+}
+
+/** The age (ms) at which one that was unfinished at age `seenMs` is finished with the chance `p`. */
+export function ageWhen(pace: Pace, p: number, seenMs: number): number {
+  const { mean, spread } = pace;
+  return Math.max(seenMs, Math.exp(mean + spread * tailPoint((1 - p) * survival(pace, seenMs))));
+}
+
+/** What this machine saw of a task, by its own clock (UTC ms). */
+export interface Witnessed {
+  sentAt: number;
+  /** The last time it was found unfinished, if ever. */
+  unfinishedAt: number | null;
+  /** When it was found finished. */
+  seenAt: number;
+}
+
+/** How far the service's own times may lie outside of what was seen: answers take a while to arrive. */
+const toleranceMs = 5_000;
+
+/**
+ * How long a task took, in ms. By its own times, which are exact however late it was seen; where they are missing or
+ * contradict what was seen (it cannot have taken longer than since its sending), by what was seen. Null when a clock
+ * that was put makes that nonsense too.
+ */
+export function durationOf(
+  task: { createdAt: string; completedAt: string | null },
+  { sentAt, unfinishedAt, seenAt }: Witnessed,
+): number | null {
+  const least = unfinishedAt === null ? 0 : unfinishedAt - sentAt;
+  const most = seenAt - sentAt;
+  if (most <= 0 || least < 0 || least > most) return null;
+  const own = Date.parse(task.completedAt ?? "") - Date.parse(task.createdAt);
+  if (own >= least - toleranceMs && own <= most + toleranceMs) return Math.max(1, own);
+  return Math.max(1, (least + most) / 2);
+}

@@ -1,0 +1,29 @@
+import type { Binding, Forecast } from "../core/forecast.js";
+import { duration } from "./amounts.js";
+
+const bindings: Readonly<Record<Binding, string>> = {
+  minute: "the requests of a minute bind",
+  day: "the requests of a day bind",
+  credits: "the credits bind",
+  generation: "the generations themselves take that long",
+};
+
+/** What a run is expected to need, on one line. */
+export function forecastText({ requests, ms, binds, larger }: Forecast): string {
+  if (requests === 0) return "nothing to do";
+  const faster = larger === null ? "" : `; on ${larger.plan} about ${about(larger.ms)}`;
+  return `about ${requests} requests, ${about(ms)}; ${bindings[binds]}${faster}`;
+}
+
+/** What was expected beside what came of it. */
+export function comparedText(
+  { requests, ms }: Pick<Forecast, "requests" | "ms">,
+  outcome: { requests: number; ms: number },
+): string {
+  return `${requests} requests, ${about(ms)}; it took ${outcome.requests} requests, ${about(outcome.ms)}`;
+}
+
+/** A forecast is no exact thing: no split seconds. */
+function about(ms: number): string {
+  return duration(Math.max(1_000, Math.round(ms / 1_000) * 1_000));
+}

@@ -1,0 +1,17 @@
+import { credits, noCredits } from "../core/money.js";
+import { readAccount } from "./account-reading.js";
+import type { Session } from "./session.js";
+
+/** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
+export async function lookAtBalance(session: Session): Promise<void> {
+  const { balanceAt, ports, settings, parked } = session;
+  if (balanceAt === null || balanceAt > ports.clock.now()) return;
+  const { planned } = await ports.store.due(settings.run.id, 1, parked, null);
+  const read = await readAccount(ports).catch((error: unknown) => {
+    ports.log.warn({ error: String(error) }, "the balance could not be read");
+    return null;
+  });
+  if (read) session.requests++;
+  const balance = read ? credits(read.me.credits.balance) : null;
+  session.balanceRead(balance, planned[0]?.price ?? noCredits);
+}

@@ -1,0 +1,38 @@
+import type { TaskOutcome } from "../client/answer.js";
+import { durationOf } from "../core/pace.js";
+import { priceGroup } from "../core/price.js";
+import type { Attempt, Item } from "../core/store.js";
+import type { Session } from "./session.js";
+
+/** Brings to mind what earlier runs learned of the models of this one, and the tasks that were found unfinished. */
+export async function recall({ ports, settings, paces }: Session): Promise<void> {
+  const groups = await ports.store.groups(settings.run.id);
+  for (const { group, model, category } of groups) paces.introduce(group, model, category);
+  const models = [...new Set(groups.map(({ model }) => model))];
+  for (const { model, group, ms } of await ports.accounts.durations(ports.accountId, models)) {
+    paces.introduce(group, model, "");
+    paces.finished(group, 0, ms);
+  }
+  const { tasks } = await ports.store.due(settings.run.id, 0, { models: [], groups: [] }, []);
+  for (const { id, group, since, seenAt, kind } of tasks) {
+    if (kind !== "expired" && seenAt !== null) paces.unfinished(group, id, seenAt - since);
+  }
+}
+
+/** A task is done: how long it took is known, however late it was seen. */
+export async function learn(
+  { ports, paces }: Session,
+  item: Item,
+  attempt: Attempt,
+  outcome: Extract<TaskOutcome, { kind: "completed" }>,
+): Promise<void> {
+  const group = priceGroup(item);
+  const ms = durationOf(outcome, {
+    sentAt: attempt.intendedAt,
+    unfinishedAt: item.seenAt,
+    seenAt: ports.clock.now(),
+  });
+  if (ms === null) return paces.gone(group, item.id);
+  paces.finished(group, item.id, ms);
+  await ports.accounts.lasted(ports.accountId, { model: item.model, group }, ms);
+}

@@ -1,0 +1,90 @@
+import type { Gait } from "../core/quota.js";
+import { booksMigration } from "./books-schema.js";
+import type { Migration } from "./open.js";
+
+/** Times are UTC ms. `ended_at` is when the answer came, or the latest at which one that never came counts as ended. */
+export const accountsMigrations: readonly Migration[] = [
+  (db) =>
+    db.exec(`
+      CREATE TABLE opened (count INTEGER NOT NULL);
+      INSERT INTO opened VALUES (0);
+      CREATE TABLE accounts (
+        id INTEGER PRIMARY KEY,
+        origin TEXT NOT NULL,
+        user_id TEXT,
+        limit_minute INTEGER,
+        limit_day INTEGER,
+        silent_until INTEGER,
+        strikes INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (origin, user_id)
+      );
+      CREATE TABLE keys (
+        origin TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        account_id INTEGER NOT NULL REFERENCES accounts,
+        PRIMARY KEY (origin, fingerprint)
+      );
+      CREATE TABLE requests (
+        id INTEGER PRIMARY KEY,
+        account_id INTEGER NOT NULL REFERENCES accounts,
+        endpoint TEXT NOT NULL,
+        sent_at INTEGER NOT NULL,
+        ended_at INTEGER NOT NULL
+      );
+      CREATE INDEX requests_window ON requests (account_id, ended_at);
+      -- The highest charge seen, in millionths of a credit, for a model with its params.
+      CREATE TABLE charges (
+        origin TEXT NOT NULL,
+        price_group TEXT NOT NULL,
+        highest INTEGER NOT NULL,
+        PRIMARY KEY (origin, price_group)
+      );
+    `),
+  booksMigration,
+  (db) => db.exec(timing),
+];
+
+const timing = `
+  -- How requests follow one another, since when, and what it was before.
+  ALTER TABLE accounts ADD COLUMN gait TEXT NOT NULL DEFAULT 'burst' CHECK (gait IN ('burst', 'paced', 'strict'));
+  ALTER TABLE accounts ADD COLUMN gait_at INTEGER;
+  ALTER TABLE accounts ADD COLUMN gait_before TEXT;
+  -- What a key had made when it was last told, and what of it was ours.
+  ALTER TABLE keys ADD COLUMN told INTEGER;
+  ALTER TABLE keys ADD COLUMN told_at INTEGER;
+  ALTER TABLE keys ADD COLUMN told_sent INTEGER;
+  ALTER TABLE keys ADD COLUMN told_open INTEGER;
+  -- Requests of the day that workspaces need for their open tasks.
+  CREATE TABLE owed (
+    account_id INTEGER NOT NULL REFERENCES accounts,
+    workspace TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (account_id, workspace)
+  );
+  -- How long generations took at a service, in ms.
+  CREATE TABLE durations (
+    id INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL,
+    model TEXT NOT NULL,
+    price_group TEXT NOT NULL,
+    ms INTEGER NOT NULL,
+    at INTEGER NOT NULL
+  );
+  CREATE INDEX durations_kind ON durations (origin, model, price_group, id);
+`;
+
+export interface AccountRow {
+  id: number;
+  origin: string;
+  user_id: string | null;
+  limit_minute: number | null;
+  limit_day: number | null;
+  silent_until: number | null;
+  strikes: number;
+  gait: Gait;
+  gait_at: number | null;
+  gait_before: Gait | null;
+  sent: number;
+  answered: number;
+}

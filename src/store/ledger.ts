@@ -1,0 +1,212 @@
+import type { Accounts } from "../core/accounts.js";
+import {
+  dayMs,
+  freePlaces,
+  type Gait,
+  gaitMemoryMs,
+  left,
+  minuteMs,
+  nextSendAt,
+  presumedEnd,
+  type Quota,
+  slower,
+  spacingMs,
+  type Window,
+  waitsFor,
+} from "../core/quota.js";
+import { silenceMs } from "../core/retry.js";
+import type { AccountRow } from "./accounts-schema.js";
+import { bookForeign } from "./foreign-requests.js";
+import type { Connection } from "./item-rows.js";
+import type { Sql } from "./open.js";
+
+/** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
+type LedgerMethods = Pick<
+  Accounts,
+  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "counted"
+>;
+
+export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
+  return {
+    quota: async (accountId, workspace) => atomic(() => quota(sql, accountId, clock.now(), workspace)),
+
+    reserve: async (accountId, endpoint, claim) =>
+      atomic(() => {
+        const now = clock.now();
+        forget(sql, accountId, now);
+        afterClockChange(sql, accountId, now);
+        const current = quota(sql, accountId, now, claim?.workspace);
+        if (freePlaces(current, now) < 1) {
+          return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
+        }
+        if (claim && left(current.day) - 1 < current.owedElsewhere + claim.requests) {
+          const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
+          return { ticket: null, waitUntil, waitsFor: "day" };
+        }
+        if (claim) owe(sql, accountId, claim.workspace, claim.requests, now);
+        const { lastInsertRowid } = sql(
+          "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?)",
+        ).run(accountId, endpoint, now, presumedEnd(endpoint, now));
+        sql("UPDATE accounts SET sent = sent + 1 WHERE id = ?").run(accountId);
+        return { ticket: { id: Number(lastInsertRowid) } };
+      }),
+
+    owes: async (accountId, { workspace, requests }) =>
+      atomic(() => owe(sql, accountId, workspace, requests, clock.now())),
+
+    answered: async (ticket) =>
+      atomic(() => {
+        sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
+        sql(
+          "UPDATE accounts SET answered = answered + 1 WHERE id = (SELECT account_id FROM requests WHERE id = ?)",
+        ).run(ticket.id);
+      }),
+
+    release: async (ticket) =>
+      atomic(() => {
+        sql(
+          "UPDATE accounts SET sent = sent - 1 WHERE id = (SELECT account_id FROM requests WHERE id = ?)",
+        ).run(ticket.id);
+        sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+      }),
+
+    silence: async (accountId, ms) =>
+      atomic(() => {
+        const now = clock.now();
+        const row = accountRow(sql, accountId);
+        // Requests that were in flight together are refused together: that is one strike.
+        const again = row.silent_until !== null && row.silent_until > now;
+        const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
+        const until = Math.max(now + (ms ?? silenceMs(strikes)), again ? (row.silent_until ?? 0) : 0);
+        sql("UPDATE accounts SET silent_until = ?, strikes = ? WHERE id = ?").run(until, strikes, accountId);
+        return { until, slowed: again ? null : stepDown(sql, row, ms, now) };
+      }),
+
+    counted: async (accountId, fingerprint, requests) =>
+      atomic(() => bookForeign(sql, accountRow(sql, accountId), { fingerprint, requests, now: clock.now() })),
+  };
+}
+
+function accountRow(sql: Sql, accountId: number): AccountRow {
+  return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
+}
+
+/** Strikes count as in a row when the next comes within ten minutes of the last silence. */
+function strikesInARow(row: AccountRow, now: number): number {
+  return row.silent_until !== null && now - row.silent_until < 10 * minuteMs ? row.strikes : 0;
+}
+
+/** A silence longer than this is about the day, and no gait would have spared it. */
+const silenceOfMinuteMs = 2 * minuteMs;
+
+/**
+ * Every request had its place in the windows, so a 429 says that the service counts in another way, and the gait must
+ * be slower: unless somebody else was seen using the key, or there was nothing that this request could have followed
+ * too soon.
+ */
+function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Gait | null {
+  const gait = gaitOf(row, now);
+  const since = now - minuteMs;
+  const { own, foreign } = sql(
+    `SELECT sum(endpoint <> 'foreign') AS own, sum(endpoint = 'foreign') AS "foreign"
+     FROM requests WHERE account_id = ? AND ended_at > ?`,
+  ).get(row.id, since) as { own: number | null; foreign: number | null };
+  const isOfDay = ms !== null && ms > silenceOfMinuteMs;
+  if (gait === "strict" || row.limit_minute === null || isOfDay) return null;
+  if ((own ?? 0) < 2 || (foreign ?? 0) > 0) return null;
+  const slowed = slower(gait);
+  sql("UPDATE accounts SET gait = ?, gait_at = ?, gait_before = ? WHERE id = ?").run(
+    slowed,
+    now,
+    gait,
+    row.id,
+  );
+  return slowed;
+}
+
+function gaitOf({ gait, gait_at: since }: AccountRow, now: number): Gait {
+  return since !== null && now - since > gaitMemoryMs ? "burst" : gait;
+}
+
+function owe(sql: Sql, accountId: number, workspace: string, requests: number, now: number): void {
+  sql(
+    `INSERT INTO owed VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET requests = excluded.requests, at = excluded.at`,
+  ).run(accountId, workspace, requests, now);
+}
+
+function quota(sql: Sql, accountId: number, now: number, workspace: string | undefined): Quota {
+  const row = accountRow(sql, accountId);
+  const minute = window(sql, accountId, row.limit_minute, minuteMs, now);
+  const releases = sql(
+    "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at",
+  ).all(accountId, now - minuteMs) as { ended_at: number }[];
+  const { owed } = sql(
+    "SELECT coalesce(sum(requests), 0) AS owed FROM owed WHERE account_id = ? AND workspace IS NOT ? AND at > ?",
+  ).get(accountId, workspace ?? null, now - dayMs) as { owed: number };
+  return {
+    minute,
+    day: window(sql, accountId, row.limit_day, dayMs, now),
+    releases: row.limit_minute === null ? [] : releases.map(({ ended_at }) => ended_at + minuteMs),
+    gait: pacing(sql, row, now),
+    owedElsewhere: owed,
+    blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
+  };
+}
+
+/** When the gait lets the next request go: so long after the last sending, or after the last answer. */
+function pacing(sql: Sql, row: AccountRow, now: number): Quota["gait"] {
+  const gait = gaitOf(row, now);
+  const spacing = spacingMs(gait, row.limit_minute);
+  if (spacing === 0) return { spacingMs: 0, nextAt: 0 };
+  const last = sql(
+    "SELECT max(sent_at) AS sent, max(ended_at) AS ended FROM requests WHERE account_id = ? AND ended_at > ?",
+  ).get(row.id, now - minuteMs) as { sent: number | null; ended: number | null };
+  const from = gait === "paced" ? last.sent : last.ended;
+  return { spacingMs: spacing, nextAt: from === null ? 0 : from + spacing };
+}
+
+function window(sql: Sql, accountId: number, limit: number | null, lengthMs: number, now: number): Window {
+  const since = now - lengthMs;
+  const { used } = sql("SELECT count(*) AS used FROM requests WHERE account_id = ? AND ended_at > ?").get(
+    accountId,
+    since,
+  ) as { used: number };
+  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
+  const leaves = (index: number) => {
+    const row = sql(
+      "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
+    ).get(accountId, since, index) as { ended_at: number } | undefined;
+    return row ? row.ended_at + lengthMs : null;
+  };
+  const full = limit !== null && used >= limit;
+  return {
+    limit,
+    used,
+    nextFreeAt: full ? (leaves(used - limit) ?? now) : now,
+    nextReleaseAt: leaves(0),
+  };
+}
+
+/** Requests that no window holds any more are of no use. */
+function forget(sql: Sql, accountId: number, now: number): void {
+  sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
+}
+
+/** Longer than any silence, and than any request can take. */
+const aheadMsMax = 2 * 60 * minuteMs;
+
+/**
+ * After the clock was put back, what was booked before lies in the future and would hold its places for as long. It
+ * counts as sent now, which is the latest that it can have been.
+ */
+function afterClockChange(sql: Sql, accountId: number, now: number): void {
+  sql(
+    "UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ? WHERE account_id = ? AND sent_at > ?",
+  ).run(now, now, accountId, now + aheadMsMax);
+  sql("UPDATE accounts SET silent_until = ? WHERE id = ? AND silent_until > ?").run(
+    now + minuteMs,
+    accountId,
+    now + aheadMsMax,
+  );
+}
