@@ -1,4 +1,4 @@
-import type { ExitName } from "../core/exit.js";
+import { EarlyExit, type ExitName } from "../core/exit.js";
 import type { Outcome } from "../job/run-job.js";
 import type { Target } from "../notice/target.js";
 import type { RunFacts } from "../report/summary.js";
@@ -49,9 +49,17 @@ async function noticed(
   } catch (error) {
     const exit = exitOf(error);
     // Nothing to resume is no news.
-    if (exit !== "done") await tell(targets, exit, facts, String((error as Error).message));
+    if (exit !== "done") await tell(targets, exit, facts, await reasonOf(error as Error));
     throw error;
   }
+}
+
+/** Why a run could not begin, with the first thing that is wrong with its manifest: nobody sees the screen. */
+async function reasonOf(error: Error): Promise<string> {
+  const problems = error instanceof EarlyExit ? error.problems.slice(0, 1) : [];
+  if (problems.length === 0) return error.message;
+  const { problemsText } = await import("../report/problem-text.js");
+  return `${error.message}: ${problemsText(problems, process.cwd())}`;
 }
 
 async function tell(

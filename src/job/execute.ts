@@ -22,6 +22,7 @@ import { type Progress, runLoop } from "../run/loop.js";
 import type { RunSettings } from "../run/ports.js";
 import { openReceipts } from "../run/receipts.js";
 import { Session } from "../run/session.js";
+import { refusedByDisk } from "../store/open.js";
 import { attendOrders } from "./attend.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
@@ -183,12 +184,10 @@ async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clo
 
 /** A database that the disk refuses ends the run in good order; any other error is a defect. Throws in any case. */
 function diskFailure(error: unknown): never {
-  const { code, message } = error as { code?: unknown; message?: string };
-  const refused = typeof code === "string" && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(code);
-  if (!refused) throw error;
+  if (!refusedByDisk(error)) throw error;
   throw new EarlyExit(
     "unfinished",
-    `the workspace cannot be written (${message}). What was answered is on record; free the disk, then \`bulkgen resume\`.`,
+    `the workspace cannot be written (${error.message}). What was answered is on record; free the disk, then \`bulkgen resume\`.`,
   );
 }
 

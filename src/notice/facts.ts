@@ -20,6 +20,7 @@ export const noticeEvents = [
   "missed",
   "skipped",
   "lost",
+  "trouble",
 ] as const;
 
 export type NoticeEvent = (typeof noticeEvents)[number];
@@ -74,7 +75,7 @@ export function endNotice(exit: ExitName, facts: RunFacts | null, message: strin
 
 /** What the daemon saw of a night. */
 export function nightNotice(
-  event: "missed" | "skipped" | "lost",
+  event: "missed" | "skipped" | "lost" | "trouble",
   night: { schedule: string; dueAt: number; message: string },
 ): NoticeFacts {
   return {

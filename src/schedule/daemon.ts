@@ -1,9 +1,10 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
-import { type Credits, showCredits } from "../core/money.js";
 import type { Night, NightChange, Schedule, Schedules } from "../store/schedules.js";
 import { dueBetween, nextDue } from "./due.js";
 import { type NightCommand, nightCommand, nightEnd } from "./night.js";
+import { againAt, endText, isLost, type NightEnd } from "./night-end.js";
+import { Writing } from "./writing.js";
 import { localText } from "./zone.js";
 
 /**
@@ -27,23 +28,8 @@ export interface NightProcess {
   ended: Promise<NightEnd>;
 }
 
-/** What came of the process of a night. */
-export interface NightEnd {
-  /** Null when a signal ended it, or when it could not be started. */
-  exit: number | null;
-  /** In one line. */
-  note: string;
-  run: number | null;
-  credits: Credits | null;
-  archived: number | null;
-  failed: number | null;
-  held: number | null;
-  /** When it can go on by itself (UTC ms). */
-  resumeAt: number | null;
-}
-
 export interface DaemonNotice {
-  event: "missed" | "skipped" | "lost";
+  event: "missed" | "skipped" | "lost" | "trouble";
   dueAt: number;
   message: string;
 }
@@ -52,25 +38,26 @@ export interface DaemonNotice {
 const napMsMax = 30_000;
 /** A night that is seen later than this was missed (ms). */
 const lateMs = 5 * 60_000;
+/** Until what the disk refused is tried again (ms). */
+const refusedMs = 10_000;
 /** How many missed nights of one absence are written down. */
 const missedMax = 1_000;
-/** Until a night whose process was lost goes on (ms), and how often it does. */
-const lostMs = 60_000;
-const lossesMax = 2;
-const interruptedExit = 130;
-const crashExit = 1;
 
 export class Daemon {
   private readonly processes = new Map<string, NightProcess>();
   private readonly ending = new Set<Promise<void>>();
   private wake = new AbortController();
   private crash: unknown;
-  private stopping = false;
+  private readonly over = new AbortController();
+  private readonly writing: Writing;
+  /** Nights of daemons before this one have been put down as waiting. */
+  private hasTakenOver = false;
   /** When the loop last went round, on the clock that never goes back. */
   turnedAt: number;
 
   constructor(private readonly ports: DaemonPorts) {
     this.turnedAt = ports.clock.monotonic();
+    this.writing = new Writing(ports.log, ports.notify);
   }
 
   /** Schedules whose night is at work. */
@@ -78,24 +65,27 @@ export class Daemon {
     return [...this.processes.keys()];
   }
 
+  /** What is wrong with the disk; null while all is well. */
+  get trouble(): string | null {
+    return this.writing.trouble;
+  }
+
   /** Goes on until the signal; then processes are asked to end and waited for. */
   async go(stop: AbortSignal): Promise<void> {
     const { schedules, clock } = this.ports;
     stop.addEventListener("abort", () => this.wake.abort(), { once: true });
-    for (const night of await schedules.nightsIn("running")) {
-      await this.change(night, { state: "waiting", resumeAt: clock.now(), note: "the daemon was away" });
-    }
     try {
       while (!stop.aborted && this.crash === undefined) {
         this.wake = new AbortController();
         const all = await schedules.all();
+        await this.takeOver(all);
         for (const schedule of all) await this.lookAt(schedule);
         await this.goOn(all);
         this.turnedAt = clock.monotonic();
         if (!stop.aborted) await clock.sleep(await this.napMs(all), this.wake.signal);
       }
     } finally {
-      this.stopping = true;
+      this.over.abort();
       for (const work of this.processes.values()) work.stop();
       while (this.ending.size > 0) await Promise.all(this.ending);
     }
@@ -103,6 +93,7 @@ export class Daemon {
   }
 
   private async napMs(all: readonly Schedule[]): Promise<number> {
+    if (this.trouble !== null) return refusedMs;
     const now = this.ports.clock.now();
     const waiting = await this.ports.schedules.nightsIn("waiting");
     const times = [
@@ -112,14 +103,34 @@ export class Daemon {
     return Math.max(1, Math.min(napMsMax, ...times.flatMap((at) => (at === null ? [] : [at - now]))));
   }
 
+  /** What an earlier daemon did not see to its end goes on. */
+  private async takeOver(all: readonly Schedule[]): Promise<void> {
+    const { schedules, clock } = this.ports;
+    if (this.hasTakenOver) return;
+    let complete = true;
+    for (const night of await schedules.nightsIn("running")) {
+      const change = { state: "waiting", resumeAt: clock.now(), note: "the daemon was away" } as const;
+      const schedule = all.find(({ name }) => name === night.schedule) ?? { name: night.schedule };
+      const written = await this.writing.write(schedule, night.dueAt, () => this.change(night, change));
+      complete &&= written;
+    }
+    this.hasTakenOver = complete;
+  }
+
   /** Deals with every night of a schedule that came due since the last look. */
   private async lookAt(schedule: Schedule): Promise<void> {
-    const { schedules, clock } = this.ports;
-    const now = clock.now();
+    const now = this.ports.clock.now();
     const [newest, ...older] = dueBetween(schedule, schedule.seenUntil, now, missedMax);
     if (newest === undefined) return;
+    await this.writing.write(schedule, newest, () => this.dealWith(schedule, [newest, ...older], now));
+  }
+
+  private async dealWith(schedule: Schedule, due: readonly number[], now: number): Promise<void> {
+    const { schedules } = this.ports;
+    const [newest, ...older] = due;
+    if (newest === undefined) return;
     const reason = this.reasonToMiss(schedule, newest, now);
-    const missed = reason === null ? older : [newest, ...older];
+    const missed = reason === null ? older : due;
     const why = reason ?? "nobody was there; the night after it is made in its place";
     await this.miss(schedule, missed.toReversed(), why);
     if (reason === null) await this.begin(schedule, newest);
@@ -179,13 +190,12 @@ export class Daemon {
     for (const night of await schedules.nightsIn("waiting")) {
       const schedule = all.find(({ name }) => name === night.schedule);
       if (!schedule) {
-        await this.change(night, {
-          state: "ended",
-          resumeAt: null,
-          note: "its schedule was removed; `bulkgen resume` goes on",
-        });
+        const note = "its schedule was removed; `bulkgen resume` goes on";
+        const gone = () => this.change(night, { state: "ended", resumeAt: null, note });
+        await this.writing.write({ name: night.schedule }, night.dueAt, gone);
       } else if ((night.resumeAt ?? 0) <= clock.now() && !this.processes.has(night.schedule)) {
-        await this.change(night, { state: "running", resumeAt: null });
+        const goesOn = () => this.change(night, { state: "running", resumeAt: null });
+        if (!(await this.writing.write(schedule, night.dueAt, goesOn))) continue;
         const due = localText(night.dueAt, schedule.zone);
         log.info({ schedule: schedule.name }, `${schedule.name}: the night of ${due} goes on`);
         this.start(schedule, night);
@@ -217,39 +227,29 @@ export class Daemon {
     const { clock, log, notify } = this.ports;
     const { resumeAt, ...came } = end;
     const known = { ...came, run: end.run ?? night.run };
-    const lost = end.exit === null || end.exit === crashExit;
-    const losses = night.losses + (lost ? 1 : 0);
-    const again = this.againAt(end, losses);
-    await this.change(night, {
-      ...known,
-      losses,
-      ...(again === null
+    const losses = night.losses + (isLost(end) ? 1 : 0);
+    const isStopping = this.over.signal.aborted;
+    const again = againAt(end, { losses, now: clock.now(), isStopping });
+    const ended: NightChange =
+      again === null
         ? { state: "ended", endedAt: clock.now(), resumeAt: null }
-        : { state: "waiting", resumeAt: again }),
-    });
+        : { state: "waiting", resumeAt: again };
+    const write = () => this.change(night, { ...known, losses, ...ended });
+    while (!(await this.writing.write(schedule, night.dueAt, write))) {
+      // On record it is at work, so the next daemon takes it over.
+      if (this.over.signal.aborted) return;
+      await clock.sleep(refusedMs, this.over.signal);
+    }
     const { name, zone } = schedule;
     const due = localText(night.dueAt, zone);
     const next = again === null ? "" : `; goes on at ${localText(again, zone)}`;
     const message = `${name}: the night of ${due}: ${endText(end)}${next}`;
-    log[lost ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
+    log[isLost(end) ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
     // A process that ends by itself has told its end; one that was killed could not.
     if (end.exit === null) notify(schedule, { event: "lost", dueAt: night.dueAt, message });
-  }
-
-  /** When a night goes on by itself (UTC ms); null when it is over. */
-  private againAt({ exit, resumeAt }: NightEnd, losses: number): number | null {
-    const now = this.ports.clock.now();
-    if (exit === interruptedExit) return this.stopping ? now : null;
-    if (exit === null || exit === crashExit) return losses < lossesMax ? now + lostMs : null;
-    return resumeAt === null ? null : Math.max(resumeAt, now + lostMs);
   }
 
   private change(night: Pick<Night, "schedule" | "dueAt">, change: NightChange): Promise<void> {
     return this.ports.schedules.change(night.schedule, night.dueAt, change);
   }
-}
-
-function endText({ exit, note, credits }: NightEnd): string {
-  const spent = credits === null ? "" : `, ${showCredits(credits)} credits`;
-  return `${note}${spent}${exit === null ? "" : ` (exit ${exit})`}`;
 }

@@ -11,7 +11,7 @@ import { nextDue } from "./due.js";
 
 /** What the daemon tells about itself over HTTP, on loopback: `/healthz` for a watchdog, `/metrics` for Prometheus. */
 export interface HealthOptions {
-  daemon: Pick<Daemon, "running" | "turnedAt">;
+  daemon: Pick<Daemon, "running" | "turnedAt" | "trouble">;
   schedules: Schedules;
   clock: Clock;
   port: number;
@@ -54,15 +54,16 @@ function healthApp(options: HealthOptions): Hono {
     loopbackHost.test(context.req.header("host") ?? "") ? next() : context.text("loopback names only\n", 421),
   );
   app.get("/healthz", async (context) => {
-    const ok = options.clock.monotonic() - options.daemon.turnedAt < stalledMs;
+    const { running, trouble, turnedAt } = options.daemon;
+    const ok = options.clock.monotonic() - turnedAt < stalledMs && trouble === null;
     const all = await options.schedules.all();
     const next = all.flatMap((schedule) => {
       const at = nextDue(schedule, options.clock.now());
       return at === null ? [] : [{ schedule: schedule.name, at: new Date(at).toISOString() }];
     });
     const [first] = next.toSorted((a, b) => a.at.localeCompare(b.at));
-    const { running } = options.daemon;
-    return context.json({ ok, schedules: all.length, running, next: first ?? null }, ok ? 200 : 503);
+    const health = { ok, trouble, schedules: all.length, running, next: first ?? null };
+    return context.json(health, ok ? 200 : 503);
   });
   app.get("/metrics", async (context) => {
     const registry = await metrics(options);
@@ -85,6 +86,8 @@ async function metrics({ daemon, schedules, clock }: HealthOptions): Promise<Reg
   const spent = gauge("schedule_last_credits", "Credits of its last night's run.", "schedule");
   const items = gauge("schedule_last_items", "Items of its last night's run, by state.", "schedule", "state");
   const turned = gauge("daemon_loop_age_seconds", "Since the daemon last looked at its schedules.");
+  const refused = gauge("daemon_disk_refuses", "Whether the disk takes no word of some night.");
+  refused.set(daemon.trouble === null ? 0 : 1);
   turned.set((clock.monotonic() - daemon.turnedAt) / 1_000);
   for (const schedule of await schedules.all()) {
     const { name } = schedule;

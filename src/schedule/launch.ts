@@ -3,8 +3,9 @@ import { once } from "node:events";
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { credits } from "../core/money.js";
-import type { NightEnd, NightProcess } from "./daemon.js";
+import type { NightProcess } from "./daemon.js";
 import type { NightCommand } from "./night.js";
+import type { NightEnd } from "./night-end.js";
 
 /**
  * A night is a process of its own: whatever ends it, the daemon lives. It has a process group of its own too, so that

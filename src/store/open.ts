@@ -36,6 +36,12 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   }
 }
 
+/** Whether it is the disk that refuses what a database writes: full, gone, or read-only. */
+export function refusedByDisk(error: unknown): error is Error {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return error instanceof Error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(String(code));
+}
+
 /** SQLite does not say which database it speaks of. */
 function withPath(path: string, error: unknown): unknown {
   const { code } = error as { code?: unknown };

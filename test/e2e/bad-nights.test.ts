@@ -1,0 +1,114 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openSqlite, type Sqlite } from "../../src/sqlite.js";
+import { startHook } from "../notice/receivers.js";
+import { eventually, main, newPlace, type Place, run, start, startProcess } from "./command.js";
+import { startService } from "./service.js";
+import { sheet } from "./sheet.js";
+
+/** What goes wrong while nobody looks on: real daemons, and receivers that are told of it. */
+const daemonWords = ["schedule", "start", "--json"];
+
+function withSchedules<Result>(place: Place, use: (db: Sqlite) => Result): Result {
+  const db = openSqlite(join(place.folder, ".bulkgen", "schedules.db"));
+  try {
+    return use(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Due once a year, and nobody has looked for a year: one night is to be caught up, and no other comes meanwhile. */
+const yearly = ["--cron", "0 0 1 1 *", "--tz", "UTC"];
+const aYearAgo = `UPDATE schedules SET seen_until = seen_until - ${366 * 24 * 3_600_000}`;
+
+async function add(place: Place, name: string, flags: readonly string[], env: Record<string, string>) {
+  const words = ["schedule", "add", name, `${name}.csv`, ...yearly, ...flags];
+  const added = await run(place, words, { env });
+  expect(added, added.stderr).toMatchObject({ code: 0 });
+}
+
+describe.concurrent("by night", () => {
+  test("a manifest that is gone and a key that was revoked are told, and the daemon goes on", async () => {
+    const service = await startService();
+    const hook = await startHook(200);
+    const place = newPlace();
+    const env = { ...service.env, HOOK: hook.url };
+    for (const name of ["gone", "revoked"]) {
+      place.write(`${name}.csv`, sheet(2, "plain-image"));
+      await add(place, name, ["--notify", "$HOOK"], env);
+    }
+    rmSync(join(place.folder, "gone.csv"));
+    const refused = { error: { code: "INVALID_API_KEY", message: "The API key was revoked." } };
+    service.script(() => ({ status: 401, json: refused }));
+    withSchedules(place, (db) => db.exec(aYearAgo));
+    const daemon = start(place, daemonWords, { env });
+    await hook.got(2);
+    const told = hook.received.map(({ body }) => JSON.parse(body) as { event: string; summary: string });
+    expect(told.find(({ event }) => event === "usage")?.summary).toMatch(
+      /^1 problem in the manifest; nothing was submitted: gone\.csv: the manifest does not exist/,
+    );
+    expect(told.find(({ event }) => event === "key")?.summary).toMatch(/refused the API key/);
+    daemon.signal("SIGTERM");
+    expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
+    expect(service.made).toEqual([]);
+  });
+
+  test("a disk that takes no word of a night is told once; nothing begins until there is room, and then it does", async () => {
+    const hook = await startHook(200);
+    const place = newPlace();
+    place.write("nightly.csv", sheet(1));
+    const env = { HOOK: hook.url };
+    await add(place, "nightly", ["--sandbox", "--notify", "$HOOK"], env);
+    // No file may grow beyond 2 MiB (4 where the shell counts in KiB), as on a disk that has no more room.
+    const limited = ["-c", `trap '' XFSZ; ulimit -f 4096; exec "$0" "$@"`, process.execPath, main];
+    const daemon = startProcess("sh", [...limited, ...daemonWords], {
+      ...{ cwd: place.folder, env: { ...place.env, ...env } },
+    });
+    const url = String((await daemon.prints(/"url":"([^"]+)"/))[1]);
+    const room = withSchedulesFull(place);
+    await hook.got(1);
+    expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
+      ...{ event: "trouble", schedule: "nightly", exit: null },
+      summary: expect.stringMatching(/^nightly: the night of .* cannot be written down \(.+\); it is tried/),
+    });
+    const { status, body } = await get(`${url}/healthz`);
+    expect([status, body]).toEqual([503, expect.objectContaining({ ok: false })]);
+    expect(body.trouble).toMatch(/cannot be written down/);
+    expect(daemon.stderr()).not.toMatch(/begins/);
+    room();
+    await daemon.prints(/the night of .* begins/);
+    await hook.got(2);
+    expect(JSON.parse(hook.received[1]?.body ?? "")).toMatchObject({ event: "done", archived: 1 });
+    expect((await get(`${url}/healthz`)).status).toBe(200);
+    expect(await eventually(() => nightOf(place))).toEqual({ state: "ended", exit: 0 });
+    daemon.signal("SIGTERM");
+    expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
+  });
+});
+
+/** Leaves no room in the journal for a process with a limit, and makes a night due; returns what makes room. */
+function withSchedulesFull(place: Place): () => void {
+  const db = openSqlite(join(place.folder, ".bulkgen", "schedules.db"));
+  db.pragma("synchronous = OFF");
+  db.pragma("wal_autocheckpoint = 0");
+  const write = db.prepare("UPDATE opened SET count = count + 1");
+  for (let frame = 0; frame < 1_100; frame++) write.run();
+  db.exec(aYearAgo);
+  return () => {
+    db.pragma("wal_checkpoint(TRUNCATE)");
+    db.close();
+  };
+}
+
+function nightOf(place: Place): object | null {
+  const sql = "SELECT state, exit FROM nights WHERE state = 'ended' ORDER BY due_at LIMIT 1";
+  return withSchedules(place, (db) => (db.prepare(sql).get() as object | undefined) ?? null);
+}
+
+async function get(url: string): Promise<{ status: number; body: { ok: boolean; trouble: string | null } }> {
+  const { request } = await import("undici");
+  const { statusCode, body } = await request(url);
+  return { status: statusCode, body: (await body.json()) as { ok: boolean; trouble: string | null } };
+}
