@@ -4,7 +4,7 @@ import { EarlyExit } from "../core/exit.js";
 import type { Connection } from "../job/account.js";
 import type { Workspace } from "../job/workspace.js";
 import { systemClock, systemRandom } from "../system.js";
-import { envFile, foreignAddress, type Setting, serviceSettings } from "./env.js";
+import { envFile, foreignAddress, inheritedEnvironment, type Setting, serviceSettings } from "./env.js";
 import type { SharedFlags } from "./flags.js";
 
 export interface Connected {
@@ -46,7 +46,7 @@ async function connectSandbox(workspace: Workspace, manifest: string | undefined
 }
 
 function remote(flags: SharedFlags, workspace: Workspace, warn: (line: string) => void): Connection {
-  const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, process.env);
+  const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, inheritedEnvironment());
   if (warning) warn(warning);
   const missing = [
     ...(baseUrl?.value ? [] : ["the service's address (--base-url or BULKGEN_BASE_URL)"]),

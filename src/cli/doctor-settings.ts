@@ -6,6 +6,7 @@ import { address, shapeOf } from "./connect.js";
 import {
   envFile,
   foreignAddress,
+  inheritedEnvironment,
   openToOthers,
   type ServiceSettings,
   type Setting,
@@ -21,7 +22,7 @@ export function settingChecks(flags: SharedFlags, { root }: Workspace): Check[] 
   const file = envFile(root);
   let settings: ServiceSettings;
   try {
-    settings = serviceSettings(flags, root, process.env);
+    settings = serviceSettings(flags, root, inheritedEnvironment());
   } catch (error) {
     const todo = "make the file readable";
     return [problem("settings", { expected: "files that can be read", got: foreseen(error), todo })];

@@ -27,6 +27,18 @@ export interface ServiceSettings {
 const baseUrlName = "BULKGEN_BASE_URL";
 const keyName = "BULKGEN_API_KEY";
 
+let inherited: Readonly<Record<string, string | undefined>> | null = null;
+
+/**
+ * The environment as this process was given it. The key is taken out of the one that the process has: a report that
+ * Node writes when it crashes lists it whole, and every program that is started from here on would inherit it.
+ */
+export function inheritedEnvironment(): Readonly<Record<string, string | undefined>> {
+  inherited ??= { ...process.env };
+  delete process.env[keyName];
+  return inherited;
+}
+
 /** Reads the settings; the file only when something is still missing. Throws EarlyExit when a file cannot be read. */
 export function serviceSettings(
   flags: { baseUrl?: string; apiKeyFile?: string; configured?: Configured },

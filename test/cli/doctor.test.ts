@@ -3,8 +3,9 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Check } from "../../src/report/doctor.js";
+import { canaryKey } from "../e2e/canary.js";
 import { filesWith, newPlace, type Place, run } from "../e2e/command.js";
-import { answering, canaryKey, json, me } from "./service.js";
+import { answering, json, me } from "./service.js";
 
 let at: Place;
 beforeEach(() => {

@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { canaryKey } from "../e2e/canary.js";
 import { filesWith, newPlace, type Place, run, start } from "../e2e/command.js";
-import { answering, canaryKey, json, me } from "./service.js";
+import { answering, json, me } from "./service.js";
 
 let at: Place;
 let service: Awaited<ReturnType<typeof answering>>;

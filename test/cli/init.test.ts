@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { canaryKey } from "../e2e/canary.js";
 import { filesWith, newPlace, type Place, run, startOnTerminal } from "../e2e/command.js";
-import { answering, canaryKey, json, me } from "./service.js";
+import { answering, json, me } from "./service.js";
 
 let at: Place;
 beforeEach(() => {

@@ -6,10 +6,10 @@ import { endNotice } from "../../src/notice/facts.js";
 import { targetsOf } from "../../src/notice/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { systemClock, systemRandom } from "../../src/system.js";
+import { canaryKey } from "../e2e/canary.js";
 import { newPlace, type Place, run } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 import { runFacts } from "../report/facts.js";
-import { canaryKey } from "./service.js";
 
 let at: Place;
 beforeEach(() => {

@@ -2,9 +2,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A key that belongs to nobody: wherever it turns up, it was copied. */
-export const canaryKey = "svc_CANARYcanaryCANARYcanaryCANARY01";
-
 export const me = {
   user: { id: "6f1c8a52-1111-4222-8333-444455556666", email: "ada@example.com", name: "Ada" },
   credits: { balance: 250.5, used_this_key: 12 },

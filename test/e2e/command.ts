@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, vi } from "vitest";
+import { searchPlaces } from "./canary.js";
 import {
   type Circumstances,
   children,
@@ -31,7 +32,11 @@ const folders: string[] = [];
 
 afterAll(() => {
   for (const child of children) child.kill("SIGKILL");
+  const searched = searchPlaces(folders);
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  const tally = process.env["BULKGEN_CANARY_TALLY"];
+  if (tally !== undefined) appendFileSync(tally, `${JSON.stringify(searched)}\n`);
+  if (searched.found.length > 0) throw new Error(`P21: the key stands ${searched.found.join("; ")}`);
 });
 
 /** A place that is gone when the tests of this file have ended, and with it every process that still goes on. */

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { searchOutput } from "./canary.js";
 
 /**
  * The built command as people run it: a process of its own, in a fresh folder, with a home and a state folder that are
@@ -131,6 +132,7 @@ export function startProcess(
     child.once("close", (code, signal) => {
       clearTimeout(limit);
       children.delete(child);
+      searchOutput(args.slice(1).join(" "), text.stdout + text.stderr);
       resolve({ code, signal, ...text });
     });
   });

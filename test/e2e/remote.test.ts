@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { type Ended, newPlace, type Place, run } from "./command.js";
+import { canaryKey } from "./canary.js";
+import { type Ended, eventually, newPlace, type Place, run, start } from "./command.js";
 import { startSandbox } from "./sandbox.js";
-import { me, scriptedKey, startService } from "./service.js";
+import { me, type Scripted, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
 test("P21: a service in another process is used by address and key, and the key is written nowhere", async () => {
@@ -34,7 +35,7 @@ test("P21: a service in another process is used by address and key, and the key 
 test("P21: a service that repeats the key in its refusals does not get it written down", async () => {
   const refusal = {
     status: 401,
-    json: { error: { code: "INVALID_API_KEY", message: `unknown key ${scriptedKey}` } },
+    json: { error: { code: "INVALID_API_KEY", message: `unknown key ${canaryKey}` } },
   };
   const service = await startService();
   const place = newPlace();
@@ -44,7 +45,28 @@ test("P21: a service that repeats the key in its refusals does not get it writte
   service.script(() => refusal);
   const planning = await run(place, ["run", "set.csv", "--yes", "--log-level", "debug"], service);
   expect([submitting.code, planning.code]).toEqual([3, 3]);
-  expectNoKey(place, scriptedKey, [submitting, planning]);
+  expectNoKey(place, canaryKey, [submitting, planning]);
+});
+
+test("P21: a report that Node writes of the process does not hold the key", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(1, "plain-image"));
+  const reporting = `--report-on-signal --report-signal=SIGUSR2 --report-directory=${place.folder} --report-filename=report.json`;
+  const running = start(place, ["run", "set.csv", "--yes"], {
+    env: { ...service.env, NODE_OPTIONS: reporting },
+  });
+  service.script(async ({ what }): Promise<Scripted> => {
+    if (what !== "POST generate") return "serve";
+    running.signal("SIGUSR2");
+    await eventually(() => (running.stderr().includes("Node.js report completed") ? true : null));
+    return "serve";
+  });
+  const end = await running.ended;
+  expect(end, end.stderr).toMatchObject({ code: 0 });
+  const report = JSON.parse(place.read("report.json")) as { environmentVariables: Record<string, string> };
+  expect(report.environmentVariables).toMatchObject({ BULKGEN_BASE_URL: service.url });
+  expectNoKey(place, canaryKey, [end]);
 });
 
 test("a key whose user has changed is refused with both users, and nothing is paid", async () => {

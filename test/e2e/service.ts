@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import type { AddressInfo } from "node:net";
 import sharp from "sharp";
 import { afterAll } from "vitest";
+import { canaryKey } from "./canary.js";
 
 /** A request as the scripted service sees it. */
 export interface Asked {
@@ -43,9 +44,6 @@ export interface ScriptedService {
   up(): Promise<void>;
   close(): Promise<void>;
 }
-
-/** The form of a key and nothing more: it opens this service alone. */
-export const scriptedKey = `svc_${"e2eScriptedServiceKey".padEnd(32, "0")}`;
 
 const openServices = new Set<ScriptedService>();
 afterAll(async () => {
@@ -132,8 +130,8 @@ export async function startService(
   };
   const service: ScriptedService = {
     url,
-    key: scriptedKey,
-    env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: scriptedKey },
+    key: canaryKey,
+    env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: canaryKey },
     asked,
     made,
     count,
