@@ -33,19 +33,14 @@ export function withWorkspace(command: Command): Command {
 }
 
 /** Adds the flags of every command that carries a run on. */
-export function withCarry(command: Command): Command {
+export function withCarry(command: Command, ifLocked = whenLocked()): Command {
   return command
     .addOption(
       new Option("--unreachable-wait <time>", "give up when the service is out of reach for so long")
         .argParser(duration)
         .default(300_000, "5m"),
     )
-    .option(
-      "--if-locked <what>",
-      "when another run holds the workspace: fail, wait or skip",
-      oneOf("fail", "wait", "skip"),
-      "fail",
-    )
+    .addOption(ifLocked)
     .addOption(
       new Option("--events", "one JSON line on stdout for each event; the summary goes to stderr").conflicts(
         "json",
@@ -58,4 +53,10 @@ export function withCarry(command: Command): Command {
     )
     .option("--smtp-url <url>", "mail server of mailto:, such as smtp://HOST:587; $NAME reads a variable")
     .option("--smtp-from <address>", "sender of the mails");
+}
+
+function whenLocked(): Option {
+  return new Option("--if-locked <what>", "when another run holds the workspace: fail, wait or skip")
+    .argParser(oneOf("fail", "wait", "skip"))
+    .default("fail");
 }

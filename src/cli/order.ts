@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Carried, WantedOrder } from "../job/give-order.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withWorkspace } from "./flags.js";
 import { positive } from "./values.js";
@@ -12,29 +13,50 @@ export function defineOrder(program: Command, what: "pause" | "cancel", descript
 }
 
 async function give(what: "pause" | "cancel", which: number | undefined, flags: SharedFlags): Promise<void> {
-  const [{ giveOrder }, { runMeant }, { settledWorkspace }, { interruption }, { systemClock }] =
-    await Promise.all([
-      import("../job/give-order.js"),
-      import("../job/run-meant.js"),
-      import("./job-options.js"),
-      import("./signals.js"),
-      import("../system.js"),
-    ]);
-  const carried = await giveOrder(
-    {
-      workspace: settledWorkspace(flags),
-      clock: systemClock,
-      signal: interruption(),
-      onSlow: (line) => {
-        if (!flags.quiet) process.stderr.write(`bulkgen: ${line}\n`);
-      },
-    },
-    async (store, holder) => ({ run: await runMeant(store, which, holder), order: { do: what } }),
-  );
-  const { run, kind, message, by } = carried;
-  const text = flags.json
-    ? JSON.stringify({ run: run.id, order: what, done: kind === "done", process: by?.pid ?? null, message })
+  const [
+    { carriedOutHere, giveOrder },
+    { runMeant },
+    { settledWorkspace },
+    { interruption },
+    { systemClock },
+  ] = await Promise.all([
+    import("../job/give-order.js"),
+    import("../job/run-meant.js"),
+    import("./job-options.js"),
+    import("./signals.js"),
+    import("../system.js"),
+  ]);
+  const options = {
+    workspace: settledWorkspace(flags),
+    clock: systemClock,
+    signal: interruption(),
+    onSlow: onSlow(flags),
+  };
+  const wanted: WantedOrder = async (store, holder) => ({
+    run: await runMeant(store, which, holder),
+    order: { do: what },
+  });
+  showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags);
+  endWith("done");
+}
+
+/** Tells on stderr that the process at work takes its time. */
+export function onSlow({ quiet }: Pick<SharedFlags, "quiet">): (line: string) => void {
+  return (line) => {
+    if (!quiet) process.stderr.write(`bulkgen: ${line}\n`);
+  };
+}
+
+/** Prints what came of an order. */
+export function showCarried({ run, order, kind, message, by }: Carried, { json }: SharedFlags): void {
+  const text = json
+    ? JSON.stringify({
+        run: run.id,
+        order: order.do,
+        done: kind === "done",
+        process: by?.pid ?? null,
+        message,
+      })
     : message;
   process.stdout.write(`${text}\n`);
-  endWith("done");
 }

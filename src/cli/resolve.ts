@@ -1,14 +1,13 @@
 import { type Command, Option } from "commander";
 import { EarlyExit } from "../core/exit.js";
 import type { Resolution } from "../job/resolve.js";
-import { endWith } from "./ending.js";
-import { withCarry, withService } from "./flags.js";
-import type { CarryFlags } from "./job-options.js";
+import { giveUp } from "./give-up.js";
+import { type ItemOrderFlags, wantOfItems, withItemOrder } from "./item-order.js";
 
 export function defineResolve(program: Command): void {
   const ways = ["adopt", "resubmit", "refetch", "skip"];
   const others = (way: string) => ways.filter((other) => other !== way);
-  withCarry(withService(program.command("resolve")))
+  withItemOrder(program.command("resolve"))
     .description("decide on a held item: its task is known, pay again, fetch again, or give it up")
     .argument("<item>", "row id, path of a file, or task id")
     .addOption(
@@ -23,48 +22,26 @@ export function defineResolve(program: Command): void {
     .addOption(
       new Option("--skip", "give it up; what it may have cost stays counted").conflicts(others("skip")),
     )
-    .option("--yes", "do not ask before spending (required without a terminal)")
     .action(resolve);
 }
 
-interface ResolveFlags extends CarryFlags {
+interface ResolveFlags extends ItemOrderFlags {
   adopt?: string;
   resubmit?: boolean;
   refetch?: boolean;
   skip?: boolean;
-  yes?: boolean;
 }
 
 async function resolve(item: string, flags: ResolveFlags): Promise<void> {
-  const [
-    { continueJob },
-    { resolveHeld, skipHeld },
-    { jobOptions, settledWorkspace },
-    { askPrice },
-    { followed },
-  ] = await Promise.all([
-    import("../job/continue-job.js"),
-    import("../job/resolve.js"),
-    import("./job-options.js"),
-    import("./consent.js"),
-    import("./follow.js"),
-  ]);
-  const prepared = await jobOptions(flags, settledWorkspace(flags));
-  const { options, display } = prepared;
-  if (flags.skip) {
-    const skipped = await skipHeld({ ...options, signal: options.interrupt }, item);
-    display.say(`${skipped.rowId} is given up; what it may have cost stays counted`);
-    return;
-  }
-  const held = resolveHeld(item, wayOf(flags), (items, credits) =>
-    askPrice({ what: "submitted again", items, credits }, flags, prepared),
-  );
-  endWith(await followed(prepared, flags, (show) => continueJob(options, held, show)));
+  const { resolveHeld } = await import("../job/resolve.js");
+  const wish = resolveHeld(item, wayOf(flags));
+  await (flags.skip ? giveUp(wish, flags) : wantOfItems(wish, "submitted again", flags));
 }
 
-function wayOf({ adopt, resubmit, refetch }: ResolveFlags): Resolution {
+function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
   if (adopt !== undefined) return { adopt };
   if (resubmit) return "resubmit";
   if (refetch) return "refetch";
+  if (skip) return "skip";
   throw new EarlyExit("usage", "say how: expected one of --adopt TASK, --resubmit, --refetch, --skip");
 }

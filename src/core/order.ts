@@ -1,8 +1,24 @@
+import type { Credits } from "./money.js";
+
 /**
- * What a person wants of a run while another process carries it on. That process alone may change the run, so the
- * order waits in the workspace until it carries it out; where no process holds the workspace, the command does.
+ * What a person wants of a run, or of its items, while another process carries it on. That process alone may change
+ * them, so the order waits in the workspace until it carries it out; where no process holds the workspace, the command
+ * does.
  */
-export type Order = { do: "pause" } | { do: "cancel" };
+export type Order = RunOrder | ItemOrder;
+
+export type RunOrder = { do: "pause" } | { do: "cancel" };
+
+/** Items are named by their numbers in the workspace. */
+export type ItemOrder =
+  | { do: "adopt"; items: readonly number[]; task: string }
+  | { do: "refetch" | "skip"; items: readonly number[] }
+  /** What is paid for: at most the credits that the person has agreed to. */
+  | { do: "resubmit" | "retry" | "redo"; items: readonly number[]; agreed: Credits };
+
+export function isRunOrder(order: Order): order is RunOrder {
+  return order.do === "pause" || order.do === "cancel";
+}
 
 export interface GivenOrder {
   id: number;

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { ItemState } from "../core/item.js";
-import type { Order, OrderOutcome } from "../core/order.js";
+import type { OrderOutcome, RunOrder } from "../core/order.js";
 import type { Run, Store } from "../core/store.js";
 import { count } from "../report/amounts.js";
 import { resumeCommand } from "../report/resume-command.js";
@@ -14,7 +14,7 @@ export interface CarryOut {
 }
 
 /** Changes the run as ordered, and says what came of it. What is refused changes nothing. */
-export async function carryOut(how: CarryOut, run: Run, order: Order): Promise<OrderOutcome> {
+export async function carryOut(how: CarryOut, run: Run, order: RunOrder): Promise<OrderOutcome> {
   const over = run.state === "finished" || (run.state === "cancelled" && !run.owes);
   if (over)
     return { kind: "refused", message: `run ${run.id} is ${run.state}; nothing is left to ${order.do}` };

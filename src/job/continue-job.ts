@@ -8,7 +8,7 @@ import { waitingIn } from "./evidence.js";
 import { execute } from "./execute.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
 import type { JobOptions, Outcome } from "./run-job.js";
-import { workspaceExists } from "./workspace.js";
+import { mustHaveRuns } from "./workspace.js";
 
 /** What resume, retry and redo have in common: they go on with a run that is there, and read no manifest. */
 export interface Continuation {
@@ -96,12 +96,7 @@ async function runNumbered(store: Store, which: number): Promise<Run> {
 }
 
 async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation): Promise<Run> {
-  if (!workspaceExists(workspace)) {
-    throw new EarlyExit(
-      "usage",
-      `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
-    );
-  }
+  mustHaveRuns(workspace);
   const store = openWorkspace(workspace.stateFile, clock);
   try {
     return await choose(store);

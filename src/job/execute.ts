@@ -118,12 +118,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
   options.onBegin?.(run);
-  const { attend, close: dismiss } = await attendOrders({ store, clock, session });
+  const { attend, close: dismiss } = await attendOrders({ store, clock, session, account });
   try {
     const { interrupt, onProgress } = options;
     await runLoop(session, { interrupt, onProgress, attend }).catch(diskFailure);
   } finally {
-    dismiss();
+    await dismiss();
     await archive.close();
     await inspector.close();
     await downloads.close();

@@ -11,7 +11,7 @@ import { type FilledItem, type FilledLine, type FilledSheet, filledSheet } from 
 import { openWorkspace } from "../store/workspace.js";
 import { reasonOf } from "./evidence.js";
 import { selectItems } from "./select-items.js";
-import { type Workspace, workspaceExists } from "./workspace.js";
+import { mustHaveRuns, type Workspace } from "./workspace.js";
 
 /** A run's sheet with what became of each row. */
 export interface Export {
@@ -37,12 +37,7 @@ export interface ExportOptions {
 /** Reads a run from the workspace; asks nobody and changes nothing. Throws EarlyExit where there is none. */
 export async function exportRun(options: ExportOptions): Promise<Export> {
   const { workspace, clock } = options;
-  if (!workspaceExists(workspace)) {
-    throw new EarlyExit(
-      "usage",
-      `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
-    );
-  }
+  mustHaveRuns(workspace);
   const store = openWorkspace(workspace.stateFile, clock);
   try {
     return await read(store, options);

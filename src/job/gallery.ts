@@ -9,7 +9,7 @@ import { type GalleryFile, galleryPage } from "../report/gallery.js";
 import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
 import { runMeant } from "./run-meant.js";
-import { type Workspace, workspaceExists } from "./workspace.js";
+import { mustHaveRuns, type Workspace } from "./workspace.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -32,12 +32,7 @@ const pageName = "gallery.html";
 /** Writes the contact sheet of a run into its job's folder. Throws EarlyExit when there is no such run. */
 export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   const { workspace, clock } = options;
-  if (!workspaceExists(workspace)) {
-    throw new EarlyExit(
-      "usage",
-      `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
-    );
-  }
+  mustHaveRuns(workspace);
   const store = openWorkspace(workspace.stateFile, clock);
   try {
     const run = await runMeant(store, options.run ?? (await store.run("newest"))?.id, null);

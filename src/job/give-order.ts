@@ -1,12 +1,13 @@
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
-import type { Order, OrderOutcome } from "../core/order.js";
+import { isRunOrder, type Order, type OrderOutcome } from "../core/order.js";
 import type { Run, Store } from "../core/store.js";
 import { takeLock } from "../store/lock.js";
 import { openWorkspace } from "../store/workspace.js";
 import { carryOut } from "./carry-out.js";
 import { type Holder, holderOf, noteHolder } from "./holder.js";
-import { type Workspace, workspaceExists } from "./workspace.js";
+import { orderItems } from "./order-items.js";
+import { mustHaveRuns, type Workspace } from "./workspace.js";
 
 export interface GiveOptions {
   workspace: Workspace;
@@ -17,10 +18,11 @@ export interface GiveOptions {
 }
 
 /** Finds the run that is meant, and what is wanted of it; asked again when the process at work ends meanwhile. */
-export type Wanted = (store: Store, holder: Holder | null) => Promise<{ run: Run; order: Order }>;
+export type WantedOrder = (store: Store, holder: Holder | null) => Promise<{ run: Run; order: Order }>;
 
 export interface Carried extends OrderOutcome {
   run: Run;
+  order: Order;
   /** The process that carried it out; null when it was this one. */
   by: Holder | null;
 }
@@ -32,28 +34,36 @@ const freeLooks = 5;
 const slowLooks = 50;
 
 /**
- * Has an order carried out: by the process that holds the workspace, within a second; where there is none, here.
- * Throws EarlyExit where there is nothing to give an order for, or when it is interrupted: then the order is taken back.
+ * Has an order carried out: by the process that holds the workspace, within a second; where there is none, `here`, which
+ * is null when another process has come in between. Throws EarlyExit where there is nothing to give an order for, or
+ * when it is interrupted: then the order is taken back.
  */
-export async function giveOrder(options: GiveOptions, wanted: Wanted): Promise<Carried> {
+export async function giveOrder<Here>(
+  options: GiveOptions,
+  wanted: WantedOrder,
+  here: () => Promise<Here | null>,
+): Promise<Here | Carried> {
   const { workspace, clock } = options;
-  if (!workspaceExists(workspace)) throw new EarlyExit("usage", `no runs in ${workspace.root} yet`);
+  mustHaveRuns(workspace);
   for (;;) {
-    const carried = (await carriedOutHere(options, wanted)) ?? (await handedOver(options, wanted));
+    const carried = (await here()) ?? (await handedOver(options, wanted));
     if (carried) return carried;
     await clock.sleep(lookMs, options.signal);
   }
 }
 
-/** Null when another process holds the workspace. */
-async function carriedOutHere({ workspace, clock }: GiveOptions, wanted: Wanted): Promise<Carried | null> {
-  const lock = takeLock(workspace.lockFile);
+/** Carries out what needs no service. Null when another process holds the workspace. */
+export async function carriedOutHere(
+  { workspace, clock }: Pick<GiveOptions, "workspace" | "clock">,
+  wanted: WantedOrder,
+  lock = takeLock(workspace.lockFile),
+): Promise<Carried | null> {
   if (!lock) return null;
   const note = noteHolder(workspace.lockFile, clock);
   try {
     return await withStore(workspace, clock, async (store) => {
       const { run, order } = await wanted(store, null);
-      return { ...(await carryOut({ store, clock, atWork: null }, run, order)), run, by: null };
+      return { ...(await outcomeHere(store, clock, run, order)), run, order, by: null };
     });
   } finally {
     note.remove();
@@ -61,8 +71,14 @@ async function carriedOutHere({ workspace, clock }: GiveOptions, wanted: Wanted)
   }
 }
 
+async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
+  if (isRunOrder(order)) return carryOut({ store, clock, atWork: null }, run, order);
+  const { done } = await orderItems({ store, books: null, facts: {} }, run, order);
+  return { kind: "done", message: done };
+}
+
 /** Null when the process that was at work ended without it. */
-async function handedOver(options: GiveOptions, wanted: Wanted): Promise<Carried | null> {
+async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Carried | null> {
   const { workspace, clock, signal, onSlow } = options;
   return withStore(workspace, clock, async (store) => {
     const by = holderOf(workspace.lockFile);
@@ -70,12 +86,9 @@ async function handedOver(options: GiveOptions, wanted: Wanted): Promise<Carried
     const id = await store.give(run.id, order);
     for (let looks = 1; ; looks++) {
       const outcome = await store.outcomeOf(id);
-      if (outcome) return outcome.kind === "void" ? null : { ...outcome, run, by };
+      if (outcome) return outcome.kind === "void" ? null : { ...outcome, run, order, by };
       if (signal.aborted && (await store.withdraw(id))) {
-        throw new EarlyExit(
-          "interrupted",
-          `interrupted; the order to ${order.do} run ${run.id} is taken back`,
-        );
+        throw new EarlyExit("interrupted", `interrupted; the order to ${order.do} is taken back`);
       }
       if (looks % freeLooks === 0 && isFree(workspace) && (await store.withdraw(id))) return null;
       if (looks === slowLooks)

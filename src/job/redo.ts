@@ -1,45 +1,41 @@
+import type { ModelList } from "../api/records.js";
 import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
-import { credits } from "../core/money.js";
+import { credits, plus } from "../core/money.js";
 import type { Item, NewItem, Run, Store } from "../core/store.js";
 import { isEverything, type Selection } from "../plan/select.js";
-import { type Continuation, newestRun } from "./continue-job.js";
+import { newestRun } from "./continue-job.js";
 import { itemNamed } from "./item-named.js";
-import type { Hold } from "./open.js";
-import { agreed, type PriceConsent } from "./retry.js";
 import { selectItems } from "./select-items.js";
+import type { Offered, Wish } from "./wish.js";
 
 /**
  * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
  * items are named, or selected among those of the newest run, or both.
  */
-export function redoItems(
+export function redoItems(names: readonly string[], selection: Selection): Wish {
+  return async (store) => {
+    const { run, items } =
+      names.length === 0 ? await selected(store, selection) : await named(store, names, selection);
+    const agreed = plus(...items.map(({ price }) => price));
+    const offered = await variantsOf(store, run, items);
+    return { run, offered, order: { do: "redo", items: items.map(({ id }) => id), agreed } };
+  };
+}
+
+async function selected(store: Store, selection: Selection): Promise<{ run: Run; items: Item[] }> {
+  const run = await newestRun(undefined)(store);
+  return { run, items: selectItems(run, await redoable(store, run, selection), selection) };
+}
+
+async function named(
+  store: Store,
   names: readonly string[],
   selection: Selection,
-  consent: PriceConsent,
-): Continuation {
-  let items: Item[] = [];
-  return {
-    async choose(store) {
-      if (names.length === 0) {
-        const run = await newestRun(undefined)(store);
-        items = selectItems(run, await redoable(store, run, selection), selection);
-        return run;
-      }
-      const named = await Promise.all(names.map((name) => itemNamed(store, name)));
-      const run = await newestRunOf(store, named);
-      items = selectItems(run, named, selection);
-      return run;
-    },
-    async change(hold, run) {
-      const variants = await variantsOf(hold, run, items);
-      await agreed(consent, variants);
-      const started = await hold.store.startRun(run.jobId, run);
-      await hold.store.add(started.id, variants);
-      // The list of models was one more request.
-      return { ...started, requests: started.requests + 1 };
-    },
-  };
+): Promise<{ run: Run; items: Item[] }> {
+  const items = await Promise.all(names.map((name) => itemNamed(store, name)));
+  const run = await newestRunOf(store, items);
+  return { run, items: selectItems(run, items, selection) };
 }
 
 /** What a selection is made from: what people can have seen, or else what failed. */
@@ -67,18 +63,26 @@ async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
   return run;
 }
 
-async function variantsOf({ account, store }: Hold, run: Run, items: readonly Item[]): Promise<NewItem[]> {
-  const { models } = await account.models();
+/** Things at today's prices. Throws EarlyExit for a model that is not offered any more. */
+export function todaysPrices<Priced extends Offered>(
+  things: readonly Priced[],
+  { models }: ModelList,
+): Priced[] {
   const prices = new Map(models.map((model) => [model.model_key, credits(model.credits_cost)]));
+  return things.map((thing) => {
+    const price = prices.get(thing.model);
+    if (price !== undefined) return { ...thing, price };
+    throw new EarlyExit("usage", `${thing.rowId}: the service does not offer ${thing.model} any more`);
+  });
+}
+
+/** A new variant of each item, the next after those that there are. */
+export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
   const siblings: NewItem[] = (await store.itemsOf(run.jobName)).filter(
     (item) => item.edition === run.edition,
   );
   const made: NewItem[] = [];
   for (const item of items) {
-    const price = prices.get(item.model);
-    if (price === undefined) {
-      throw new EarlyExit("usage", `${item.rowId}: the service does not offer ${item.model} any more`);
-    }
     const original = originalOf(item, siblings);
     const variant = 1 + Math.max(...variantsSoFar(original, [...siblings, ...made]));
     made.push({
@@ -87,15 +91,21 @@ async function variantsOf({ account, store }: Hold, run: Run, items: readonly It
       variant,
       rowId: `${original.rowId}-v${variant}`,
       name: `${original.name}-v${variant}`,
-      price,
     });
   }
   return made;
 }
 
-function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "name" | "price"> {
+/** Puts variants into the job's unfinished run, or a new one. */
+export async function addVariants(store: Store, run: Run, variants: readonly NewItem[]): Promise<Run> {
+  const started = await store.startRun(run.jobId, run);
+  await store.add(started.id, variants);
+  return started;
+}
+
+function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "name"> {
   const { edition, occurrence, position, priority, rowNumber, cells } = item;
-  const { model, category, prompt, params, inputs } = item;
+  const { model, category, prompt, params, inputs, price } = item;
   return {
     edition,
     occurrence,
@@ -108,6 +118,7 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
     prompt,
     params,
     inputs,
+    price,
   };
 }
 

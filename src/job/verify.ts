@@ -9,7 +9,7 @@ import type { Item, Store } from "../core/store.js";
 import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
 import { lockWorkspace } from "./open.js";
-import { type Workspace, workspaceExists } from "./workspace.js";
+import { mustHaveRuns, type Workspace } from "./workspace.js";
 
 /** How much of the archive is read: sizes alone, every byte, or a share of the files. */
 export type Depth = "sizes" | "all" | { percent: number };
@@ -60,12 +60,7 @@ async function inWorkspace<Result>(
   clock: Clock,
   use: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  if (!workspaceExists(workspace)) {
-    throw new EarlyExit(
-      "usage",
-      `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
-    );
-  }
+  mustHaveRuns(workspace);
   const store = openWorkspace(workspace.stateFile, clock);
   try {
     return await use(store);

@@ -25,6 +25,12 @@ export class Breaker {
     if (!this.reasons.has(model)) this.reasons.set(model, reason);
   }
 
+  /** Its items are tried again. */
+  forget(model: string): void {
+    this.reasons.delete(model);
+    this.rows.delete(model);
+  }
+
   succeeded(model: string): void {
     this.rows.delete(model);
   }

@@ -1,0 +1,96 @@
+import { type Command, Option } from "commander";
+import { EarlyExit, type ExitName } from "../core/exit.js";
+import type { Carried } from "../job/give-order.js";
+import type { PriceConsent, Wish } from "../job/wish.js";
+import { endWith } from "./ending.js";
+import { withCarry, withService } from "./flags.js";
+import type { CarryFlags, Prepared } from "./job-options.js";
+import { onSlow, showCarried } from "./order.js";
+import { oneOf } from "./values.js";
+
+/** Flags of the commands that want something of items: they carry a run on, or have the one at work do it. */
+export interface ItemOrderFlags extends Omit<CarryFlags, "ifLocked"> {
+  ifLocked: CarryFlags["ifLocked"] | "order";
+  yes?: boolean;
+}
+
+export function withItemOrder(command: Command): Command {
+  return withCarry(
+    withService(command),
+    new Option(
+      "--if-locked <what>",
+      "when another run holds the workspace: order it of that run, or fail, wait or skip",
+    )
+      .argParser(oneOf("order", "fail", "wait", "skip"))
+      .default("order"),
+  ).option("--yes", "do not ask before spending (required without a terminal)");
+}
+
+/**
+ * Does what a person wants of items: goes on with their run, or has the process that holds the workspace do it. `what`
+ * names what they are about to pay for.
+ */
+export async function wantOfItems(wish: Wish, what: string, flags: ItemOrderFlags): Promise<void> {
+  const [{ continueJob }, { continuationOf }, { jobOptions, settledWorkspace }, { askPrice }, { followed }] =
+    await Promise.all([
+      import("../job/continue-job.js"),
+      import("../job/wish.js"),
+      import("./job-options.js"),
+      import("./consent.js"),
+      import("./follow.js"),
+    ]);
+  const { ifLocked } = flags;
+  const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
+  const prepared = await jobOptions(carry, settledWorkspace(flags));
+  const consent = onceAsked((items, credits) => askPrice({ what, items, credits }, flags, prepared));
+  const here = () =>
+    followed(prepared, carry, (show) => continueJob(prepared.options, continuationOf(wish, consent), show));
+  endWith(ifLocked === "order" ? await hereOrThere(here, wish, consent, flags, prepared) : await here());
+}
+
+async function hereOrThere(
+  here: () => Promise<ExitName>,
+  wish: Wish,
+  consent: PriceConsent,
+  flags: ItemOrderFlags,
+  { options }: Prepared,
+): Promise<ExitName> {
+  const [{ giveOrder }, { agreedTo }, { holderOf }] = await Promise.all([
+    import("../job/give-order.js"),
+    import("../job/wish.js"),
+    import("../job/holder.js"),
+  ]);
+  const told = await giveOrder(
+    { ...options, signal: options.interrupt, onSlow: onSlow(flags) },
+    async (store) => {
+      const { run, order, offered } = await wish(store);
+      return { run, order: await agreedTo(order, offered, consent) };
+    },
+    // Its end is told to nobody where it cannot begin for being carried out elsewhere.
+    async () => (holderOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
+  );
+  return typeof told === "string" ? told : endOf(told, flags);
+}
+
+function nullWhereLocked(error: unknown): null {
+  if (error instanceof EarlyExit && error.exit === "locked") return null;
+  throw error;
+}
+
+/** Refusals are told like those of a command that does it itself. */
+export function endOf(carried: Carried, flags: ItemOrderFlags): ExitName {
+  if (carried.kind === "refused" && !flags.json) throw new EarlyExit("usage", carried.message);
+  showCarried(carried, flags);
+  return carried.kind === "done" ? "done" : "usage";
+}
+
+/** A person who has agreed to a price is not asked again when another process comes or goes meanwhile. */
+function onceAsked(consent: PriceConsent): PriceConsent {
+  let agreed = -1;
+  return async (items, credits) => {
+    if (credits <= agreed) return true;
+    const yes = await consent(items, credits);
+    if (yes) agreed = credits;
+    return yes;
+  };
+}

@@ -1,0 +1,99 @@
+import type { ModelList, Task } from "../api/records.js";
+import type { Books } from "../core/books.js";
+import { EarlyExit } from "../core/exit.js";
+import { type Credits, plus, showCredits } from "../core/money.js";
+import type { ItemOrder } from "../core/order.js";
+import type { Item, NewItem, Run, Store } from "../core/store.js";
+import { count } from "../report/amounts.js";
+import { addVariants, todaysPrices, variantsOf } from "./redo.js";
+import { adopt, mustBeHeld, refetch } from "./resolve.js";
+
+/** What the service said that an order turns on: the task to be adopted, today's prices. */
+export interface Facts {
+  task?: Task;
+  models?: ModelList;
+}
+
+export interface ItemWork {
+  store: Store;
+  /** Null where there is no account, which only giving an item up can do without. */
+  books: Books | null;
+  facts: Facts;
+}
+
+/**
+ * Does what is wanted of items, and says what was done in a few words; their run, or the one begun for them, has yet to
+ * go on with it. Whatever has changed since the person looked is refused by EarlyExit, and changes nothing.
+ */
+export async function orderItems(
+  work: ItemWork,
+  run: Run,
+  order: ItemOrder,
+): Promise<{ run: Run; done: string }> {
+  const { store } = work;
+  const items = await Promise.all(order.items.map((id) => store.item(id)));
+  if (order.do === "redo") return redo(work, run, items, order.agreed);
+  if (order.do === "retry") return { run, done: await retry(store, run, items, order.agreed) };
+  const [item] = items;
+  if (!item) throw new Error(`an order to ${order.do} nothing`);
+  mustBeHeld(item);
+  return { run, done: await resolve(work, item, order) };
+}
+
+async function redo(
+  { store, facts: { models } }: ItemWork,
+  run: Run,
+  items: readonly Item[],
+  agreed: Credits,
+): Promise<{ run: Run; done: string }> {
+  if (!models) throw new Error("a redo without today's prices");
+  const variants = await variantsOf(store, run, todaysPrices(items, models));
+  withinPrice(variants, agreed);
+  return {
+    run: await addVariants(store, run, variants),
+    done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} to be made`,
+  };
+}
+
+async function retry(store: Store, run: Run, items: readonly Item[], agreed: Credits): Promise<string> {
+  const failed = items.filter(({ state }) => state === "failed");
+  if (failed.length === 0)
+    throw new EarlyExit("usage", `nothing to retry in run ${run.id}: none of them is failed any more`);
+  withinPrice(failed, agreed);
+  for (const { id } of failed) await store.apply(id, "retry", { nextAt: 0 });
+  return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} to be submitted again`;
+}
+
+async function resolve(
+  { store, books, facts }: ItemWork,
+  item: Item,
+  order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
+): Promise<string> {
+  const { rowId } = item;
+  switch (order.do) {
+    case "skip":
+      await store.apply(item.id, "skipped", { note: "skipped by a person" });
+      return `${rowId} is given up; what it may have cost stays counted`;
+    case "refetch":
+      await refetch(store, item);
+      return `the outputs of ${rowId} are to be fetched again`;
+    case "adopt":
+      if (!books || !facts.task) throw new Error("a task is adopted without its record");
+      await adopt(store, books, item, facts.task);
+      return `task ${order.task} is the one of ${rowId}`;
+    default:
+      withinPrice([item], order.agreed);
+      await store.apply(item.id, "resubmit", { nextAt: 0 });
+      return `${rowId} is to be submitted again`;
+  }
+}
+
+/** Nobody pays more than they agreed to: prices may have changed since. */
+function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits): void {
+  const price = plus(...items.map((item) => item.price));
+  if (price <= agreed) return;
+  throw new EarlyExit(
+    "usage",
+    `it costs more by now: expected at most ${showCredits(agreed)} as agreed to, got ${showCredits(price)} credits. Nothing was changed.`,
+  );
+}
