@@ -3,6 +3,7 @@ import type { BookedLook } from "../core/books.js";
 import { taskFailureKind } from "../core/failure.js";
 import { lookSpacing, type Overdue, overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
 import { priceGroup } from "../core/price.js";
+import { backoffMs } from "../core/retry.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
 import { bookedEnd } from "./conclusion.js";
@@ -42,8 +43,10 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
   const { store } = session.ports;
   switch (outcome.kind) {
     case "completed":
-      if (item.state === "ready") await store.refreshOutputs(item.id, outcome.urls);
-      else {
+      if (item.state === "ready") {
+        session.vainLooks.delete(item.id);
+        await store.refreshOutputs(item.id, outcome.urls);
+      } else {
         await store.complete(item.id, outcome);
         await book(session, attempt, bookedEnd("completed", outcome));
         await learn(session, item, attempt, outcome);
@@ -120,12 +123,29 @@ async function lookAgain(
     });
     return;
   }
+  if (item.state === "ready") {
+    // The looks of a ready item count what is tried to fetch it.
+    await store.reschedule(item.id, now + (await waitForAddress(session, item, now - since)), {
+      note,
+      ...seen,
+    });
+    return;
+  }
   const nextAt =
-    item.state !== "processing"
+    item.state === "overdue"
       ? now + overdueInterval(now - since, await overdue(session))
       : unfinished
         ? Math.max(now, sentAt + lookSpacing(now - since))
         : now + pollInterval(item.looks + 1);
-  // The looks of a ready item count what is tried to fetch it.
-  await store.reschedule(item.id, nextAt, { looks: item.state === "ready" ? 0 : 1, note, ...seen });
+  await store.reschedule(item.id, nextAt, { looks: 1, note, ...seen });
+}
+
+/**
+ * Milliseconds until fresh addresses are asked for again. A finished task waits for nothing else, and its outputs are
+ * not kept forever: only a service that goes on telling nothing is asked rarely.
+ */
+async function waitForAddress(session: Session, item: Item, ageMs: number): Promise<number> {
+  const vain = (session.vainLooks.get(item.id) ?? 0) + 1;
+  session.vainLooks.set(item.id, vain);
+  return vain < triesMax ? backoffMs(vain) : overdueInterval(ageMs, await overdue(session));
 }

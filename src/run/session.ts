@@ -32,6 +32,8 @@ export class Session {
   readonly caps: Caps;
   readonly paces = new Paces();
   readonly waiting: WaitingList;
+  /** By item: looks for fresh addresses in a row that told nothing. */
+  readonly vainLooks = new Map<number, number>();
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;

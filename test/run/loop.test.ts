@@ -231,6 +231,28 @@ describe("tasks", () => {
     expect(await states(world, run)).toEqual({ p1: "archived" });
     expect(world.sent).toHaveLength(3);
   });
+
+  test.each<[string, Reply]>([
+    ["is lost", { kind: "no_answer", reason: "connection reset" }],
+    ["fails", { kind: "answer", status: 500, headers: {}, body: "" }],
+  ])("P15: when the request for fresh addresses %s, it is made again within seconds", async (_, reply) => {
+    await open({ urlMs: 30_000 });
+    const run = await start(world, pictures(1));
+    let expiredAt = 0;
+    world.tamper = async (request, pass) => {
+      if (request.startsWith("GET") && world.sent.length === 3) return reply;
+      const passed = await pass();
+      if (request.startsWith("GET") && world.sent.length === 2) {
+        world.clock.advance(60_000);
+        expiredAt = world.clock.now();
+      }
+      return passed;
+    };
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "archived" });
+    expect(world.sent).toHaveLength(4);
+    expect(world.clock.now() - expiredAt).toBeLessThan(30_000);
+  });
 });
 
 describe("failures, sorted", () => {

@@ -10,15 +10,16 @@ import { badEnd, openItems, type PointAt, Runner, type Status } from "./runner.j
 import { Service } from "./service.js";
 import type { Tally } from "./tally.js";
 
+/** Kills in one round at most. */
+export const killsMax = 9;
+/** Processes that ended by themselves before their kill: what is left to do is of another kind then. */
+const survivedMax = 2;
+
 /**
  * One workspace, one service, one sheet: the runner is killed and started again, over and over, and judged after each
  * kill; then it is left alone until nothing more can be done, and judged as a whole. All choices follow from the seed;
  * what the machine makes of them does not, so a failure comes back often and not always.
  */
-const killsMax = 12;
-/** Processes that ended by themselves before their kill: what is left to do is of another kind then. */
-const survivedMax = 2;
-
 export async function round(seed: number, tally: Tally): Promise<void> {
   const place = makePlace("torture");
   const one = new Round(seed, place, tally);
