@@ -42,6 +42,8 @@ export const accountsMigrations: readonly Migration[] = [
     `),
   booksMigration,
   (db) => db.exec(timing),
+  // What was counted is proven by credits alone, so nothing ever read it.
+  (db) => db.exec("ALTER TABLE keys DROP COLUMN counting"),
 ];
 
 const timing = `
