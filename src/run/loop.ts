@@ -35,7 +35,9 @@ export interface Progress {
 /** Milliseconds that downloads are given to finish after an interruption. */
 const downloadGraceMs = 5_000;
 /** The longest sleep without a look around (ms), so that a clock that jumps cannot put the run to sleep. */
-const napMsMax = 30_000;
+const napMsMax = 300_000;
+/** Why a sleep ends early. Without a reason of its own each abort would make an error with a stack. */
+const woken = "something happened";
 /** Sleep after another process was quicker (ms). */
 const contendedMs = 1_000;
 
@@ -74,13 +76,13 @@ class Loop {
   }
 
   async go(): Promise<void> {
-    const onInterrupt = () => this.wake.abort();
+    const onInterrupt = () => this.wake.abort(woken);
     this.control.interrupt.addEventListener("abort", onInterrupt);
     this.session.wake = onInterrupt;
     try {
       while (this.crash === undefined) {
         if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
-        this.wake = new AbortController();
+        if (this.wake.signal.aborted) this.wake = new AbortController();
         await this.control.attend?.(new Set(this.busy.keys()));
         await lookAtBalance(this.session);
         await this.settleUnknowns(this.session.ports.clock.now());
@@ -237,7 +239,7 @@ class Loop {
       })
       .finally(() => {
         this.busy.delete(step.item);
-        this.wake.abort();
+        this.wake.abort(woken);
       });
   }
 
@@ -255,12 +257,14 @@ class Loop {
     }
     if (this.wake.signal.aborted) return;
     const now = clock.now();
-    const { balanceAt, receiptsAt, settings, settling } = this.session;
+    const { balanceAt, receiptsAt, settings, settling, reach } = this.session;
     // The time to wake may have come while the loop was deciding; the others, once past, stay past.
     const waking = wakeAt === null ? [] : [Math.max(1, wakeAt - now)];
-    const others = [balanceAt, receiptsAt, settings.deadline, settling.wakeAt].filter(
-      (at) => at !== null && at > now,
-    ) as number[];
+    const overdueUntil =
+      this.overdueSince === null ? null : now + this.overdueSince + settings.overdueWaitMs - clock.monotonic();
+    const others = [
+      ...[balanceAt, receiptsAt, settings.deadline, settling.wakeAt, reach.silentUntil, overdueUntil],
+    ].filter((at) => at !== null && at > now) as number[];
     await clock.sleep(Math.min(napMsMax, ...waking, ...others.map((at) => at - now)), this.wake.signal);
   }
 

@@ -1,5 +1,5 @@
 import { type Credits, plus } from "../core/money.js";
-import { freePlaces } from "../core/quota.js";
+import { freePlaces, nextSendAt } from "../core/quota.js";
 import type { ReconcileSettings, Verdict } from "../core/readings.js";
 import { reconcile } from "../core/reconcile.js";
 import type { Attempt, Item } from "../core/store.js";
@@ -18,6 +18,11 @@ export interface SettlingSettings extends ReconcileSettings {
 
 /** Milliseconds until a reading is tried again that could not be taken. */
 const retryMs = 30_000;
+/**
+ * Milliseconds after which the books are judged anew though nothing happened here: other workspaces write in them too,
+ * and what cannot be found out within a day is held.
+ */
+const againMs = 600_000;
 
 /**
  * Settles unknown outcomes: asks the service for the key's counters when that can tell something, has them judged, and
@@ -29,6 +34,9 @@ export class Settling {
   /** When the counters are to be read next (UTC ms); null when no reading could tell anything. */
   nextReadingAt: number | null = null;
   private retryAt = 0;
+  /** When there will be a place for a reading that is due. */
+  private placeAt = 0;
+  private againAt: number | null = null;
 
   constructor(
     private readonly ports: RunPorts,
@@ -47,14 +55,24 @@ export class Settling {
 
   /** When something is to be done next (UTC ms); null when nothing is. */
   get wakeAt(): number | null {
-    return this.nextReadingAt === null ? null : Math.max(this.nextReadingAt, this.retryAt);
+    const { readingAt, againAt, placeAt } = this;
+    const times = [...(readingAt === null ? [] : [Math.max(readingAt, placeAt)]), ...(againAt ? [againAt] : [])];
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   /** Takes a reading that is due, if it can be had without waiting, and judges. Returns the requests that it made. */
   async step(now: number): Promise<number> {
     const { ports } = this;
-    if (!this.isDue(now)) return 0;
-    if (freePlaces(await ports.accounts.quota(ports.accountId), now) < 1) return 0;
+    if (!this.isDue(now)) {
+      // A time further ahead was set before the clock was put back.
+      if (this.againAt !== null && (this.againAt <= now || this.againAt > now + againMs)) await this.judge();
+      return 0;
+    }
+    const quota = await ports.accounts.quota(ports.accountId);
+    if (freePlaces(quota, now) < 1) {
+      this.placeAt = nextSendAt(quota, now);
+      return 0;
+    }
     const read = await readAccount(ports).catch((error: unknown) => {
       ports.log.warn({ error: String(error) }, "the key's counters could not be read");
       return null;
@@ -82,6 +100,7 @@ export class Settling {
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
       if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
     }
+    this.againAt = this.unsettled > 0 ? this.ports.clock.now() + againMs : null;
     await this.deliver();
   }
 
@@ -118,8 +137,12 @@ export class Settling {
     if (plus(spent, item.price) <= orphanCredits) await store.apply(item.id, "resubmit", { nextAt: 0 });
   }
 
+  private get readingAt(): number | null {
+    return this.nextReadingAt === null ? null : Math.max(this.nextReadingAt, this.retryAt);
+  }
+
   private isDue(now: number): boolean {
-    return this.wakeAt !== null && this.wakeAt <= now;
+    return this.readingAt !== null && this.readingAt <= now;
   }
 }
 

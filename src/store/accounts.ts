@@ -63,7 +63,7 @@ export function openAccounts(path: string, clock: Clock): Accounts {
       return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
     },
 
-    books: (owner) => booksOf({ db, sql, clock }, owner),
+    books: (owner) => booksOf(connection, owner),
 
     close: () => db.close(),
   };

@@ -1,25 +1,17 @@
-import type { Clock } from "../clock.js";
 import type { BookOwner, Books } from "../core/books.js";
 import { dayMs } from "../core/quota.js";
 import type { Evidence, Reading } from "../core/readings.js";
 import type { Judgement } from "../core/reconcile.js";
-import type { Sqlite } from "../sqlite.js";
 import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type ReadingRow } from "./books-rows.js";
+import type { Connection } from "./item-rows.js";
 import type { Sql } from "./open.js";
-
-interface Connection {
-  db: Sqlite;
-  sql: Sql;
-  clock: Clock;
-}
 
 /** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
 const readingsMax = 60;
 
 /** The books of one key, for one workspace. */
-export function booksOf({ db, sql, clock }: Connection, owner: BookOwner): Books {
+export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): Books {
   const { origin, fingerprint, workspace } = owner;
-  const atomic = <Result>(work: () => Result) => db.transaction(work).immediate();
 
   return {
     intend: async ({ itemKey, price }) =>

@@ -168,24 +168,25 @@ function pacing(sql: Sql, row: AccountRow, now: number): Quota["gait"] {
 
 function window(sql: Sql, accountId: number, limit: number | null, lengthMs: number, now: number): Window {
   const since = now - lengthMs;
-  const { used } = sql("SELECT count(*) AS used FROM requests WHERE account_id = ? AND ended_at > ?").get(
-    accountId,
-    since,
-  ) as { used: number };
-  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
-  const leaves = (index: number) => {
-    const row = sql(
-      "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
-    ).get(accountId, since, index) as { ended_at: number } | undefined;
-    return row ? row.ended_at + lengthMs : null;
-  };
+  const { used, first } = sql(
+    "SELECT count(*) AS used, min(ended_at) AS first FROM requests WHERE account_id = ? AND ended_at > ?",
+  ).get(accountId, since) as { used: number; first: number | null };
   const full = limit !== null && used >= limit;
   return {
     limit,
     used,
-    nextFreeAt: full ? (leaves(used - limit) ?? now) : now,
-    nextReleaseAt: leaves(0),
+    nextFreeAt: full ? (endedAt(sql, accountId, since, used - limit) ?? now - lengthMs) + lengthMs : now,
+    nextReleaseAt: first === null ? null : first + lengthMs,
   };
+}
+
+/** When that one of a window's requests ended, counted from the earliest. */
+function endedAt(sql: Sql, accountId: number, since: number, index: number): number | null {
+  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
+  const row = sql(
+    "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
+  ).get(accountId, since, index) as { ended_at: number } | undefined;
+  return row?.ended_at ?? null;
 }
 
 /** Requests that no window holds any more are of no use. */
@@ -202,8 +203,8 @@ const aheadMsMax = 2 * 60 * minuteMs;
  */
 function afterClockChange(sql: Sql, accountId: number, now: number): void {
   sql(
-    "UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ? WHERE account_id = ? AND sent_at > ?",
-  ).run(now, now, accountId, now + aheadMsMax);
+    "UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ? WHERE account_id = ? AND ended_at > ? AND sent_at > ?",
+  ).run(now, now, accountId, now + aheadMsMax, now + aheadMsMax);
   sql("UPDATE accounts SET silent_until = ? WHERE id = ? AND silent_until > ?").run(
     now + minuteMs,
     accountId,
