@@ -87,7 +87,7 @@ const overdueEarlyShare = 0.6;
  */
 export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): number {
   const age = Math.max(pollWindowMs, ageMs);
-  const own = Math.min(overdueMsMax, age * overdueGrowth);
+  const own = Math.ceil(Math.min(overdueMsMax, age * overdueGrowth));
   if (perDay === null) return own;
   const looks = (perDay * overdueShare) / tasks;
   const stretch = age < overdueEarlyMs ? pollWindowMs : overdueEarlyMs;
@@ -95,7 +95,7 @@ export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): numb
     stretch === pollWindowMs
       ? [overdueEarlyMs / pollWindowMs, overdueEarlyShare]
       : [1 + dayMs / overdueEarlyMs, 1 - overdueEarlyShare];
-  return Math.min(overdueSpacingMax, Math.max(own, age * (ratio ** (1 / (looks * share)) - 1)));
+  return Math.min(overdueSpacingMax, Math.max(own, Math.ceil(age * (ratio ** (1 / (looks * share)) - 1))));
 }
 
 /**

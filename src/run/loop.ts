@@ -8,6 +8,7 @@ import { Debt } from "./debt.js";
 import { fetchOutputs } from "./fetch.js";
 import { recall } from "./learn.js";
 import { look } from "./look.js";
+import { OverdueWait } from "./overdue-wait.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
 import { submit } from "./submit.js";
@@ -60,7 +61,7 @@ class Loop {
   private readonly cutDownloads = new AbortController();
   private wake = new AbortController();
   private crash: unknown;
-  private overdueSince: number | null = null;
+  private readonly overdueWait: OverdueWait;
   private savedRequests: number;
   private readonly debt: Debt;
 
@@ -71,6 +72,7 @@ class Loop {
     const { lanes, polls, downloads } = session.settings;
     this.savedRequests = session.requests;
     this.debt = new Debt(session.ports);
+    this.overdueWait = new OverdueWait(session.ports.clock, session.settings.overdueWaitMs);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -146,7 +148,7 @@ class Loop {
       committed,
       cap: this.session.caps.cap,
       modelRooms,
-      awaitsOverdue: this.awaitsOverdue(counts),
+      awaitsOverdue: this.overdueWait.keepsOpen(counts),
       awaitsSettling: this.session.settling.keepsOpen(now),
     };
   }
@@ -177,16 +179,6 @@ class Loop {
         "reserve",
         `what is left of the day's requests is kept for open tasks; more from ${until} on`,
       );
-  }
-
-  /** Whether overdue tasks, and nothing else, keep the run open for a while. */
-  private awaitsOverdue(counts: View["counts"]): boolean {
-    const { settings, ports } = this.session;
-    const open = counts.planned + counts.submitting + counts.processing + counts.ready;
-    if (counts.overdue === 0 || open > 0) this.overdueSince = null;
-    else this.overdueSince ??= ports.clock.monotonic();
-    if (this.overdueSince === null) return counts.overdue > 0 && settings.overdueWaitMs > 0;
-    return ports.clock.monotonic() - this.overdueSince < settings.overdueWaitMs;
   }
 
   /** Reads the key's counters when that can settle something and no paid request of ours is under way. */
@@ -260,10 +252,9 @@ class Loop {
     const { balanceAt, receiptsAt, settings, settling, reach } = this.session;
     // The time to wake may have come while the loop was deciding; the others, once past, stay past.
     const waking = wakeAt === null ? [] : [Math.max(1, wakeAt - now)];
-    const overdueUntil =
-      this.overdueSince === null ? null : now + this.overdueSince + settings.overdueWaitMs - clock.monotonic();
     const others = [
-      ...[balanceAt, receiptsAt, settings.deadline, settling.wakeAt, reach.silentUntil, overdueUntil],
+      ...[balanceAt, receiptsAt, settings.deadline, settling.wakeAt, reach.silentUntil],
+      this.overdueWait.until,
     ].filter((at) => at !== null && at > now) as number[];
     await clock.sleep(Math.min(napMsMax, ...waking, ...others.map((at) => at - now)), this.wake.signal);
   }

@@ -56,7 +56,10 @@ export class Settling {
   /** When something is to be done next (UTC ms); null when nothing is. */
   get wakeAt(): number | null {
     const { readingAt, againAt, placeAt } = this;
-    const times = [...(readingAt === null ? [] : [Math.max(readingAt, placeAt)]), ...(againAt ? [againAt] : [])];
+    const times = [
+      ...(readingAt === null ? [] : [Math.max(readingAt, placeAt)]),
+      ...(againAt ? [againAt] : []),
+    ];
     return times.length === 0 ? null : Math.min(...times);
   }
 

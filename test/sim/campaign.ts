@@ -24,6 +24,7 @@ export async function campaign(options: CampaignOptions): Promise<{ broken: Regr
   const reached = new Map<string, number>();
   const failures: { seed: number; promise: string; message: string }[] = [];
   const began = performance.now();
+  const before = process.cpuUsage();
   let [runs, effects] = [0, 0];
   for (let seed = first; seed < first + count && performance.now() - began < msMax; seed++) {
     const result = await simulate(scenarioOf(seed, { days }));
@@ -35,13 +36,15 @@ export async function campaign(options: CampaignOptions): Promise<{ broken: Regr
     if (violation) failures.push({ seed, promise: violation.promise, message: violation.message });
   }
   const minutes = (performance.now() - began) / 60_000;
+  const { user, system } = process.cpuUsage(before);
+  const coreMinutes = (user + system) / 60e6;
   const broken: Regression[] = [];
   for (const { seed, promise, message } of failures.slice(0, shrunkMax)) {
     const scenario = await shrink(scenarioOf(seed, { days }), promise);
     broken.push({ promise, message, scenario });
   }
   const lines = [
-    `${runs} runs from seed ${first}, ${Math.round(runs / minutes)} a minute, ${effects} effects`,
+    `${runs} runs from seed ${first}, ${Math.round(runs / minutes)} a minute (${Math.round(runs / coreMinutes)} a minute of one core), ${effects} effects`,
     ...coverageTable(faults, reached),
     `${failures.length} violations${failures.length > 0 ? `: seeds ${failures.map(({ seed }) => seed).join(", ")}` : ""}`,
   ];

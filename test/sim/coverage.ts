@@ -4,16 +4,49 @@ import { swarmKinds } from "./swarm.js";
 
 /** Which faults can meet an item in which state, and which of these pairs have been reached. */
 
-const requestStates: readonly ItemState[] = ["submitting", "processing", "overdue", "ready"];
-/** Simulated items depend on no others, so none is blocked, and nobody drops one. */
-const anyState = itemStates.filter((state) => state !== "blocked" && state !== "dropped");
+const lasting: readonly FaultKind[] = [
+  ...(["crash", "power-cut", "clock-jump", "foreign-writer", "disk-full", "stranger-file"] as const),
+];
+const ofPosts: readonly FaultKind[] = [
+  "generation-error",
+  "task-fails",
+  "task-never-finishes",
+  "task-vanishes",
+];
 
-export function possibleStates(kind: FaultKind): readonly ItemState[] {
-  if (kind.startsWith("download-")) return ["ready"];
-  if (kind.startsWith("task-") || kind === "generation-error") return ["submitting"];
-  if (kind === "internal-error") return ["processing", "overdue", "ready"];
-  const anyTime = ["crash", "power-cut", "clock-jump", "foreign-writer", "disk-full", "stranger-file"];
-  return anyTime.includes(kind) ? anyState : requestStates;
+/** Why a fault cannot meet an item in a state. The first that holds counts. */
+const impossible: readonly { why: string; holds(kind: FaultKind, state: ItemState): boolean }[] = [
+  {
+    why: "simulated items depend on no others, and nobody drops one",
+    holds: (_, state) => state === "blocked" || state === "dropped",
+  },
+  {
+    why: "only the outputs of a ready item are fetched",
+    holds: (kind, state) => kind.startsWith("download-") && state !== "ready",
+  },
+  {
+    why: "it comes with the answer to a paid request, and only then is its item submitting",
+    holds: (kind, state) => ofPosts.includes(kind) && state !== "submitting",
+  },
+  {
+    why: "an internal error is an answer to a look, and an item that is being submitted has no task to look at",
+    holds: (kind, state) => kind === "internal-error" && state === "submitting",
+  },
+  {
+    why: "no request is made for an item in this state",
+    holds: (kind, state) => {
+      const isAsked = ["submitting", "processing", "overdue", "ready"].includes(state);
+      return !lasting.includes(kind) && !isAsked;
+    },
+  },
+];
+
+function reasonAgainst(kind: FaultKind, state: ItemState): string | null {
+  return impossible.find(({ holds }) => holds(kind, state))?.why ?? null;
+}
+
+function possibleStates(kind: FaultKind): readonly ItemState[] {
+  return itemStates.filter((state) => reasonAgainst(kind, state) === null);
 }
 
 /** One line for each kind: how often it happened, and in which states; missing pairs are marked. */
@@ -30,6 +63,14 @@ export function coverageTable(
   });
   const possible = swarmKinds.flatMap((kind) => possibleStates(kind).map((state) => `${kind} ${state}`));
   const missing = possible.filter((pair) => !reached.has(pair));
+  const all = swarmKinds.length * itemStates.length;
+  const reasons = impossible.map(({ why }) => {
+    const pairs = swarmKinds.flatMap((kind) =>
+      itemStates.filter((state) => reasonAgainst(kind, state) === why),
+    );
+    return `  ${String(pairs.length).padStart(3)}: ${why}`;
+  });
+  const without = [`${all - possible.length} of ${all} pairs are impossible:`, ...reasons];
   const sum = `${possible.length - missing.length} of ${possible.length} possible pairs of fault and state reached`;
-  return [...rows, sum, ...(missing.length === 0 ? [] : [`not reached: ${missing.join(", ")}`])];
+  return [...rows, ...without, sum, ...(missing.length === 0 ? [] : [`not reached: ${missing.join(", ")}`])];
 }

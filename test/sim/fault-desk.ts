@@ -1,5 +1,5 @@
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
-import type { Crash, Event, PlannedFault, WayFault } from "./scenario.js";
+import type { Crash, Event, Look, PlannedFault, WayFault } from "./scenario.js";
 import type { Trip } from "./watch.js";
 
 /** Hands out the faults of a plan, each when its time has come, and tells of each that really happens. */
@@ -20,8 +20,10 @@ export class FaultDesk {
     }
   }
 
-  ofRequest(trip: Trip, nth: number): WayFault | null {
-    const planned = this.byPlace.get(`request ${trip.endpoint} ${nth}`);
+  ofRequest(trip: Trip, nth: number, look: { kind: Look; nth: number } | null): WayFault | null {
+    const planned =
+      (look && this.byPlace.get(`request ${trip.endpoint} ${look.kind} ${look.nth}`)) ??
+      this.byPlace.get(`request ${trip.endpoint} ${nth}`);
     if (planned?.at !== "request") return null;
     this.happens(planned, trip);
     return planned.fault;
@@ -66,7 +68,10 @@ export class FaultDesk {
 }
 
 function placeOf(planned: PlannedFault): string | null {
-  if (planned.at === "request") return `request ${planned.endpoint} ${planned.nth}`;
+  if (planned.at === "request") {
+    const { endpoint, look, nth } = planned;
+    return look === undefined ? `request ${endpoint} ${nth}` : `request ${endpoint} ${look} ${nth}`;
+  }
   if (planned.at === "download") return `download ${planned.nth}`;
   return planned.at === "effect" ? `effect ${planned.effect} ${planned.nth}` : null;
 }

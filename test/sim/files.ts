@@ -67,12 +67,10 @@ export class FileServer {
     return new Promise((resolve, reject) => {
       const abort = () => {
         takeBack();
-        this.kernel.touch();
         reject(new Error("aborted"));
       };
       const takeBack = this.kernel.schedule(this.kernel.now() + ms, () => {
         signal.removeEventListener("abort", abort);
-        this.kernel.touch();
         resolve();
       });
       if (signal.aborted) abort();

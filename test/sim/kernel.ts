@@ -14,8 +14,6 @@ interface Sleeper {
 export class Kernel {
   private sleepers: Sleeper[] = [];
   private order = 0;
-  /** Things done so far: while it grows within a turn, the turn is not over. */
-  private activity = 0;
   private failure: { error: unknown } | null = null;
 
   /** `isWorking`: real work is under way that virtual time has to wait for, such as the decoding of a picture. */
@@ -32,11 +30,6 @@ export class Kernel {
   /** Ends the simulation with this error. */
   fail(error: unknown): void {
     this.failure ??= { error };
-  }
-
-  /** Something happened: whatever follows from it is awaited before time moves. */
-  touch(): void {
-    this.activity++;
   }
 
   /** Calls `act` at `at`, or with the next event when that has passed. Returns what takes it back. */
@@ -72,13 +65,13 @@ export class Kernel {
     }
   }
 
-  /** Resolves when everything that can go on without the clock has done so. */
+  /**
+   * Resolves when everything that can go on without the clock has done so. What follows from an event are promises, and
+   * those are all settled by the end of a turn; only real work, such as the decoding of a picture, takes more turns.
+   */
   private async quiet(): Promise<void> {
-    let before: number;
-    do {
-      before = this.activity;
-      await new Promise((resolve) => setImmediate(resolve));
-    } while (this.failure === null && (this.activity !== before || this.isWorking()));
+    do await new Promise((resolve) => setImmediate(resolve));
+    while (this.failure === null && this.isWorking());
   }
 }
 
@@ -112,7 +105,6 @@ export class ProcessClock implements Clock {
       const end = () => {
         takeBack();
         signal?.removeEventListener("abort", end);
-        this.kernel.touch();
         if (this.isAlive()) resolve();
       };
       const takeBack = this.kernel.schedule(this.kernel.now() + Math.max(0, ms), end);

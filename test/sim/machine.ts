@@ -61,8 +61,7 @@ export class Process implements Sender {
     act: () => Promise<Result>,
   ): Promise<Result> {
     if (!this.alive) return never();
-    const { desk, kernel } = this.machine;
-    kernel.touch();
+    const { desk } = this.machine;
     if (desk.effectCount >= effectsMax) throw new Violation("liveness", `more than ${effectsMax} effects`);
     const crash = desk.ofEffect(name);
     if (crash !== null && !crash.after) {
@@ -87,7 +86,6 @@ export class Process implements Sender {
   /** Something that only looks. */
   async look<Result>(act: () => Promise<Result>): Promise<Result> {
     if (!this.alive) return never();
-    this.machine.kernel.touch();
     const value = await act();
     return this.alive ? value : never();
   }
@@ -99,7 +97,6 @@ export class Process implements Sender {
       return await act();
     } finally {
       this.working--;
-      this.machine.kernel.touch();
     }
   }
 
@@ -119,7 +116,6 @@ export class Process implements Sender {
 
   private outcome<Result>(effect: Effect, value: Result): Result | Promise<Result> {
     if (!this.alive) return never();
-    this.machine.kernel.touch();
     this.machine.watch.tell("done", effect);
     return value;
   }

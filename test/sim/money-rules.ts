@@ -17,6 +17,7 @@ export class MoneyRules implements Rule {
   private readonly intents = new Map<string, Attempt>();
   private readonly receipts = new Set<string>();
   private readonly excused = new Set<Trip>();
+  private readonly inFlight = new Set<Trip>();
   /** Items whose request was refused as wrong. */
   readonly rejected = new Set<string>();
   /** Items of which the runner has been told that their task failed for nothing. */
@@ -39,7 +40,7 @@ export class MoneyRules implements Rule {
       if (!this.excused.has(post)) this.checkExcused(post, item);
       this.excused.add(post);
     }
-    this.checkLanes();
+    this.checkLanes(trip);
     this.checkCap(trip, item);
     this.posts.set(item, [...earlier, trip]);
     this.failedForFree.delete(item);
@@ -51,7 +52,7 @@ export class MoneyRules implements Rule {
       this.rejected.add(trip.item);
     }
     const task = trip.taskId === null ? undefined : this.ledger.task(trip.taskId);
-    if (task === undefined || trip.reply?.kind !== "answer" || trip.reply.status !== 200) return;
+    if (task?.outcome !== "failed" || trip.reply?.kind !== "answer" || trip.reply.status !== 200) return;
     const record = readable(trip.reply.body);
     if (record?.["status"] === "failed" && record["credits_consumed"] === 0) {
       this.failedForFree.add(task.input["prompt"] ?? "");
@@ -94,8 +95,8 @@ export class MoneyRules implements Rule {
     if (this.failedForFree.has(item)) return;
     const isSettled = this.released.has(item);
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
-    const task = this.taskOf(post);
-    if (post.mayArrive || (task !== undefined && isPaid(task))) {
+    const { made } = post;
+    if (post.mayArrive || (made !== null && isPaid(made))) {
       throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
     }
   }
@@ -105,18 +106,19 @@ export class MoneyRules implements Rule {
     const last = this.posts.get(item)?.at(-1);
     // Whoever uses the same key can make up for a request that never arrived: the two look alike from here.
     if (this.scenario.faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey)) return;
-    if (last && this.taskOf(last) === undefined) {
+    if (last && last.made === null) {
       throw new Violation("P5", `${item} was settled as charged, but its POST ${fate(last)}`);
     }
   }
 
   /** P3: so many POSTs of the account may be in doubt at once. */
-  private checkLanes(): void {
-    const open = [...this.posts.values()].flat().filter((post) => {
-      return post.sender.isAlive() && post.reply === null;
-    });
-    if (open.length + 1 > this.scenario.lanes) {
-      throw new Violation("P3", `${open.length + 1} POSTs in flight on ${this.scenario.lanes} lanes`);
+  private checkLanes(trip: Trip): void {
+    for (const post of this.inFlight) {
+      if (!post.sender.isAlive() || post.reply !== null) this.inFlight.delete(post);
+    }
+    const count = this.inFlight.add(trip).size;
+    if (count > this.scenario.lanes) {
+      throw new Violation("P3", `${count} POSTs in flight on ${this.scenario.lanes} lanes`);
     }
   }
 
@@ -135,19 +137,12 @@ export class MoneyRules implements Rule {
 
   /** Credits that an item has cost, or may yet cost. */
   private committed(item: string, model: string): number {
-    const made = [...this.ledger.tasks.values()].filter((task) => task.input["prompt"] === item);
-    const paid = made.filter(isPaid).reduce((sum, task) => sum + task.costMicro / 1e6, 0);
-    const underWay = (this.posts.get(item) ?? []).filter((post) => post.mayArrive && post.answer === null);
-    return paid + underWay.length * priceOf(model);
-  }
-
-  /** The task that a POST has made, in the service's books. */
-  private taskOf(post: Trip): TaskRecord | undefined {
-    const id = readable(post.answer?.body ?? "")?.["task_id"];
-    if (typeof id === "string") return this.ledger.task(id);
-    // A charged GENERATION_ERROR tells no task id.
-    if (post.answer?.status !== 500) return undefined;
-    return [...this.ledger.tasks.values()].find((task) => task.input["prompt"] === post.item);
+    const charges = (this.posts.get(item) ?? []).map((post) => {
+      const { made } = post;
+      if (made !== null) return isPaid(made) ? made.costMicro / 1e6 : 0;
+      return post.mayArrive ? priceOf(model) : 0;
+    });
+    return charges.reduce((sum, amount) => sum + amount, 0);
   }
 
   private forget(workspace: number, attemptId: number): void {
@@ -157,7 +152,7 @@ export class MoneyRules implements Rule {
   }
 
   private noteReceipts(text: string): void {
-    for (const line of text.split("\n")) {
+    for (const line of text.split("\n").filter((one) => one.includes('"intent"'))) {
       const { type, key, attempt } = readable(line) ?? {};
       if (type === "intent") this.receipts.add(`${key} ${attempt}`);
     }

@@ -1,6 +1,7 @@
 import { archiveMutants } from "./mutants-archive.js";
 import { moneyMutants } from "./mutants-money.js";
 import { quotaMutants } from "./mutants-quota.js";
+import { settlingMutants } from "./mutants-settling.js";
 import type { Substitution } from "./runner.js";
 
 /** A deliberately broken runner: the real one with something else in the place of one of its ports. */
@@ -13,5 +14,5 @@ export interface Mutant {
 
 /** What cannot catch these, cannot be believed when it finds nothing. */
 export function allMutants(): readonly Mutant[] {
-  return [...moneyMutants, ...quotaMutants, ...archiveMutants];
+  return [...moneyMutants, ...settlingMutants, ...quotaMutants, ...archiveMutants];
 }

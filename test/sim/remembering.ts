@@ -1,5 +1,8 @@
 import type { Store } from "../../src/core/store.js";
 
+/** What a run asks at every turn. */
+const eachTurn: readonly string[] = ["due", "counts", "spending", "waitingOrders"];
+
 /** Methods of a store that change nothing. */
 export const storeLooks = [
   ...([
@@ -33,18 +36,18 @@ export const storeLooks = [
 export function remembering(store: Store): Store {
   const answers = new Map<string, Promise<unknown>>();
   const methods = Object.entries(store).map(([name, act]: [string, (...values: unknown[]) => unknown]) => {
-    const looksOnly = (storeLooks as readonly string[]).includes(name);
-    const call = (...values: unknown[]) => {
-      if (!looksOnly) {
-        answers.clear();
-        return act(...values);
-      }
+    const remembered = (...values: unknown[]) => {
       const question = `${name} ${JSON.stringify(values)}`;
       const answer = answers.get(question) ?? (act(...values) as Promise<unknown>);
       answers.set(question, answer);
       return answer;
     };
-    return [name, call];
+    const forgetting = (...values: unknown[]) => {
+      answers.clear();
+      return act(...values);
+    };
+    const looksOnly = (storeLooks as readonly string[]).includes(name);
+    return [name, eachTurn.includes(name) ? remembered : looksOnly ? act : forgetting];
   });
   return Object.fromEntries(methods) as Store;
 }

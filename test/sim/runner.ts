@@ -191,6 +191,11 @@ function settingsOf(run: Run, scenario: Scenario): RunSettings {
     deadline: null,
     overdueWaitMs: 0,
     unreachableMs: 600_000,
-    settling: { ...defaultReconcile, unsettledMax: 5, wait: false, orphanCredits: noCredits },
+    settling: {
+      ...defaultReconcile,
+      unsettledMax: 5,
+      wait: scenario.settle === "wait",
+      orphanCredits: noCredits,
+    },
   };
 }

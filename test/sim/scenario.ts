@@ -22,6 +22,8 @@ export interface Scenario {
   retries: number;
   onDailyLimit: "stop" | "wait";
   onInsufficient: "stop" | "wait";
+  /** Whether a run stays open until it is known what became of every unanswered request. */
+  settle: "stop" | "wait";
   /** Whether whoever restarts a run does so with the manifest, or by resuming. */
   again: "run" | "resume";
   taskMs: { min: number; max: number };
@@ -43,12 +45,16 @@ export interface ScenarioItem {
 }
 
 export type PlannedFault =
-  | { at: "request"; endpoint: Endpoint; nth: number; fault: WayFault }
+  /** The nth request of that endpoint; of looks, the nth of those that come so late. */
+  | { at: "request"; endpoint: Endpoint; look?: Look; nth: number; fault: WayFault }
   | { at: "download"; nth: number; fault: DownloadFault }
   /** The nth effect of that name (`any` counts them all), whoever has it. */
   | { at: "effect"; effect: string; nth: number; fault: Crash }
   /** Milliseconds after the beginning. */
   | { at: "time"; ms: number; fault: Event };
+
+/** A look at a task that is long overdue, or at one whose end has been told before: its addresses have expired. */
+export type Look = "late" | "again";
 
 /** What can happen to a request: the sandbox's faults, and two that need no service. */
 export type WayFault =

@@ -4,6 +4,7 @@ import type { WorldFault } from "../../src/sandbox/faults/world-fault.js";
 import { keyHash } from "../../src/sandbox/key.js";
 import { withOutputs } from "../../src/sandbox/outputs.js";
 import { type Reply, written } from "../../src/sandbox/reply.js";
+import type { TaskRecord } from "../../src/sandbox/state.js";
 import { allSwitches } from "../../src/sandbox/switches.js";
 import { World } from "../../src/sandbox/world.js";
 import { chance } from "./chance.js";
@@ -65,17 +66,21 @@ export class SimulatedService {
     );
   }
 
-  /** One request, as it arrives. */
-  api(request: WorldRequest): Reply {
+  /** One request, as it arrives, with the task that it led to. */
+  api(request: WorldRequest): { answer: Reply; made: TaskRecord | null } {
     const { response, changes } = this.world.apply(this.now(), request);
     this.ledger.commit(changes);
-    return written(response);
+    const made = changes.find((change) => change.kind === "task created");
+    return { answer: written(response), made: made ? (this.ledger.task(made.task.id) ?? null) : null };
   }
 
-  /** Somebody else's POST on the account. */
-  foreignPost(sameKey: boolean): void {
+  /** Somebody else's POSTs on the account. */
+  foreignPosts(count: number, sameKey: boolean): void {
     const body = JSON.stringify({ model: "sketch", prompt: "somebody else's" });
-    this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
+    if (sameKey) this.ledger.foreignBurst = Math.max(this.ledger.foreignBurst, count);
+    for (let post = 0; post < count; post++) {
+      this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
+    }
   }
 }
 

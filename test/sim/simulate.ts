@@ -128,7 +128,6 @@ class Simulation {
       void live({ machine, workspace, scenario, network: this.network, mutant: this.mutant }).then(
         () => {
           running--;
-          kernel.touch();
         },
         (error: unknown) => kernel.fail(error),
       );
@@ -176,7 +175,7 @@ class Simulation {
         disk.fullUntil = kernel.now() + fault.forMs;
         return;
       case "foreign-writer":
-        for (let post = 0; post < fault.posts; post++) this.service.foreignPost(fault.sameKey);
+        this.service.foreignPosts(fault.posts, fault.sameKey);
         return;
       case "stranger-file":
         this.putStranger(fault.item);

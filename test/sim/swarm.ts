@@ -1,20 +1,51 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Chance } from "./chance.js";
-import type { FaultKind, PlannedFault, Scenario, WayFault } from "./scenario.js";
+import type { Crash, FaultKind, Look, PlannedFault, Scenario, WayFault } from "./scenario.js";
 
 /**
  * Which faults a run has. Not all of them at once: a swarm of few kinds, each run another one, reaches states that a
  * mixture of everything never does, because some faults hide others.
  */
-type Draw = (lot: Chance, scenario: Scenario) => PlannedFault;
+type Draw = (lot: Chance, scenario: Scenario) => PlannedFault[];
 
 const requestFault =
   (endpoints: readonly Endpoint[], make: (lot: Chance) => WayFault): Draw =>
   (lot, { items }) => {
     const endpoint = lot.pick(endpoints);
+    const fault = make(lot);
+    if (endpoint === "task" && lot.is(0.4)) return rareLook(lot, items.length, fault);
     const most = endpoint === "generate" ? items.length * 1.3 : endpoint === "me" ? 4 : items.length * 3;
-    return { at: "request", endpoint, nth: Math.round(lot.scale(1, most)), fault: make(lot) };
+    return [{ at: "request", endpoint, nth: Math.round(lot.scale(1, most)), fault }];
   };
+
+/** A fault of a look that few runs have by themselves, with what leads to such a look. */
+function rareLook(lot: Chance, items: number, fault: WayFault): PlannedFault[] {
+  const look = lot.pick<Look>(["late", "again"]);
+  const cause: PlannedFault =
+    look === "late"
+      ? neverEnds(lot)
+      : { at: "download", nth: lot.scale(1, items), fault: { kind: "download-expired" } };
+  return [cause, { at: "request", endpoint: "task", look, nth: lot.scale(1, 4), fault }];
+}
+
+function neverEnds(lot: Chance): PlannedFault {
+  return {
+    at: "request",
+    endpoint: "generate",
+    nth: lot.whole(1, 4),
+    fault: { kind: "task-never-finishes" },
+  };
+}
+
+const moderated = "The prompt was rejected by content moderation.";
+
+/** Something that hits whatever is going on finds now and then an item that has failed, or a task that is overdue. */
+function company(lot: Chance): PlannedFault[] {
+  if (lot.is(0.7)) return [];
+  if (lot.is(0.5)) return [neverEnds(lot)];
+  const nth = lot.whole(1, 4);
+  return [{ at: "request", endpoint: "generate", nth, fault: { kind: "task-fails", error: moderated } }];
+}
 
 const anywhere = ["generate", "generate", "task", "me"] as const;
 const either = ["generate", "task"] as const;
@@ -32,7 +63,8 @@ const crash =
   (lot, { items }) => {
     const effect = lot.pick(critical);
     const most = effect === "any" ? items.length * 30 : items.length;
-    return { at: "effect", effect, nth: lot.scale(1, most), fault: { kind, after: lot.is(0.5) } };
+    const fault: Crash = { kind, after: lot.is(0.5) };
+    return [{ at: "effect", effect, nth: lot.scale(1, most), fault }, ...company(lot)];
   };
 
 const spurious = (lot: Chance): WayFault =>
@@ -47,11 +79,14 @@ const spurious = (lot: Chance): WayFault =>
 
 const byTime =
   (make: (lot: Chance, scenario: Scenario) => Extract<PlannedFault, { at: "time" }>["fault"]): Draw =>
-  (lot, scenario) => ({ at: "time", ms: lot.scale(500, 900_000), fault: make(lot, scenario) });
+  (lot, scenario) => {
+    const ms = lot.scale(500, lot.is(0.8) ? 900_000 : 7_200_000);
+    return [{ at: "time", ms, fault: make(lot, scenario) }, ...company(lot)];
+  };
 
 const download =
   (make: (lot: Chance) => Extract<PlannedFault, { at: "download" }>["fault"]): Draw =>
-  (lot, { items }) => ({ at: "download", nth: lot.scale(1, items.length * 1.3), fault: make(lot) });
+  (lot, { items }) => [{ at: "download", nth: lot.scale(1, items.length * 1.3), fault: make(lot) }];
 
 export const draws: Partial<Record<FaultKind, Draw>> = {
   "lost-request": requestFault(anywhere, () => ({ kind: "lost-request" })),
@@ -85,7 +120,7 @@ export const draws: Partial<Record<FaultKind, Draw>> = {
   "generation-error": requestFault(["generate"], () => ({ kind: "generation-error" })),
   "task-fails": requestFault(["generate"], (lot) => ({
     kind: "task-fails",
-    error: lot.pick(["The provider is overloaded.", "The prompt was rejected by content moderation."]),
+    error: lot.pick(["The provider is overloaded.", moderated]),
   })),
   "task-never-finishes": requestFault(["generate"], () => ({ kind: "task-never-finishes" })),
   "task-vanishes": requestFault(["generate"], (lot) => ({
@@ -129,6 +164,6 @@ export const swarmKinds = Object.keys(draws) as FaultKind[];
 export function swarm(lot: Chance, scenario: Scenario): PlannedFault[] {
   const kinds = lot.shuffle(swarmKinds).slice(0, lot.scale(3, 8));
   return kinds.flatMap((kind) =>
-    Array.from({ length: lot.scale(1, 8) }, () => (draws[kind] as Draw)(lot, scenario)),
+    Array.from({ length: lot.scale(1, 8) }, () => (draws[kind] as Draw)(lot, scenario)).flat(),
   );
 }

@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { ApiRequest, Reply } from "../../src/core/send.js";
 import type { Reply as Written } from "../../src/sandbox/reply.js";
+import type { TaskRecord } from "../../src/sandbox/state.js";
 
 /** Who sends: one process of one workspace. */
 export interface Sender {
@@ -20,6 +21,8 @@ export interface Trip {
   taskId: string | null;
   /** It is under way to the service and will arrive. */
   mayArrive: boolean;
+  /** The task that it led to at the service. */
+  made: TaskRecord | null;
   /** What the service said, once it arrived. */
   answer: Written | null;
   /** What the sender was handed. */
@@ -35,6 +38,7 @@ export function tripOf(sender: Sender, request: ApiRequest, sentAt: number): Tri
     item: prompt ?? null,
     taskId: request.endpoint === "task" ? (request.path.split("/").at(-1) ?? null) : null,
     mayArrive: false,
+    made: null,
     answer: null,
     reply: null,
   };

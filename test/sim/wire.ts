@@ -5,9 +5,12 @@ import type { Reply as Written } from "../../src/sandbox/reply.js";
 import { type Chance, chance } from "./chance.js";
 import type { FaultDesk } from "./fault-desk.js";
 import type { Kernel } from "./kernel.js";
-import type { WayFault } from "./scenario.js";
+import type { Look, WayFault } from "./scenario.js";
 import { apiRequest, type SimulatedService } from "./service.js";
 import { type Sender, type Trip, tripOf, type Watch } from "./watch.js";
+
+/** After that long a task counts as overdue. */
+const overdueMs = 600_000;
 
 /** Milliseconds that requests and answers are under way. */
 const wayMs = { min: 3, max: 2_500 };
@@ -17,7 +20,7 @@ const wayMs = { min: 3, max: 2_500 };
  * plan. What left goes on whatever becomes of its sender: a process that dies does not call its request back.
  */
 export class Wire {
-  private readonly counts = new Map<Endpoint, number>();
+  private readonly counts = new Map<Endpoint | Look, number>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -30,16 +33,14 @@ export class Wire {
   /** The `Send` of one process. */
   from(sender: Sender): Send {
     return (request, signal) => {
-      const nth = (this.counts.get(request.endpoint) ?? 0) + 1;
-      this.counts.set(request.endpoint, nth);
+      const nth = this.count(request.endpoint);
       const trip = tripOf(sender, request, this.kernel.now());
-      const fault = this.desk.ofRequest(trip, nth);
+      const fault = this.desk.ofRequest(trip, nth, this.lookOf(trip));
       const lot = chance(this.seed, "way", request.endpoint, nth);
       return new Promise((resolve) => {
         const deliver = (reply: Reply) => {
           takeBack();
           signal?.removeEventListener("abort", onAbort);
-          this.kernel.touch();
           if (!sender.isAlive() || trip.reply !== null) return;
           trip.reply = reply;
           this.watch.tell("replied", trip);
@@ -53,6 +54,21 @@ export class Wire {
         this.travel({ trip, request, fault, lot, deliver });
       });
     };
+  }
+
+  private count(what: Endpoint | Look): number {
+    const nth = (this.counts.get(what) ?? 0) + 1;
+    this.counts.set(what, nth);
+    return nth;
+  }
+
+  /** What kind of look it is, by the service's books, and the how many-th of its kind; null for most. */
+  private lookOf({ taskId }: Trip): { kind: Look; nth: number } | null {
+    const task = taskId === null ? undefined : this.service.ledger.task(taskId);
+    if (task === undefined) return null;
+    const isLate = this.kernel.now() - task.createdAt > overdueMs;
+    const kind = task.seenFinal ? "again" : isLate ? "late" : null;
+    return kind && { kind, nth: this.count(kind) };
   }
 
   private travel(journey: Journey): void {
@@ -69,11 +85,12 @@ export class Wire {
     if (course.arrivesMs !== null) {
       trip.mayArrive = true;
       later(up + course.arrivesMs, () => {
-        const answer = this.service.api(
+        const { answer, made } = this.service.api(
           apiRequest(request.method, request.path, request.body, course.inside),
         );
         trip.mayArrive = false;
         trip.answer = answer;
+        trip.made = made;
         this.watch.tell("arrived", trip);
         if (course.repliesMs === null || instead) return;
         later(down + course.repliesMs, () => deliver(received(course, answer)));

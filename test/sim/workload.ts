@@ -14,9 +14,10 @@ export interface WorkloadOptions {
 export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }): Scenario {
   const lot = chance(seed, "workload");
   const workspaces = lot.is(0.2) ? 2 : 1;
-  const items = itemsOf(lot, lot.scale(6, 60), workspaces);
+  // Most of what goes wrong needs few items, and a small run costs least.
+  const items = itemsOf(lot, Math.min(lot.scale(6, 60), lot.scale(6, 60)), workspaces);
   const worth = items.reduce((sum, item) => sum + priceOf(item.model), 0) / workspaces;
-  const isLong = days > 1 || lot.is(0.15);
+  const isLong = days > 1 || lot.is(0.06);
   const scenario: Scenario = {
     seed,
     items,
@@ -30,8 +31,9 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     balance: lot.is(0.1) ? Math.ceil(worth * lot.next()) : 10_000,
     retries: lot.whole(0, 2),
     // Waiting for a day is watched in naps of half a minute, which takes the simulation long.
-    onDailyLimit: lot.is(0.8) ? "stop" : "wait",
-    onInsufficient: lot.is(0.8) ? "stop" : "wait",
+    onDailyLimit: lot.is(0.92) ? "stop" : "wait",
+    onInsufficient: lot.is(0.92) ? "stop" : "wait",
+    settle: lot.is(0.6) ? "stop" : "wait",
     again: lot.pick(["run", "resume"]),
     taskMs: isLong ? { min: 1_000, max: 1_500_000 } : { min: 500, max: lot.scale(1_000, 120_000) },
     switches: switchesOf(lot),

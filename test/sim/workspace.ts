@@ -66,7 +66,7 @@ export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
       until: null,
       maxDurationMs: null,
       overdueWaitMs: 0,
-      settle: "stop",
+      settle: scenario.settle,
       ...defaultReconcile,
       unsettledMax: 5,
       orphanCredits: noCredits,

@@ -1,0 +1,73 @@
+import type { Books } from "../../src/core/books.js";
+import type { Mutant } from "./mutants.js";
+import type { Substitution } from "./runner.js";
+
+/** Runners that are broken where they find out what became of an unanswered paid request. */
+export const settlingMutants: readonly Mutant[] = [
+  {
+    name: "settles too early",
+    make: () => ({
+      settings: (settings) => ({ ...settings, settling: { ...settings.settling, settleMs: [500, 1_000] } }),
+    }),
+  },
+  {
+    name: "overlooks that the key is used from elsewhere",
+    make: () =>
+      ofEvidence((evidence) => {
+        const { baseline, readings } = evidence;
+        const own = readings.map((reading) => ({
+          ...reading,
+          requests: baseline.requests + reading.answered - baseline.answered,
+        }));
+        return { ...evidence, foreignAt: null, readings: own };
+      }),
+  },
+  {
+    name: "takes it for granted that a failed task's credits come back",
+    make: () => ofEvidence((evidence) => ({ ...evidence, hypotheses: ["net"], trusted: true })),
+  },
+  {
+    name: "takes any gateway's 5xx for the service's own word",
+    make: () => ({
+      ports: (ports) => ({
+        ...ports,
+        books: {
+          ...ports.books,
+          answered: (entry, answer) =>
+            ports.books.answered(
+              entry,
+              answer.outcome === "unknown" ? { ...answer, completeError: true } : answer,
+            ),
+        },
+      }),
+      settings: (settings) => ({ ...settings, settling: { ...settings.settling, errorIsFree: true } }),
+    }),
+  },
+  {
+    name: "says of every unanswered request that it was charged",
+    make: () =>
+      ofBooks((books) => ({
+        ...books,
+        entry: async (entry) => {
+          const found = await books.entry(entry);
+          return found?.verdict === "not_charged" ? { ...found, verdict: "charged" } : found;
+        },
+      })),
+  },
+];
+
+type Evidence = NonNullable<Awaited<ReturnType<Books["evidence"]>>>;
+
+function ofEvidence(change: (evidence: Evidence) => Evidence): Substitution {
+  return ofBooks((books) => ({
+    ...books,
+    evidence: async (settings) => {
+      const evidence = await books.evidence(settings);
+      return evidence && change(evidence);
+    },
+  }));
+}
+
+function ofBooks(change: (books: Books) => Books): Substitution {
+  return { ports: (ports) => ({ ...ports, books: change(ports.books) }) };
+}
