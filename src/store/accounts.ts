@@ -3,6 +3,7 @@ import { planLimits } from "../api/plans.js";
 import type { Clock } from "../clock.js";
 import { type Account, type Accounts, OtherUser } from "../core/accounts.js";
 import type { Credits } from "../core/money.js";
+import type { Sqlite } from "../sqlite.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { booksOf } from "./books.js";
 import { durationMethods } from "./durations.js";
@@ -11,7 +12,11 @@ import { openDatabase, type Sql, statements, transactions } from "./open.js";
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
 export function openAccounts(path: string, clock: Clock): Accounts {
-  const db = openDatabase(path, accountsMigrations);
+  return accountsOn(openDatabase(path, accountsMigrations), clock);
+}
+
+/** The accounts in a database that is open and of the newest schema. */
+export function accountsOn(db: Sqlite, clock: Clock): Accounts {
   const sql = statements(db);
   const atomic = transactions(db);
   const connection = { sql, atomic, clock };

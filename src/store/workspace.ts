@@ -14,7 +14,7 @@ import { workspaceMigrations } from "./workspace-schema.js";
 
 /** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
 export function openWorkspace(path: string, clock: Clock): Store {
-  return storeOn(openDatabase(path, workspaceMigrations), clock);
+  return workspaceOn(openDatabase(path, workspaceMigrations), clock);
 }
 
 /** Makes a whole database at once: nothing has its name until it is complete and durable. Rejects with SQLite's error. */
@@ -25,14 +25,15 @@ export async function makeWorkspace(
 ): Promise<void> {
   const db = openDatabase(":memory:", workspaceMigrations);
   try {
-    await fill(storeOn(db, clock));
+    await fill(workspaceOn(db, clock));
     copyInto(db, path);
   } finally {
     db.close();
   }
 }
 
-function storeOn(db: Sqlite, clock: Clock): Store {
+/** The store on a database that is open and of the newest schema. */
+export function workspaceOn(db: Sqlite, clock: Clock): Store {
   const connection: Connection = { sql: statements(db), atomic: transactions(db), clock };
   return {
     ...runMethods(connection),

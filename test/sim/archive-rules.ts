@@ -24,7 +24,7 @@ export class ArchiveRules implements Rule {
 
   done({ sender, name, values }: Effect): void {
     const workspace = this.workspaces[sender.workspace] as Workspace;
-    const [path, to] = values.map(String);
+    const [path, to] = name.startsWith("disk.") ? values.map(String) : [];
     if (name === "disk.link" && to !== undefined) this.checkFile(to);
     const isInArchive = path?.startsWith(`${workspace.outFolder}/`) === true;
     if (name === "disk.create" && isInArchive && !temporary.test(basename(path))) {
@@ -33,7 +33,8 @@ export class ArchiveRules implements Rule {
     if (name === "disk.unlink" && isInArchive && !temporary.test(basename(path))) {
       throw new Violation("P13", `${path} was removed from the archive`);
     }
-    if (name === "disk.append" && path !== undefined && to !== undefined) this.checkIndex(path, to);
+    const isIndex = path !== undefined && basename(path) === "index.jsonl";
+    if (name === "disk.append" && isIndex && to !== undefined) this.checkIndex(path, to);
     if (name === "store.saved") this.checkSaved(workspace, values[2] as SavedFile);
   }
 

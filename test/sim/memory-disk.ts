@@ -75,7 +75,8 @@ export class MemoryDisk implements Disk {
       grow(node, bytes.subarray(0, bytes.length >> 1));
       throw systemError("ENOSPC", path);
     }
-    grow(node, bytes);
+    node.pieces.push(bytes);
+    node.bytes += bytes.length;
     node.syncedBytes = node.bytes;
     this.syncedNames.set(path, node);
   }

@@ -10,7 +10,7 @@ export type Form = "png" | "bmp" | "wav";
 
 export function formOf(taskId: string, category: string): Form {
   if (category === "audio") return "wav";
-  return hash32(`form ${taskId}`) % 8 === 0 ? "png" : "bmp";
+  return hash32(`form ${taskId}`) % 16 === 0 ? "png" : "bmp";
 }
 
 /** The same for the same name, on every machine. */

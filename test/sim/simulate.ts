@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import { toMicro } from "../../src/sandbox/credits.js";
-import { openAccounts } from "../../src/store/accounts.js";
-import { openWorkspace } from "../../src/store/workspace.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit, type Books } from "./auditor.js";
+import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
 import { Kernel } from "./kernel.js";
@@ -64,6 +63,7 @@ class Simulation {
   private readonly strangers = new Map<string, Buffer>();
   private readonly network: { wire: Wire; files: FileServer };
   private readonly money: MoneyRules;
+  private readonly databases: Databases;
   private isClockTrue = true;
 
   constructor(
@@ -79,8 +79,9 @@ class Simulation {
       monotonic: now,
       sleep: (ms: number) => kernel.sleep(ms),
     };
+    this.databases = new Databases(clock);
     this.workspaces = Array.from({ length: scenario.workspaces }, (_, number) =>
-      workspaceOf(number, remembering(openWorkspace(":memory:", clock)), scenario),
+      workspaceOf(number, remembering(this.databases.workspace()), scenario),
     );
     this.trace = new Trace(now, this.workspaces);
     const desk = new FaultDesk(scenario.faults, (fault, at) => this.trace.faultHappens(fault, at));
@@ -95,7 +96,7 @@ class Simulation {
       new QuotaRules(scenario, now, () => this.isClockTrue),
       new ArchiveRules(disk, ledger, this.workspaces),
     );
-    const accounts = openAccounts(":memory:", clock);
+    const accounts = this.databases.accounts();
     this.machine = {
       kernel,
       disk,
@@ -149,8 +150,7 @@ class Simulation {
   close(violation: Violation | null): Result {
     const { machine, trace } = this;
     for (const process of machine.processes) process.die();
-    for (const { store } of this.workspaces) store.close();
-    machine.accounts.close();
+    this.databases.close();
     const { reached, faults } = trace;
     const ms = machine.kernel.now() - beginning;
     return {

@@ -43,7 +43,9 @@ export class Trace implements Rule {
   }
 
   done({ sender, name, values }: Effect): void {
-    const told = values.slice(0, 2).map((value) => (typeof value === "object" ? "" : String(value)));
+    const told = values
+      .slice(0, 2)
+      .map((value) => (typeof value === "object" ? "" : String(value).slice(0, 120)));
     this.note(`${sender.workspace} ${name} ${told.join(" ").slice(0, 120).trimEnd()}`);
   }
 

@@ -1,0 +1,82 @@
+import type { Clock } from "../../src/clock.js";
+import type { Accounts } from "../../src/core/accounts.js";
+import type { Store } from "../../src/core/store.js";
+import type { Sqlite } from "../../src/sqlite.js";
+import { accountsOn } from "../../src/store/accounts.js";
+import { accountsMigrations } from "../../src/store/accounts-schema.js";
+import { type Migration, openDatabase } from "../../src/store/open.js";
+import { workspaceOn } from "../../src/store/workspace.js";
+import { workspaceMigrations } from "../../src/store/workspace-schema.js";
+
+/**
+ * Databases in memory for one run after the other. To make one with its schema, and to prepare its statements, takes as
+ * long as half a small run; so a run has its databases within a transaction that is taken back at its end. What the
+ * program does in transactions of its own are savepoints in there.
+ */
+interface Database<Port> {
+  port: Port;
+  db: Sqlite;
+  /** The clock of the run that has it. */
+  clock: { current: Clock };
+}
+
+class Pool<Port> {
+  private readonly idle: Database<Port>[] = [];
+
+  constructor(
+    private readonly migrations: readonly Migration[],
+    private readonly portOn: (db: Sqlite, clock: Clock) => Port,
+  ) {}
+
+  take(clock: Clock): Database<Port> {
+    const database = this.idle.pop() ?? this.make(clock);
+    database.clock.current = clock;
+    database.db.exec("BEGIN");
+    return database;
+  }
+
+  giveBack(database: Database<Port>): void {
+    database.db.exec("ROLLBACK");
+    this.idle.push(database);
+  }
+
+  private make(clock: Clock): Database<Port> {
+    const db = openDatabase(":memory:", this.migrations);
+    const held = { current: clock };
+    const delegating: Clock = {
+      now: () => held.current.now(),
+      monotonic: () => held.current.monotonic(),
+      sleep: (ms, signal) => held.current.sleep(ms, signal),
+    };
+    return { port: this.portOn(db, delegating), db, clock: held };
+  }
+}
+
+const workspaces = new Pool<Store>(workspaceMigrations, workspaceOn);
+const accounts = new Pool<Accounts>(accountsMigrations, accountsOn);
+
+/** The databases of one run: of each workspace one, and the account's. */
+export class Databases {
+  private readonly taken: (() => void)[] = [];
+
+  constructor(private readonly clock: Clock) {}
+
+  workspace(): Store {
+    return this.from(workspaces);
+  }
+
+  accounts(): Accounts {
+    return this.from(accounts);
+  }
+
+  /** The run is over, and nobody of it will ask anything any more. */
+  close(): void {
+    for (const giveBack of this.taken.splice(0)) giveBack();
+  }
+
+  private from<Port>(pool: Pool<Port>): Port {
+    const database = pool.take(this.clock);
+    this.taken.push(() => pool.giveBack(database));
+    return database.port;
+  }
+}
