@@ -62,8 +62,14 @@ async function mended(
   if (before === 0) return { reports, repaired: 0 };
   const { repair } = await import("../job/repair.js");
   await repair(reports, options);
-  const after = await look("sizes");
+  // What was repaired was hashed when it came, and what was read before it need not be read again.
+  const after = (await look("sizes")).map((report) => asRead(report, reports));
   return { reports: after, repaired: before - brokenCount(after) };
+}
+
+function asRead(report: FolderReport, before: readonly FolderReport[]): FolderReport {
+  const { read = 0, bytesRead = 0 } = before.find(({ path }) => path === report.path)?.examination ?? {};
+  return { ...report, examination: { ...report.examination, read, bytesRead } };
 }
 
 function brokenCount(reports: readonly FolderReport[]): number {
