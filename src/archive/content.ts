@@ -30,7 +30,8 @@ export type Content =
 
 /** Looks at the file at `path`. `category` is the task's; one that is not known accepts any media. Rejects with errors of the disk. */
 export async function inspect(disk: Disk, path: string, category: string): Promise<Content> {
-  const size = (await disk.size(path)) ?? 0;
+  const size = await disk.size(path);
+  if (size === null) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
   if (size === 0) return { kind: "bad", reason: "the file is empty" };
   const type = await typeOf(disk, path);
   if (type === undefined || type.mime === "application/xml")

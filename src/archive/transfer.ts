@@ -98,9 +98,15 @@ async function askFor(url: string, from: Partial | null, means: Means): Promise<
     await drop(reply.body);
     return early;
   }
-  // A 200 in answer to a range is the whole file, of whatever version it is now.
-  if (reply.status === 200) await partial.begin(url, reply.headers);
-  return take(reply, means);
+  try {
+    // A 200 in answer to a range is the whole file, of whatever version it is now.
+    if (reply.status === 200) await partial.begin(url, reply.headers);
+    return await take(reply, means);
+  } catch (error) {
+    // A body that nobody reads would hold its connection, and the end of the run with it.
+    await drop(reply.body).catch(() => undefined);
+    throw error;
+  }
 }
 
 /** What status and headers alone decide; null when the body is wanted. */

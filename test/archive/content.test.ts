@@ -141,6 +141,10 @@ describe("what is not what was ordered", () => {
     expect(await look("", "image")).toEqual({ kind: "bad", reason: "the file is empty" });
   });
 
+  test("P17: a file that is gone is the disk's trouble, and no empty output", async () => {
+    await expect(inspect(nodeDisk, join(folder, "gone"), "image")).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
   test.each([
     ["png", "video"],
     ["png", "audio"],

@@ -455,6 +455,19 @@ describe("a disk that cannot", () => {
     },
   );
 
+  test("P17: a disk that is full before the first byte holds no connection open", async () => {
+    server.answer(sends(Buffer.alloc(4 * 2 ** 20, 7)));
+    let body: Readable | undefined;
+    const download: Download = async (url, options) => {
+      const reply = await downloads.download(url, options);
+      body = reply.body as Readable;
+      return reply;
+    };
+    const disk = { ...nodeDisk, freeBytes: async () => 0 };
+    expect(await save(wanted(), { download, disk })).toMatchObject({ kind: "disk", code: "ENOSPC" });
+    expect(body?.destroyed).toBe(true);
+  });
+
   test("P17: a folder that cannot be made is told by its code", async () => {
     await writeFile(folder, "a file where the folder should be");
     expect(await save(wanted())).toMatchObject({ kind: "disk" });

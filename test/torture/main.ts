@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { children } from "../e2e/process.js";
 import { killsMax, round } from "./round.js";
 import { play, type Scene } from "./scene.js";
+import { diskStages } from "./scenes/disk-stages.js";
 import { doubleStart } from "./scenes/double-start.js";
 import { fsyncOrder } from "./scenes/fsync-order.js";
 import { fullDisks } from "./scenes/full-disk.js";
@@ -43,7 +44,7 @@ process.once("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(130));
 
 const scenes: readonly Scene[] = values.scenes
-  ? [...fullDisks.toReversed(), fsyncOrder, pauses, doubleStart, twoWorkspaces]
+  ? [...fullDisks.toReversed(), diskStages, fsyncOrder, pauses, doubleStart, twoWorkspaces]
   : [];
 await Promise.all([playScenes(), playRounds()]);
 report();
