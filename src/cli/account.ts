@@ -13,13 +13,15 @@ async function account(flags: SharedFlags): Promise<void> {
     import("./with-account.js"),
     import("../report/account-table.js"),
   ]);
-  const { me, quota } = await withAccount(flags, async (open) => ({
+  const facts = await withAccount(flags, async (open) => ({
     me: await open.identify(),
     quota: await open.accounts.quota(open.accountId()),
+    lifetimes: await open.accounts.lifetimes(open.accountId()),
   }));
+  const { me, ...rest } = facts;
   process.stdout.write(
     flags.json
-      ? `${JSON.stringify({ ...me, quota })}\n`
-      : `${accountText(me, quota, lookFor(process.stdout, process.env))}\n`,
+      ? `${JSON.stringify({ ...me, ...rest })}\n`
+      : `${accountText(facts, lookFor(process.stdout, process.env))}\n`,
   );
 }

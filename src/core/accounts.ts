@@ -1,6 +1,7 @@
 import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
 import type { BookOwner, Books } from "./books.js";
+import type { Lifetime } from "./lifetimes.js";
 import type { Credits } from "./money.js";
 import type { Gait, Quota } from "./quota.js";
 import type { Ticket } from "./send.js";
@@ -55,6 +56,10 @@ export interface Accounts {
     accountId: number,
     models: readonly string[],
   ): Promise<{ model: string; group: string; ms: number }[]>;
+  /** How long the addresses of outputs live at the hosts of the account's service. */
+  lifetimes(accountId: number): Promise<Lifetime[]>;
+  /** What is known of one host now. */
+  addressesLive(accountId: number, lifetime: Lifetime): Promise<void>;
   close(): void;
 }
 

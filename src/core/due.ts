@@ -29,7 +29,7 @@ export interface Due {
   }[];
   /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
   tasks: Task[];
-  ready: { id: number; nextAt: number }[];
+  ready: { id: number; nextAt: number; fetchBy: number }[];
   /** Ready items that wait for a look at their task. */
   expired: number;
   /** Planned items that are parked. */

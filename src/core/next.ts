@@ -30,8 +30,8 @@ export interface View {
   inOrder: boolean;
   /** All tasks to look at. */
   tasks: readonly Task[];
-  /** Outputs to fetch, earliest first. */
-  ready: readonly { id: number; nextAt: number }[];
+  /** Outputs to fetch, and by when that is best done. */
+  ready: readonly { id: number; nextAt: number; fetchBy: number }[];
   /** Ready items that wait for a look at their task, because their addresses have expired. */
   expired: number;
   /** Planned items that must not be submitted in this run: their model or their price is in doubt. */
@@ -137,9 +137,12 @@ function choose(
   };
 }
 
+/** What expires first comes first; addresses that have probably expired are tried when no other is left. */
 function downloads(view: View): Step[] {
   if (!isOpen("download", view.stops)) return [];
+  const isOver = ({ fetchBy }: { fetchBy: number }) => fetchBy <= view.now;
   return idle(view, view.ready)
+    .toSorted((a, b) => Number(isOver(a)) - Number(isOver(b)) || a.fetchBy - b.fetchBy)
     .slice(0, view.free.download)
     .map((item) => ({ do: "download" as const, item: item.id }));
 }

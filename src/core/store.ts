@@ -84,7 +84,7 @@ export interface Store extends Orders {
   /** The signed addresses of a ready item have expired: another GET of its task is due. */
   expire(itemId: number, note: string): Promise<void>;
   /** A fresh set of signed addresses for outputs that are not saved yet. */
-  refreshOutputs(itemId: number, urls: readonly string[]): Promise<void>;
+  refreshOutputs(itemId: number, fresh: Addresses): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
   /** The files that a job's archived items have. */
@@ -179,6 +179,8 @@ export interface Item extends NewItem {
   nextAt: number;
   /** When its task was last found unfinished (UTC ms). */
   seenAt: number | null;
+  /** When the addresses of its outputs came (UTC ms). */
+  addressedAt: number | null;
   /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
   /** Tasks of this item that failed so far. */
@@ -254,8 +256,14 @@ export interface ItemChange {
   completedAt?: string | null;
 }
 
-export interface TaskFacts {
+/** Signed addresses of outputs. */
+export interface Addresses {
   urls: readonly string[];
+  /** By when to fetch them (UTC ms). */
+  fetchBy: number;
+}
+
+export interface TaskFacts extends Addresses {
   charged: Credits;
   createdAt: string;
   completedAt: string | null;

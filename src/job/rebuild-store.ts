@@ -123,6 +123,7 @@ class Refilling {
     if (attempt?.taskId !== task) await this.takeTask(line);
     await store.complete(item.id, {
       // Long expired, like any address on record.
+      fetchBy: 0,
       urls: lines.map(({ output }) => `https://expired.invalid/${task}/${output}`),
       charged: line.credits === null ? (attempt?.charged ?? noCredits) : credits(line.credits),
       createdAt: line.created ?? "",

@@ -1,12 +1,16 @@
 import type { Me } from "../api/records.js";
+import type { Lifetime } from "../core/lifetimes.js";
 import { credits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota.js";
-import { count } from "./amounts.js";
+import { count, duration } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled } from "./table.js";
 
 /** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
-export function accountText(me: Me, quota: Quota, look: Look = plainLook): string {
+export function accountText(
+  { me, quota, lifetimes }: { me: Me; quota: Quota; lifetimes: readonly Lifetime[] },
+  look: Look = plainLook,
+): string {
   const { user, api_key: key } = me;
   const lines: [string, Cell][] = [
     ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
@@ -16,6 +20,9 @@ export function accountText(me: Me, quota: Quota, look: Look = plainLook): strin
     ["this minute", usage(quota.minute)],
     ["24 hours", usage(quota.day)],
     ["key", `${key.name} (${key.id}), ${count(key.requests_count, "request")} in all`],
+    ...lifetimes.flatMap(({ host, endedMs }): [string, Cell][] =>
+      endedMs === null ? [] : [["files", `addresses at ${host} expire within ${duration(endedMs)}`]],
+    ),
   ];
   return labelled(lines, look);
 }

@@ -3,6 +3,7 @@ import { toNumber } from "../core/money.js";
 import { backoffMs } from "../core/retry.js";
 import type { Attempt, Item, Output } from "../core/store.js";
 import { jobFolder } from "./folder.js";
+import { learnLifetime } from "./learn.js";
 import type { Session } from "./session.js";
 
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
@@ -33,9 +34,12 @@ interface Wanted {
 async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): Promise<boolean> {
   const { store, clock, save } = session.ports;
   const { item, output } = wanted;
+  const ageMs = item.addressedAt === null ? null : clock.now() - item.addressedAt;
   const result = await save(saveRequest(session, wanted), signal);
   if (signal.aborted && result.kind !== "saved") return false;
   if (result.kind !== "disk") session.diskTrouble = null;
+  if (ageMs !== null && (result.kind === "saved" || result.kind === "expired"))
+    await learnLifetime(session, output.url, ageMs, result.kind === "saved" ? "worked" : "expired");
   switch (result.kind) {
     case "saved":
       await store.saved(item.id, output.number, result);

@@ -4,8 +4,9 @@ import { priceGroup } from "../core/price.js";
 import type { Attempt, Item } from "../core/store.js";
 import type { Session } from "./session.js";
 
-/** Brings to mind what earlier runs learned of the models of this one, and the tasks that were found unfinished. */
-export async function recall({ ports, settings, paces }: Session): Promise<void> {
+/** Brings to mind what earlier runs learned of the addresses of outputs and of the models of this one, and the tasks that were found unfinished. */
+export async function recall({ ports, settings, paces, lifetimes }: Session): Promise<void> {
+  lifetimes.learn(await ports.accounts.lifetimes(ports.accountId));
   const groups = await ports.store.groups(settings.run.id);
   for (const { group, model, category } of groups) paces.introduce(group, model, category);
   const models = [...new Set(groups.map(({ model }) => model))];
@@ -35,4 +36,15 @@ export async function learn(
   if (ms === null) return paces.gone(group, item.id);
   paces.finished(group, item.id, ms);
   await ports.accounts.lasted(ports.accountId, { model: item.model, group }, ms);
+}
+
+/** The address of an output worked, or had expired, at the age that it had when it was tried. */
+export async function learnLifetime(
+  { ports, lifetimes }: Session,
+  url: string,
+  ageMs: number,
+  how: "worked" | "expired",
+): Promise<void> {
+  const lifetime = lifetimes.saw(url, ageMs, how);
+  if (lifetime !== null) await ports.accounts.addressesLive(ports.accountId, lifetime);
 }

@@ -5,7 +5,7 @@ import { lookSpacing, type Overdue, overdueInterval, pollInterval, windowPassed 
 import { priceGroup } from "../core/price.js";
 import { backoffMs } from "../core/retry.js";
 import type { Ticket } from "../core/send.js";
-import type { Attempt, Item } from "../core/store.js";
+import type { Addresses, Attempt, Item } from "../core/store.js";
 import { bookedEnd } from "./conclusion.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
@@ -45,9 +45,9 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
     case "completed":
       if (item.state === "ready") {
         session.vainLooks.delete(item.id);
-        await store.refreshOutputs(item.id, outcome.urls);
+        await store.refreshOutputs(item.id, addressed(session, outcome));
       } else {
-        await store.complete(item.id, outcome);
+        await store.complete(item.id, { ...outcome, ...addressed(session, outcome) });
         await book(session, attempt, bookedEnd("completed", outcome));
         await learn(session, item, attempt, outcome);
       }
@@ -78,6 +78,10 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
       if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
       else await lookAgain(session, looking, outcome.reason, false);
   }
+}
+
+function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly string[] }): Addresses {
+  return { urls, fetchBy: lifetimes.fetchBy(urls, ports.clock.now()) };
 }
 
 async function book({ ports }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {

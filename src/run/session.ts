@@ -1,4 +1,5 @@
 import type { Parked } from "../core/due.js";
+import { Lifetimes } from "../core/lifetimes.js";
 import type { Credits } from "../core/money.js";
 import { Paces } from "../core/paces.js";
 import type { Stop, StopKind } from "../core/stop.js";
@@ -31,6 +32,7 @@ export class Session {
   readonly replacements = new Replacements();
   readonly caps: Caps;
   readonly paces = new Paces();
+  readonly lifetimes = new Lifetimes();
   readonly waiting: WaitingList;
   /** By item: looks for fresh addresses in a row that told nothing. */
   readonly vainLooks = new Map<number, number>();

@@ -44,6 +44,17 @@ export const accountsMigrations: readonly Migration[] = [
   (db) => db.exec(timing),
   // What was counted is proven by credits alone, so nothing ever read it.
   (db) => db.exec("ALTER TABLE keys DROP COLUMN counting"),
+  // How long the addresses of outputs live, in ms, as far as it was seen.
+  (db) =>
+    db.exec(`
+      CREATE TABLE lifetimes (
+        origin TEXT NOT NULL,
+        host TEXT NOT NULL,
+        worked_ms INTEGER NOT NULL,
+        ended_ms INTEGER,
+        PRIMARY KEY (origin, host)
+      );
+    `),
 ];
 
 const timing = `

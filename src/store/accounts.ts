@@ -8,6 +8,7 @@ import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { booksOf } from "./books.js";
 import { durationMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
+import { lifetimeMethods } from "./lifetimes.js";
 import { openDatabase, type Sql, statements, transactions } from "./open.js";
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
@@ -52,6 +53,7 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
 
     ...ledgerMethods(connection),
     ...durationMethods(connection),
+    ...lifetimeMethods(connection),
 
     charged: async (accountId, group, amount) =>
       atomic(() => {

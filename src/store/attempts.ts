@@ -1,7 +1,7 @@
 import type { ArchivedFile } from "../core/archived.js";
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
-import type { Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
+import type { Addresses, Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
 import { type Connection, step } from "./item-rows.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
@@ -77,8 +77,8 @@ export function attemptMethods(connection: Connection): AttemptMethods {
         sql(
           "UPDATE attempts SET charged = ?, created_at = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-        sql("UPDATE items SET next_at = 0, looks = 0, note = NULL WHERE id = ?").run(itemId);
-        putUrls(connection, itemId, facts.urls);
+        sql("UPDATE items SET looks = 0, note = NULL WHERE id = ?").run(itemId);
+        address(connection, itemId, facts);
       }),
 
     adopt: async (itemId, task) =>
@@ -110,11 +110,11 @@ export function attemptMethods(connection: Connection): AttemptMethods {
       );
     },
 
-    refreshOutputs: async (itemId, urls) =>
+    refreshOutputs: async (itemId, fresh) =>
       atomic(() => {
         step(connection, itemId, "url_expired");
-        sql("UPDATE items SET next_at = 0, expired = 0 WHERE id = ?").run(itemId);
-        putUrls(connection, itemId, urls);
+        sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
+        address(connection, itemId, fresh);
       }),
 
     lost: async (itemId, number) =>
@@ -199,7 +199,12 @@ function conclude(
 }
 
 /** New addresses for outputs that have no file yet; a saved output keeps its row. */
-function putUrls({ sql }: Connection, itemId: number, urls: readonly string[]): void {
+function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
+    clock.now(),
+    fetchBy,
+    itemId,
+  );
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)

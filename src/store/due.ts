@@ -18,7 +18,7 @@ const tasks = `
   UNION ALL ${task("expired")} ${ofRun} 'ready' AND expired ORDER BY nextAt, id LIMIT @tasksMax + 0`;
 /** Tasks that are weighed against one another: more of them at once than any limited plan can look at. */
 const tasksMax = 2_000;
-const ready = `SELECT ${time} ${ofRun} 'ready' AND NOT expired ORDER BY next_at, id ${first}`;
+const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND NOT expired ORDER BY next_at, fetch_by, id ${first}`;
 const expired = `SELECT count(*) AS n ${ofRun} 'ready' AND expired`;
 const isParked =
   "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";

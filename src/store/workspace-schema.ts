@@ -20,6 +20,12 @@ export const workspaceMigrations: readonly Migration[] = [
       CREATE INDEX attempts_booked ON attempts (book_entry) WHERE book_entry IS NOT NULL;
     `),
   (db) => db.exec(looks),
+  // When the addresses of an item's outputs came, and by when to fetch them.
+  (db) =>
+    db.exec(`
+      ALTER TABLE items ADD COLUMN addressed_at INTEGER;
+      ALTER TABLE items ADD COLUMN fetch_by INTEGER NOT NULL DEFAULT 0;
+    `),
 ];
 
 const tables = `

@@ -67,12 +67,13 @@ const task = (id: number, change: Partial<Task> = {}): Task => ({
   ...{ id, group: "a", kind: "processing", since: now - 60_000, seenAt: null, nextAt: 0 },
   ...change,
 });
+const ready = (...ids: number[]) => ids.map((id) => ({ id, nextAt: 0, fetchBy: now + 60_000 }));
 const due = (...ids: number[]) => ids.map((id) => task(id));
 
 describe("what goes first", () => {
   test("downloads need no quota and go ahead of everything", () => {
     const decision = next(
-      view({ ready: due(1, 2), planned: planned(3), quota: quota(60), state: { ready: 2, planned: 1 } }),
+      view({ ready: ready(1, 2), planned: planned(3), quota: quota(60), state: { ready: 2, planned: 1 } }),
     );
     expect(decision.steps).toEqual([
       { do: "download", item: 1 },
@@ -95,7 +96,7 @@ describe("what goes first", () => {
       view({
         planned: planned(1, 2, 3, 4),
         tasks: due(5, 6),
-        ready: due(7, 8),
+        ready: ready(7, 8),
         free: { submit: 2, poll: 1, download: 1 },
         state: { planned: 4, processing: 2, ready: 2 },
       }),
@@ -110,6 +111,18 @@ describe("what goes first", () => {
 
   test("an item that a step works on is left alone", () => {
     expect(next(view({ planned: planned(1), busy: new Set([1]), state: { planned: 1 } })).steps).toEqual([]);
+  });
+
+  test("P15: the output whose address ends first is fetched first, and one that is over when no other is left", () => {
+    const fetchBy = [now + 900, now - 1, now + 300, now + 600, now - 5].map((by, id) => ({
+      ...{ id, nextAt: 0, fetchBy: by },
+    }));
+    const fetched = (download: number) =>
+      next(view({ ready: fetchBy, free: { submit: 0, poll: 0, download }, state: { ready: 5 } })).steps.map(
+        ({ item }) => item,
+      );
+    expect(fetched(2)).toEqual([2, 3]);
+    expect(fetched(5)).toEqual([2, 3, 0, 4, 1]);
   });
 
   test("P15: with 50 outputs to fetch nothing more is bought, and with 49 it is", () => {
@@ -351,7 +364,7 @@ describe("the end", () => {
   test("with the key refused, downloads finish and nothing is asked", () => {
     const stops = [{ kind: "key" as const, message: "" }];
     const decision = next(
-      view({ stops, tasks: due(1), ready: due(2), state: { processing: 1, ready: 2 }, expired: 1 }),
+      view({ stops, tasks: due(1), ready: ready(2), state: { processing: 1, ready: 2 }, expired: 1 }),
     );
     expect(decision.steps).toEqual([{ do: "download", item: 2 }]);
     expect(next(view({ stops, state: { processing: 1, ready: 1 }, expired: 1 })).done).toBe(true);

@@ -57,6 +57,7 @@ async function archive(place: ArchivedPlace, id: string, outputs: readonly Uint8
   const { id: attempt } = await store.intend(item.id, { runId: run.id, bodySha256: "00", bookEntry: null });
   await store.conclude(attempt, "accepted", { taskId: `task-${id}`, externalTaskId: `ext-${id}` });
   const facts = {
+    fetchBy: 0,
     charged: credits(4),
     createdAt: "2026-01-01T00:00:00Z",
     completedAt: "2026-01-01T00:00:05Z",

@@ -45,8 +45,12 @@ describe("models", () => {
 });
 
 describe("the account", () => {
+  const lifetimes = [
+    { host: "files.example", workedMs: 50_000, endedMs: 3_600_000 },
+    { host: "cdn.example", workedMs: 50_000, endedMs: null },
+  ];
   test("in 60 columns", () =>
-    expect(accountText(me, quota, narrow)).toMatchInlineSnapshot(`
+    expect(accountText({ me, quota, lifetimes }, narrow)).toMatchInlineSnapshot(`
     "user         Ada <ada@example.com>
     user id      user_1
     credits      388.5 left, 112 used by this key
@@ -54,10 +58,11 @@ describe("the account", () => {
                  month, renews 2026-12-01
     this minute  31 of 60 requests, from this machine
     24 hours     340 of 10000 requests, from this machine
-    key          nightly (key_1), 1234 requests in all"
+    key          nightly (key_1), 1234 requests in all
+    files        addresses at files.example expire within 1h"
   `));
   test("in 100 columns", () =>
-    expect(accountText(me, quota, wide)).toMatchInlineSnapshot(`
+    expect(accountText({ me, quota, lifetimes: [] }, wide)).toMatchInlineSnapshot(`
     "user         Ada <ada@example.com>
     user id      user_1
     credits      388.5 left, 112 used by this key
@@ -69,7 +74,11 @@ describe("the account", () => {
   test("without subscription, limits or name", () => {
     const unlimited = { ...quota.minute, limit: null };
     const nameless = { ...me, subscription: null, user: { ...me.user, name: null } };
-    const text = accountText(nameless, { ...quota, minute: unlimited, day: { ...unlimited, used: 1 } });
+    const text = accountText({
+      me: nameless,
+      quota: { ...quota, minute: unlimited, day: { ...unlimited, used: 1 } },
+      lifetimes: [],
+    });
     expect(text).toContain("user         <ada@example.com>\n");
     expect(text).toContain("plan         no active subscription: generation needs one\n");
     expect(text).toContain(
@@ -78,7 +87,7 @@ describe("the account", () => {
   });
   test("whose subscription ends", () => {
     const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };
-    expect(accountText({ ...me, subscription }, quota)).toContain(
+    expect(accountText({ me: { ...me, subscription }, quota, lifetimes: [] })).toContain(
       "Pro, canceled, 500 credits a month, billed by the month, ends 2026-12-01",
     );
   });

@@ -59,7 +59,7 @@ export async function writeGoldenWorkspace(path: string): Promise<void> {
   const complete = async (name: string) => {
     await accept(name);
     const urls = [1, 2].map((number) => `https://files.example/${name}/${number}`);
-    const facts = { charged: credits(4), createdAt: "2026-01-01T00:00:00Z", completedAt: null };
+    const facts = { fetchBy: 0, charged: credits(4), createdAt: "2026-01-01T00:00:00Z", completedAt: null };
     await store.complete(item(name), { ...facts, urls });
   };
   await intend("submitting");

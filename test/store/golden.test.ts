@@ -155,7 +155,7 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
 
       await store.saved(idOf("ready"), 1, savedFile);
       await store.saved(idOf("ready"), 2, savedFile);
-      await store.refreshOutputs(idOf("expired"), ["https://files.example/fresh"]);
+      await store.refreshOutputs(idOf("expired"), { urls: ["https://files.example/fresh"], fetchBy: 0 });
       await store.apply(idOf("failed"), "retry", {});
       await store.complete(idOf("overdue"), facts);
       const { id } = await store.intend(idOf("planned"), {
@@ -209,4 +209,4 @@ describe.each(versions.filter(({ kind }) => kind.name === "schedules"))(
 );
 
 const savedFile = { file: "a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
-const facts = { urls: ["https://a/1"], charged: credits(4), createdAt: "c", completedAt: null };
+const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: null };

@@ -27,7 +27,13 @@ test("a step is told with the attempt that it belongs to, also when the item was
   clock.advance(1_000);
   await store.apply(item.id, "retry", {});
   await submit("t-2");
-  await store.complete(item.id, { urls: ["u"], charged: credits(4), createdAt: "c", completedAt: "d" });
+  await store.complete(item.id, {
+    urls: ["u"],
+    fetchBy: 0,
+    charged: credits(4),
+    createdAt: "c",
+    completedAt: "d",
+  });
   await store.saved(item.id, 1, {
     file: "a.png",
     bytes: 3,

@@ -39,7 +39,7 @@ async function submitted(id: string, taskId: string): Promise<Item> {
 }
 
 const nothingParked = { models: [], groups: [] };
-const facts = { urls: ["https://a/1"], charged: credits(4), createdAt: "c", completedAt: "d" };
+const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
 const savedFile = { file: "demo/a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
 
 describe("an item's life in the database", () => {
@@ -106,6 +106,23 @@ describe("outputs", () => {
     expect((await store.item(item.id)).state).toBe("archived");
   });
 
+  test("P15: what is to be fetched comes in the order in which its addresses end", async () => {
+    const ids: number[] = [];
+    for (const name of ["a", "b", "c"]) {
+      await enrolled("a", "b", "c");
+      const item = await submitted(name, `task of ${name}`);
+      await store.complete(item.id, { ...facts, fetchBy: { a: 300, b: 100, c: 200 }[name] ?? 0 });
+      ids.push(item.id);
+    }
+    const [a, b, c] = ids;
+    const { ready } = await store.due(runId, 2, nothingParked, null);
+    expect(ready).toEqual([
+      { id: b, nextAt: 0, fetchBy: 100 },
+      { id: c, nextAt: 0, fetchBy: 200 },
+    ]);
+    expect((await store.item(a ?? 0)).addressedAt).toBe(clock.now());
+  });
+
   test("P15: an expired address makes a look at the task due, and what is saved keeps its row", async () => {
     await enrolled("a");
     const item = await submitted("a", "t1");
@@ -114,7 +131,7 @@ describe("outputs", () => {
     await store.expire(item.id, "its address answered 403");
     const due = await store.due(runId, 10, nothingParked, null);
     expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
-    await store.refreshOutputs(item.id, ["https://b/1", "https://b/2"]);
+    await store.refreshOutputs(item.id, { urls: ["https://b/1", "https://b/2"], fetchBy: 0 });
     expect(await store.outputs(item.id)).toEqual([
       { number: 1, url: "https://a/1", file: "demo/a.png" },
       { number: 2, url: "https://b/2", file: null },
