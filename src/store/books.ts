@@ -17,9 +17,18 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
     intend: async ({ itemKey, price }) =>
       atomic(() => {
         const { lastInsertRowid } = sql(
-          `INSERT INTO entries (origin, fingerprint, workspace, item_key, price, intended_seq, intended_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        ).run(origin, fingerprint, workspace, itemKey, price, nextSeq(sql), clock.now());
+          `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at)
+           VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?)`,
+        ).run(
+          firstNumber(clock.now()),
+          origin,
+          fingerprint,
+          workspace,
+          itemKey,
+          price,
+          nextSeq(sql),
+          clock.now(),
+        );
         return Number(lastInsertRowid);
       }),
 
@@ -106,6 +115,17 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
       return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
     },
   };
+}
+
+/** The last time that entries are numbered by (UTC ms): beyond it numbers would not be exact. */
+const numberedUntilMs = 8e12;
+
+/**
+ * The least number of an entry made now. Workspaces know their entries by number, and books may be lost, restored from a
+ * copy, or left behind on another machine: in none must a number stand for somebody else's request.
+ */
+function firstNumber(now: number): number {
+  return Math.min(Math.max(0, now), numberedUntilMs) * 1_000;
 }
 
 function nextSeq(sql: Sql): number {

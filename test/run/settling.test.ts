@@ -6,6 +6,7 @@ import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import type { SandboxOptions } from "../../src/sandbox/serve.js";
+import { openAccounts } from "../../src/store/accounts.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;
@@ -196,6 +197,37 @@ describe("a process that ended in the middle", () => {
     await carryOn(world, again, { reads: true, ...settling({ wait: true }) });
     expect((await states(world, again)).p3).toBe("archived");
     expect(posts()).toBe(3);
+  });
+
+  test("P2: books that were lost are not taken for those of others: what they knew nothing of is held", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    const [item] = await world.store.items(run.id);
+    await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    const bookEntry = await books().intend({ itemKey: "k1:p1", price: credits(4) });
+    await world.store.intend(item?.id ?? 0, { runId: run.id, bodySha256: "00", bookEntry });
+
+    world.accounts.close();
+    world.accounts = openAccounts(":memory:", world.clock);
+    await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    world.clock.advance(1);
+    const elsewhere = {
+      origin: "sandbox",
+      fingerprint: fingerprint(world.sandbox.key),
+      workspace: "elsewhere",
+    };
+    const others = world.accounts.books(elsewhere);
+    const first = await others.intend({ itemKey: "k1:other", price: credits(4) });
+    await others.answered(first, { outcome: "accepted", charged: credits(4) });
+    await others.looked(first, { task: "completed", charged: credits(4), endedAt: null });
+    const before = await others.evidence(defaultReconcile);
+
+    await carryOn(world, run);
+    expect(await states(world, run)).toEqual({ p1: "held" });
+    expect(await notes(run)).toEqual([expect.stringContaining("it is not in the account's books")]);
+    expect(await others.evidence(defaultReconcile)).toEqual(before);
+    expect((await others.entry(first))?.verdict).toBeNull();
+    expect(posts()).toBe(0);
   });
 
   test("P4: what its item knew and the books did not is brought to them", async () => {
