@@ -7,6 +7,7 @@ import { openWorkspace } from "../store/workspace.js";
 import { waitingIn } from "./evidence.js";
 import { execute } from "./execute.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
+import { refuseOutdated } from "./outdated.js";
 import type { JobOptions, Outcome } from "./run-job.js";
 import { mustHaveRuns } from "./workspace.js";
 
@@ -99,6 +100,7 @@ async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation
   mustHaveRuns(workspace);
   const store = openWorkspace(workspace.stateFile, clock);
   try {
+    await refuseOutdated(workspace, store);
     return await choose(store);
   } finally {
     store.close();

@@ -7,6 +7,7 @@ import { openWorkspace } from "../store/workspace.js";
 import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./doctor-folders.js";
 import type { Ground } from "./ground.js";
 import { lostHistory } from "./history.js";
+import { outdatedHistory } from "./outdated.js";
 import { tryLockElsewhere } from "./try-locks.js";
 import type { Workspace } from "./workspace.js";
 
@@ -40,7 +41,7 @@ export async function examineMachine({ workspace, clock, node, ground }: Machine
           ]
         : [placeOfState(workspace, ground), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
-      history(workspace, clock),
+      await history(workspace, clock),
       writable(workspace.outFolder),
       await diskSpace(workspace.outFolder),
     ];
@@ -88,7 +89,7 @@ function lock(folder: string): Check {
   return problem("lock", { expected, got, todo: "keep the workspace on a local disk" });
 }
 
-function history(workspace: Workspace, clock: Clock): Check {
+async function history(workspace: Workspace, clock: Clock): Promise<Check> {
   const { stateFile } = workspace;
   const expected = "a history that can be read, or none yet";
   const lost = lostHistory(workspace);
@@ -96,7 +97,9 @@ function history(workspace: Workspace, clock: Clock): Check {
   if (lost !== null) return problem("history", { expected, got: lost, todo });
   if (!existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
-    openWorkspace(stateFile, clock).close();
+    const store = openWorkspace(stateFile, clock);
+    const outdated = await outdatedHistory(workspace, store).finally(() => store.close());
+    if (outdated !== null) return problem("history", { expected, got: outdated, todo });
     return fine("history", expected, stateFile);
   } catch (error) {
     return problem("history", { expected, got: (error as Error).message, todo });

@@ -8,6 +8,7 @@ import { type Lock, takeLock } from "../store/lock.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, type OpenAccount, openAccount } from "./account.js";
 import { type HolderNote, noteHolder } from "./holder.js";
+import { refuseOutdated } from "./outdated.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution holds from its start to its end. */
@@ -48,6 +49,7 @@ export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
   try {
     const store = openWorkspace(workspace.stateFile, clock);
     undo.push(() => store.close());
+    await refuseOutdated(workspace, store);
     const { connection, close: disconnect } = await options.connect();
     undo.push(disconnect);
     const { accountsFile, stateFile } = workspace;

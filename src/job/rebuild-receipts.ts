@@ -42,12 +42,13 @@ function note(attempts: ReceiptHistory["attempts"], line: IntentLine | ReceiptLi
 
 /** Null for what is no line of ours; another kind of line is of no use here. */
 function lineIn(row: string): IntentLine | ReceiptLine | "other" | null {
-  let line: Partial<IntentLine & ReceiptLine> | null;
+  let line: (Partial<Omit<IntentLine & ReceiptLine, "type">> & { type?: string }) | null;
   try {
     line = JSON.parse(row);
   } catch {
     return null;
   }
+  if (line?.type === "rebuilt") return "other";
   if (typeof line?.key !== "string" || !Number.isInteger(line.attempt) || !isTime(line.at)) return null;
   if (line.type === "intent") return isRequest(line.request) ? (line as IntentLine) : null;
   if (line.type !== "answer") return "other";

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
@@ -77,6 +77,62 @@ describe.concurrent("a workspace whose database", () => {
     expectArchived(join(place.folder, "outputs", "set"), ids(items));
   });
 });
+
+describe.concurrent("a workspace whose database is older than its receipts", () => {
+  test.each<[name: string, make: () => Promise<{ place: Place; service: ScriptedService }>]>([
+    ["for having lost its log", withoutLog],
+    ["for having been restored", restored],
+  ])("P2: %s is refused, told by doctor, rebuilt, and pays for nothing twice", async (_, make) => {
+    const { place, service } = await make();
+    const paid = service.made.length;
+    for (const args of [begin, ["resume"]]) {
+      const refused = await run(place, args, service);
+      expect(refused, `${args[0]}: ${refused.stderr}`).toMatchObject({ code: 2, stdout: "" });
+    }
+    const { stderr } = await run(place, begin, service);
+    expect(stderr).toMatch(
+      /state\.db is older than .*receipts\.jsonl: it does not know the paid request of \d{4}-.* for a0\d;.*--rebuild.*Nothing was sent/,
+    );
+    const doctor = await run(place, ["doctor"], service);
+    expect(doctor.code).toBe(2);
+    expect(doctor.stdout.replace(/\s+/g, " ")).toContain("does not know the paid request of");
+    expect(service.made).toHaveLength(paid);
+
+    expect((await run(place, ["doctor", "--rebuild", "--yes"])).code).toBe(0);
+    for (let again = 0; again < 2; again++) {
+      const end = await run(place, begin, service);
+      // What was cut off by the kill is settled, or waits for a person.
+      expect([0, 8, 10], end.stderr).toContain(end.code);
+    }
+    expect(prompts(service)).toEqual([...new Set(prompts(service))]);
+  });
+});
+
+/** Killed in the middle, and its write-ahead log gone: what was in it alone is forgotten. */
+async function withoutLog(): Promise<{ place: Place; service: ScriptedService }> {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  service.script(({ what, before }): Scripted => {
+    if (what === "POST generate" && before === 3) running.signal("SIGKILL");
+    return "serve";
+  });
+  const running = start(place, begin, service);
+  expect((await running.ended).signal).toBe("SIGKILL");
+  service.script(() => "serve");
+  for (const end of ["-wal", "-shm"]) rmSync(stateOf(place, `state.db${end}`));
+  return { place, service };
+}
+
+/** Gone on with after a backup was taken, which is put back. */
+async function restored(): Promise<{ place: Place; service: ScriptedService }> {
+  const { place, service } = await interrupted();
+  const backup = readFileSync(stateOf(place, "state.db"));
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  writeFileSync(stateOf(place, "state.db"), backup);
+  for (const end of ["-wal", "-shm"]) rmSync(stateOf(place, `state.db${end}`), { force: true });
+  return { place, service };
+}
 
 describe.concurrent("bad input", () => {
   test("a workspace without receipts goes on by its database", async () => {
