@@ -5,9 +5,12 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // These need a Chromium: npm run test:browser.
     exclude: ["test/browser/**"],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // A guard against what hangs, not a measure: a busy machine takes its time.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     maxWorkers: 2,
+    // Nothing of ours lives in globals, so that a worker can keep its modules from file to file.
+    isolate: false,
     globalSetup: "test/e2e/canary-tally.ts",
   },
 });
