@@ -23,8 +23,12 @@ export interface Books {
   strangers: ReadonlyMap<string, Buffer>;
   /** Items whose request the service refused as wrong. */
   rejected: ReadonlySet<string>;
-  /** The most that a workspace's items may cost, and which are its items; null without a cap. */
-  cap: { credits: number; priceOf(item: string): number; workspaceOf(item: string): number } | null;
+  /** The most that a workspace's items may cost; null without a cap. */
+  cap: number | null;
+  priceOf(item: string): number;
+  workspaceOf(item: string): number;
+  /** Credits that each workspace's run has cost, or may have, as the program tells its user. */
+  spent: readonly number[];
   /** Items for which a person has allowed one more charge, and how many. */
   allowed: ReadonlyMap<string, number>;
 }
@@ -42,6 +46,7 @@ export function audit(books: Books): void {
       throw new Violation("audit", `${item} is listed as failed and has not`);
   }
   checkCapUsed(books);
+  checkBooks(tasks, books);
   const files = filesOf(books);
   for (const [item, own] of tasks) for (const task of own) checkKept(item, task, files, books);
   const made = madeFor(tasks);
@@ -60,23 +65,43 @@ function checkPaidOnce(item: string, tasks: readonly TaskRecord[], { allowed }: 
 }
 
 /** Nothing is left out for a cap that it would fit under: what failed has given its price back. */
-function checkCapUsed({ cap, listed }: Books): void {
+function checkCapUsed({ cap, listed, workspaceOf, priceOf }: Books): void {
   if (cap === null) return;
   const costs = new Map<number, number>();
   const spends: ItemState[] = ["archived", "held", "overdue", "unknown", "ready", "processing"];
   for (const [item, { state }] of listed) {
-    const workspace = cap.workspaceOf(item);
-    if (spends.includes(state)) costs.set(workspace, (costs.get(workspace) ?? 0) + cap.priceOf(item));
+    const workspace = workspaceOf(item);
+    if (spends.includes(state)) costs.set(workspace, (costs.get(workspace) ?? 0) + priceOf(item));
   }
   for (const [workspace, cost] of costs) {
     const left = [...listed].filter(([item, { state }]) => {
-      return state === "planned" && cap.workspaceOf(item) === workspace;
+      return state === "planned" && workspaceOf(item) === workspace;
     });
-    const dearest = Math.max(0, ...left.map(([item]) => cap.priceOf(item)));
-    if (left.length > 0 && cost + dearest <= cap.credits) {
+    const dearest = Math.max(0, ...left.map(([item]) => priceOf(item)));
+    if (left.length > 0 && cost + dearest <= cap) {
+      throw new Violation("P7", `${left.length} items wait though ${cost} of ${cap} credits are spent`);
+    }
+  }
+}
+
+/**
+ * P8: what the program tells that its items cost is what the service has charged for them. More than that only for
+ * items of which it tells that this is in doubt.
+ */
+function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
+  const { listed, workspaceOf, priceOf } = books;
+  const doubtful: ItemState[] = ["held", "unknown", "overdue"];
+  for (const [workspace, told] of books.spent.entries()) {
+    let [charged, doubt] = [0, 0];
+    for (const [item, { state }] of listed) {
+      if (workspaceOf(item) !== workspace) continue;
+      for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
+      if (doubtful.includes(state)) doubt += priceOf(item);
+    }
+    if (told < charged - 1e-6 || told > charged + doubt + 1e-6) {
       throw new Violation(
-        "P7",
-        `${left.length} items wait though ${cost} of ${cap.credits} credits are spent`,
+        "P8",
+        `the program tells of ${told} credits, the service has charged ${charged}, and ${doubt} are in doubt`,
       );
     }
   }

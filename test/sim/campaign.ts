@@ -1,8 +1,8 @@
-import { coverageTable } from "./coverage.js";
+import { coverage } from "./coverage.js";
+import { cores, spread } from "./crew.js";
 import type { Regression } from "./regressions.js";
-import type { FaultKind } from "./scenario.js";
 import { shrink } from "./shrink.js";
-import { simulate } from "./simulate.js";
+import { addTo, emptyTally, type Tally } from "./tally.js";
 import { scenarioOf } from "./workload.js";
 
 export interface CampaignOptions {
@@ -14,43 +14,59 @@ export interface CampaignOptions {
   msMax: number;
 }
 
+export interface Campaign {
+  broken: Regression[];
+  /** Pairs of fault and state that are possible and did not occur. */
+  missing: readonly string[];
+  lines: string[];
+}
+
 /** Failing seeds that are made smaller; more of them are counted only. */
 const shrunkMax = 12;
+/** Seeds that a core is handed at once. */
+const portion = 20;
 
 /** Runs many seeds, and tells what they reached and which of them broke a promise. */
-export async function campaign(options: CampaignOptions): Promise<{ broken: Regression[]; lines: string[] }> {
-  const { first, count, days, msMax } = options;
-  const faults = new Map<FaultKind, number>();
-  const reached = new Map<string, number>();
-  const failures: { seed: number; promise: string; message: string }[] = [];
+export async function campaign({ first, count, days, msMax }: CampaignOptions): Promise<Campaign> {
+  const sum = emptyTally();
+  const portions = Array.from({ length: Math.ceil(count / portion) }, (_, index) => ({
+    first: first + index * portion,
+    count: Math.min(portion, count - index * portion),
+    days,
+  }));
   const began = performance.now();
   const before = process.cpuUsage();
-  let [runs, effects] = [0, 0];
-  for (let seed = first; seed < first + count && performance.now() - began < msMax; seed++) {
-    const result = await simulate(scenarioOf(seed, { days }));
-    runs++;
-    effects += result.effects;
-    addTo(faults, result.faults);
-    addTo(reached, result.reached);
-    const { violation } = result;
-    if (violation) failures.push({ seed, promise: violation.promise, message: violation.message });
-  }
-  const minutes = (performance.now() - began) / 60_000;
-  const { user, system } = process.cpuUsage(before);
-  const coreMinutes = (user + system) / 60e6;
+  await spread(
+    "seeds",
+    portions,
+    (tally) => {
+      addTo(sum, tally);
+      for (const { seed, message } of tally.failures) console.error(`seed ${seed}: ${message.slice(0, 300)}`);
+    },
+    msMax,
+  );
+  const speed = speedOf(sum, performance.now() - began, process.cpuUsage(before));
   const broken: Regression[] = [];
+  const failures = sum.failures.toSorted((a, b) => a.seed - b.seed);
   for (const { seed, promise, message } of failures.slice(0, shrunkMax)) {
     const scenario = await shrink(scenarioOf(seed, { days }), promise);
     broken.push({ promise, message, scenario });
   }
-  const lines = [
-    `${runs} runs from seed ${first}, ${Math.round(runs / minutes)} a minute (${Math.round(runs / coreMinutes)} a minute of one core), ${effects} effects`,
-    ...coverageTable(faults, reached),
-    `${failures.length} violations${failures.length > 0 ? `: seeds ${failures.map(({ seed }) => seed).join(", ")}` : ""}`,
-  ];
-  return { broken, lines };
+  const { lines, missing } = coverage(sum.faults, sum.reached);
+  const seeds = failures.map(({ seed }) => seed).join(", ");
+  return {
+    broken,
+    missing,
+    lines: [
+      `${sum.runs} runs from seed ${first}, ${sum.effects} effects: ${speed}`,
+      ...lines,
+      `${failures.length} violations${failures.length > 0 ? `: seeds ${seeds}` : ""}`,
+    ],
+  };
 }
 
-function addTo<Key>(sum: Map<Key, number>, more: ReadonlyMap<Key, number>): void {
-  for (const [key, count] of more) sum.set(key, (sum.get(key) ?? 0) + count);
+/** By the clock, and by the time that the cores spent on it: others may be at work on the same machine. */
+function speedOf({ runs }: Tally, ms: number, { user, system }: NodeJS.CpuUsage): string {
+  const each = Math.round(runs / ((user + system) / 60e6));
+  return `${Math.round(runs / (ms / 60_000))} a minute on ${cores} cores, ${each} a minute of one core's time`;
 }

@@ -49,11 +49,11 @@ function possibleStates(kind: FaultKind): readonly ItemState[] {
   return itemStates.filter((state) => reasonAgainst(kind, state) === null);
 }
 
-/** One line for each kind: how often it happened, and in which states; missing pairs are marked. */
-export function coverageTable(
+/** One line for each kind: how often it happened, and in which states; and the possible pairs that did not occur. */
+export function coverage(
   faults: ReadonlyMap<FaultKind, number>,
   reached: ReadonlyMap<string, number>,
-): string[] {
+): { lines: string[]; missing: string[] } {
   const rows = swarmKinds.map((kind) => {
     const pairs = possibleStates(kind).map((state) => {
       const count = reached.get(`${kind} ${state}`) ?? 0;
@@ -64,13 +64,14 @@ export function coverageTable(
   const possible = swarmKinds.flatMap((kind) => possibleStates(kind).map((state) => `${kind} ${state}`));
   const missing = possible.filter((pair) => !reached.has(pair));
   const all = swarmKinds.length * itemStates.length;
-  const reasons = impossible.map(({ why }) => {
+  const eachReason = impossible.map(({ why }) => {
     const pairs = swarmKinds.flatMap((kind) =>
       itemStates.filter((state) => reasonAgainst(kind, state) === why),
     );
     return `  ${String(pairs.length).padStart(3)}: ${why}`;
   });
-  const without = [`${all - possible.length} of ${all} pairs are impossible:`, ...reasons];
+  const reasons = [`${all - possible.length} of ${all} pairs are impossible:`, ...eachReason];
   const sum = `${possible.length - missing.length} of ${possible.length} possible pairs of fault and state reached`;
-  return [...rows, ...without, sum, ...(missing.length === 0 ? [] : [`not reached: ${missing.join(", ")}`])];
+  const without = missing.length === 0 ? [] : [`not reached: ${missing.join(", ")}`];
+  return { lines: [...rows, ...reasons, sum, ...without], missing };
 }

@@ -1,6 +1,5 @@
-import type { Scenario } from "./scenario.js";
-import { type Result, simulate } from "./simulate.js";
-import type { Violation } from "./watch.js";
+import type { PlannedFault, Scenario } from "./scenario.js";
+import { simulate } from "./simulate.js";
 import { scenarioOf } from "./workload.js";
 
 /** A run of six items in which nothing goes wrong: what every crash is compared with. */
@@ -29,32 +28,27 @@ export function calm(seed = 1): Scenario {
   };
 }
 
-export interface Everywhere {
-  /** Places at which the run was crashed, each before and after its effect, by kill and by power cut. */
-  places: number;
+export interface Crashes {
   runs: number;
-  violations: { scenario: Scenario; violation: Violation }[];
-  results: Result[];
+  violations: { scenario: Scenario; message: string }[];
 }
 
-/** Crashes a six-item run at every effect that it has. */
-export async function crashEverywhere(stopAt = Number.POSITIVE_INFINITY): Promise<Everywhere> {
-  const base = calm();
-  const places = (await simulate(base)).effects;
-  const everywhere: Everywhere = { places, runs: 0, violations: [], results: [] };
-  for (let nth = 1; nth <= Math.min(places, stopAt); nth++) {
-    for (const kind of ["crash", "power-cut"] as const) {
-      for (const after of [false, true]) {
-        const scenario: Scenario = {
-          ...base,
-          faults: [{ at: "effect", effect: "any", nth, fault: { kind, after } }],
-        };
-        const result = await simulate(scenario);
-        everywhere.runs++;
-        everywhere.results.push(result);
-        if (result.violation) everywhere.violations.push({ scenario, violation: result.violation });
-      }
+/** How many effects that run has, at each of which it can be crashed. */
+export async function places(): Promise<number> {
+  return (await simulate(calm())).effects;
+}
+
+/** Crashes that run at one of its effects: before and after it, by kill and by power cut. */
+export async function crashesAt(nth: number): Promise<Crashes> {
+  const crashes: Crashes = { runs: 0, violations: [] };
+  for (const kind of ["crash", "power-cut"] as const) {
+    for (const after of [false, true]) {
+      const faults: PlannedFault[] = [{ at: "effect", effect: "any", nth, fault: { kind, after } }];
+      const scenario: Scenario = { ...calm(), faults };
+      const { violation } = await simulate(scenario);
+      crashes.runs++;
+      if (violation) crashes.violations.push({ scenario, message: violation.message });
     }
   }
-  return everywhere;
+  return crashes;
 }

@@ -25,18 +25,11 @@ export async function hunt(mutant: Mutant, first = 1, most = seedsMax): Promise<
   return { mutant: mutant.name, runs: most, seed: null, message: "" };
 }
 
-/** Every mutant, or the one that each check of a change hunts. */
-export async function huntAll(which: "all" | "canary"): Promise<{ lines: string[]; escaped: number }> {
-  const mutants = which === "all" ? allMutants() : allMutants().filter(({ name }) => name === canary);
-  const caught: Catch[] = [];
-  for (const mutant of mutants) caught.push(await hunt(mutant));
-  const escaped = caught.filter(({ seed }) => seed === null).length;
-  const lines = caught.map(({ mutant, seed, message }) =>
-    seed === null
-      ? `ESCAPED  ${mutant}`
-      : `seed ${String(seed).padStart(3)}  ${mutant.padEnd(52)} ${message.slice(0, 120)}`,
-  );
-  return { lines: [...lines, `${caught.length - escaped} of ${caught.length} mutants caught`], escaped };
+export async function huntNamed(name: string): Promise<Catch> {
+  const mutant = allMutants().find((one) => one.name === name);
+  if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
+  return hunt(mutant);
 }
 
+/** The mutant that each check of a change hunts. */
 export const canary = "sends again after a reset";

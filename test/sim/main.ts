@@ -1,23 +1,27 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { campaign } from "./campaign.js";
-import { crashEverywhere } from "./crash-everywhere.js";
-import { huntAll } from "./hunt.js";
+import { type Crashes, places } from "./crash-everywhere.js";
+import { spread } from "./crew.js";
+import { type Catch, canary } from "./hunt.js";
+import { allMutants } from "./mutants.js";
 import { saveRegression } from "./regressions.js";
 
 /**
- * The simulation as a command. Exit code 1 when a promise was broken or a mutant got away.
+ * The simulation as a command. Exit code 1 when a promise was broken, a mutant got away, or many seeds did not reach
+ * what they should.
  *
- *   --seeds N           so many runs (--seed S: from that seed on), --days D: longer ones
+ *   --seeds N           so many runs (--seed S: from that seed on), --days D: longer ones, --minutes M: no more after that
  *   --crash-everywhere  a six-item run, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
- *   --short             for each check of a change: 2,000 seeds or two minutes of them, and one mutant
+ *   --short             for each check of a change: 2,000 seeds, every crash and one mutant
  */
 const { values } = parseArgs({
   options: {
     seeds: { type: "string" },
     seed: { type: "string", default: "1" },
     days: { type: "string", default: "1" },
+    minutes: { type: "string" },
     mutants: { type: "boolean", default: false },
     "crash-everywhere": { type: "boolean", default: false },
     short: { type: "boolean", default: false },
@@ -25,32 +29,61 @@ const { values } = parseArgs({
 });
 
 const regressions = join("test", "sim", "regressions");
-const first = Number(values.seed);
-let isGood = true;
+/** So many seeds have to reach every possible pair of fault and state. */
+const longForm = 5_000;
+/** Minutes after which no further seeds are begun in the short form. */
+const shortMinutes = 1.5;
 
-if (values.seeds !== undefined || values.short) {
-  const count = Number(values.seeds ?? 2_000);
-  const msMax = values.short ? 120_000 : Number.POSITIVE_INFINITY;
-  const { broken, lines } = await campaign({ first, count, days: Number(values.days), msMax });
+async function seeds(count: number): Promise<boolean> {
+  const first = Number(values.seed);
+  const minutes = Number(values.minutes ?? (values.short ? shortMinutes : Number.POSITIVE_INFINITY));
+  const msMax = minutes * 60_000;
+  const { broken, missing, lines } = await campaign({ first, count, days: Number(values.days), msMax });
   console.log(lines.join("\n"));
   for (const regression of broken) {
-    isGood = false;
     const name = values.short ? "" : ` (kept as ${saveRegression(regressions, regression)})`;
     console.log(`seed ${regression.scenario.seed}${name}: ${regression.message}`);
     console.log(`  ${regression.scenario.items.length} items, ${JSON.stringify(regression.scenario.faults)}`);
   }
+  return broken.length === 0 && (count < longForm || missing.length === 0);
 }
-if (values["crash-everywhere"]) {
-  const { places, runs, violations } = await crashEverywhere();
-  console.log(`crash everywhere: ${places} effects, ${runs} runs, ${violations.length} violations`);
-  for (const { scenario, violation } of violations.slice(0, 10)) {
-    console.log(`  ${JSON.stringify(scenario.faults)}: ${violation.message}`);
+
+async function crashes(): Promise<boolean> {
+  const all: Crashes = { runs: 0, violations: [] };
+  const asks = Array.from({ length: await places() }, (_, index) => ({ nth: index + 1 }));
+  await spread("crashes", asks, ({ runs, violations }) => {
+    all.runs += runs;
+    all.violations.push(...violations);
+  });
+  console.log(
+    `crash everywhere: ${asks.length} effects, ${all.runs} runs, ${all.violations.length} violations`,
+  );
+  for (const { scenario, message } of all.violations.slice(0, 10)) {
+    console.log(`  ${JSON.stringify(scenario.faults)}: ${message}`);
   }
-  isGood &&= violations.length === 0;
+  return all.violations.length === 0;
 }
-if (values.mutants || values.short) {
-  const { lines, escaped } = await huntAll(values.short ? "canary" : "all");
-  console.log(lines.join("\n"));
-  isGood &&= escaped === 0;
+
+async function mutants(names: readonly string[]): Promise<boolean> {
+  const asks = names.map((name) => ({ name }));
+  const caught: Catch[] = [];
+  await spread("mutant", asks, (answer) => caught.push(answer));
+  const inOrder = caught.toSorted((a, b) => names.indexOf(a.mutant) - names.indexOf(b.mutant));
+  for (const { mutant, seed, message } of inOrder) {
+    const what =
+      seed === null
+        ? "ESCAPED "
+        : `seed ${String(seed).padStart(3)} ${mutant.padEnd(56)} ${message.slice(0, 120)}`;
+    console.log(seed === null ? `${what} ${mutant}` : what);
+  }
+  const escaped = caught.filter(({ seed }) => seed === null).length;
+  console.log(`${caught.length - escaped} of ${caught.length} mutants caught`);
+  return escaped === 0;
 }
-process.exitCode = isGood ? 0 : 1;
+
+const verdicts: boolean[] = [];
+if (values.seeds !== undefined || values.short) verdicts.push(await seeds(Number(values.seeds ?? 2_000)));
+if (values["crash-everywhere"] || values.short) verdicts.push(await crashes());
+if (values.mutants) verdicts.push(await mutants(allMutants().map(({ name }) => name)));
+else if (values.short) verdicts.push(await mutants([canary]));
+process.exitCode = verdicts.every((isGood) => isGood) ? 0 : 1;

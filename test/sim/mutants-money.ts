@@ -1,4 +1,4 @@
-import { credits, noCredits } from "../../src/core/money.js";
+import { credits, noCredits, toNumber } from "../../src/core/money.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Attempt, Intent, Store } from "../../src/core/store.js";
 import type { Mutant } from "./mutants.js";
@@ -116,6 +116,20 @@ export const moneyMutants: readonly Mutant[] = [
           return store.apply(item, event, event === "task_failed" ? { ...change, charged: price } : change);
         },
       })),
+  },
+  {
+    name: "tells half of what an output has cost",
+    make: () => ({
+      service: (service) => ({
+        ...service,
+        task: async (id, ticket) => {
+          const outcome = await service.task(id, ticket);
+          return outcome.kind === "completed"
+            ? { ...outcome, charged: credits(toNumber(outcome.charged) / 2) }
+            : outcome;
+        },
+      }),
+    }),
   },
   {
     name: "leaves what is in flight out of the cap",

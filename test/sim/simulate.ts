@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
+import { plus, toNumber } from "../../src/core/money.js";
 import { toMicro } from "../../src/sandbox/credits.js";
 import { ArchiveRules } from "./archive-rules.js";
-import { audit, type Books } from "./auditor.js";
+import { audit } from "./auditor.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
@@ -135,6 +136,7 @@ class Simulation {
     }
     const end = await kernel.run(() => running === 0, beginning + scenario.daysMax * dayMs);
     if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
+    const byId = new Map(scenario.items.map((item) => [item.id, item]));
     audit({
       ledger: this.service.ledger,
       disk: machine.disk,
@@ -142,7 +144,10 @@ class Simulation {
       listed: await this.listed(),
       strangers: this.strangers,
       rejected: this.money.rejected,
-      cap: this.cap(),
+      cap: scenario.maxCredits,
+      priceOf: (item) => priceOf(byId.get(item)?.model ?? ""),
+      workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
+      spent: await this.spent(),
       allowed: new Map(),
     });
   }
@@ -194,15 +199,14 @@ class Simulation {
     this.strangers.set(path, content);
   }
 
-  private cap(): Books["cap"] {
-    const { maxCredits, items } = this.scenario;
-    if (maxCredits === null) return null;
-    const byId = new Map(items.map((item) => [item.id, item]));
-    return {
-      credits: maxCredits,
-      priceOf: (item) => priceOf(byId.get(item)?.model ?? ""),
-      workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
-    };
+  private spent(): Promise<number[]> {
+    return Promise.all(
+      this.workspaces.map(async ({ store, run }) => {
+        if (run === null) return 0;
+        const { charged, pending } = await store.spending(run.id);
+        return toNumber(plus(charged, pending));
+      }),
+    );
   }
 
   private async standing(): Promise<string> {

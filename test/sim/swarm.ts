@@ -164,6 +164,6 @@ export const swarmKinds = Object.keys(draws) as FaultKind[];
 export function swarm(lot: Chance, scenario: Scenario): PlannedFault[] {
   const kinds = lot.shuffle(swarmKinds).slice(0, lot.scale(3, 8));
   return kinds.flatMap((kind) =>
-    Array.from({ length: lot.scale(1, 8) }, () => (draws[kind] as Draw)(lot, scenario)).flat(),
+    Array.from({ length: lot.scale(1, 6) }, () => (draws[kind] as Draw)(lot, scenario)).flat(),
   );
 }

@@ -15,7 +15,8 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
   const lot = chance(seed, "workload");
   const workspaces = lot.is(0.2) ? 2 : 1;
   // Most of what goes wrong needs few items, and a small run costs least.
-  const items = itemsOf(lot, Math.min(lot.scale(6, 60), lot.scale(6, 60)), workspaces);
+  const count = Math.min(lot.scale(6, 60), lot.scale(6, 60), lot.scale(6, 60));
+  const items = itemsOf(lot, count, workspaces);
   const worth = items.reduce((sum, item) => sum + priceOf(item.model), 0) / workspaces;
   const isLong = days > 1 || lot.is(0.06);
   const scenario: Scenario = {

@@ -1,0 +1,78 @@
+import { availableParallelism } from "node:os";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { type Crashes, crashesAt } from "./crash-everywhere.js";
+import { type Catch, huntNamed } from "./hunt.js";
+import { type Seeds, type Tally, tally } from "./tally.js";
+
+/** Spreads work over the cores: each piece is asked of one worker, which does it alone and answers. */
+
+interface Asks {
+  seeds: Seeds;
+  crashes: { nth: number };
+  mutant: { name: string };
+}
+
+interface Answers {
+  seeds: Tally;
+  crashes: Crashes;
+  mutant: Catch;
+}
+
+type Kind = keyof Asks;
+
+export const cores = availableParallelism();
+
+const skills: { [Each in Kind]: (ask: Asks[Each]) => Promise<Answers[Each]> } = {
+  seeds: tally,
+  crashes: ({ nth }) => crashesAt(nth),
+  mutant: ({ name }) => huntNamed(name),
+};
+
+interface Order<Each extends Kind> {
+  kind: Each;
+  ask: Asks[Each];
+}
+
+/** Has all that is asked done, in no certain order; what is not begun after `msMax` is left out. */
+export async function spread<Each extends Kind>(
+  kind: Each,
+  asks: readonly Asks[Each][],
+  take: (answer: Answers[Each]) => void,
+  msMax = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const until = performance.now() + msMax;
+  const left = asks.values();
+  const next = () => (performance.now() < until ? left.next().value : undefined);
+  await Promise.all(
+    Array.from({ length: Math.min(cores, asks.length) }, async () => {
+      const worker = new Worker(new URL(import.meta.url), {
+        resourceLimits: { maxYoungGenerationSizeMb: 96 },
+      });
+      for (let ask = next(); ask !== undefined; ask = next()) {
+        take(await answerOf(worker, { kind, ask }));
+      }
+      await worker.terminate();
+    }),
+  );
+}
+
+function answerOf<Each extends Kind>(worker: Worker, order: Order<Each>): Promise<Answers[Each]> {
+  return new Promise((resolve, reject) => {
+    worker.once("error", reject);
+    worker.once("message", (answer: Answers[Each]) => {
+      worker.off("error", reject);
+      resolve(answer);
+    });
+    worker.postMessage(order);
+  });
+}
+
+async function serve<Each extends Kind>({ kind, ask }: Order<Each>): Promise<void> {
+  parentPort?.postMessage(await skills[kind](ask));
+}
+
+if (!isMainThread && parentPort !== null) {
+  // Refusals are errors that nobody reads the stack of.
+  Error.stackTraceLimit = 0;
+  parentPort.on("message", (order: Order<Kind>) => void serve(order));
+}

@@ -1,0 +1,46 @@
+import type { FaultKind } from "./scenario.js";
+import { simulate } from "./simulate.js";
+import { scenarioOf } from "./workload.js";
+
+/** What some seeds came to. */
+export interface Tally {
+  runs: number;
+  effects: number;
+  faults: Map<FaultKind, number>;
+  /** States in which items were when a fault happened: `lost-reply submitting` and how often. */
+  reached: Map<string, number>;
+  failures: { seed: number; promise: string; message: string }[];
+}
+
+export interface Seeds {
+  first: number;
+  count: number;
+  days: number;
+}
+
+export function emptyTally(): Tally {
+  return { runs: 0, effects: 0, faults: new Map(), reached: new Map(), failures: [] };
+}
+
+export async function tally({ first, count, days }: Seeds): Promise<Tally> {
+  const sum = emptyTally();
+  for (let seed = first; seed < first + count; seed++) {
+    const { effects, faults, reached, violation } = await simulate(scenarioOf(seed, { days }));
+    const failures = violation ? [{ seed, promise: violation.promise, message: violation.message }] : [];
+    addTo(sum, { runs: 1, effects, faults, reached, failures });
+  }
+  return sum;
+}
+
+interface Added extends Omit<Tally, "faults" | "reached"> {
+  faults: ReadonlyMap<FaultKind, number>;
+  reached: ReadonlyMap<string, number>;
+}
+
+export function addTo(sum: Tally, more: Added): void {
+  sum.runs += more.runs;
+  sum.effects += more.effects;
+  for (const [kind, count] of more.faults) sum.faults.set(kind, (sum.faults.get(kind) ?? 0) + count);
+  for (const [pair, count] of more.reached) sum.reached.set(pair, (sum.reached.get(pair) ?? 0) + count);
+  sum.failures.push(...more.failures);
+}
