@@ -53,6 +53,7 @@ describe("what happens when", () => {
     time: "the time of",
     day: "the day's requests",
     reserve: "the day's requests",
+    silence: "the service answers 429",
     repair: "files are lost",
   };
 

@@ -35,7 +35,7 @@ export function withRun(command: Command): Command {
     )
     .option(
       "--on-daily-limit <what>",
-      "when the day's requests are used up: stop or wait",
+      "when the day's requests are used up, or the service asks for a long silence: stop or wait",
       oneOf("stop", "wait"),
       "stop",
     )

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
-import { DayLimitReached, type Gait } from "../core/quota.js";
+import { type Gait, isLongWait, NoRequestsUntil } from "../core/quota.js";
 import { retryAfterMs } from "../core/retry.js";
 import type { ApiRequest, Reply, Send, Ticket } from "../core/send.js";
 
@@ -22,7 +22,7 @@ export interface Pacing {
 /**
  * Keeps the account's quota: every request holds a place in the ledger before it is sent and until the window's length
  * after its answer. A request that comes with a ticket has its place; any other waits for one. A request that was not
- * sent gives its place back. A 429 silences the account. Throws DayLimitReached where nobody wants to wait so long.
+ * sent gives its place back. A 429 silences the account. Throws NoRequestsUntil where nobody wants to wait so long.
  */
 export function paced(send: Send, pacing: Pacing): Send {
   return async (request, signal) => {
@@ -42,8 +42,9 @@ async function book(pacing: Pacing, ticket: Ticket, reply: Reply): Promise<void>
   const { accounts, clock } = pacing;
   if (reply.kind === "not_sent") await accounts.release(ticket);
   if (reply.kind !== "answer") return;
-  await accounts.answered(ticket);
-  if (reply.status !== 429) return;
+  const isRefused = reply.status === 429;
+  await accounts.answered(ticket, isRefused);
+  if (!isRefused) return;
   const ms = retryAfterMs(reply.headers, clock.now());
   const { slowed } = await accounts.silence(pacing.accountId(), ms);
   if (slowed !== null) pacing.onSlowed?.(slowed);
@@ -58,7 +59,9 @@ async function waitForPlace(
     const reservation = await pacing.accounts.reserve(pacing.accountId(), request.endpoint);
     if (reservation.ticket) return reservation.ticket;
     const { waitUntil, waitsFor } = reservation;
-    if (waitsFor === "day" && pacing.onDailyLimit === "stop") throw new DayLimitReached(waitUntil);
+    const isLong = isLongWait(waitsFor, waitUntil - pacing.clock.now());
+    if (isLong && waitsFor !== "minute" && pacing.onDailyLimit === "stop")
+      throw new NoRequestsUntil(waitsFor, waitUntil);
     pacing.onWait?.(waitsFor, waitUntil);
     await pacing.clock.sleep(Math.max(1, waitUntil - pacing.clock.now()), signal);
   }

@@ -34,13 +34,16 @@ export interface Accounts {
    * made by somebody else: it is booked too. Returns how many that were.
    */
   counted(accountId: number, keyFingerprint: string, requests: number): Promise<number>;
-  /** The answer came: the place is occupied until the window's length after now. */
-  answered(ticket: Ticket): Promise<void>;
+  /**
+   * The answer came: the place is occupied until the window's length after now. One that is no refusal ends a row of
+   * 429s.
+   */
+  answered(ticket: Ticket, isRefused?: boolean): Promise<void>;
   /** The request was never sent: the place is free again. */
   release(ticket: Ticket): Promise<void>;
   /**
-   * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row). Where the
-   * ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
+   * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
+   * it did, not for ever at once again). Where the ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
    */
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Gait | null }>;
   /** What one generation of a price group was charged. */

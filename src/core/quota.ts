@@ -118,13 +118,25 @@ export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute
   return left(quota.day) < 1 ? "day" : "minute";
 }
 
-/** The day's requests are used up, and nobody wanted to wait for more. */
-export class DayLimitReached extends Error {
-  override readonly name = "DayLimitReached";
+/** A silence that the service asks for is waited out up to this long (ms); one that is longer is as good as a day. */
+const patienceMs = 30 * minuteMs;
+
+/** Whether a wait is so long that somebody should be asked whether to wait. */
+export function isLongWait(what: "minute" | "day" | "service" | "tasks" | null, waitMs: number): boolean {
+  return what === "day" || (what === "service" && waitMs > patienceMs);
+}
+
+/** No request can be sent for long, and nobody wanted to wait. */
+export class NoRequestsUntil extends Error {
+  override readonly name = "NoRequestsUntil";
   /** `until` is when the next request may be sent (UTC ms). */
-  constructor(readonly until: number) {
-    super(`the day's requests are used up until ${utcTime(until)}`);
+  constructor(what: "day" | "service", until: number) {
+    super(what === "day" ? `the day's requests are used up until ${utcTime(until)}` : silenceText(until));
   }
+}
+
+export function silenceText(until: number): string {
+  return `the service asks for no more requests until ${utcTime(until)}`;
 }
 
 /** A time as messages tell it, such as `2026-11-20 06:30 UTC`. */

@@ -12,16 +12,27 @@ export function silenceMs(strikes: number): number {
 }
 
 /**
+ * The least silence after the n-th 429 in a row, in ms, though the service asked for less: who refuses whatever comes
+ * is left alone for longer and longer.
+ */
+export function leastSilenceMs(strikes: number): number {
+  return strikes <= silences.length ? 1_000 * 2 ** (strikes - 1) : silenceMs(strikes - silences.length);
+}
+
+/** No service means more than a year, and what is added to a time must still be one. */
+const retryAfterMsMax = 365 * 24 * 60 * 60_000;
+
+/**
  * The wait that a `Retry-After` header asks for, in ms: seconds, or an HTTP date relative to the response's own `Date`
  * (so that a wrong clock on either side does not matter; `now` stands in where there is none). Null when it says
- * nothing readable.
+ * nothing readable: a negative number is neither, though `Date.parse` takes it for a year.
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();
   if (value === undefined) return null;
-  if (/^\d+$/.test(value)) return Number(value) * 1_000;
-  const until = Date.parse(value);
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.min(retryAfterMsMax, Math.ceil(Number(value) * 1_000));
+  const until = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(until)) return null;
   const answered = Date.parse(headers.date ?? "");
-  return Math.max(0, until - (Number.isNaN(answered) ? now : answered));
+  return Math.min(retryAfterMsMax, Math.max(0, until - (Number.isNaN(answered) ? now : answered)));
 }

@@ -20,6 +20,8 @@ export const stopTable = {
   time: { closes: ["submit"], exit: "unfinished" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },
   reserve: { closes: ["submit"], exit: "unfinished" },
+  /** The service asked to be left alone for long. */
+  silence: { closes: ["submit", "poll"], exit: "unfinished" },
 } as const satisfies Record<string, { closes: readonly StepKind[]; exit: ExitName }>;
 
 export type StepKind = "submit" | "poll" | "download";

@@ -10,7 +10,7 @@ import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import { DayLimitReached, narrowed, type OwnLimits } from "../core/quota.js";
+import { NoRequestsUntil, narrowed, type OwnLimits } from "../core/quota.js";
 import type { Send } from "../core/send.js";
 import { readAccount } from "../run/account-reading.js";
 import { openAccounts } from "../store/accounts.js";
@@ -157,7 +157,7 @@ function refuseOther(error: unknown): never {
 
 /** The same failure in words for the person at the terminal, with what to do next. */
 function explain(error: unknown, { baseUrl }: Connection): never {
-  if (error instanceof DayLimitReached)
+  if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;
   // The service's own words may end a sentence already.

@@ -177,8 +177,10 @@ async function close(
 const gatherMs = 30 * 60_000;
 
 async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clock): Promise<number | null> {
-  if (!stops.some(({ kind }) => kind === "day" || kind === "reserve")) return null;
-  const { day } = await account.accounts.quota(account.accountId());
+  const isStopped = (...kinds: Stop["kind"][]) => stops.some(({ kind }) => kinds.includes(kind));
+  if (!isStopped("day", "reserve", "silence")) return null;
+  const { day, blockedUntil } = await account.accounts.quota(account.accountId());
+  if (isStopped("silence")) return Math.max(blockedUntil ?? 0, clock.now());
   return Math.max(day.nextReleaseAt ?? 0, clock.now()) + gatherMs;
 }
 

@@ -1,6 +1,6 @@
 import { EarlyExit } from "../core/exit.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../core/order.js";
-import { DayLimitReached, freePlaces, left, owedRequests } from "../core/quota.js";
+import { freePlaces, left, NoRequestsUntil, owedRequests } from "../core/quota.js";
 import type { Session } from "../run/session.js";
 import type { Facts } from "./order-items.js";
 import { type Asked, factsFor, needsFacts } from "./wish.js";
@@ -38,10 +38,10 @@ export class FactsOf {
   }
 
   private async hasPlace(): Promise<boolean> {
-    const { accounts, accountId, clock, store } = this.session.ports;
-    const quota = await accounts.quota(accountId);
+    const { accounts, accountId, clock, store, workspace } = this.session.ports;
+    const quota = await accounts.quota(accountId, workspace);
     const owed = owedRequests(await store.counts(this.session.settings.run.id));
-    return freePlaces(quota, clock.now()) >= 1 && left(quota.day) - owed >= 1;
+    return freePlaces(quota, clock.now()) >= 1 && left(quota.day) - owed - quota.owedElsewhere >= 1;
   }
 
   private async read(id: number, order: ItemOrder): Promise<void> {
@@ -58,5 +58,5 @@ export class FactsOf {
 /** Interrupted, or no requests left: whoever waits for the order carries it out when this process has ended. */
 function isPassing(found: Facts | Error): boolean {
   const ends = found instanceof EarlyExit && (found.exit === "interrupted" || found.exit === "unfinished");
-  return ends || found instanceof DayLimitReached;
+  return ends || found instanceof NoRequestsUntil;
 }

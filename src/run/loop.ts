@@ -1,12 +1,13 @@
 import PQueue from "p-queue";
 import { plus } from "../core/money.js";
 import { type Decision, next, type Step, type View } from "../core/next.js";
-import { left, type Quota, utcTime } from "../core/quota.js";
+import type { Quota } from "../core/quota.js";
 import { isOpen, type StepKind, type Stop } from "../core/stop.js";
 import { lookAtBalance } from "./balance.js";
 import { Debt } from "./debt.js";
 import { fetchOutputs } from "./fetch.js";
 import { recall } from "./learn.js";
+import { stopForLongWait } from "./long-wait.js";
 import { look } from "./look.js";
 import { OverdueWait } from "./overdue-wait.js";
 import { recover } from "./recover.js";
@@ -160,7 +161,7 @@ class Loop {
     if (session.settings.deadline !== null && view.now >= session.settings.deadline) {
       session.stop("time", "the time that --until or --max-duration allows is over");
     }
-    if (decision.waiting === "day" && session.settings.onDailyLimit === "stop") this.stopForToday(view);
+    stopForLongWait(session, view, decision);
     // A task that fails frees its price, and what waits for a place may still fit: so the cap is final only when
     // nothing is open and nothing waits.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
@@ -168,17 +169,6 @@ class Loop {
       session.stop(session.caps.stop.kind, session.caps.stop.message);
     }
     return session.stops.length > before;
-  }
-
-  /** What is left of the day is owed to open tasks, or nothing is left at all. */
-  private stopForToday({ quota, now }: View): void {
-    const until = utcTime(quota.day.nextReleaseAt ?? now);
-    if (left(quota.day) < 1) this.session.stop("day", `the day's requests are used up until ${until}`);
-    else
-      this.session.stop(
-        "reserve",
-        `what is left of the day's requests is kept for open tasks; more from ${until} on`,
-      );
   }
 
   /** Reads the key's counters when that can settle something and no paid request of ours is under way. */

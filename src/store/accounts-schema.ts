@@ -55,6 +55,8 @@ export const accountsMigrations: readonly Migration[] = [
         PRIMARY KEY (origin, host)
       );
     `),
+  // When the service asked for silence: a silence that lies far ahead may be meant, or the clock was put back.
+  (db) => db.exec("ALTER TABLE accounts ADD COLUMN silent_at INTEGER"),
 ];
 
 const timing = `
@@ -94,6 +96,7 @@ export interface AccountRow {
   limit_minute: number | null;
   limit_day: number | null;
   silent_until: number | null;
+  silent_at: number | null;
   strikes: number;
   gait: Gait;
   gait_at: number | null;

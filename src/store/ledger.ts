@@ -14,7 +14,7 @@ import {
   type Window,
   waitsFor,
 } from "../core/quota.js";
-import { silenceMs } from "../core/retry.js";
+import { leastSilenceMs, silenceMs } from "../core/retry.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { bookForeign } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
@@ -28,7 +28,12 @@ type LedgerMethods = Pick<
 
 export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
   return {
-    quota: async (accountId, workspace) => atomic(() => quota(sql, accountId, clock.now(), workspace)),
+    quota: async (accountId, workspace) =>
+      atomic(() => {
+        const now = clock.now();
+        afterClockChange(sql, accountId, now);
+        return quota(sql, accountId, now, workspace);
+      }),
 
     reserve: async (accountId, endpoint, claim) =>
       atomic(() => {
@@ -54,12 +59,20 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
     owes: async (accountId, { workspace, requests }) =>
       atomic(() => owe(sql, accountId, workspace, requests, clock.now())),
 
-    answered: async (ticket) =>
+    answered: async (ticket, isRefused = false) =>
       atomic(() => {
         sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
-        sql(
-          "UPDATE accounts SET answered = answered + 1 WHERE id = (SELECT account_id FROM requests WHERE id = ?)",
-        ).run(ticket.id);
+        const request = sql("SELECT account_id, sent_at FROM requests WHERE id = ?").get(ticket.id) as
+          | { account_id: number; sent_at: number }
+          | undefined;
+        if (!request) return;
+        sql("UPDATE accounts SET answered = answered + 1 WHERE id = ?").run(request.account_id);
+        // What was sent before the silence says nothing of whether it is over.
+        if (!isRefused)
+          sql("UPDATE accounts SET strikes = 0 WHERE id = ? AND strikes > 0 AND silent_until <= ?").run(
+            request.account_id,
+            request.sent_at,
+          );
       }),
 
     release: async (ticket) =>
@@ -77,8 +90,14 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         // Requests that were in flight together are refused together: that is one strike.
         const again = row.silent_until !== null && row.silent_until > now;
         const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
-        const until = Math.max(now + (ms ?? silenceMs(strikes)), again ? (row.silent_until ?? 0) : 0);
-        sql("UPDATE accounts SET silent_until = ?, strikes = ? WHERE id = ?").run(until, strikes, accountId);
+        const wait = ms === null ? silenceMs(strikes) : Math.max(ms, leastSilenceMs(strikes));
+        const until = Math.max(now + wait, again ? (row.silent_until ?? 0) : 0);
+        sql("UPDATE accounts SET silent_until = ?, silent_at = ?, strikes = ? WHERE id = ?").run(
+          until,
+          now,
+          strikes,
+          accountId,
+        );
         return { until, slowed: again ? null : stepDown(sql, row, ms, now) };
       }),
 
@@ -194,20 +213,19 @@ function forget(sql: Sql, accountId: number, now: number): void {
   sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
 }
 
-/** Longer than any silence, and than any request can take. */
+/** Longer than any request can take. */
 const aheadMsMax = 2 * 60 * minuteMs;
 
 /**
  * After the clock was put back, what was booked before lies in the future and would hold its places for as long. It
- * counts as sent now, which is the latest that it can have been.
+ * counts as sent now, which is the latest that it can have been; and a silence begins anew.
  */
 function afterClockChange(sql: Sql, accountId: number, now: number): void {
   sql(
-    "UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ? WHERE account_id = ? AND ended_at > ? AND sent_at > ?",
+    `UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ?
+     WHERE account_id = ? AND ended_at > ? AND sent_at > ?`,
   ).run(now, now, accountId, now + aheadMsMax, now + aheadMsMax);
-  sql("UPDATE accounts SET silent_until = ? WHERE id = ? AND silent_until > ?").run(
-    now + minuteMs,
-    accountId,
-    now + aheadMsMax,
-  );
+  sql(
+    "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
+  ).run(now, now, accountId, now + aheadMsMax);
 }

@@ -46,15 +46,15 @@ describe("a whole run", () => {
   });
 
   test("P9: a set larger than the minute's quota waits for places and is never refused", async () => {
-    await open({ plan: "Pro", credits: 5_000 });
-    const run = await start(world, pictures(70));
+    await open({ plan: "Starter", credits: 5_000 });
+    const run = await start(world, pictures(20));
     const statuses: number[] = [];
     world.tamper = async (_, pass) => {
       const reply = await pass();
       if (reply.kind === "answer") statuses.push(reply.status);
       return reply;
     };
-    await carryOn(world, run);
+    await carryOn(world, run, { perMinute: 30, perDay: 1_000 });
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(world.progress.some((progress) => progress.waiting === "minute")).toBe(true);
@@ -494,6 +494,57 @@ describe("the day's requests", () => {
     const session = await carryOn(world, run, { perDay: 5, onDailyLimit: "wait" });
     expect(session.stops).toEqual([]);
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+  });
+});
+
+describe("P11: a service that answers 429", () => {
+  const refusal = (headers: Record<string, string>): Reply => ({
+    kind: "answer",
+    status: 429,
+    headers,
+    body: JSON.stringify({ error: { code: "RATE_LIMITED", message: "Slow down." } }),
+  });
+
+  test("and asks for three days ends the run at once, says until when, and nothing is lost", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    world.tamper = (request, pass) =>
+      request.startsWith("GET") ? Promise.resolve(refusal({ "retry-after": "259200" })) : pass();
+    const before = world.clock.now();
+    const session = await carryOn(world, run);
+    expect(session.stops.map((stop) => stop.message)).toEqual([
+      "the service asks for no more requests until 2026-01-04 00:00 UTC",
+    ]);
+    expect(world.clock.now() - before).toBeLessThan(60_000);
+    expect(posts()).toBe(3);
+    world.tamper = null;
+    world.clock.advance(3 * 86_400_000);
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(posts()).toBe(3);
+  });
+
+  test.each([{}, { "retry-after": "1" }, { "retry-after": "-5" }, { "retry-after": "soon" }])(
+    "for ever (%j) is asked less and less, and after a while the run ends",
+    async (headers) => {
+      await open();
+      const run = await start(world, pictures(2));
+      world.tamper = () => Promise.resolve(refusal(headers as Record<string, string>));
+      const session = await carryOn(world, run);
+      expect(session.stops.map((stop) => stop.kind)).toEqual(["silence"]);
+      expect(world.sent.length).toBeLessThanOrEqual(10);
+      expect(await states(world, run)).toEqual({ p1: "planned", p2: "planned" });
+    },
+  );
+
+  test("is waited out where that was asked for", async () => {
+    await open();
+    const run = await start(world, pictures(2));
+    world.tamper = (_, pass) =>
+      world.sent.length <= 2 ? Promise.resolve(refusal({ "retry-after": "259200" })) : pass();
+    const session = await carryOn(world, run, { onDailyLimit: "wait" });
+    expect(session.stops).toEqual([]);
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
   });
 });
 

@@ -9,7 +9,7 @@ import type { Books } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
 import { noCredits } from "../../src/core/money.js";
-import { DayLimitReached, narrowed } from "../../src/core/quota.js";
+import { NoRequestsUntil, narrowed } from "../../src/core/quota.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Download, Send } from "../../src/core/send.js";
 import type { Stop } from "../../src/core/stop.js";
@@ -105,7 +105,7 @@ export async function execute(
     await runLoop(session, { interrupt: new AbortController().signal, onProgress: () => {} });
     return { kind: "ended", stops: session.stops };
   } catch (error) {
-    if (isTold(error)) return { kind: "broken off", isDayOver: error instanceof DayLimitReached };
+    if (isTold(error)) return { kind: "broken off", isDayOver: error instanceof NoRequestsUntil };
     throw error;
   }
 }
@@ -114,7 +114,7 @@ export async function execute(
 function isTold(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   const isDisk = typeof code === "string" && /^E[A-Z0-9]+$/.test(code);
-  return error instanceof ServiceError || error instanceof DayLimitReached || isDisk;
+  return error instanceof ServiceError || error instanceof NoRequestsUntil || isDisk;
 }
 
 function partsOf(process: Process, workspace: Workspace, network: Network, mutant: Substitution): Parts {
