@@ -10,6 +10,8 @@ import { openTemporary, type Temporary } from "./temporary.js";
 
 /** Bytes that are written at once: a network's pieces are small, and each write costs a turn. */
 const writeBytes = 512 * 1024;
+/** Bytes after which the device is set to work while more come in, so that little is left for the sync at the end. */
+const flushBytes = 16 * 2 ** 20;
 
 /** A file on its way in, and what is known of the bytes that it has. */
 export class Partial {
@@ -20,6 +22,10 @@ export class Partial {
   private gathered: Uint8Array[] = [];
   private gatheredBytes = 0;
   private writing: Promise<void> = Promise.resolve();
+  private unflushedBytes = 0;
+  private flushing: Promise<void> | null = null;
+  /** A device tells of bytes that it lost once; the sync at the end would hear nothing of them. */
+  private flushError: unknown = null;
   /** Address without its signature, of which a fresh one only changes the query. */
   private place = "";
 
@@ -47,10 +53,12 @@ export class Partial {
     this.sums.update(piece);
   }
 
-  /** Resolves when all that was taken is in the file. */
+  /** Resolves when all that was taken is in the file. Rejects with what became of an earlier write or flush. */
   async settle(): Promise<void> {
     if (this.gatheredBytes > 0) await this.write();
     await this.writing;
+    await this.flushing;
+    if (this.flushError !== null) throw this.flushError;
   }
 
   private async write(): Promise<void> {
@@ -58,9 +66,26 @@ export class Partial {
     this.gathered = [];
     this.gatheredBytes = 0;
     await this.writing;
-    this.writing = bytes === undefined ? this.writing : this.temporary.file.write(bytes);
+    if (bytes === undefined) return;
+    this.flush(bytes.length);
+    this.writing = this.temporary.file.write(bytes);
     // It is awaited before the next one, or by `settle`.
     this.writing.catch(() => undefined);
+  }
+
+  /** One flush at a time, of whatever is in the file when it begins. */
+  private flush(bytes: number): void {
+    this.unflushedBytes += bytes;
+    if (this.unflushedBytes < flushBytes || this.flushing !== null) return;
+    this.unflushedBytes = 0;
+    this.flushing = this.temporary.file
+      .sync()
+      .catch((error: unknown) => {
+        this.flushError ??= error;
+      })
+      .finally(() => {
+        this.flushing = null;
+      });
   }
 
   /** Whether the rest may be asked for at this address. */

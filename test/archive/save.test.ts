@@ -455,6 +455,29 @@ describe("a disk that cannot", () => {
     },
   );
 
+  test("P13: a large file is flushed while it comes, and a flush that failed is not forgotten at the end", async () => {
+    const large = Buffer.alloc(40 * 2 ** 20, 7);
+    large.write("BM", 0, "latin1");
+    server.answer(sends(large));
+    const steps: string[] = [];
+    const failing = (call: number) => {
+      let calls = 0;
+      return watchedDisk(nodeDisk, (step) => {
+        steps.push(step);
+        if (step === "sync" && ++calls === call) throw systemError("EIO");
+      });
+    };
+    expect(await save(wanted({ category: "any" }), { disk: failing(1) })).toMatchObject({
+      ...{ kind: "disk", code: "EIO" },
+    });
+    expect(await files()).toEqual([]);
+    steps.length = 0;
+    expect(await save(wanted({ category: "any" }), { disk: failing(0) })).toMatchObject({ kind: "saved" });
+    expect(steps.indexOf("sync")).toBeLessThan(steps.lastIndexOf("write"));
+    expect(steps.lastIndexOf("sync")).toBeGreaterThan(steps.lastIndexOf("write"));
+    expect(steps.lastIndexOf("sync")).toBeLessThan(steps.indexOf("link"));
+  });
+
   test("P17: a disk that is full before the first byte holds no connection open", async () => {
     server.answer(sends(Buffer.alloc(4 * 2 ** 20, 7)));
     let body: Readable | undefined;

@@ -53,13 +53,14 @@ async function measure() {
     const archive = await openOurs(url);
     const [ours, bare] = [[], []];
     for (let round = 0; round <= rounds; round++) {
-      const times = [await timed(() => save(archive, url, folder, `ours-${round}`, bytesARound))];
-      times.push(await timed(() => stream(`${url}/${bytesARound}`, join(folder, `bare-${round}`))));
-      // The first round warms up.
-      const [mine, others] = times.map((ms) => bytesARound / ms / 1000);
-      if (round > 0) {
-        ours.push(mine);
-        bare.push(others);
+      const turns = [
+        [ours, () => save(archive, url, folder, `ours-${round}`, bytesARound)],
+        [bare, () => stream(`${url}/${bytesARound}`, join(folder, `bare-${round}`))],
+      ];
+      // Who comes first finds the disk as the other left it, so they take turns at that too. The first round warms up.
+      for (const [rates, act] of round % 2 === 0 ? turns : turns.toReversed()) {
+        const rate = bytesARound / (await timed(act)) / 1000;
+        if (round > 0) rates.push(rate);
       }
       for (const file of [`ours-${round}.bmp`, `bare-${round}`]) rmSync(join(folder, file));
     }
