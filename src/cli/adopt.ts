@@ -52,10 +52,10 @@ async function adopt(folder: string, manifest: string, flags: AdoptFlags): Promi
   if (adoption.refused.length > 0) endWith("usage");
 }
 
-async function print({ plan, ...adoption }: Adoption, flags: AdoptFlags): Promise<void> {
+async function print(adoption: Adoption, flags: AdoptFlags): Promise<void> {
   const { adoptionText } = await import("../report/adoption.js");
   const text = flags.json
-    ? JSON.stringify({ job: plan.job, dryRun: flags.dryRun ?? false, ...adoption })
-    : adoptionText({ job: plan.job, dryRun: flags.dryRun ?? false, ...adoption }, process.cwd());
+    ? JSON.stringify({ dryRun: flags.dryRun ?? false, ...adoption })
+    : adoptionText({ dryRun: flags.dryRun ?? false, ...adoption }, process.cwd());
   process.stdout.write(`${text}\n`);
 }

@@ -23,7 +23,7 @@ export async function askConsent(
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json)
     display.say(planText(plan, process.cwd(), lookFor(process.stderr, process.env)));
-  return plan.items.every((item) => !item.due) || confirmed(flags, options.interrupt);
+  return plan.due === 0 || confirmed(flags, options.interrupt);
 }
 
 /** Shows a few items with their price and asks. Throws EarlyExit where nobody can be asked. */

@@ -20,7 +20,7 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
       return;
     }
     if (error instanceof EarlyExit) {
-      if (error.problems.length > 0) {
+      if (error.problems) {
         const { problemsText } = await import("../report/problem-text.js");
         process.stderr.write(`${problemsText(error.problems, process.cwd())}\n`);
       }

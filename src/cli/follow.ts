@@ -56,10 +56,13 @@ async function noticed(
 
 /** Why a run could not begin, with the first thing that is wrong with its manifest: nobody sees the screen. */
 async function reasonOf(error: Error): Promise<string> {
-  const problems = error instanceof EarlyExit ? error.problems.slice(0, 1) : [];
-  if (problems.length === 0) return error.message;
-  const { problemsText } = await import("../report/problem-text.js");
-  return `${error.message}: ${problemsText(problems, process.cwd())}`;
+  const first = error instanceof EarlyExit ? error.problems?.told[0] : undefined;
+  if (first === undefined) return error.message;
+  const [{ problemsText }, { digestOf }] = await Promise.all([
+    import("../report/problem-text.js"),
+    import("../core/problem.js"),
+  ]);
+  return `${error.message}: ${problemsText(digestOf([first.problem]), process.cwd())}`;
 }
 
 async function tell(

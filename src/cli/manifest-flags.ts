@@ -6,7 +6,7 @@ import { itemsMaxDefault } from "../manifest/combinations.js";
 import { type DelimiterName, delimiters } from "../manifest/delimiters.js";
 import type { Defaults } from "../manifest/manifest.js";
 import type { ReadOptions } from "../manifest/read.js";
-import type { Duplicates } from "../plan/expand.js";
+import type { Duplicates } from "../plan/items.js";
 import type { OnMissing, Order } from "../plan/plan.js";
 import { systemClock } from "../system.js";
 import { type SelectionFlags, selectionOf, withSelection } from "./selection-flags.js";

@@ -1,14 +1,15 @@
+import { mapped } from "../core/listing.js";
 import { toNumber } from "../core/money.js";
 import type { Plan } from "../plan/plan.js";
 
-/** A plan for programs: the same facts, credits as plain numbers. */
+/** A plan for programs: the same facts, credits as plain numbers. What it lists is to be written one by one. */
 export function planJson(plan: Plan): object {
   const { needed, balance, after, maxCredits, spent } = plan.money;
-  const { sheet: _, unselected, ...rest } = plan;
+  const { sheet: _sheet, due: _due, unselected, ...rest } = plan;
   return {
     ...rest,
     unselected: unselected.length,
-    items: plan.items.map((item) => ({ ...item, price: toNumber(item.price) })),
+    items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
     models: plan.models.map((model) => ({
       ...model,
       price: toNumber(model.price),

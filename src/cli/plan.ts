@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import { jsonPieces } from "../core/json-pieces.js";
 import type { Plan } from "../plan/plan.js";
 import type { Flag } from "../store/schedules.js";
 import { endWith } from "./ending.js";
@@ -60,7 +61,7 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
   refuseLost(found);
   // A rehearsal whose account is gone with the command could not be run as it is saved.
   const workspace = flags.save === undefined ? forLooking(found, flags.sandbox ?? false) : found;
-  const made = await planJob({
+  const options = {
     workspace,
     manifest: manifestPath(manifest),
     connect: () => connect(flags, workspace, { manifest }),
@@ -69,25 +70,31 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
     clock: systemClock,
     log: await openLog(flags.logLevel),
     signal: interruption(),
+  };
+  await planJob(options, async (made) => {
+    await print(made, flags);
+    if (flags.save !== undefined) {
+      const { writePlan } = await import("./saved-plan.js");
+      const how = { manifest: options.manifest, workspace: found.root, sandbox: flags.sandbox ?? false };
+      await writePlan(flags.save, made, { ...how, flags: given });
+      if (!flags.json)
+        process.stdout.write(`\nsaved: \`bulkgen run ${flags.save}\` makes it as it is planned\n`);
+    }
+    endAs(made);
   });
-  await print(made, flags);
-  if (flags.save !== undefined) {
-    const { writePlan } = await import("./saved-plan.js");
-    const how = { manifest: manifestPath(manifest), workspace: found.root, sandbox: flags.sandbox ?? false };
-    await writePlan(flags.save, made, { ...how, flags: given });
-    if (!flags.json)
-      process.stdout.write(`\nsaved: \`bulkgen run ${flags.save}\` makes it as it is planned\n`);
-  }
-  if (made.problems.length > 0) endWith("usage");
-  else if (made.blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
-  else if (made.blockers.some((blocker) => blocker.kind === "made_before")) endWith("usage");
-  else if (made.blockers.length > 0) endWith("key");
+}
+
+function endAs({ problems, blockers }: Plan): void {
+  if (problems.length > 0) endWith("usage");
+  else if (blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
+  else if (blockers.some((blocker) => blocker.kind === "made_before")) endWith("usage");
+  else if (blockers.length > 0) endWith("key");
 }
 
 async function print(made: Plan, flags: PlanFlags): Promise<void> {
   if (flags.json) {
     const { planJson } = await import("./plan-json.js");
-    process.stdout.write(`${JSON.stringify(planJson(made))}\n`);
+    for (const piece of jsonPieces(planJson(made))) await written(piece);
     return;
   }
   const [{ planText, rowsTable }, { lookFor }] = await Promise.all([
@@ -97,4 +104,9 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
   const look = lookFor(process.stdout, process.env);
   process.stdout.write(`${planText(made, process.cwd(), look)}\n`);
   if (flags.rows) process.stdout.write(`\n${rowsTable(made.items, look)}\n`);
+}
+
+/** A reader may be slower than the plan is read. */
+async function written(text: string): Promise<void> {
+  await new Promise<void>((done) => process.stdout.write(text, () => done()));
 }

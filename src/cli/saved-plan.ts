@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { EarlyExit } from "../core/exit.js";
+import { jsonPieces } from "../core/json-pieces.js";
 import type { Plan } from "../plan/plan.js";
 import type { SavedPlan } from "../plan/saved-plan.js";
 import type { Flag } from "../store/schedules.js";
@@ -23,11 +24,20 @@ export async function writePlan(
   const { savePlan } = await import("../plan/saved-plan.js");
   const flags = how.flags.map(([name, value]) => (value === undefined ? [name] : [name, value]));
   const savedAt = new Date(systemClock.now()).toISOString();
-  const text = JSON.stringify(savePlan(plan, { ...how, flags, savedAt }), null, 1);
+  const pieces = jsonPieces(savePlan(plan, { ...how, flags, savedAt }));
   try {
-    writeFileSync(file, `${text}\n`);
+    writePieces(file, pieces);
   } catch (error) {
     throw new EarlyExit("usage", `-o: ${(error as Error).message}`);
+  }
+}
+
+function writePieces(file: string, pieces: Iterable<string>): void {
+  const descriptor = openSync(file, "w");
+  try {
+    for (const piece of pieces) writeSync(descriptor, piece);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

@@ -103,10 +103,10 @@ function checkName(name: string): void {
 /** A manifest that cannot be read now can not be read at night either. Throws EarlyExit. */
 async function checkManifest(path: string, flags: AddFlags): Promise<void> {
   if (!existsSync(path)) throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
-  const [{ readManifest }, { manifestProblems }] = await Promise.all([
-    import("../manifest/read.js"),
+  const [{ checkedManifest }, { manifestProblems }] = await Promise.all([
+    import("../job/check-manifest.js"),
     import("../job/prepare.js"),
   ]);
-  const { problems, rows } = await readManifest(path, readingOf(flags));
-  if (problems.length > 0 && (rows.length === 0 || !flags.skipInvalid)) throw manifestProblems(problems);
+  const { problems, rows } = await checkedManifest(path, readingOf(flags));
+  if (problems.length > 0 && (rows === 0 || !flags.skipInvalid)) throw manifestProblems(problems);
 }

@@ -1,4 +1,4 @@
-import type { Problem } from "./problem.js";
+import type { Digest } from "./problem.js";
 
 /** Exit codes of every command, and which one a run ends with when it has several reasons. */
 export const exitCodes = [
@@ -56,7 +56,7 @@ export class EarlyExit extends Error {
     readonly exit: ExitName,
     message: string,
     /** What is wrong with the manifest, when that is why. */
-    readonly problems: readonly Problem[] = [],
+    readonly problems: Digest | null = null,
   ) {
     super(message);
   }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import type { MediaField } from "../api/inputs.js";
 
 /**
@@ -24,18 +24,28 @@ export interface Identity {
 
 /** The item key: `k1:` and the SHA-256 of the identity as canonical JSON. `k1` names these very rules. */
 export function itemKey(identity: Identity): string {
-  const prompt = normalText(identity.prompt ?? "");
-  const canonical = {
-    account: normalText(identity.account),
-    edition: normalText(identity.edition),
-    inputs: normalEntries(identity.inputs),
-    model: normalText(identity.model),
-    occurrence: identity.occurrence,
-    origin: normalText(identity.origin),
-    params: normalEntries(identity.params),
-    ...(prompt === "" ? {} : { prompt }),
+  return itemKeys(identity)(identity);
+}
+
+/** Keys of one job's items: what they have in common is written once for all of them. */
+export function itemKeys({
+  origin,
+  account,
+  edition,
+}: Pick<Identity, "origin" | "account" | "edition">): (
+  item: Omit<Identity, "origin" | "account" | "edition">,
+) => string {
+  const json = (text: string) => JSON.stringify(normalText(text));
+  const start = `{"account":${json(account)},"edition":${json(edition)},"inputs":`;
+  const middle = `,"origin":${json(origin)},"params":`;
+  const last = { model: "", json: json("") };
+  return ({ model, prompt, params, inputs, occurrence }) => {
+    const text = normalText(prompt ?? "");
+    if (model !== last.model) Object.assign(last, { model, json: json(model) });
+    const item = `${JSON.stringify(normalEntries(inputs))},"model":${last.json},"occurrence":${occurrence}`;
+    const said = text === "" ? "" : `,"prompt":${JSON.stringify(text)}`;
+    return `k1:${hash("sha256", `${start}${item}${middle}${JSON.stringify(normalEntries(params))}${said}}`, "hex")}`;
   };
-  return `k1:${createHash("sha256").update(JSON.stringify(canonical)).digest("hex")}`;
 }
 
 /** The key of a variant that a redo makes of a row's own item, from 2. */
@@ -52,7 +62,8 @@ export function shortId(key: string): string {
 
 /** A text as identity sees it. */
 export function normalText(text: string): string {
-  return text.normalize("NFC").replaceAll("\r\n", "\n").trim();
+  const lines = text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
+  return lines.normalize("NFC").trim();
 }
 
 /** Params as identity sees them: sorted pairs of normal text, empty ones left out. */
@@ -62,11 +73,14 @@ export function itemParams(params: Readonly<Record<string, unknown>>): [string, 
 
 /** Pairs, not an object: an object would move keys that look like numbers, and lose one that is `__proto__`. */
 function normalEntries(values: Readonly<Record<string, unknown>>): [string, string][] {
-  return Object.entries(values)
-    .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]): [string, string] => [normalText(name), normalText(String(value))])
-    .filter(([, value]) => value !== "")
-    .sort(byCodeUnits);
+  const entries: [string, string][] = [];
+  for (const name in values) {
+    const value = values[name];
+    if (value === null || value === undefined) continue;
+    const text = normalText(String(value));
+    if (text !== "") entries.push([normalText(name), text]);
+  }
+  return entries.length > 1 ? entries.sort(byCodeUnits) : entries;
 }
 
 /** Never by locale: the order must be the same on every machine. */

@@ -26,6 +26,45 @@ export interface Place {
   combination?: string;
 }
 
+/** Problems as they are told: those that are alike together, and the first hundred of them. */
+export interface Digest {
+  told: readonly { problem: Problem; times: number }[];
+  count: number;
+  /** Those whose value a repair would mend. */
+  repairs: number;
+}
+
+const toldMax = 100;
+
+/**
+ * Gathers problems, however many there are. The same thing at the same place is told once: a wrong value of a job's
+ * matrix is met by every row, and a wrong cell by every combination of its row.
+ */
+export function digestOf(problems: Iterable<Problem>): Digest {
+  const groups = new Map<string, { problem: Problem; times: number }>();
+  let count = 0;
+  let repairs = 0;
+  for (const problem of problems) {
+    count++;
+    if (problem.repair !== undefined) repairs++;
+    const key = sameness(problem);
+    const group = groups.get(key);
+    if (group) group.times++;
+    else if (groups.size < toldMax) groups.set(key, { problem, times: 1 });
+  }
+  return { told: [...groups.values()], count, repairs };
+}
+
+function sameness({
+  place: { file, row, line, lineColumn, column },
+  message,
+  expected,
+  got,
+}: Problem): string {
+  const where = line === undefined ? [row] : [line, lineColumn];
+  return JSON.stringify([file, where, column, message, expected, got]);
+}
+
 /** What a problem is of: a whole row, or one of its combinations. */
 export function partOf({ row, combination = "" }: Pick<Place, "row" | "combination">): string {
   return `${row} ${combination}`;

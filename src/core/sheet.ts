@@ -2,6 +2,11 @@
 export interface Sheet {
   /** In their order. */
   columns: readonly string[];
+  rows: Iterable<SheetRow>;
+}
+
+/** A sheet that was kept, with all its rows in memory. */
+export interface KeptSheet extends Sheet {
   rows: readonly SheetRow[];
 }
 

@@ -8,7 +8,7 @@ import type { Credits } from "./money.js";
 import type { Orders } from "./order.js";
 import type { Verdict } from "./readings.js";
 import type { RunOptions } from "./run-options.js";
-import type { Sheet } from "./sheet.js";
+import type { KeptSheet, Sheet } from "./sheet.js";
 
 /** The port to one workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
 export interface Store extends Orders {
@@ -16,6 +16,8 @@ export interface Store extends Orders {
   job(name: string): Promise<Job>;
   /** All items that the job of that name ever had. */
   itemsOf(jobName: string): Promise<Item[]>;
+  /** The same from the oldest to the newest and without the variants of redos, read one by one: a job may have more items than memory holds. */
+  history(jobName: string): Iterable<Item>;
   /** Starts a run of a job, or goes on with its unfinished one under new options. */
   startRun(jobId: number, start: RunStart): Promise<Run>;
   /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
@@ -32,11 +34,11 @@ export interface Store extends Orders {
    * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
    * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are.
    */
-  enroll(runId: number, items: readonly NewItem[], unselected?: readonly string[]): Promise<void>;
+  enroll(runId: number, items: Iterable<NewItem>, unselected?: Iterable<string>): Promise<void>;
   /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
   keepSheet(runId: number, sheet: Sheet): Promise<void>;
   /** The sheet of a run; null for a run that has none on record. */
-  sheetOf(runId: number): Promise<Sheet | null>;
+  sheetOf(runId: number): Promise<KeptSheet | null>;
   /** Adds items to a run, and touches no other. */
   add(runId: number, items: readonly NewItem[]): Promise<void>;
   /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */

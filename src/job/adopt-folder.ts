@@ -6,12 +6,14 @@ import { openInspector } from "../archive/inspector.js";
 import { foldName, safeName } from "../archive/names.js";
 import { nodeDisk } from "../archive/node-disk.js";
 import type { SaveRequest } from "../archive/save.js";
+import type { PlannedItem } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Download } from "../core/send.js";
 import type { NewItem, Run } from "../core/store.js";
-import type { Plan, PlannedItem } from "../plan/plan.js";
+import type { Plan } from "../plan/plan.js";
 import { jobFolder } from "../run/folder.js";
+import { openDraft } from "../store/draft.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
 import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
 import type { JobOptions } from "./run-job.js";
@@ -27,7 +29,7 @@ export interface AdoptOptions extends JobOptions, SheetOptions {
 }
 
 export interface Adoption {
-  plan: Plan;
+  job: string;
   taken: { rowId: string; from: string; file: string | null }[];
   /** Files that are not what their row asks for. */
   refused: { rowId: string; from: string; reason: string }[];
@@ -53,19 +55,23 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
     onDailyLimit: "stop",
     signal: options.interrupt,
   });
+  const draft = openDraft();
   try {
     const { origin, sandbox } = hold.connection;
     const { account, store } = hold;
-    const { plan, me } = await prepare({ ...options, maxCredits: null, origin, sandbox, account, store });
+    const asked = { ...options, maxCredits: null, origin, sandbox, account, store };
+    const { plan, me } = await prepare({ ...asked, draft, signal: options.interrupt });
     if (plan.problems.length > 0) throw manifestProblems(plan.problems);
-    const wanted = plan.items.filter(({ standing }) => open.includes(standing));
+    const wanted = [...plan.items].filter(({ standing }) => open.includes(standing));
     const { matches, unmatched } = match(options.folder, files, wanted);
     const left = wanted.length - matches.length;
     const taken = matches.map(({ item, path }) => ({ rowId: item.rowId, from: path, file: null }));
-    if (options.dryRun || matches.length === 0) return { plan, taken, refused: [], unmatched, left };
+    const { job } = plan;
+    if (options.dryRun || matches.length === 0) return { job, taken, refused: [], unmatched, left };
     const run = await runFor(options, hold, plan, me.user.id);
-    return { plan, unmatched, ...(await take(options, hold, run, matches, left)) };
+    return { job, unmatched, ...(await take(options, hold, run, matches, left)) };
   } finally {
+    draft.close();
     await hold.close();
   }
 }

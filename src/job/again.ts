@@ -10,8 +10,10 @@ export async function again(
   plan: Plan,
   { selection, onMissing }: Pick<SheetOptions, "selection" | "onMissing">,
 ): Promise<void> {
-  const due = new Set(plan.items.flatMap(({ key, due }) => (due ? [key] : [])));
   const lost = new Set(onMissing === "report" ? [] : plan.missing.map(({ key }) => key));
+  if (lost.size === 0 && !selection.onlyFailed) return;
+  const due = new Set<string>();
+  for (const item of plan.items) if (item.due) due.add(item.key);
   const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName);
   for (const { id, key, state } of await store.items(run.id)) {
     if (state === "failed" && selection.onlyFailed && due.has(key))

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import type { ArchivedFile } from "../core/archived.js";
 import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
-import type { Sheet } from "../core/sheet.js";
+import type { KeptSheet } from "../core/sheet.js";
 import type { Item, Run, Store } from "../core/store.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { isEverything, type Selection } from "../plan/select.js";
@@ -79,7 +79,7 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
 }
 
 /** The sheet of the run; a redo's run has none of its own and shows the one before. */
-async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<Sheet | null> {
+async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<KeptSheet | null> {
   for (const { id } of runs.filter((one) => one.edition === run.edition && one.id <= run.id).toReversed()) {
     const sheet = await store.sheetOf(id);
     if (sheet) return sheet;
@@ -88,7 +88,7 @@ async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<Sh
 }
 
 /** For runs of programs that kept no sheet: the rows as the items know them. */
-function sheetFrom(items: readonly Item[]): Sheet {
+function sheetFrom(items: readonly Item[]): KeptSheet {
   const content = items.map(({ rowId, model, prompt, params, inputs }) => ({
     id: rowId,
     model,
@@ -108,13 +108,13 @@ function sheetFrom(items: readonly Item[]): Sheet {
 }
 
 interface RowOfItem {
-  cells: Sheet["rows"][number]["cells"];
+  cells: KeptSheet["rows"][number]["cells"];
   item: Item | null;
   problem: string | null;
 }
 
 /** Each row with each of its items, and each item followed by the variants that were made of it. */
-function rowsOf(sheet: Sheet, items: readonly Item[]): RowOfItem[] {
+function rowsOf(sheet: KeptSheet, items: readonly Item[]): RowOfItem[] {
   const byKey = new Map(items.map((item) => [item.key, item]));
   const variantsMax = Math.max(1, ...items.map(({ variant }) => variant));
   const withVariants = (item: Item): Item[] => {

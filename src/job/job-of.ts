@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
+import type { Draft } from "../core/draft.js";
 import type { ItemState } from "../core/item.js";
-import { plus, showCredits } from "../core/money.js";
-import type { Item, Run, Store } from "../core/store.js";
+import { noCredits, plus, showCredits } from "../core/money.js";
+import type { Run, Store } from "../core/store.js";
 import type { Manifest } from "../manifest/manifest.js";
 import type { Finding, Plan } from "../plan/plan.js";
 
@@ -38,33 +39,35 @@ export function knownJob(manifest: Manifest, runs: readonly Run[], named: string
 export async function guessJob(
   store: Store,
   runs: readonly Run[],
-  { job, items, sheet }: Pick<Plan, "job" | "items" | "sheet">,
+  plan: Pick<Plan, "job" | "items" | "unselected">,
+  draft: Pick<Draft, "holds">,
 ): Promise<JobChoice> {
-  const keys = new Set(sheet.rows.flatMap((row) => row.keys));
-  let best: { name: string; made: Item[] } | null = null;
+  const { job } = plan;
+  let best: { name: string; made: Set<string> } | null = null;
   for (const name of new Set(runs.map((run) => run.jobName))) {
-    const made = (await store.itemsOf(name)).filter(
-      ({ key, state }) => keys.has(key) && paid.includes(state),
-    );
-    if (made.length > (best?.made.length ?? 0)) best = { name, made };
+    const made = new Set<string>();
+    for (const { key, state } of store.history(name))
+      if (paid.includes(state) && draft.holds(key)) made.add(key);
+    if (made.size > (best?.made.size ?? 0)) best = { name, made };
   }
   if (best === null) return { name: job, note: null, finding: null };
-  const file = runs.findLast((run) => run.jobName === best.name)?.manifest ?? "";
-  const most = best.made.length >= keys.size * sameShare;
-  const what = `${best.made.length} of ${keys.size === 1 ? "1 item" : `${keys.size} items`}`;
+  const { name, made } = best;
+  const file = runs.findLast((run) => run.jobName === name)?.manifest ?? "";
+  const all = plan.items.length + plan.unselected.length;
+  const most = made.size >= all * sameShare;
+  const what = `${made.size} of ${all === 1 ? "1 item" : `${all} items`}`;
   // Standard input is no file that could have been renamed.
   if (most && basename(file) !== "-" && !existsSync(file)) {
-    const renamed = `${basename(file)} is gone and ${what} were made for job ${best.name}: this goes on with it`;
-    return { name: best.name, note: `${renamed} (--job ${job} makes a job of its own)`, finding: null };
+    const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: this goes on with it`;
+    return { name, note: `${renamed} (--job ${job} makes a job of its own)`, finding: null };
   }
-  const known = new Set(best.made.map(({ key }) => key));
-  const again = items.filter(({ key }) => known.has(key));
-  const price = plus(...again.map((item) => item.price));
-  const ways = `--job ${best.name} goes on with that job, --job ${job} makes them anew`;
-  const message = `${what} were made before for job ${best.name} (${basename(file)}) and would be paid again, for ${showCredits(price)} credits: ${ways}.`;
+  let price = noCredits;
+  for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);
+  const ways = `--job ${name} goes on with that job, --job ${job} makes them anew`;
+  const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${showCredits(price)} credits: ${ways}.`;
   return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
 }
 
-function stemOf({ file }: Manifest): string {
+function stemOf({ file }: Pick<Manifest, "file">): string {
   return basename(file, extname(file));
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
 import type { Plan } from "../plan/plan.js";
+import { openDraft } from "../store/draft.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, openAccount } from "./account.js";
 import { prepare, type SheetOptions } from "./prepare.js";
@@ -17,11 +18,18 @@ export interface PlanJobOptions extends SheetOptions {
   signal: AbortSignal;
 }
 
-/** The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. */
-export async function planJob(options: PlanJobOptions): Promise<Plan> {
+/**
+ * The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. `use` is
+ * handed the plan while it can be read.
+ */
+export async function planJob<Result>(
+  options: PlanJobOptions,
+  use: (plan: Plan) => Promise<Result>,
+): Promise<Result> {
   const { workspace, clock } = options;
   const { connection, close } = await options.connect();
   const store = workspaceExists(workspace) ? openWorkspace(workspace.stateFile, clock) : null;
+  const draft = openDraft();
   const account = await openAccount({
     ...options,
     connection,
@@ -31,10 +39,11 @@ export async function planJob(options: PlanJobOptions): Promise<Plan> {
   });
   try {
     const { origin, sandbox } = connection;
-    const { plan } = await prepare({ ...options, origin, sandbox, account, store });
-    return plan;
+    const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
+    return await use(plan);
   } finally {
     await account.close();
+    draft.close();
     store?.close();
     await close();
   }

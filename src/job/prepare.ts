@@ -1,16 +1,18 @@
 import type { Me, Model } from "../api/records.js";
+import type { Draft } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, plus } from "../core/money.js";
 import type { Pace } from "../core/pace.js";
 import { Paces } from "../core/paces.js";
+import { digestOf, type Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota.js";
 import type { Run, Store } from "../core/store.js";
-import { type LocalInput, readLocalInputs } from "../manifest/local-inputs.js";
+import { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/manifest.js";
-import { type ReadOptions, readManifest } from "../manifest/read.js";
-import type { Duplicates } from "../plan/expand.js";
-import { makePlan } from "../plan/make-plan.js";
-import type { OnMissing, Order, Plan } from "../plan/plan.js";
+import { openManifest, type ReadOptions } from "../manifest/read.js";
+import type { Duplicates } from "../plan/items.js";
+import { type Begun, begin, makePlan } from "../plan/make-plan.js";
+import type { OnMissing, Order, Plan, PlanInput } from "../plan/plan.js";
 import type { Selection } from "../plan/select.js";
 import type { OpenAccount } from "./account.js";
 import { type EditionChoice, editionOf } from "./edition.js";
@@ -31,6 +33,8 @@ export interface SheetOptions {
 
 export interface PrepareOptions extends SheetOptions {
   manifest: string;
+  /** The plan is made in it, and can be read as long as it is open. */
+  draft: Draft;
   maxCredits: Credits | null;
   origin: string;
   sandbox: boolean;
@@ -38,6 +42,8 @@ export interface PrepareOptions extends SheetOptions {
   ownLimits?: OwnLimits;
   /** The workspace's store, when there is one. */
   store: Store | null;
+  /** Ends the reading of a large sheet. */
+  signal: AbortSignal;
 }
 
 export interface Prepared {
@@ -47,23 +53,23 @@ export interface Prepared {
 
 /**
  * Reads the manifest and holds it against the live models and the account. Costs two requests and nothing else; a file
- * that cannot be read at all costs none.
+ * that cannot be read at all costs none. Throws EarlyExit for a manifest of which nothing can be planned.
  */
 export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const { account, store } = options;
-  const manifest = await readManifest(options.manifest, options.reading);
-  if (manifest.rows.length === 0) throw manifestProblems(manifest.problems);
+  const opened = await openedFor(options);
   const me = await account.identify();
   const { models } = await account.models();
-  const localInputs = options.sandbox ? await readLocalInputs(manifest) : undefined;
-  const input: Asked = { ...options, manifest, models, me, ...(localInputs ? { localInputs } : {}) };
+  const asked: Asked = { ...options, models, me };
   const runs = (await store?.runs()) ?? [];
+  const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
-  const plan = await planAs(input, job ?? manifest.name, runs);
+  const plan = await planAs(asked, opened, job ?? manifest.name, runs);
   if (job !== null || store === null) return { plan, me };
-  const { name, note, finding } = await guessJob(store, runs, plan);
+  const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {
-    const other = await planAs(input, name, runs);
+    options.draft.clear();
+    const other = await planAs(asked, await openedFor(options), name, runs);
     return { plan: { ...other, notes: [note, ...other.notes] }, me };
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
@@ -71,16 +77,44 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   return { plan, me };
 }
 
-interface Asked extends Omit<PrepareOptions, "manifest"> {
+interface Opened {
   manifest: Manifest;
-  models: readonly Model[];
-  me: Me;
-  localInputs?: ReadonlyMap<string, LocalInput>;
+  begun: Begun;
 }
 
-/** The plan of a manifest as a job of that name, whose history says what was made already. */
-async function planAs(asked: Asked, name: string, runs: readonly Run[]): Promise<Plan> {
-  const { account, store, models, me, origin, maxCredits, localInputs } = asked;
+/** Opens the manifest up to its first row. Throws EarlyExit when it has none. */
+async function openedFor({ manifest: path, reading, draft, signal }: PrepareOptions): Promise<Opened> {
+  const manifest = interruptible(await openManifest(path, reading), signal);
+  const begun = await begin(manifest, draft);
+  if (begun === null) throw manifestProblems(draft.problems());
+  return { manifest, begun };
+}
+
+/** A large sheet takes its time: between its parts it can be left. */
+function interruptible(manifest: Manifest, signal: AbortSignal): Manifest {
+  const { parts } = manifest;
+  async function* watched() {
+    const all = parts();
+    for (;;) {
+      if (signal.aborted)
+        throw new EarlyExit("interrupted", "interrupted while planning; nothing was submitted");
+      const { value, done } = await all.next();
+      if (done) return value;
+      yield value;
+    }
+  }
+  return { ...manifest, parts: watched };
+}
+
+interface Asked extends Omit<PrepareOptions, "manifest"> {
+  models: readonly Model[];
+  me: Me;
+}
+
+/** The plan of a manifest as a job of that name, whose history says what was made already. Throws EarlyExit. */
+async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly Run[]): Promise<Plan> {
+  const { account, store, models, me, origin, maxCredits, draft } = asked;
+  const manifest = { ...opened.manifest, name };
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = runs.findLast(
     (run) =>
@@ -90,14 +124,14 @@ async function planAs(asked: Asked, name: string, runs: readonly Run[]): Promise
       run.state !== "cancelled",
   );
   const spending = unfinished ? await store?.spending(unfinished.id) : undefined;
-  return makePlan({
-    manifest: { ...asked.manifest, name },
+  const input: PlanInput = {
+    manifest,
+    draft,
     models,
     me,
     origin,
     edition,
-    // A variant is nobody's row.
-    existing: ((await store?.itemsOf(name)) ?? []).filter((item) => item.variant === 1),
+    existing: store?.history(name) ?? [],
     selection: asked.selection,
     duplicates: asked.duplicates,
     order: asked.order,
@@ -108,9 +142,12 @@ async function planAs(asked: Asked, name: string, runs: readonly Run[]): Promise
     ...(asked.ownLimits ? { ownLimits: asked.ownLimits } : {}),
     maxCredits,
     repair: asked.reading.repair ?? false,
-    ...(localInputs ? { localInputs } : {}),
+    ...(asked.sandbox ? { localInputs: new LocalInputs(manifest.file) } : {}),
     ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),
-  });
+  };
+  const plan = await makePlan(input, opened.begun);
+  if (plan === null) throw manifestProblems(draft.problems());
+  return plan;
 }
 
 /** What is known of how long generations take, and of the requests of the last day. */
@@ -135,7 +172,8 @@ async function timingOf(
 }
 
 /** A manifest that cannot be run, with all that is wrong with it. */
-export function manifestProblems(problems: Plan["problems"]): EarlyExit {
-  const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in the manifest`;
-  return new EarlyExit("usage", `${count}; nothing was submitted`, problems);
+export function manifestProblems(problems: Iterable<Problem>): EarlyExit {
+  const digest = digestOf(problems);
+  const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
+  return new EarlyExit("usage", `${count}; nothing was submitted`, digest);
 }

@@ -1,15 +1,19 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Me } from "../api/records.js";
 import type { Clock } from "../clock.js";
+import type { PlannedItem } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
+import { only } from "../core/listing.js";
 import type { Log } from "../core/log.js";
 import { showCredits } from "../core/money.js";
 import type { RunOptions } from "../core/run-options.js";
-import type { NewItem, Run } from "../core/store.js";
+import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
 import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
 import { jobFolder } from "../run/folder.js";
 import type { Progress } from "../run/loop.js";
+import { openDraft } from "../store/draft.js";
 import type { Connection } from "./account.js";
 import { again } from "./again.js";
 import { type Execution, execute } from "./execute.js";
@@ -72,44 +76,76 @@ export async function runJob<Result>(
     signal: options.interrupt,
   });
   try {
+    const enrolled = await enrolledRun(options, hold);
+    const { run, leftOut } = enrolled;
+    const before = (await hold.store.counts(run.id)).archived;
+    const execution = await execute({ ...options, ...enrolled, hold });
+    return await use({ execution, leftOut, before, startedAt, hold });
+  } finally {
+    await hold.close();
+  }
+}
+
+interface Enrolled {
+  run: Run;
+  me: Me;
+  /** Items that the credits do not reach. */
+  leftOut: number;
+  inOrder: boolean;
+}
+
+/** Plans, asks, and puts what is to be made on record; the plan itself is given up then. */
+async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled> {
+  const draft = openDraft();
+  try {
     const { plan, me } = await prepare({
       ...options,
+      draft,
       maxCredits: options.run.maxCredits,
       ownLimits: options.run,
       origin: hold.connection.origin,
       sandbox: hold.connection.sandbox,
       account: hold.account,
       store: hold.store,
+      signal: options.interrupt,
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
     if (plan.problems.length > 0) await skipInvalid(plan, options);
     if (plan.items.length === 0 && options.selection.onlyFailed) {
       throw new EarlyExit("done", `nothing to do: no row of ${plan.job} that is selected has failed`);
     }
-    const items = submittable(plan, options.run.onInsufficient);
+    refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
-    const job = await hold.store.job(plan.job);
-    const started = await hold.store.startRun(job.id, {
-      manifest: options.manifest,
-      origin: hold.connection.origin,
-      accountId: me.user.id,
-      edition: plan.edition,
-      outFolder: options.workspace.outFolder,
-      options: { ...options.run, forecast: plan.requests.forecast },
-    });
-    // The two requests of the plan belong to the run.
-    const run = { ...started, requests: started.requests + 2 };
-    const unreached = plan.items.filter((item) => !items.includes(item)).map(({ key }) => key);
-    await hold.store.enroll(run.id, items, [...plan.unselected, ...unreached]);
-    await hold.store.keepSheet(run.id, plan.sheet);
-    await again(hold.store, run, plan, options);
-    const before = (await hold.store.counts(run.id)).archived;
-    const due = plan.items.filter((item) => item.due).length;
-    const execution = await execute({ ...options, hold, run, me, inOrder: plan.fit.items < due });
-    return await use({ execution, leftOut: plan.items.length - items.length, before, startedAt, hold });
+    const run = await enroll(options, hold, plan, me);
+    const unpaid = plan.due - plan.fit.items;
+    const leftOut = options.run.onInsufficient === "fit" ? unpaid : 0;
+    return { run, me, leftOut, inOrder: unpaid > 0 };
   } finally {
-    await hold.close();
+    draft.close();
   }
+}
+
+async function enroll(options: RunJobOptions, { store, connection }: Hold, plan: Plan, me: Me): Promise<Run> {
+  const job = await store.job(plan.job);
+  const started = await store.startRun(job.id, {
+    manifest: options.manifest,
+    origin: connection.origin,
+    accountId: me.user.id,
+    edition: plan.edition,
+    outFolder: options.workspace.outFolder,
+    options: { ...options.run, forecast: plan.requests.forecast },
+  });
+  // The two requests of the plan belong to the run.
+  const run = { ...started, requests: started.requests + 2 };
+  const reached = (item: PlannedItem) => !item.due || item.fits || options.run.onInsufficient !== "fit";
+  function* leftAlone() {
+    yield* plan.unselected;
+    for (const item of plan.items) if (!reached(item)) yield item.key;
+  }
+  await store.enroll(run.id, only(plan.items, reached), leftAlone());
+  await store.keepSheet(run.id, plan.sheet);
+  await again(store, run, plan, options);
+  return run;
 }
 
 /** Writes the wrong rows to a file and goes on without them, where that was asked for and can be done. */
@@ -122,8 +158,8 @@ async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOp
   log.warn({ problems: plan.problems.length, file }, "wrong rows are left out");
 }
 
-/** The items to go on with. Throws when the plan says that the run must not begin. */
-function submittable(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): NewItem[] {
+/** Throws EarlyExit when the plan says that the run must not begin. */
+function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): void {
   for (const blocker of plan.blockers) {
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
       throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
@@ -148,10 +184,11 @@ function submittable(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): 
       );
     }
   }
-  return plan.items.filter((item) => !item.due || item.fits || onInsufficient !== "fit");
 }
 
 /** No item of the plan is at the service or waits for its download. */
 function nothingElse(plan: Plan): boolean {
-  return plan.items.every((item) => item.due || item.standing === "archived" || item.standing === "failed");
+  for (const { due, standing } of plan.items)
+    if (!due && standing !== "archived" && standing !== "failed") return false;
+  return true;
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, dirname, extname } from "node:path";
 import { nearest } from "../core/nearest.js";
 import type { Problem } from "../core/problem.js";
@@ -12,25 +12,80 @@ export const standardInputName = "stdin";
 
 /** Larger files than this are no sheets: a text of more than half a gigabyte cannot even be held. */
 const fileBytesMax = 400_000_000;
+const pieceBytes = 262_144;
 
-export type Bytes = { bytes: Uint8Array } | { problem: Problem };
+/** What a manifest holds, piece by piece and as often as it is asked for. */
+export interface Bytes {
+  pieces(): AsyncIterable<Uint8Array>;
+}
 
 /** The bytes of a manifest, or of standard input when its name is `-`, or the one reason why there are none. */
-export async function readBytes(file: string, stdin?: AsyncIterable<Uint8Array>): Promise<Bytes> {
+export async function openBytes(
+  file: string,
+  stdin?: AsyncIterable<Uint8Array>,
+): Promise<Bytes | { problem: Problem }> {
   try {
-    const bytes = file === standardInput ? await readAll(stdin) : await readFile(file);
-    return bytes.length > fileBytesMax ? { problem: tooLarge(file, bytes.length) } : { bytes };
+    if (file === standardInput) return held(file, await gathered(stdin ?? noInput()));
+    const handle = await open(file);
+    try {
+      const facts = await handle.stat();
+      if (facts.size > fileBytesMax) return { problem: tooLarge(file, facts.size) };
+      // A pipe can be read only once.
+      if (!facts.isFile()) return held(file, await gathered(piecesOf(handle)));
+    } finally {
+      await handle.close();
+    }
+    return { pieces: () => piecesOfFile(file) };
   } catch (error) {
-    const failed = error as NodeJS.ErrnoException;
-    if (failed.code === "ERR_FS_FILE_TOO_LARGE") return { problem: tooLarge(file, null) };
-    return { problem: await unreadable(file, failed) };
+    return { problem: await unreadable(file, error as NodeJS.ErrnoException) };
   }
 }
 
-async function readAll(stdin: AsyncIterable<Uint8Array> | undefined): Promise<Uint8Array> {
+/** Bytes that are in memory. */
+export function bytesOf(bytes: Uint8Array): Bytes {
+  return {
+    async *pieces() {
+      for (let from = 0; from < bytes.length; from += pieceBytes)
+        yield bytes.subarray(from, from + pieceBytes);
+    },
+  };
+}
+
+/** All of them at once. */
+export async function wholeOf({ pieces }: Bytes): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces()) all.push(piece);
+  return Buffer.concat(all);
+}
+
+function held(file: string, bytes: Uint8Array): Bytes | { problem: Problem } {
+  return bytes.length > fileBytesMax ? { problem: tooLarge(file, bytes.length) } : bytesOf(bytes);
+}
+
+async function* noInput(): AsyncGenerator<Uint8Array> {}
+
+async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
+  const handle = await open(file);
+  try {
+    yield* piecesOf(handle);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A buffer for each piece: whoever reads it may keep it. */
+async function* piecesOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(pieceBytes), 0, pieceBytes);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function gathered(from: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
-  for await (const piece of stdin ?? []) {
+  for await (const piece of from) {
     pieces.push(piece);
     length += piece.length;
     if (length > fileBytesMax) break;
@@ -38,15 +93,14 @@ async function readAll(stdin: AsyncIterable<Uint8Array> | undefined): Promise<Ui
   return Buffer.concat(pieces);
 }
 
-function tooLarge(file: string, bytes: number | null): Problem {
+function tooLarge(file: string, bytes: number): Problem {
   return {
     place: { file, row: null },
     message: "the file is too large for a manifest",
     expected: `at most ${fileBytesMax / 1_000_000} MB`,
-    got: bytes === null ? "more" : `${Math.round(bytes / 1_000_000)} MB or more`,
+    got: `${Math.round(bytes / 1_000_000)} MB or more`,
   };
 }
-
 async function unreadable(file: string, error: NodeJS.ErrnoException): Promise<Problem> {
   const place = { file, row: null };
   const expected = "a manifest file (.csv, .xlsx, .json, .jsonl or .yaml)";

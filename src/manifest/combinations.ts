@@ -1,6 +1,6 @@
 import type { Problem } from "../core/problem.js";
 import type { Mark } from "./manifest.js";
-import type { Axis, Cells, Job, Setting, Source, Step } from "./source.js";
+import type { Axis, Cells, Job, Setting, Step } from "./source.js";
 
 /** One way in which each row is made: a value from every axis, and a step. */
 export interface Combination {
@@ -41,27 +41,53 @@ function countOf(job: Job | undefined): number {
 export const itemsMaxDefault = 100_000;
 
 /**
- * The problem of a job that asks for more items than anybody means. It is counted before anything is expanded. A plain
+ * Counts the items that rows ask for before they are made, for a job that asks for more than anybody means. A plain
  * sheet may have any number of rows: nothing in it multiplies.
  */
-export function tooMany(source: Source, file: string, itemsMax: number): Problem | null {
-  const { job, rows } = source;
-  const each = countOf(job);
-  const shared = copies(job?.defaults.cells["repeat"]);
-  const made = rows.reduce((sum, { cells }) => sum + copies(cells["repeat"], shared), 0) * each;
-  if (made <= itemsMax || made <= rows.length) return null;
-  const factors = [
-    rows.length === 1 ? "1 row" : `${rows.length} rows`,
-    ...axesOf(job).map(({ keys, settings }) => `${settings.length} of ${keys.join("+")}`),
-    ...(job && job.steps.length > 1 ? [`${job.steps.length} steps`] : []),
-    ...(made > rows.length * each ? ["repeats"] : []),
-  ];
-  return {
-    place: { file, row: null },
-    message: `the manifest asks for ${made} items (${factors.join(" × ")})`,
-    expected: `at most ${itemsMax}, or --max-items with a higher number`,
-    got: String(made),
-  };
+export class Bound {
+  rows = 0;
+  private made = 0;
+  private readonly each: number;
+  private readonly shared: number;
+
+  constructor(
+    private readonly job: Job | undefined,
+    private readonly itemsMax: number,
+  ) {
+    this.each = countOf(job);
+    this.shared = copies(job?.defaults.cells["repeat"]);
+  }
+
+  add({ repeat }: Cells): void {
+    this.rows++;
+    this.made += copies(repeat, this.shared) * this.each;
+  }
+
+  /** Nothing more is to be made, only counted. */
+  get exceeded(): boolean {
+    return this.made > this.itemsMax && this.made > this.rows;
+  }
+
+  problem(file: string): Problem {
+    const { job, rows, made, each, itemsMax } = this;
+    const factors = [
+      rows === 1 ? "1 row" : `${rows} rows`,
+      ...axesOf(job).map(({ keys, settings }) => `${settings.length} of ${keys.join("+")}`),
+      ...(job && job.steps.length > 1 ? [`${job.steps.length} steps`] : []),
+      ...(made > rows * each ? ["repeats"] : []),
+    ];
+    return {
+      place: { file, row: null },
+      message: `the manifest asks for ${made} items (${factors.join(" × ")})`,
+      expected: `at most ${itemsMax}, or --max-items with a higher number`,
+      got: String(made),
+    };
+  }
+
+  /** One row alone asks for more. */
+  get eachExceeds(): boolean {
+    return this.each > this.itemsMax && this.each > 1;
+  }
 }
 
 /** Of a cell that holds no number the row tells later; here it counts as one. */

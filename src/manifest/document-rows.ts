@@ -2,7 +2,7 @@ import type { Problem } from "../core/problem.js";
 import { type Document, isObject, type Language, type Plain, parsed } from "./document.js";
 import { jobOf } from "./job.js";
 import { checkJob, checkRow } from "./job-shape.js";
-import { type Source, type SourceRow, unreadSource } from "./source.js";
+import { heldRows, type Source, type SourceRow, unreadSource } from "./source.js";
 import { writtenAt } from "./written.js";
 
 /** Reads an array of rows, or a job, from JSON or YAML. A job's rows may lie in a file of their own. */
@@ -20,17 +20,17 @@ export function readDocument(
     // Rows are told as well, so that everything is told at once.
     const rows = isObject(top) && Array.isArray(top["rows"]) ? top["rows"] : [];
     const read = sourceOf(rowsIn(document, rows, ["rows"]));
-    return { source: { ...read, problems: [...wrong, ...read.problems] } };
+    return { source: { ...read, problems: wrong } };
   }
   const { job, problems } = jobOf(document, top);
   const { rows } = top;
   if (typeof rows === "string") {
-    return { source: { columns: [], rows: [], problems, notes: [], job }, rowsFile: rows };
+    return { source: { ...sourceOf([]), problems, job }, rowsFile: rows };
   }
   const read = sourceOf(
     rows === undefined ? [impliedRow(file)] : rowsIn(document, rows as Plain[], ["rows"]),
   );
-  return { source: { ...read, problems: [...problems, ...read.problems], job } };
+  return { source: { ...read, problems, job } };
 }
 
 /** Reads JSON Lines: a row a line. Each line stands for itself, so a broken one does not keep the others from being read. */
@@ -63,7 +63,8 @@ type Read = { problems: Problem[]; row?: SourceRow };
 function sourceOf(read: readonly Read[]): Source {
   const rows = read.flatMap(({ row }) => row ?? []);
   const columns = new Set(rows.flatMap(({ cells }) => Object.keys(cells)));
-  return { columns: [...columns], rows, problems: read.flatMap(({ problems }) => problems), notes: [] };
+  const problems = read.flatMap((each) => each.problems);
+  return { columns: [...columns], problems: [], notes: [], batches: heldRows({ rows, problems }) };
 }
 
 function rowsIn(document: Document, rows: readonly Plain[], path: readonly PropertyKey[]): Read[] {

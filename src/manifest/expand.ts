@@ -1,27 +1,15 @@
 import type { Place, Problem } from "../core/problem.js";
-import { isKnown, paramKey } from "./columns.js";
+import { isKnown } from "./columns.js";
 import { axesOf, type Combination } from "./combinations.js";
-import { type Fault, TemplateFault } from "./fault.js";
+import { LateName, TemplateFault } from "./fault.js";
 import { labelled, outputName } from "./item-names.js";
-import type { Mark } from "./manifest.js";
+import { Layers } from "./layers.js";
+import type { Row } from "./manifest.js";
 import { type PromptFiles, promptFile } from "./prompt-file.js";
-import { scopeOf } from "./scope.js";
+import { rowOf } from "./row.js";
+import { Scope } from "./scope.js";
 import type { Cells, Job, SourceRow, Written } from "./source.js";
-import { isTemplate, type Names, type Scope, type Templates } from "./template.js";
-
-/** A row in one of its combinations, with its templates rendered: what an item is made from. */
-export interface Made {
-  number: number;
-  place: Place;
-  /** The fields that are known, filled up from the defaults. */
-  cells: Cells;
-  /** Those of them that the row does not ask for by itself: a model that does not take one goes without. */
-  byDefault: ReadonlySet<string>;
-  /** The row as written, and what its combination adds. */
-  columns: Cells;
-  label: string;
-  marks: Record<string, Mark>;
-}
+import { isTemplate, type Names, type Templates, type Values } from "./template.js";
 
 export interface Expansion {
   file: string;
@@ -31,156 +19,163 @@ export interface Expansion {
   combinations: readonly Combination[];
   /** The local day, as templates know it. */
   today: string;
-  /** Null when the manifest has nothing to render. */
-  rendering: { templates: Templates; names: Names; files: PromptFiles } | null;
+  /** Take what a spreadsheet changed for what it was. */
+  repair: boolean;
 }
 
-/** Makes items of rows, one row after the other, and gathers what is wrong with their templates. */
+/** What renders templates; loaded only for manifests that have some. */
+export interface Rendering {
+  templates: Templates;
+  names: Names;
+  files: PromptFiles;
+}
+
+/** Makes rows of source rows, one after the other, and gathers what is wrong with them. */
 export class Expander {
-  readonly problems: Problem[] = [];
+  rendering: Rendering | null = null;
+  private problems: Problem[] = [];
   /** What was told of the job's own texts, which every row meets again. */
   private readonly told = new Set<string>();
-  private readonly axisKeys: ReadonlySet<string>;
+  private readonly axisKeys: readonly string[];
+  private readonly layers: readonly Layers[];
 
   constructor(private readonly from: Expansion) {
-    this.axisKeys = new Set(axesOf(from.job).flatMap(({ keys }) => keys));
+    this.axisKeys = [...new Set(axesOf(from.job).flatMap(({ keys }) => keys))];
+    this.layers = from.combinations.map((combination) => new Layers(from, combination));
   }
 
-  /** All items of one row, without those whose templates cannot be rendered. `index` counts rows from 1. */
-  made(row: SourceRow, index: number): Made[] {
+  /** All rows of a source row, without those whose templates cannot be rendered. `index` counts them from 1. */
+  add(row: SourceRow, index: number, rows: Row[]): void {
     for (const key of this.axisKeys) if (row.cells[key] !== undefined) this.problems.push(conflict(row, key));
-    return this.from.combinations.flatMap((combination) => {
-      const layers = layersOf(row, combination, this.from);
-      const cells = this.rendered(row, index, combination, layers);
-      return cells ? madeOf(row, combination, layers, cells, this.from) : [];
-    });
+    for (const layers of this.layers) {
+      const made = this.made(row, index, layers);
+      if (made) rows.push(made);
+    }
   }
 
-  private rendered(row: SourceRow, index: number, combination: Combination, layers: Layers): Cells | null {
-    const { rendering, today, job } = this.from;
-    const fields = Object.entries(layers.written).filter(([column]) => isKnown(column));
-    const toRender = rendering ? fields.filter(([column, text]) => needsRendering(column, text)) : [];
-    if (!rendering || toRender.length === 0) return Object.fromEntries(fields);
-    const { templates, names } = rendering;
-    const step = job?.steps.find(({ cells }) => cells === combination.stepCells)?.name ?? null;
-    const own = Object.entries({ ...row.cells, ...combination.cells });
-    const model = layers.written["model"] ?? null;
-    const values: [string, string | number | null][] = [
-      ...Object.entries({ index, row: row.number, step, today }),
-      ...fields,
-      ...Object.entries(job?.vars.cells ?? {}),
-      ...own,
-      ["model", model],
-    ];
-    const scope = scopeOf(values, names, templates);
-    const cells = Object.fromEntries(fields);
+  /** What was found wrong since the last time. */
+  take(): Problem[] {
+    const { problems } = this;
+    this.problems = [];
+    return problems;
+  }
+
+  private made(row: SourceRow, index: number, layers: Layers): Row | null {
+    const written = layers.written(row);
+    const rendered = this.rendering ? this.rendered(row, index, layers, written, this.rendering) : written;
+    if (rendered === null) return null;
+    const late = this.lateName;
+    this.lateName = null;
+    const cells = named(rendered, written, layers.label, this.from.job !== undefined && isImplied(row));
+    return rowOf({ row, layers, cells, lateName: late }, this.from.repair, this.problems);
+  }
+
+  /** Names the file of the row that is being made, where that needs to know more than the manifest. */
+  private lateName: Row["lateName"] = null;
+
+  private rendered(
+    row: SourceRow,
+    index: number,
+    layers: Layers,
+    written: Cells,
+    rendering: Rendering,
+  ): Cells | null {
+    let cells: Cells | null = null;
+    let values: Scope | null = null;
     let failed = false;
-    for (const [column, text] of toRender) {
+    for (const column in written) {
+      const text = written[column] as string;
+      if (!isKnown(column) || !needsRendering(column, text)) continue;
+      values ??= this.scopeOf(row, index, layers, written, rendering);
+      cells ??= { ...written };
       try {
-        cells[column] = this.text(column, text, scope, rendering);
+        cells[column] = textOf(column, text, values, rendering);
       } catch (error) {
-        if (!(error instanceof TemplateFault)) throw error;
-        this.tell(error, column, row, combination, layers);
-        failed = true;
+        if (error instanceof LateName && column === "output") {
+          delete cells[column];
+          this.lateName = this.laterNamed(row, index, layers, { written, text, rendering });
+        } else {
+          const fault = error instanceof LateName ? new TemplateFault(error.fault, true) : error;
+          if (!(fault instanceof TemplateFault)) throw error;
+          this.problemOf(fault, column, row, layers);
+          failed = true;
+        }
       }
     }
-    return failed ? null : cells;
+    return failed ? null : (cells ?? written);
   }
 
-  private text(
-    column: string,
-    text: string,
-    scope: Scope,
-    { templates, files }: NonNullable<Expansion["rendering"]>,
-  ): string {
-    const said = renderedText(text, scope, templates);
-    const file = column === "prompt" ? promptFile(said) : null;
-    return file === null ? said : renderedText(files.text(file), scope, templates);
-  }
-
-  private tell(
-    { fault, everywhere }: TemplateFault,
-    column: string,
+  private scopeOf(
     row: SourceRow,
-    combination: Combination,
-    { origin }: Layers,
-  ): void {
-    const { mark, ofJob } = origin(column);
-    const id = row.cells["id"]?.trim();
-    const ofRow: Place = {
-      file: row.file,
-      row: row.number,
-      ...row.mark,
-      ...(id ? { id } : {}),
-      ...(everywhere || combination.text === "" ? {} : { combination: combination.text }),
+    index: number,
+    { axes, step }: Layers,
+    written: Cells,
+    { names, templates }: Rendering,
+    late: { category: string; key: string } | null = null,
+  ): Scope {
+    const { today, job } = this.from;
+    const vars = job?.vars.cells ?? {};
+    return new Scope(
+      { index, row: row.number, step, written, cells: row.cells, axes, late },
+      { names, templates, vars, today },
+    );
+  }
+
+  private laterNamed(
+    row: SourceRow,
+    index: number,
+    layers: Layers,
+    { written, text, rendering }: { written: Cells; text: string; rendering: Rendering },
+  ): NonNullable<Row["lateName"]> {
+    return (late) => {
+      const values = this.scopeOf(row, index, layers, written, rendering, late);
+      try {
+        return textOf("output", text, values, rendering);
+      } catch (error) {
+        if (!(error instanceof TemplateFault)) throw error;
+        const { place } = placed(error, "output", row, layers, this.from.file);
+        return { place, ...error.fault };
+      }
     };
-    const place: Place =
-      ofJob && everywhere
-        ? { file: this.from.file, row: null, column, ...mark }
-        : { ...ofRow, column, ...mark };
-    const key = JSON.stringify([place, fault.message]);
+  }
+
+  private problemOf(error: TemplateFault, column: string, row: SourceRow, layers: Layers): void {
+    const problem = { ...placed(error, column, row, layers, this.from.file), ...error.fault };
+    const key = JSON.stringify([problem.place, problem.message]);
     if (this.told.has(key)) return;
     // A runtime fault is of one item alone, so only what comes again is worth remembering.
-    if (everywhere) this.told.add(key);
-    this.problems.push({ place, ...fault });
+    if (error.everywhere && this.told.size < toldMax) this.told.add(key);
+    this.problems.push(problem);
   }
 }
 
-/** Where a field's text comes from: a step says more than the row, an axis as well, and a default says least. */
-interface Layers {
-  written: Cells;
-  marks: Record<string, Mark>;
-  byDefault(column: string): boolean;
-  origin(column: string): { mark: Mark | undefined; ofJob: boolean };
-}
+/** A job has not so many texts of its own; rows may have. */
+const toldMax = 10_000;
 
-function layersOf(row: SourceRow, { cells, stepCells, marks }: Combination, from: Expansion): Layers {
-  const { defaults, job } = from;
-  const severalSteps = (job?.steps.length ?? 0) > 1;
-  const has = (layer: Cells, column: string) => Object.hasOwn(layer, column);
-  return {
-    written: { ...defaults.cells, ...row.cells, ...cells, ...stepCells },
-    marks: { ...defaults.marks, ...row.marks, ...marks },
-    byDefault(column) {
-      if (has(stepCells, column)) return false;
-      // One row, several models: what is meant for the picture is not meant for the voice.
-      if (severalSteps && paramKey(column) !== null) return true;
-      return !has(cells, column) && !has(row.cells, column);
-    },
-    origin(column) {
-      const ofRow = has(row.cells, column) && !has(cells, column) && !has(stepCells, column);
-      const layer = has(stepCells, column) || has(cells, column) ? marks : defaults.marks;
-      return { mark: (ofRow ? row.marks : layer)?.[column], ofJob: !ofRow };
-    },
-  };
-}
-
-function madeOf(
+function placed(
+  { everywhere }: TemplateFault,
+  column: string,
   row: SourceRow,
-  combination: Combination,
   layers: Layers,
-  rendered: Cells,
-  { job }: Expansion,
-): Made {
-  const { label } = combination;
-  const cells = named(rendered, layers.written, label, job !== undefined && isImplied(row));
-  const id = cells["id"]?.trim();
-  const place: Place = {
+  file: string,
+): { place: Place } {
+  const { mark, ofJob } = layers.origin(column, row);
+  if (ofJob && everywhere) return { place: { file, row: null, column, ...mark } };
+  const id = row.cells["id"]?.trim();
+  const ofRow: Place = {
     file: row.file,
     row: row.number,
     ...row.mark,
     ...(id ? { id } : {}),
-    ...(combination.text === "" ? {} : { combination: combination.text }),
+    ...(everywhere || layers.text === "" ? {} : { combination: layers.text }),
   };
-  return {
-    number: row.number,
-    place,
-    cells,
-    byDefault: new Set(Object.keys(cells).filter(layers.byDefault)),
-    columns: { ...row.cells, ...combination.cells },
-    label,
-    marks: layers.marks,
-  };
+  return { place: { ...ofRow, column, ...mark } };
+}
+
+function textOf(column: string, text: string, values: Values, { templates, files }: Rendering): string {
+  const said = renderedText(text, values, templates);
+  const file = column === "prompt" ? promptFile(said) : null;
+  return file === null ? said : renderedText(files.text(file), values, templates);
 }
 
 /** The row of a job that has none says nothing of its own. */
@@ -201,24 +196,24 @@ function named(cells: Cells, written: Cells, label: string, implied: boolean): C
   };
 }
 
-function needsRendering(column: string, text: string): boolean {
+/** Whether a known field's text has to be made into another one. */
+export function needsRendering(column: string, text: string): boolean {
   return isTemplate(text) || (column === "prompt" && promptFile(text) !== null);
 }
 
-function renderedText(text: string, scope: Scope, templates: Templates): string {
+function renderedText(text: string, values: Values, templates: Templates): string {
   if (!isTemplate(text)) return text;
   const template = templates.compile(text);
   if (typeof template !== "function") throw new TemplateFault(template, true);
-  return template(scope);
+  return template(values);
 }
 
 function conflict(row: SourceRow, column: string): Problem {
   const id = row.cells["id"]?.trim();
-  const fault: Fault = {
+  return {
+    place: { file: row.file, row: row.number, ...(id ? { id } : {}), column, ...row.marks?.[column] },
     message: `the row says ${column}, which the job's matrix or zip sets`,
     expected: "the one or the other",
     got: row.cells[column] ?? "",
   };
-  const place = { file: row.file, row: row.number, ...(id ? { id } : {}), column, ...row.marks?.[column] };
-  return { place, ...fault };
 }

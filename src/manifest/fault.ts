@@ -17,3 +17,20 @@ export class TemplateFault extends Error {
     super(fault.message);
   }
 }
+
+/** Thrown where a template names what is known only when the service's models are. */
+export class LateName extends Error {
+  override readonly name = "LateName";
+  constructor(readonly named: string) {
+    super(`"${named}" is not known yet`);
+  }
+
+  /** What to tell where it will not be known later either. */
+  get fault(): Fault {
+    return {
+      message: `the template names "${this.named}", which is known only when an item's file is named`,
+      expected: "category and key in the field output alone",
+      got: this.named,
+    };
+  }
+}

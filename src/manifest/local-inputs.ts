@@ -4,7 +4,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { mediaFields } from "../api/inputs.js";
 import { nearest } from "../core/nearest.js";
-import type { Manifest } from "./manifest.js";
+import type { Row } from "./manifest.js";
 import { leaves } from "./within.js";
 
 /** A local file that a row names as its input: its content's hash, or why it cannot be used. */
@@ -19,21 +19,26 @@ export function isLocalPath(value: string): boolean {
   return !scheme.test(value);
 }
 
-/**
- * Reads every local file that the rows name, once, from the manifest's folder and nowhere above it. The keys are the
- * values as the rows write them.
- */
-export async function readLocalInputs(manifest: Manifest): Promise<Map<string, LocalInput>> {
-  const folder = dirname(resolve(manifest.file));
-  const found = new Map<string, LocalInput>();
-  for (const row of manifest.rows) {
-    for (const field of mediaFields) {
-      const value = row.inputs[field];
-      if (value === undefined || !isLocalPath(value) || found.has(value)) continue;
-      found.set(value, await localInput(folder, value));
+/** The local files that rows name, each read once, from the manifest's folder and nowhere above it. */
+export class LocalInputs {
+  /** By their values as the rows write them. */
+  readonly found = new Map<string, LocalInput>();
+  private readonly folder: string;
+
+  constructor(manifest: string) {
+    this.folder = dirname(resolve(manifest));
+  }
+
+  /** Reads what these rows name and no row before them named. */
+  async read(rows: Iterable<Pick<Row, "inputs">>): Promise<void> {
+    for (const { inputs } of rows) {
+      for (const field of mediaFields) {
+        const value = inputs[field];
+        if (value === undefined || !isLocalPath(value) || this.found.has(value)) continue;
+        this.found.set(value, await localInput(this.folder, value));
+      }
     }
   }
-  return found;
 }
 
 async function localInput(folder: string, value: string): Promise<LocalInput> {

@@ -2,22 +2,32 @@ import type { MediaField } from "../api/inputs.js";
 import type { Place, Problem } from "../core/problem.js";
 import type { Repair } from "./spreadsheet.js";
 
-/** A manifest as read: its rows, and everything that is wrong with the file itself. Models are not looked at here. */
+/** A manifest of which the beginning was read. Models are not looked at here. */
 export interface Manifest {
   /** The job's name: the field `name`, else the file's name without its extension. */
   name: string;
   /** The path as it was given. */
   file: string;
-  /** One for each item to make, before copies: a row of the sheet, in each of its combinations. */
-  rows: Row[];
-  /** Sorted by row; what concerns the whole file comes first. */
-  problems: Problem[];
-  /** Oddities that stop nothing, one line each. */
-  notes: string[];
   /** All columns in the order of the file, known ones under their known name. */
   columns: string[];
-  /** Those that nothing uses: they are kept for the export. */
+  /** Its rows and everything that is wrong with the file itself, a part at a time. To be read once. */
+  parts(): AsyncGenerator<Part, End>;
+}
+
+/** Some rows, one for each item to make before copies, and the problems that were found meanwhile. */
+export interface Part {
+  rows: Row[];
+  problems: Problem[];
+}
+
+/** What is known of a manifest once all of it was read. */
+export interface End {
+  /** Oddities that stop nothing, one line each. */
+  notes: string[];
+  /** Columns that nothing uses: they are kept for the export. */
   unusedColumns: string[];
+  /** Why nothing can be made of any row, where that shows only at the end. */
+  refusal: Problem | null;
 }
 
 export interface Row {
@@ -36,6 +46,8 @@ export interface Row {
   inputs: Partial<Record<MediaField, string>>;
   /** Wanted name of the output file. */
   output: string | null;
+  /** The same, where it depends on more than the manifest: the name, or why it cannot be made. */
+  lateName: ((late: { category: string; key: string }) => string | Problem) | null;
   repeat: number;
   /** Higher goes first; 0 when nothing is said. */
   priority: number;

@@ -1,14 +1,28 @@
-import { writeFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import type { Problem } from "../core/problem.js";
 import { spreadsheetText } from "../core/spreadsheet-text.js";
 
 const header = ["file", "row", "column", "id", "problem", "expected", "got", "nearest"];
 
+const linesAtOnce = 1_000;
+
 /** Writes what was skipped, for the person who mends the sheet. Replaces an older file of that name. */
-export async function writeProblemsCsv(path: string, problems: readonly Problem[]): Promise<void> {
+export async function writeProblemsCsv(path: string, problems: Iterable<Problem>): Promise<void> {
   const { stringify } = await import("csv-stringify/sync");
-  const rows = [header, ...problems.map((problem) => cellsOf(problem).map(spreadsheetText))];
-  await writeFile(path, stringify(rows, { record_delimiter: "windows" }));
+  const text = (rows: string[][]) => stringify(rows, { record_delimiter: "windows" });
+  const file = await open(path, "w");
+  try {
+    let lines: string[][] = [header];
+    for (const problem of problems) {
+      lines.push(cellsOf(problem).map(spreadsheetText));
+      if (lines.length < linesAtOnce) continue;
+      await file.write(text(lines));
+      lines = [];
+    }
+    await file.write(text(lines));
+  } finally {
+    await file.close();
+  }
 }
 
 function cellsOf({ place, message, expected, got, nearest }: Problem): string[] {

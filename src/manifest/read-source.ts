@@ -1,11 +1,12 @@
 import { dirname, extname, join } from "node:path";
 import type { Problem } from "../core/problem.js";
-import { readBytes, standardInput } from "./bytes.js";
-import { readCsv } from "./csv.js";
+import { type Bytes, openBytes, standardInput, wholeOf } from "./bytes.js";
+import { openCsv } from "./csv.js";
 import type { DelimiterName } from "./delimiters.js";
 import { readDocument, readLines } from "./document-rows.js";
+import type { Encoded } from "./encoding.js";
 import { type Source, unreadSource } from "./source.js";
-import { decodedText } from "./text.js";
+import { examined, textPieces, utf8Pieces } from "./text.js";
 import { isWorkbook, readWorkbook } from "./workbook.js";
 
 export interface SourceOptions {
@@ -17,27 +18,27 @@ export interface SourceOptions {
   sheet?: string;
 }
 
-/** Reads a manifest, of whatever format, and the file that it names for its rows. Throws for nothing that a file can hold. */
-export async function readSource(path: string, options: SourceOptions): Promise<Source> {
-  const read = await readBytes(path, options.stdin);
-  if ("problem" in read) return unreadSource(read.problem);
-  const { source, rowsFile } = await sourceOf(path, read.bytes, options);
+/** Opens a manifest, of whatever format, and the file that it names for its rows. Throws for nothing that a file can hold. */
+export async function openSource(path: string, options: SourceOptions): Promise<Source> {
+  const bytes = await openBytes(path, options.stdin);
+  if ("problem" in bytes) return unreadSource(bytes.problem);
+  const { source, rowsFile } = await sourceOf(path, bytes, options);
   if (rowsFile === undefined) return source;
   const file = join(path === standardInput ? "." : dirname(path), rowsFile);
-  const rows = await readRows(file, options);
+  const rows = await openRows(file, options);
   return {
     ...source,
     columns: rows.columns,
-    rows: rows.rows,
     problems: [...source.problems, ...rows.problems],
     notes: [...source.notes, ...rows.notes],
+    batches: rows.batches,
   };
 }
 
-async function readRows(file: string, options: SourceOptions): Promise<Source> {
-  const read = await readBytes(file);
-  if ("problem" in read) return unreadSource(read.problem);
-  const { source } = await sourceOf(file, read.bytes, options);
+async function openRows(file: string, options: SourceOptions): Promise<Source> {
+  const bytes = await openBytes(file);
+  if ("problem" in bytes) return unreadSource(bytes.problem);
+  const { source } = await sourceOf(file, bytes, options);
   if (!source.job) return source;
   return unreadSource({
     place: { file, row: null },
@@ -50,24 +51,58 @@ async function readRows(file: string, options: SourceOptions): Promise<Source> {
 /** The source in these bytes; `rowsFile` is the file that a job names for its rows. */
 export async function sourceOf(
   file: string,
-  bytes: Uint8Array,
+  bytes: Bytes,
   { delimiter, sheet }: SourceOptions,
 ): Promise<{ source: Source; rowsFile?: string }> {
-  if (isWorkbook(bytes)) return { source: await readWorkbook(file, bytes, sheet) };
-  const read = decodedText(file, bytes);
-  if ("problem" in read) return { source: unreadSource(read.problem) };
-  const format = formatOf(file, read.text);
+  if (isWorkbook(await startOf(bytes)))
+    return { source: await readWorkbook(file, await wholeOf(bytes), sheet) };
+  const found = await examined(file, bytes);
+  if ("problem" in found) return { source: unreadSource(found.problem) };
+  const start = await startText(bytes, found.encoding);
+  const format = formatOf(file, start);
   // A job may name a workbook for its rows; the flag is for that one then.
   const chooses = sheet !== undefined && (format === "csv" || format === "lines");
   if (chooses) return { source: unreadSource(noSheets(file, sheet)) };
-  const parsed =
-    format === "csv"
-      ? { source: readCsv(file, read.text, delimiter) }
-      : format === "lines"
-        ? { source: readLines(file, read.text) }
-        : readDocument(file, read.text, format);
-  const notes = [...read.notes, ...parsed.source.notes];
+  const parsed = await parsedAs(format, file, { bytes, found, start }, delimiter);
+  const notes = [...found.notes, ...parsed.source.notes];
   return { ...parsed, source: { ...parsed.source, notes } };
+}
+
+interface Opened {
+  bytes: Bytes;
+  found: Encoded;
+  start: string;
+}
+
+/** Only a sheet is read piece by piece: what a document says may stand at its very end. */
+async function parsedAs(
+  format: Format,
+  file: string,
+  { bytes, found, start }: Opened,
+  delimiter?: DelimiterName,
+): Promise<{ source: Source; rowsFile?: string }> {
+  if (format === "csv") {
+    const pieces = () => utf8Pieces(bytes, found.encoding);
+    return { source: await openCsv(file, { pieces, start, returns: found.returns }, delimiter) };
+  }
+  let text = "";
+  for await (const piece of textPieces(bytes, found.encoding)) text += piece;
+  return format === "lines" ? { source: readLines(file, text) } : readDocument(file, text, format);
+}
+
+async function startOf(bytes: Bytes): Promise<Uint8Array> {
+  for await (const piece of bytes.pieces()) return piece;
+  return new Uint8Array();
+}
+
+/** The text's beginning, enough of it to show what it is. */
+async function startText(bytes: Bytes, encoding: Encoded["encoding"]): Promise<string> {
+  let text = "";
+  for await (const piece of textPieces(bytes, encoding)) {
+    text += piece;
+    if (text.length >= startCharactersMax) break;
+  }
+  return text.slice(0, startCharactersMax);
 }
 
 type Format = "csv" | "lines" | "JSON" | "YAML";
@@ -90,10 +125,7 @@ function formatOf(file: string, text: string): Format {
   const named = formats[extname(file).toLowerCase()];
   if (named) return named;
   // Comments may go before, in any of them.
-  const start = text
-    .slice(0, startCharactersMax)
-    .replace(/^(?:\s*#[^\n]*\n)+/, "")
-    .trimStart();
+  const start = text.replace(/^(?:\s*#[^\n]*\n)+/, "").trimStart();
   if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";
   if (/^[[{]/.test(start)) return "JSON";
   return /^(---\s|- +[\w"']+ *:|\w+ *:\s)/.test(start) ? "YAML" : "csv";

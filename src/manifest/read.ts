@@ -3,14 +3,13 @@ import type { Problem } from "../core/problem.js";
 import { filledColumns } from "../core/sheet.js";
 import { standardInput, standardInputName } from "./bytes.js";
 import { isKnown, unusedNote } from "./columns.js";
-import { axesOf, combinationsOf, itemsMaxDefault, tooMany } from "./combinations.js";
-import { Expander, type Expansion } from "./expand.js";
-import { cellPlace, type Defaults, type Manifest, type Row } from "./manifest.js";
-import { promptFile } from "./prompt-file.js";
-import { readSource, type SourceOptions } from "./read-source.js";
-import { defaultCells, toRow } from "./row.js";
+import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
+import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
+import type { Defaults, End, Manifest, Part, Row } from "./manifest.js";
+import { openSource, type SourceOptions } from "./read-source.js";
+import { defaultCells } from "./row.js";
 import { isUsed, namesFrom } from "./scope.js";
-import type { Cells, Source } from "./source.js";
+import type { Cells, Source, SourceBatch } from "./source.js";
 
 export interface ReadOptions extends SourceOptions {
   /** From the command line; the manifest's own defaults and its rows come before them. */
@@ -24,95 +23,93 @@ export interface ReadOptions extends SourceOptions {
 }
 
 /**
- * Reads a manifest and checks all that can be checked without the service. Problems come back in the manifest, all of
- * them at once; it throws for none.
+ * Opens a manifest, to be read a part at a time: each row comes in every combination of its job, with its templates
+ * rendered. All is checked that can be checked without the service; problems come with the parts, and it throws for none.
  */
-export async function readManifest(path: string, options: ReadOptions = {}): Promise<Manifest> {
-  return manifestOf(path, await readSource(path, options), options);
+export async function openManifest(path: string, options: ReadOptions = {}): Promise<Manifest> {
+  return manifestOf(path, await openSource(path, options), options);
 }
 
-/** The manifest that a source makes: each row in every combination of its job, with its templates rendered. */
-export async function manifestOf(path: string, source: Source, options: ReadOptions): Promise<Manifest> {
+/** The manifest that a source makes. */
+export function manifestOf(path: string, source: Source, options: ReadOptions): Manifest {
   const file = path === standardInput ? standardInputName : path;
-  const none = source.rows.length === 0 && source.problems.length === 0;
-  const bound = none ? noRows(file) : tooMany(source, file, options.itemsMax ?? itemsMaxDefault);
-  // Combinations are counted before they are made: there may be more of them than memory holds.
-  const { rows, problems, used } = bound
-    ? { rows: [], problems: [...source.problems, bound], used: null }
-    : expanded(source, await expansionOf(path, source, options), options.repair ?? false);
-  const unusedColumns = source.columns.filter((column) => used !== null && !isUsed(column, used));
   return {
     name: source.job?.name ?? basename(file, extname(file)),
     file,
-    rows,
-    problems: byRow(problems.map((problem) => ({ ...problem, place: namedPlace(problem) }))),
-    notes: [
-      ...source.notes,
-      ...unusedNotes(unusedColumns, source.columns),
-      ...(used ? idleNotes(source, used) : []),
-    ],
     columns: [...new Set([...source.columns, ...axesOf(source.job).flatMap(({ keys }) => keys)])],
-    unusedColumns,
+    parts: () => partsOf(path, file, source, options),
   };
 }
 
-interface Expanded {
-  rows: Row[];
-  problems: Problem[];
-  /** Names that templates use. */
-  used: ReadonlySet<string>;
-}
-
-function expanded(source: Source, expansion: Expansion, repair: boolean): Expanded {
+async function* partsOf(
+  path: string,
+  file: string,
+  source: Source,
+  options: ReadOptions,
+): AsyncGenerator<Part, End> {
+  const bound = new Bound(source.job, options.itemsMax ?? itemsMaxDefault);
+  const expansion = expansionOf(file, source, options, bound);
   const expander = new Expander(expansion);
-  const rows: Row[] = [];
-  const wrong: Problem[] = [];
-  for (const [index, each] of source.rows.entries()) {
-    for (const made of expander.made(each, index + 1)) {
-      const { row, problems } = toRow(made, repair);
-      rows.push(row);
-      for (const problem of problems) wrong.push(problem);
+  const notes = [...source.notes];
+  let wrong = source.problems.length > 0;
+  yield { rows: [], problems: source.problems };
+  for await (const batch of source.batches()) {
+    expander.rendering ??= needsEngine(batch, expansion) ? await renderingOf(path, source, expansion) : null;
+    const rows: Row[] = [];
+    for (const row of batch.rows) {
+      bound.add(row.cells);
+      if (!bound.exceeded) expander.add(row, bound.rows, rows);
     }
+    notes.push(...(batch.notes ?? []));
+    wrong ||= batch.problems.length > 0;
+    yield { rows, problems: [...batch.problems, ...expander.take()].map(namedPlace) };
   }
+  const none = bound.rows === 0 && !wrong;
   return {
-    rows,
-    problems: [...source.problems, ...expander.problems, ...wrong, ...duplicateIds(rows)],
-    used: expansion.rendering?.templates.used ?? new Set(),
+    ...unusedOf(source, notes, expander.rendering?.templates.used ?? new Set(), bound.rows === 0),
+    refusal: none ? noRows(file) : bound.exceeded ? bound.problem(file) : null,
   };
 }
 
-async function expansionOf(path: string, source: Source, options: ReadOptions): Promise<Expansion> {
-  const { job } = source;
-  const given = defaultCells(options.defaults ?? {});
-  const defaults = {
-    cells: { ...given, ...job?.defaults.cells },
-    marks: job?.defaults.marks ?? {},
-  };
+function unusedOf(
+  source: Source,
+  notes: readonly string[],
+  used: ReadonlySet<string>,
+  empty: boolean,
+): Pick<End, "notes" | "unusedColumns"> {
+  const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
+  const idle = empty ? [] : idleNotes(source, used);
+  return { notes: [...notes, ...unusedNotes(unusedColumns, source.columns), ...idle], unusedColumns };
+}
+
+function expansionOf(file: string, { job }: Source, options: ReadOptions, bound: Bound): Expansion {
   return {
-    file: path === standardInput ? standardInputName : path,
+    file,
     job,
-    defaults,
-    combinations: combinationsOf(job),
+    defaults: {
+      cells: { ...defaultCells(options.defaults ?? {}), ...job?.defaults.cells },
+      marks: job?.defaults.marks ?? {},
+    },
+    // There may be more of them than memory holds.
+    combinations: bound.eachExceeds ? [] : combinationsOf(job),
     today: options.today ?? "",
-    rendering: needsRendering(source, defaults.cells)
-      ? await renderingOf(path, source, defaults.cells)
-      : null,
+    repair: options.repair ?? false,
   };
 }
 
-/** The template engine is loaded only for manifests that have something to render. */
+/** The template engine is loaded only for manifests that have something to render, once that shows. */
 async function renderingOf(
   path: string,
   { columns, job }: Source,
-  defaults: Cells,
-): Promise<Expansion["rendering"]> {
+  { defaults }: Expansion,
+): Promise<Rendering> {
   const [{ Templates }, { PromptFiles }] = await Promise.all([
     import("./template.js"),
     import("./prompt-file.js"),
   ]);
   const names = namesFrom([
     ...columns,
-    ...Object.keys(defaults),
+    ...Object.keys(defaults.cells),
     ...Object.keys(job?.vars.cells ?? {}),
     ...(job?.steps.flatMap((step) => Object.keys(step.cells)) ?? []),
     ...axesOf(job).flatMap(({ keys }) => keys),
@@ -120,10 +117,12 @@ async function renderingOf(
   return { templates: new Templates(names), names, files: new PromptFiles(path) };
 }
 
-function needsRendering({ rows, job }: Source, defaults: Cells): boolean {
-  const isOne = (text: string) => text.includes("{{") || text.includes("{%") || promptFile(text) !== null;
-  const hasOne = (cells: Cells) => Object.values(cells).some(isOne);
-  if (hasOne(defaults) || rows.some(({ cells }) => hasOne(cells))) return true;
+function needsEngine({ rows }: SourceBatch, { defaults, job }: Expansion): boolean {
+  const hasOne = (cells: Cells) => {
+    for (const column in cells) if (needsRendering("prompt", cells[column] as string)) return true;
+    return false;
+  };
+  if (hasOne(defaults.cells) || rows.some(({ cells }) => hasOne(cells))) return true;
   const settings = axesOf(job).flatMap((axis) => axis.settings);
   return [...(job?.steps ?? []), ...settings].some(({ cells }) => hasOne(cells));
 }
@@ -144,13 +143,11 @@ function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
   ];
 }
 
-function namedPlace({ place }: Problem): Problem["place"] {
-  return place.file === standardInput ? { ...place, file: standardInputName } : place;
-}
-
-/** Problems in the order of the sheet; what concerns the whole file comes first. */
-export function byRow(problems: readonly Problem[]): Problem[] {
-  return problems.toSorted((a, b) => (a.place.row ?? 0) - (b.place.row ?? 0));
+function namedPlace(problem: Problem): Problem {
+  const { place } = problem;
+  return place.file === standardInput
+    ? { ...problem, place: { ...place, file: standardInputName } }
+    : problem;
 }
 
 function unusedNotes(unused: readonly string[], columns: readonly string[]): string[] {
@@ -161,30 +158,6 @@ function unusedNotes(unused: readonly string[], columns: readonly string[]): str
 function isFilledIn(column: string, columns: readonly string[]): boolean {
   const filled: readonly string[] = filledColumns;
   return filled.includes(column) && filled.every((name) => columns.includes(name));
-}
-
-/** The first row with an id keeps it; the problem lies with the later ones. */
-function duplicateIds(rows: readonly Row[]): Problem[] {
-  const first = new Map<string, Row>();
-  return rows.flatMap((row) => {
-    if (row.id === null) return [];
-    const earlier = first.get(row.id);
-    if (earlier === undefined) {
-      first.set(row.id, row);
-      return [];
-    }
-    const same = earlier.number === row.number;
-    return {
-      place: cellPlace(row, "id"),
-      message: same
-        ? `several items of row ${row.number} have the same id`
-        : `rows ${earlier.number} and ${row.number} have the same id`,
-      expected: same
-        ? "an id whose template names all that tells the items apart, or no template"
-        : "an id that no other row has, or none",
-      got: row.id,
-    };
-  });
 }
 
 function noRows(file: string): Problem {

@@ -1,40 +1,60 @@
 import { mediaFields } from "../api/inputs.js";
-import type { Problem } from "../core/problem.js";
+import type { Place, Problem } from "../core/problem.js";
 import { paramColumn, paramKey } from "./columns.js";
-import type { Made } from "./expand.js";
+import type { Layers } from "./layers.js";
 import { cellPlace, type Defaults, type Row } from "./manifest.js";
-import type { Cells } from "./source.js";
+import type { Cells, SourceRow } from "./source.js";
 import { wholeNumberBefore } from "./spreadsheet.js";
 
 /** More copies of one row than anybody means; a bound against a slip of the keyboard. */
 const repeatMax = 1_000;
 
-/** A row from its cells, and what is wrong with them. Never throws. */
-export function toRow(made: Made, repair: boolean): { row: Row; problems: Problem[] } {
-  const { cells, byDefault } = made;
-  const problems: Problem[] = [];
+/** What a row is made from: its source, and its cells as they are once they are rendered. */
+export interface Made {
+  row: SourceRow;
+  layers: Layers;
+  cells: Cells;
+  lateName: Row["lateName"];
+}
+
+/** A row from its cells; what is wrong with them joins the problems. Never throws. */
+export function rowOf(
+  { row: source, layers, cells, lateName }: Made,
+  repair: boolean,
+  problems: Problem[],
+): Row {
+  const { params, defaultParams } = paramsOf(cells, layers, source);
+  const id = trimmed(cells["id"]);
   const row: Row = {
-    number: made.number,
-    place: made.place,
-    id: trimmed(cells["id"]),
-    label: made.label,
+    number: source.number,
+    place: placeOf(source, id, layers.text),
+    id,
+    label: layers.label,
     model: trimmed(cells["model"]) ?? "",
     prompt: cells["prompt"] ?? null,
-    params: paramsOf(cells),
-    defaultParams: Object.keys(paramsOf(cells)).filter((key) => byDefault.has(paramColumn(key))),
+    params,
+    defaultParams,
     inputs: inputsOf(cells),
     output: trimmed(cells["output"]),
+    lateName,
     repeat: 1,
     priority: 0,
     repairs: [],
-    columns: made.columns,
-    marks: made.marks,
+    columns: layers.columns(source),
+    marks: layers.marks(source),
   };
-  const number = (column: string, bounds: Bounds) =>
-    wholeNumber(row, cells, column, bounds, repair, problems);
-  row.repeat = number("repeat", { min: 1, max: repeatMax, missing: 1 });
-  row.priority = number("priority", { min: -1_000, max: 1_000, missing: 0 });
-  return { row, problems };
+  for (const field of ["repeat", "priority"] as const) {
+    const text = trimmed(cells[field]);
+    if (text !== null) row[field] = wholeNumber(row, field, text, repair, problems);
+  }
+  return row;
+}
+
+function placeOf({ file, number, mark }: SourceRow, id: string | null, combination: string): Place {
+  const place: Place = mark ? { file, row: number, ...mark } : { file, row: number };
+  if (id !== null) place.id = id;
+  if (combination !== "") place.combination = combination;
+  return place;
 }
 
 /** Defaults from the command line as cells, so that every default goes one way. */
@@ -52,55 +72,58 @@ function trimmed(cell: string | undefined): string | null {
   return cell?.trim() || null;
 }
 
+const noNames: string[] = [];
+
 /** A parameter that a template left empty is none, like an empty cell. */
-function paramsOf(cells: Cells): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(cells).flatMap(([column, cell]) => {
-      const key = paramKey(column);
-      return key === null || cell.trim() === "" ? [] : [[key, cell.trim()]];
-    }),
-  );
+function paramsOf(cells: Cells, layers: Layers, row: SourceRow): Pick<Row, "params" | "defaultParams"> {
+  const params: [string, string][] = [];
+  let defaultParams = noNames;
+  for (const column in cells) {
+    const key = paramKey(column);
+    const value = key === null ? "" : (cells[column] as string).trim();
+    if (key === null || value === "") continue;
+    params.push([key, value]);
+    if (layers.byDefault(column, row)) defaultParams = [...defaultParams, key];
+  }
+  return { params: Object.fromEntries(params), defaultParams };
 }
 
 function inputsOf(cells: Cells): Row["inputs"] {
-  return Object.fromEntries(
-    mediaFields.flatMap((field) => {
-      const value = trimmed(cells[field]);
-      return value === null ? [] : [[field, value]];
-    }),
-  );
+  const inputs: Row["inputs"] = {};
+  for (const field of mediaFields) {
+    const value = trimmed(cells[field]);
+    if (value !== null) inputs[field] = value;
+  }
+  return inputs;
 }
 
-interface Bounds {
-  min: number;
-  max: number;
-  /** The value of an empty cell. */
-  missing: number;
-}
+/** The values that can be used, and the one of an empty cell. */
+const bounds = {
+  repeat: { min: 1, max: repeatMax, missing: 1 },
+  priority: { min: -1_000, max: 1_000, missing: 0 },
+} as const;
 
 function wholeNumber(
   row: Row,
-  cells: Cells,
-  column: string,
-  bounds: Bounds,
+  column: keyof typeof bounds,
+  text: string,
   repair: boolean,
   problems: Problem[],
 ): number {
-  const text = trimmed(cells[column]);
-  if (text === null) return bounds.missing;
+  const { min, max, missing } = bounds[column];
   const before = wholeNumberBefore(text);
   const taken = repair && before !== null ? before : text;
   const value = /^[+-]?\d{1,6}$/.test(taken) ? Number(taken) : Number.NaN;
-  if (value >= bounds.min && value <= bounds.max) {
+  if (value >= min && value <= max) {
     if (taken !== text) row.repairs.push({ column, from: text, to: taken });
     return value;
   }
   problems.push({
     place: cellPlace(row, column),
     message: `${column} is not a number that can be used`,
-    expected: `a whole number from ${bounds.min} to ${bounds.max}`,
+    expected: `a whole number from ${min} to ${max}`,
     got: text,
     ...(before === null ? {} : { repair: before }),
   });
-  return bounds.missing;
+  return missing;
 }

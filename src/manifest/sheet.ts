@@ -1,28 +1,79 @@
 import type { Problem } from "../core/problem.js";
 import { fromSpreadsheetText } from "../core/spreadsheet-text.js";
 import { columnName } from "./columns.js";
-import type { Source, SourceRow } from "./source.js";
+import type { SourceBatch } from "./source.js";
 
 /**
  * Records of cells, as a sheet has them, become rows: the first one that says something is the header, blank ones and
- * comments are passed over, and what does not fit under the header is told. A record's index is its row in the sheet.
+ * comments are passed over, and what does not fit under the header is told. A record's number is its row in the sheet.
  */
-export function sheetOf(file: string, records: readonly (readonly string[])[]): Source {
-  const at = headerIndex(records);
-  const header = (records[at] ?? []).map(columnName);
-  const problems = headerProblems(file, header, at + 1);
-  const rows: SourceRow[] = [];
-  const comments: number[] = [];
-  for (const [index, record] of records.entries()) {
-    if (isBlank(record)) continue;
-    if (index !== at && isComment(record, header.length)) comments.push(index + 1);
-    if (index <= at || isComment(record, header.length)) continue;
-    const wrong = shapeProblem(file, header, record, index + 1);
-    if (wrong) problems.push(wrong);
-    else rows.push({ number: index + 1, file, cells: cellsOf(header, record) });
+export class Sheet {
+  /** Null until the header was found. */
+  header: readonly string[] | null = null;
+  records = 0;
+  private readonly comments: number[] = [];
+  private commentCount = 0;
+  private read: SourceBatch = { rows: [], problems: [] };
+  /** Every column has a name of its own that an assignment can take. */
+  private plain = false;
+
+  constructor(readonly file: string) {}
+
+  get columns(): string[] {
+    return (this.header ?? []).filter((name) => name !== "");
   }
-  const columns = header.filter((name) => name !== "");
-  return { columns, rows, problems, notes: commentNotes(comments) };
+
+  add(record: readonly string[]): void {
+    this.records++;
+    const { file, header, records: number } = this;
+    if (isBlank(record)) return;
+    if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
+      this.commentCount++;
+      if (this.comments.length < numbersMax) this.comments.push(number);
+    } else if (header === null) this.begin(record.map(columnName), number);
+    else {
+      const wrong = shapeProblem(file, header, record, number);
+      if (wrong) this.read.problems.push(wrong);
+      else this.read.rows.push({ number, file, cells: this.cellsOf(header, record) });
+    }
+  }
+
+  /** What was read since the last time. */
+  take(): SourceBatch {
+    const { read } = this;
+    this.read = { rows: [], problems: [] };
+    return read;
+  }
+
+  /** On comments, once everything is read. */
+  notes(): string[] {
+    return commentNotes(this.comments, this.commentCount);
+  }
+
+  private begin(header: readonly string[], number: number): void {
+    this.header = header;
+    this.plain = !header.includes("") && !header.includes("__proto__");
+    this.read.problems.push(...headerProblems(this.file, header, number));
+  }
+
+  /** Cells that are not empty. */
+  private cellsOf(header: readonly string[], record: readonly string[]): Record<string, string> {
+    // Assigning to a column named `__proto__` would lose it.
+    if (!this.plain) return Object.fromEntries(filled(header, record));
+    const cells: Record<string, string> = {};
+    for (let index = 0; index < header.length; index++) {
+      const cell = record[index] as string;
+      if (!isEmpty(cell)) cells[header[index] as string] = fromSpreadsheetText(cell);
+    }
+    return cells;
+  }
+}
+
+function filled(header: readonly string[], record: readonly string[]): [string, string][] {
+  return header.flatMap((name, index): [string, string][] => {
+    const cell = record[index] ?? "";
+    return name === "" || isEmpty(cell) ? [] : [[name, fromSpreadsheetText(cell)]];
+  });
 }
 
 /** The index of the header among records, or -1. */
@@ -31,7 +82,12 @@ export function headerIndex(records: readonly (readonly string[])[]): number {
 }
 
 function isBlank(record: readonly string[]): boolean {
-  return record.every((cell) => cell.trim() === "");
+  return record.every(isEmpty);
+}
+
+/** Nearly every cell that says something begins with a letter or a digit. */
+function isEmpty(cell: string): boolean {
+  return cell === "" || (!(cell.charCodeAt(0) > 32 && cell.charCodeAt(0) < 127) && cell.trim() === "");
 }
 
 /**
@@ -48,23 +104,12 @@ function isComment(record: readonly string[], columns: number): boolean {
 
 const numbersMax = 5;
 
-function commentNotes(rows: readonly number[]): string[] {
-  if (rows.length === 0) return [];
-  const shown = rows.slice(0, numbersMax).join(", ");
-  const more = rows.length > numbersMax ? ` and ${rows.length - numbersMax} more` : "";
+function commentNotes(rows: readonly number[], count: number): string[] {
+  if (count === 0) return [];
+  const more = count > rows.length ? ` and ${count - rows.length} more` : "";
   return [
-    `${rows.length === 1 ? "row" : "rows"} ${shown}${more} begin${rows.length === 1 ? "s" : ""} with # and ${rows.length === 1 ? "is a comment" : "are comments"}`,
+    `${count === 1 ? "row" : "rows"} ${rows.join(", ")}${more} begin${count === 1 ? "s" : ""} with # and ${count === 1 ? "is a comment" : "are comments"}`,
   ];
-}
-
-/** Cells that are not empty. `Object.fromEntries`, because assigning to a column named `__proto__` would lose it. */
-function cellsOf(header: readonly string[], record: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    header.flatMap((name, index) => {
-      const cell = record[index] ?? "";
-      return name === "" || cell.trim() === "" ? [] : [[name, fromSpreadsheetText(cell)]];
-    }),
-  );
 }
 
 function headerProblems(file: string, header: readonly string[], row: number): Problem[] {
@@ -92,7 +137,7 @@ function shapeProblem(
   record: readonly string[],
   row: number,
 ): Problem | null {
-  const stray = record.some((cell, index) => cell.trim() !== "" && (header[index] ?? "") === "");
+  const stray = record.some((cell, index) => (header[index] ?? "") === "" && !isEmpty(cell));
   if (record.length >= header.length && !stray) return null;
   const id = record[header.indexOf("id")]?.trim();
   return {

@@ -3,12 +3,22 @@ import type { Mark } from "./manifest.js";
 
 /** What every format is read into: cells by column, before anything is known of their meaning. */
 export interface Source {
+  /** All that rows may have, known before the first row is read. */
   columns: string[];
-  rows: SourceRow[];
+  /** Of the file as a whole, and of its beginning. */
   problems: Problem[];
   notes: string[];
   /** What a job says besides its rows. */
   job?: Job;
+  /** To be read once: a large sheet is never held. */
+  batches(): AsyncIterable<SourceBatch>;
+}
+
+/** Some rows, what is wrong with the shape of rows among them, and notes that the end of a file may bring. */
+export interface SourceBatch {
+  rows: SourceRow[];
+  problems: Problem[];
+  notes?: string[];
 }
 
 export interface SourceRow {
@@ -60,5 +70,16 @@ export const noWritten: Written = { cells: {}, marks: {} };
 
 /** A source of which nothing could be read. */
 export function unreadSource(problem: Problem): Source {
-  return { columns: [], rows: [], problems: [problem], notes: [] };
+  return { columns: [], problems: [problem], notes: [], batches: async function* () {} };
+}
+
+const batchRows = 1_000;
+
+/** Rows that were read at once, such as those of a document. */
+export function heldRows({ rows, problems, notes = [] }: SourceBatch): Source["batches"] {
+  return async function* () {
+    yield { rows: [], problems, notes };
+    for (let from = 0; from < rows.length; from += batchRows)
+      yield { rows: rows.slice(from, from + batchRows), problems: [] };
+  };
 }

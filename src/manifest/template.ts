@@ -1,20 +1,32 @@
 import { Liquid, type Template as Parsed } from "liquidjs";
 import { nearest } from "../core/nearest.js";
-import { type Fault, TemplateFault } from "./fault.js";
+import { type Fault, LateName, TemplateFault } from "./fault.js";
 import { filterNames, useFilters } from "./filters.js";
 
 /** The names that a template may use: columns, variables, and the keys below `params`. */
 export interface Names {
   top: ReadonlySet<string>;
+  /** Those of them whose values the manifest itself gives. */
+  early: ReadonlySet<string>;
+  /** Those of them that are columns or variables of the manifest. */
+  columns: ReadonlySet<string>;
   params: ReadonlySet<string>;
-  /** Other names of columns, by column. */
-  aliases: ReadonlyMap<string, readonly string[]>;
+  /** Columns by their other name. */
+  aliases: ReadonlyMap<string, string>;
 }
 
-/** What a rendering sees. Values may be getters: they are asked for when a template names them. */
-export type Scope = Record<string, unknown>;
+/** What a rendering sees: it is asked for what the template names, and for nothing else. */
+export interface Values {
+  /** The value as written, which may be a template itself; null for what has none. */
+  raw(name: string): string | number | null;
+  /** The value, rendered where it is a template. */
+  value(name: string): string | number | null;
+  /** Names are the keys below `params`. */
+  param: Pick<Values, "raw" | "value">;
+}
 
-export type Template = (scope: Scope) => string;
+/** A text that was compiled. Throws TemplateFault. */
+export type Template = (values: Values) => string;
 
 /** Whether a text holds a template at all; one that does not is never touched. */
 export function isTemplate(text: string): boolean {
@@ -63,16 +75,19 @@ export class Templates {
 
   private made(text: string): Template | Fault {
     try {
-      const parsed = this.engine.parse(withNestedNames(text));
-      const unknown = this.unknownName(parsed);
-      return unknown ?? ((scope) => this.render(parsed, scope));
+      const liquid = withNestedNames(text);
+      const parsed = this.engine.parse(liquid);
+      const named = this.engine.globalVariableSegmentsSync(parsed);
+      const unknown = this.unknownName(named);
+      if (unknown) return unknown;
+      return plainTemplate(text, named) ?? this.liquidTemplate(liquid, parsed, named);
     } catch (error) {
       return this.faultOf(error);
     }
   }
 
-  private unknownName(parsed: Parsed[]): Fault | null {
-    for (const [root, key] of this.engine.globalVariableSegmentsSync(parsed)) {
+  private unknownName(named: Segments): Fault | null {
+    for (const [root, key] of named) {
       const name = String(root);
       this.used.add(name);
       if (!this.names.top.has(name)) return noName(name, this.names.top);
@@ -83,12 +98,33 @@ export class Templates {
     return null;
   }
 
-  private render(parsed: Parsed[], scope: Scope): string {
-    try {
-      return String(this.engine.renderSync(parsed, scope));
-    } catch (error) {
-      throw new TemplateFault(this.faultOf(error));
+  private liquidTemplate(liquid: string, parsed: Parsed[], named: Segments): Template {
+    // A name that is made of values may be any.
+    const any = /\|\s*column\b/.test(liquid);
+    const said = named.map(([root]) => String(root));
+    const names = [...new Set(any ? [...this.names.early, ...said] : said)];
+    return (values) => {
+      try {
+        return String(this.engine.renderSync(parsed, this.scopeOf(values, names)));
+      } catch (error) {
+        const inner = innermost(error);
+        if (inner instanceof LateName) throw inner;
+        throw new TemplateFault(this.faultOf(inner));
+      }
+    };
+  }
+
+  private scopeOf(values: Values, names: readonly string[]): Record<string, unknown> {
+    const scope: Record<string, unknown> = Object.create(null);
+    for (const name of names) {
+      if (name !== "params") put(scope, name, values);
+      else {
+        const params: Record<string, unknown> = Object.create(null);
+        for (const key of this.names.params) put(params, key, values.param);
+        scope[name] = params;
+      }
     }
+    return scope;
   }
 
   private faultOf(error: unknown): Fault {
@@ -108,6 +144,36 @@ export class Templates {
       got: message.replace(/, line:(\d+), col:(\d+)$/, " at $1:$2 of the text"),
     };
   }
+}
+
+type Segments = readonly (readonly unknown[])[];
+
+/** A value that is a template is rendered when the engine asks for it, which it may never do. */
+function put(scope: Record<string, unknown>, name: string, values: Pick<Values, "raw" | "value">): void {
+  const raw = values.raw(name);
+  if (typeof raw !== "string" || !isTemplate(raw)) scope[name] = raw;
+  else Object.defineProperty(scope, name, { get: () => values.value(name), enumerable: true });
+}
+
+/**
+ * Most templates only name values, and need no engine: for a million rows it would take longer than all else together.
+ * Null for every other template; the engine has found the names before, so that what is a name is its affair.
+ */
+function plainTemplate(text: string, named: Segments): Template | null {
+  const pieces = text.split(/\{\{\s*(\w+)\s*\}\}/);
+  const texts = pieces.filter((_, index) => index % 2 === 0);
+  if (texts.some((each) => /\{\{|\{%|\}\}|%\}/.test(each))) return null;
+  const roots = new Set(named.map(([root, key]) => (key === undefined && root !== "params" ? root : null)));
+  if (pieces.some((name, index) => index % 2 === 1 && !roots.has(name))) return null;
+  return (values) => {
+    let made = "";
+    for (let index = 0; index < pieces.length; index++) {
+      const piece = pieces[index] as string;
+      made += index % 2 === 0 ? piece : (values.value(piece) ?? "");
+    }
+    if (made.length > renderedCharactersMax) throw new TemplateFault(tooLarge);
+    return made;
+  };
 }
 
 /** Templates read no files; `@file.txt` does, and only in the manifest's folder. */

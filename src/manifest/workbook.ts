@@ -1,7 +1,7 @@
 import { nearest } from "../core/nearest.js";
 import type { Problem } from "../core/problem.js";
-import { sheetOf } from "./sheet.js";
-import { type Source, unreadSource } from "./source.js";
+import { Sheet } from "./sheet.js";
+import { heldRows, type Source, unreadSource } from "./source.js";
 
 /** A workbook is packed, and a small file may unpack to anything. */
 const unpackedBytesMax = 500_000_000;
@@ -44,10 +44,11 @@ export async function readWorkbook(file: string, bytes: Uint8Array, named?: stri
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
-  const source = sheetOf(file, squared(found.data.map((row) => row.map(cellText))));
-  return named === undefined && names.length > 1
-    ? { ...source, notes: [...source.notes, otherSheets(names)] }
-    : source;
+  const sheet = new Sheet(file);
+  for (const record of squared(found.data.map((row) => row.map(cellText)))) sheet.add(record);
+  const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
+  const notes = [...sheet.notes(), ...others];
+  return { columns: sheet.columns, problems: [], notes, batches: heldRows(sheet.take()) };
 }
 
 /** In a workbook a short row is one whose last cells are empty. */

@@ -18,15 +18,16 @@ export interface CheckedRow {
   /** What was taken for what it was before a spreadsheet changed it. */
   repairs: Repair[];
   problems: Problem[];
+  /** Defaults that its model does not take, and its problem should no other model take them either. */
+  without: { key: string; problem: Problem }[];
 }
 
 type LocalInputs = ReadonlyMap<string, LocalInput> | undefined;
+const none: never[] = [];
 
 export interface CheckAgainst {
   models: ReadonlyMap<string, Model>;
   localInputs: LocalInputs;
-  /** The defaults that at least one model of the manifest takes. */
-  taken: ReadonlySet<string>;
   repair: boolean;
 }
 
@@ -37,7 +38,7 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
   const repairs = [...row.repairs];
   if (!model) {
     const found = [noModel(row, models), ...problems];
-    return { row, model, params: row.params, contents, repairs, problems: found };
+    return { row, model, params: row.params, contents, repairs, problems: found, without: none };
   }
   const params = checkParams(row, model, against);
   return {
@@ -47,6 +48,7 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
     contents,
     repairs: [...repairs, ...params.repairs],
     problems: [...missingInputs(row, model), ...problems, ...params.problems],
+    without: params.without,
   };
 }
 
@@ -81,13 +83,14 @@ function missingInputs(row: Row, model: Model): Problem[] {
 
 function checkMedia(row: Row, localInputs: LocalInputs) {
   const problems: Problem[] = [];
-  const contents: Partial<Record<MediaField, string>> = {};
+  let contents = row.inputs;
   for (const field of mediaFields) {
     const value = row.inputs[field];
     if (value === undefined) continue;
     const read = contentOf(value, localInputs);
-    if ("content" in read) contents[field] = read.content;
-    else problems.push({ place: cellPlace(row, field), got: value, ...read });
+    if ("content" in read) {
+      if (read.content !== value) contents = { ...contents, [field]: read.content };
+    } else problems.push({ place: cellPlace(row, field), got: value, ...read });
   }
   return { contents, problems };
 }
@@ -112,23 +115,35 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
   };
 }
 
-/** A model that came without its list of parameters is not checked: the service will judge. */
-function checkParams(row: Row, model: Model, { taken, repair }: CheckAgainst) {
+/**
+ * A model that came without its list of parameters is not checked: the service will judge. A default that the model does
+ * not take is left out, as long as some other model of the manifest takes it.
+ */
+function checkParams(row: Row, model: Model, { repair }: CheckAgainst) {
   const list = model.parameters;
-  if (!list) return { params: row.params, repairs: [], problems: [] };
   const problems: Problem[] = [];
   const repairs: Repair[] = [];
+  const without: CheckedRow["without"] = [];
+  if (!list) return { params: row.params, repairs, problems, without };
   const params: [string, string][] = [];
-  for (const [key, value] of Object.entries(row.params)) {
+  let asWritten = true;
+  for (const key in row.params) {
+    const value = row.params[key] as string;
     const parameter = list.find((each) => each.key === key);
-    if (!parameter && row.defaultParams.includes(key) && taken.has(key)) continue;
+    if (!parameter && row.defaultParams.includes(key)) {
+      without.push({ key, problem: unknownParam(row, model, key) });
+      asWritten = false;
+      continue;
+    }
     const wrong = parameter ? wrongValue(row, parameter, value) : unknownParam(row, model, key);
     const repaired = repair ? wrong?.repair : undefined;
-    if (repaired !== undefined) repairs.push({ column: `params.${key}`, from: value, to: repaired });
-    else if (wrong) problems.push(wrong);
+    if (repaired !== undefined) {
+      repairs.push({ column: `params.${key}`, from: value, to: repaired });
+      asWritten = false;
+    } else if (wrong) problems.push(wrong);
     params.push([key, repaired ?? value]);
   }
-  return { params: Object.fromEntries(params), repairs, problems };
+  return { params: asWritten ? row.params : Object.fromEntries(params), repairs, problems, without };
 }
 
 function unknownParam(row: Row, model: Model, key: string): Problem {

@@ -1,55 +1,31 @@
 import type { Me } from "../api/records.js";
+import type { Draft, GroupSum, Ordered } from "../core/draft.js";
 import { type Credits, credits, minus, noCredits, plus } from "../core/money.js";
-import type { NewItem } from "../core/store.js";
-import type { Existing, Fit, ModelCost, Money, Order, PlannedItem } from "./plan.js";
+import type { Fit, ModelCost, Money } from "./plan.js";
+import type { PriceGroup } from "./prices.js";
 
-/** Where each item stands, which are to be submitted, in which order, and how far the money reaches. */
-export function stand(
-  items: readonly NewItem[],
-  existing: readonly Existing[],
+/** How far the money reaches: the last item that is paid for. It ends at the first one that is not: a cheaper one does not jump the queue. */
+export function reachOf(
+  draft: Draft,
+  { due, needed }: { due: number; needed: Credits },
   affordable: Credits,
-  { order = "priority", again = new Set() }: { order?: Order; again?: ReadonlySet<string> } = {},
-) {
-  const known = new Map(existing.map((item) => [item.key, item]));
-  const planned = prioritised(items, order).map((item): PlannedItem => {
-    const old = known.get(item.key);
-    const due = isDue(old) || again.has(item.key);
-    return { ...item, standing: old?.state ?? "new", due, order: 0, fits: false };
-  });
-  const inOrder = planned.toSorted((a, b) => b.priority - a.priority || a.position - b.position);
-  for (const [order, item] of inOrder.entries()) item.order = order;
-  return { items: planned, fit: reachOf(inOrder, affordable) };
-}
-
-/** The priorities that lead to an order of submission. */
-function prioritised(items: readonly NewItem[], order: Order): readonly NewItem[] {
-  if (order === "priority") return items;
-  if (order === "sheet") return items.map((item) => ({ ...item, priority: 0 }));
-  const prices = [...new Set(items.map(({ price }) => price))].toSorted((a, b) => a - b);
-  const ranks = new Map(prices.map((price, rank) => [price, -rank]));
-  return items.map((item) => ({ ...item, priority: ranks.get(item.price) ?? 0 }));
-}
-
-/** A dropped item comes back with its row, unless it was submitted once: then a person skipped it. */
-function isDue(old: Existing | undefined): boolean {
-  if (!old || old.state === "planned" || old.state === "blocked") return true;
-  return old.state === "dropped" && old.attempted !== true;
-}
-
-/** Marks the items that are paid for. It ends at the first one that is not: a cheaper one does not jump the queue. */
-function reachOf(inOrder: readonly PlannedItem[], affordable: Credits): Fit {
-  const reached: Fit = { items: 0, credits: noCredits, rowNumber: null, rowId: null };
-  for (const item of inOrder) {
-    if (!item.due) continue;
-    const sum = plus(reached.credits, item.price);
-    if (sum > affordable) break;
-    item.fits = true;
-    reached.items++;
-    reached.credits = sum;
-    reached.rowNumber = item.rowNumber;
-    reached.rowId = item.rowId;
+): { fit: Fit; last: Ordered | null } {
+  let last: Ordered | null = null;
+  const reached = { items: 0, credits: noCredits };
+  if (needed <= affordable) {
+    last = draft.lastDue();
+    reached.items = due;
+    reached.credits = needed;
+  } else {
+    for (const item of draft.dueInOrder()) {
+      const sum = plus(reached.credits, item.price);
+      if (sum > affordable) break;
+      reached.items++;
+      reached.credits = sum;
+      last = item;
+    }
   }
-  return reached;
+  return { last, fit: { ...reached, rowNumber: last?.rowNumber ?? null, rowId: last?.rowId ?? null } };
 }
 
 /** What a run may spend: the balance, and no more than the cap leaves. */
@@ -59,28 +35,27 @@ export function affordable(me: Me, maxCredits: Credits | null, spent: Credits): 
 }
 
 export function moneyOf(
-  items: readonly PlannedItem[],
+  sums: readonly GroupSum[],
   me: Me,
   maxCredits: Credits | null,
   spent: Credits,
 ): Money {
   const balance = credits(me.credits.balance);
-  const needed = items.reduce((sum, { due, price }) => (due ? plus(sum, price) : sum), noCredits);
+  const needed = plus(...sums.map((group) => group.credits));
   return { needed, balance, after: minus(balance, needed), maxCredits, spent };
 }
 
 /** One line for each model, in the order in which the manifest first names them. */
-export function modelCosts(items: readonly PlannedItem[]): ModelCost[] {
+export function modelCosts(sums: readonly (GroupSum & PriceGroup)[]): ModelCost[] {
   const costs = new Map<string, ModelCost>();
-  for (const { model, category, price, due } of items) {
+  for (const { model, category, price, items, due, credits: paid } of sums) {
     const cost = costs.get(model) ?? { model, category, items: 0, due: 0, price, credits: noCredits };
     costs.set(model, cost);
     // Params may change a price: the highest is shown, the sum is exact.
     cost.price = Math.max(cost.price, price) as Credits;
-    cost.items++;
-    if (!due) continue;
-    cost.due++;
-    cost.credits = plus(cost.credits, price);
+    cost.items += items;
+    cost.due += due;
+    cost.credits = plus(cost.credits, paid);
   }
   return [...costs.values()];
 }

@@ -54,7 +54,10 @@ export function warningsOf(me: Me, money: Money, fit: Fit, requests: Requests): 
 }
 
 /** Archived items whose files are gone, and the ways to have them again. */
-export function missingWarning(missing: readonly NewItem[], way: OnMissing): Finding[] {
+export function missingWarning(
+  missing: readonly Pick<NewItem, "rowId" | "price">[],
+  way: OnMissing,
+): Finding[] {
   if (missing.length === 0) return [];
   const items = missing.map(({ rowId }) => rowId);
   const credits = plus(...missing.map(({ price }) => price));

@@ -1,147 +1,127 @@
+import type { Comparison, Draft } from "../core/draft.js";
 import { noCredits } from "../core/money.js";
-import { type Problem, partOf } from "../core/problem.js";
-import type { NewItem } from "../core/store.js";
-import { copyName } from "../manifest/item-names.js";
-import { byRow } from "../manifest/read.js";
-import { type CheckedRow, checkRow } from "./check-row.js";
-import { compare } from "./compare.js";
-import { affordable, modelCosts, moneyOf, stand } from "./cost.js";
-import { type Expansion, expand, type GoodRow } from "./expand.js";
+import type { End, Manifest, Part } from "../manifest/manifest.js";
+import { differences } from "./compare.js";
+import { affordable, modelCosts, moneyOf, reachOf } from "./cost.js";
 import { blockersOf, missingWarning, warningsOf } from "./findings.js";
-import { nameProblems } from "./names.js";
-import { inputNotes, leftOutNotes, repairNotes, takenDefaults, unusedParamColumns } from "./notes.js";
-import type { Existing, Plan, PlanInput, PlannedItem, Standing } from "./plan.js";
+import { unusedParamColumns } from "./notes.js";
+import { keepOccurrences } from "./occurrences.js";
+import type { Plan, PlanInput } from "./plan.js";
+import { Planning } from "./planning.js";
 import { requestsOf } from "./requests.js";
-import { aboutSelected, selectRows } from "./select-rows.js";
-import { sheetOf } from "./sheet.js";
 
-/** Makes the plan. Pure, and it throws for nothing that a manifest, a model list or an account can hold. */
-export function makePlan(input: PlanInput): Plan {
-  const { manifest, me, origin, edition, maxCredits = null, spent = noCredits } = input;
-  const existing = input.existing.filter((item) => item.edition === edition);
-  const { checked, problems: found } = check(input);
-  const expansion = expandGood(input, existing, checked, found);
-  const all = byRow([...found, ...expansion.problems]);
-  const { selected, problems, notes, selection } = selectRows(input, existing, checked, expansion, all);
-  const wanted = expansion.items.filter((item) => selected.has(item.key));
-  const missing = wanted.filter((item) => input.missing?.has(item.key));
-  const again = againOf(input, wanted, existing, missing);
-  const reach = affordable(me, maxCredits, spent);
-  const { items, fit } = stand(wanted, existing, reach, { order: input.order ?? "priority", again });
-  const money = moneyOf(items, me, maxCredits, spent);
-  const requests = requestsOf(items, existing, fit, input);
-  const used = new Set(checked.map(({ row }) => row.model));
-  const usedModels = input.models.filter((model) => used.has(model.model_key));
-  const wrong = wrongIds(checked, all);
-  const comparison = compare(expansion.items, existing, wrong);
+/** A manifest that was read up to its first row. */
+export interface Begun {
+  first: Part;
+  rest: AsyncGenerator<Part, End>;
+}
+
+/** Reads up to the first row; null for a manifest that has none, whose problems are in the draft. */
+export async function begin(manifest: Manifest, draft: Draft): Promise<Begun | null> {
+  const rest = manifest.parts();
+  for (;;) {
+    const { value, done } = await rest.next();
+    if (done) {
+      if (value.refusal) draft.problem(value.refusal);
+      return null;
+    }
+    if (value.rows.length > 0) return { first: value, rest };
+    for (const problem of value.problems) draft.problem(problem);
+  }
+}
+
+/**
+ * Makes the plan of a manifest in the draft, which the plan then reads from. The same input gives the same plan, and it
+ * throws for nothing that a manifest, a model list or an account can hold. Null when the manifest asks for more than
+ * anybody means; why is in the draft.
+ */
+export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | null> {
+  const { draft, edition } = input;
+  const planning = new Planning(input);
+  await planning.add(begun.first);
+  const end = await readRest(begun.rest, planning);
+  if (end.refusal) {
+    draft.clear();
+    draft.problem(end.refusal);
+    return null;
+  }
+  draft.refuseWithout([...planning.doubted].filter((key) => !planning.taken.has(key)));
+  draft.know(ofEdition(input.existing, edition), input.missing ?? new Set());
+  const { known } = draft.counts();
+  if (known > 0) keepOccurrences(draft, planning.items.keyOf);
+  const { selection, notes } = planning.choosing.settle(draft);
+  if (input.order === "sheet" || input.order === "cheapest") draft.reorder(input.order);
+  const again = { failed: input.selection?.onlyFailed ?? false, missing: input.onMissing === "pay" };
+  if (known > 0) draft.stand(again);
+  if (known > 0) draft.compare(differences);
+  return concluded(input, planning, {
+    ...end,
+    selection,
+    notes: [...end.notes, ...planning.notes.all(planning.taken), ...notes],
+  });
+}
+
+async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Promise<End> {
+  for (;;) {
+    const { value, done } = await rest.next();
+    if (done) return value;
+    await planning.add(value);
+  }
+}
+
+function* ofEdition(existing: PlanInput["existing"], edition: string) {
+  for (const item of existing) {
+    const { edition: own, name, vanished = false, attempted = false } = item;
+    if (own === edition) yield { ...item, name: name ?? null, vanished, attempted };
+  }
+}
+
+const nothingBefore: Comparison = { changed: [], vanished: [], renamed: [], restored: [] };
+
+type Concluding = Pick<Plan, "selection" | "notes"> & Pick<End, "unusedColumns">;
+
+/** What the plan comes to, once every row is in the draft. */
+function concluded(
+  input: PlanInput,
+  planning: Planning,
+  { selection, notes, unusedColumns }: Concluding,
+): Plan {
+  const { manifest, draft, me, origin, edition, maxCredits = null, spent = noCredits } = input;
+  const totals = draft.totals();
+  const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
+  const money = moneyOf(sums, me, maxCredits, spent);
+  const { due, items } = totals;
+  const { fit, last } = reachOf(draft, { due, needed: money.needed }, affordable(me, maxCredits, spent));
+  const { known, open } = draft.counts();
+  const requests = requestsOf({ sums, open, isShortOfCredits: fit.items < due }, input);
+  const usedModels = input.models.filter((model) => planning.usedModels.has(model.model_key));
+  const missing = known > 0 ? draft.missing() : [];
   return {
     job: manifest.name,
     file: manifest.file,
     origin,
     user: me.user.id,
     edition,
-    items,
-    problems,
+    items: draft.items(edition, last, items),
+    due,
+    problems: draft.problems(),
     blockers: blockersOf(me, money, fit),
     warnings: [
       ...warningsOf(me, money, fit, requests),
       ...missingWarning(missing, input.onMissing ?? "report"),
-      ...expansion.identical,
-      ...unusedParamColumns(manifest, usedModels),
+      ...planning.items.identical(),
+      ...unusedParamColumns(unusedColumns, usedModels),
     ],
-    notes: [
-      ...manifest.notes,
-      ...inputNotes(checked),
-      ...leftOutNotes(checked),
-      ...repairNotes(checked),
-      ...notes,
-    ],
-    ...comparison,
-    ...aboutSelected(comparison, wanted),
+    notes,
+    ...(known > 0 ? draft.comparison() : nothingBefore),
     selection,
-    unselected: leftAlone(expansion, selected, existing, wrong),
-    sheet: sheetOf(manifest, expansion.keys, all),
+    unselected: draft.unselected(),
+    sheet: draft.sheet(manifest.columns),
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),
-    standings: standingsOf(items),
-    models: modelCosts(items),
+    standings: totals.standings,
+    models: modelCosts(sums),
     money,
     requests,
     fit,
   };
-}
-
-/** Items that stay as they are: their rows are not selected, or wrong for now. */
-function leftAlone(
-  { items }: Expansion,
-  selected: ReadonlySet<string>,
-  existing: readonly Existing[],
-  wrongIds: ReadonlySet<string>,
-): string[] {
-  const wrong = existing.filter(({ key, rowId }) => wrongIds.has(rowId) && !selected.has(key));
-  return [...new Set([...items.filter(({ key }) => !selected.has(key)), ...wrong].map(({ key }) => key))];
-}
-
-function expandGood(
-  { me, origin, edition, charges, duplicates }: PlanInput,
-  existing: readonly Existing[],
-  checked: readonly CheckedRow[],
-  problems: readonly Problem[],
-): Expansion {
-  const wrong = new Set(problems.map(({ place }) => partOf(place)));
-  const good = checked.filter(
-    (each): each is GoodRow =>
-      each.model !== null &&
-      !wrong.has(partOf(each.row.place)) &&
-      !wrong.has(partOf({ row: each.row.number })),
-  );
-  return expand(good, {
-    origin,
-    account: me.user.id,
-    edition,
-    charges: charges ?? new Map(),
-    duplicates: duplicates ?? "keep",
-    rowIds: new Map(existing.map(({ key, rowId }) => [key, rowId])),
-  });
-}
-
-/** Items that are paid once more because a person asked for it: failed ones, and lost ones. */
-function againOf(
-  { selection, onMissing }: PlanInput,
-  wanted: readonly NewItem[],
-  existing: readonly Existing[],
-  missing: readonly NewItem[],
-): Set<string> {
-  const failed = new Set(existing.flatMap(({ key, state }) => (state === "failed" ? [key] : [])));
-  return new Set([
-    ...(selection?.onlyFailed ? wanted.flatMap(({ key }) => (failed.has(key) ? [key] : [])) : []),
-    ...(onMissing === "pay" ? missing.map(({ key }) => key) : []),
-  ]);
-}
-
-function check({ manifest, models, localInputs, repair = false }: PlanInput): {
-  checked: CheckedRow[];
-  problems: Problem[];
-} {
-  const byKey = new Map(models.map((model) => [model.model_key, model]));
-  const taken = takenDefaults(manifest.rows, byKey);
-  const checked = manifest.rows.map((row) => checkRow(row, { models: byKey, localInputs, taken, repair }));
-  const found = checked.flatMap((each) => each.problems);
-  const names = nameProblems(manifest.rows);
-  return { checked, problems: byRow([...manifest.problems, ...found, ...names]) };
-}
-
-/** The ids of the items that wrong rows would have had, also of rows that could not even be read. */
-function wrongIds(checked: readonly CheckedRow[], problems: readonly Problem[]): Set<string> {
-  const ids = new Set(problems.flatMap(({ place }) => place.id ?? []));
-  for (const { row } of checked) {
-    if (row.id === null || !ids.has(row.id)) continue;
-    for (let copy = 2; copy <= row.repeat; copy++) ids.add(copyName(row.id, copy));
-  }
-  return ids;
-}
-
-function standingsOf(items: readonly PlannedItem[]): Partial<Record<Standing, number>> {
-  const standings: Partial<Record<Standing, number>> = {};
-  for (const { standing } of items) standings[standing] = (standings[standing] ?? 0) + 1;
-  return standings;
 }

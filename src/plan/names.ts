@@ -1,4 +1,5 @@
 import type { Problem } from "../core/problem.js";
+import { Seen } from "../core/seen.js";
 import { copyName, outputName } from "../manifest/item-names.js";
 import { cellPlace, type Row } from "../manifest/manifest.js";
 
@@ -6,15 +7,53 @@ import { cellPlace, type Row } from "../manifest/manifest.js";
  * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one
  * file on many disks. All rows are looked at, also wrong ones, so that everything is told at once.
  */
-export function nameProblems(rows: readonly Row[]): Problem[] {
-  const names = new Map<string, Row>();
-  const ids = new Map<string, Row>();
-  return rows.flatMap((row) => {
+export class Names {
+  private readonly names = new Seen();
+  private readonly ids = new Seen();
+
+  /** What is wrong with the id and the output of the next row. */
+  check(row: Row): Problem[] {
+    // An id that a row says has an even number, one of its copies an odd one.
+    const earlier = row.id === null ? null : this.ids.put(row.id, row.number * 2);
+    const twin = row.id !== null && earlier !== null && earlier % 2 === 0;
+    const told = twin ? [twinProblem(row, row.id ?? "", earlier / 2)] : [];
     const outside = row.output === null ? null : outsideProblem(row, row.output);
-    if (outside) return [outside];
-    const clash = clashOf(row, names, ids);
-    return clash ? [clash] : [];
-  });
+    if (outside) return [...told, outside];
+    const clash = this.clash(row, twin, earlier);
+    return clash ? [...told, clash] : told;
+  }
+
+  private clash(row: Row, told: boolean, earlier: number | null): Problem | null {
+    let clash: Problem | null = null;
+    for (let copy = 1; copy <= row.repeat; copy++) {
+      const id = row.id === null ? null : copyName(row.id, copy);
+      const name = row.output === null ? id : copyName(outputName(row.output), copy);
+      const taken = id === null ? null : copy === 1 ? earlier : this.ids.put(id, row.number * 2 + 1);
+      if (id !== null && taken !== null && !told)
+        clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);
+      if (name === null) continue;
+      const other = this.names.put(folded(name), row.number);
+      // Two rows with one id were told; their names need no second telling.
+      if (other === null || (told && row.output === null)) continue;
+      clash ??= clashProblem(row, other, row.output === null ? "id" : "output", name);
+    }
+    return clash;
+  }
+}
+
+/** The first row with an id keeps it; the problem lies with the later ones. */
+function twinProblem(row: Row, id: string, earlier: number): Problem {
+  const same = earlier === row.number;
+  return {
+    place: cellPlace(row, "id"),
+    message: same
+      ? `several items of row ${row.number} have the same id`
+      : `rows ${earlier} and ${row.number} have the same id`,
+    expected: same
+      ? "an id whose template names all that tells the items apart, or no template"
+      : "an id that no other row has, or none",
+    got: id,
+  };
 }
 
 function outsideProblem(row: Row, output: string): Problem | null {
@@ -28,36 +67,14 @@ function outsideProblem(row: Row, output: string): Problem | null {
   };
 }
 
-function clashOf(row: Row, names: Map<string, Row>, ids: Map<string, Row>): Problem | null {
-  let clash: Problem | null = null;
-  for (let copy = 1; copy <= row.repeat; copy++) {
-    const id = row.id === null ? null : copyName(row.id, copy);
-    const name = row.output === null ? id : copyName(outputName(row.output), copy);
-    // Two rows with one id were told when the file was read; their names need no second telling.
-    const twin = id === null ? undefined : ids.get(id);
-    const told = twin !== undefined && twin.id === row.id;
-    if (id !== null && twin === undefined) ids.set(id, row);
-    if (id !== null && twin && !told) clash ??= clashProblem(row, twin, "id", id);
-    if (name === null) continue;
-    const taken = names.get(folded(name));
-    if (taken === undefined) names.set(folded(name), row);
-    else if (taken !== row && !(told && row.output === null)) {
-      clash ??= clashProblem(row, taken, row.output === null ? "id" : "output", name);
-    }
-  }
-  return clash;
-}
-
 function folded(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }
 
-function clashProblem(row: Row, other: Row, column: "id" | "output", name: string): Problem {
+function clashProblem(row: Row, other: number, column: "id" | "output", name: string): Problem {
   const what = column === "id" ? "give their items the same name" : "want the same output";
   const whose =
-    other.number === row.number
-      ? `several items of row ${row.number}`
-      : `rows ${other.number} and ${row.number}`;
+    other === row.number ? `several items of row ${row.number}` : `rows ${other} and ${row.number}`;
   return {
     place: cellPlace(row, column),
     message: `${whose} ${what}`,

@@ -1,68 +1,82 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
-import type { Manifest, Row } from "../manifest/manifest.js";
+import type { Row } from "../manifest/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Finding } from "./plan.js";
 
 /** The fields that some input type is about. Sound is in none of them, so no type can speak against it. */
 const judged = mediaFields.filter((field) => inputTypes.some((type) => requiredFor(type).includes(field)));
 
+/** Gathers what is to be told of rows, one after the other: of a million rows that are alike in one line. */
+export class Notes {
+  private readonly inputs = new Gathered();
+  private readonly leftOut = new Map<string, Set<string>>();
+  private readonly repaired = new Gathered();
+
+  add({ row, model, without, repairs }: CheckedRow): void {
+    if (model) for (const about of inputNotes(row, model)) this.inputs.add(about, row.number);
+    for (const { key } of model ? without : []) {
+      this.leftOut.set(key, (this.leftOut.get(key) ?? new Set()).add(model?.model_key ?? ""));
+    }
+    for (const { column, from, to } of repairs)
+      this.repaired.add(`${column}: "${from}" was read as "${to}"`, row.number);
+  }
+
+  /** `taken` are the defaults that some model takes. */
+  all(taken: ReadonlySet<string>): string[] {
+    const left = [...this.leftOut].filter(([key]) => taken.has(key));
+    return [
+      ...this.inputs.lines(),
+      ...left.map(
+        ([key, models]) =>
+          `the default ${key} is left out for ${[...models].join(", ")}, which has no such parameter`,
+      ),
+      ...this.repaired.lines(),
+    ];
+  }
+}
+
 /** Inputs that are not what a model's input type asks for. They are sent all the same: the service may know better. */
-export function inputNotes(rows: readonly CheckedRow[]): string[] {
-  const groups = new Map<string, number[]>();
-  for (const { row, model } of rows) {
-    if (!model || !inputTypes.includes(model.input_type as InputType)) continue;
-    const takes = requiredFor(model.input_type);
-    for (const field of judged) {
-      if (row.inputs[field] === undefined || takes.includes(field)) continue;
-      const about = `model ${model.model_key} does not ask for ${field}; it is sent all the same`;
-      groups.set(about, [...(groups.get(about) ?? []), row.number]);
-    }
-  }
-  return [...groups].map(([about, numbers]) => `${about} (${rowsText(numbers)})`);
+function inputNotes(row: Row, model: Model): string[] {
+  if (!inputTypes.includes(model.input_type as InputType)) return [];
+  const takes = requiredFor(model.input_type);
+  return judged
+    .filter((field) => row.inputs[field] !== undefined && !takes.includes(field))
+    .map((field) => `model ${model.model_key} does not ask for ${field}; it is sent all the same`);
 }
 
-/** Defaults that some models take and others do not: the others go without. */
-export function leftOutNotes(rows: readonly CheckedRow[]): string[] {
-  const groups = new Map<string, Set<string>>();
-  for (const { row, model, params } of rows) {
-    for (const key of row.defaultParams) {
-      if (!model || Object.hasOwn(params, key)) continue;
-      groups.set(key, (groups.get(key) ?? new Set()).add(model.model_key));
-    }
-  }
-  return [...groups].map(
-    ([key, models]) =>
-      `the default ${key} is left out for ${[...models].join(", ")}, which has no such parameter`,
-  );
-}
+/** Different things that are told one by one; every cell may have been changed into something else. */
+const aboutMax = 100;
+const numbersMax = 5;
 
-/** What was taken for what it was before a spreadsheet changed it: never without a word. */
-export function repairNotes(rows: readonly CheckedRow[]): string[] {
-  const groups = new Map<string, Set<number>>();
-  for (const { row, repairs } of rows) {
-    for (const { column, from, to } of repairs) {
-      const about = `${column}: "${from}" was read as "${to}"`;
-      groups.set(about, (groups.get(about) ?? new Set()).add(row.number));
-    }
-  }
-  return [...groups].map(([about, numbers]) => `${about} (${rowsText([...numbers])})`);
-}
+/** What is told of several rows, with the first of their numbers. */
+class Gathered {
+  private readonly numbers = new Map<string, { first: number[]; last: number; count: number }>();
+  private more = 0;
 
-/** The params among the rows' defaults that at least one of their models takes. */
-export function takenDefaults(rows: readonly Row[], models: ReadonlyMap<string, Model>): Set<string> {
-  const taken = new Set<string>();
-  for (const row of rows) {
-    for (const { key } of models.get(row.model)?.parameters ?? []) {
-      if (row.defaultParams.includes(key)) taken.add(key);
+  add(about: string, number: number): void {
+    const known = this.numbers.get(about);
+    if (known === undefined && this.numbers.size >= aboutMax) this.more++;
+    else if (known === undefined) this.numbers.set(about, { first: [number], last: number, count: 1 });
+    else if (known.last !== number) {
+      known.last = number;
+      known.count++;
+      if (known.first.length < numbersMax) known.first.push(number);
     }
   }
-  return taken;
+
+  lines(): string[] {
+    const lines = [...this.numbers].map(([about, { first, count }]) => {
+      const more = count > first.length ? ` and ${count - first.length} more` : "";
+      return `${about} (${count === 1 ? "row" : "rows"} ${first.join(", ")}${more})`;
+    });
+    return this.more === 0 ? lines : [...lines, `and ${this.more} more like these`];
+  }
 }
 
 /** A column `aspect_ratio` does nothing, and who wrote it most likely meant `params.aspect_ratio`. */
-export function unusedParamColumns(manifest: Manifest, models: readonly Model[]): Finding[] {
-  return manifest.unusedColumns.flatMap((column) => {
+export function unusedParamColumns(unused: readonly string[], models: readonly Model[]): Finding[] {
+  return unused.flatMap((column) => {
     const taking = models.filter((model) =>
       model.parameters?.some(({ key }) => key === column.toLowerCase()),
     );
@@ -70,12 +84,4 @@ export function unusedParamColumns(manifest: Manifest, models: readonly Model[])
     const message = `column "${column}" does nothing; did you mean "params.${column.toLowerCase()}"?`;
     return { kind: "unused_param_column", message, column, models: taking.map((model) => model.model_key) };
   });
-}
-
-const numbersMax = 5;
-
-function rowsText(numbers: readonly number[]): string {
-  if (numbers.length === 1) return `row ${numbers[0]}`;
-  const shown = numbers.slice(0, numbersMax).join(", ");
-  return `rows ${shown}${numbers.length > numbersMax ? ` and ${numbers.length - numbersMax} more` : ""}`;
 }

@@ -1,20 +1,23 @@
-import type { Category, Me, Model } from "../api/records.js";
+import type { Me, Model } from "../api/records.js";
+import type { Comparison, Draft, PlannedItem, Standing } from "../core/draft.js";
 import type { Forecast } from "../core/forecast.js";
-import type { ItemState } from "../core/item.js";
+import { firstOf, type Listing } from "../core/listing.js";
 import type { Credits } from "../core/money.js";
 import type { Pace } from "../core/pace.js";
 import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota.js";
 import type { Sheet } from "../core/sheet.js";
-import type { Item, NewItem } from "../core/store.js";
-import type { LocalInput } from "../manifest/local-inputs.js";
+import type { Item } from "../core/store.js";
+import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/manifest.js";
-import type { Duplicates } from "./expand.js";
+import type { Duplicates } from "./items.js";
 import type { Selection } from "./select.js";
 
 /** Everything that a plan is made from. The plan asks nobody else: the same input gives the same plan. */
 export interface PlanInput {
   manifest: Manifest;
+  /** Empty; the plan is made in it, and can be read as long as it is open. */
+  draft: Draft;
   /** The service's live list, with parameters. */
   models: readonly Model[];
   me: Me;
@@ -23,9 +26,9 @@ export interface PlanInput {
   /** The empty text for a job's first edition. */
   edition: string;
   /** What the job has already, of any edition; other editions are left alone. */
-  existing: readonly Existing[];
+  existing: Iterable<Existing>;
   /** The rows' local files, where the service takes them (the sandbox); without it, local paths are problems. */
-  localInputs?: ReadonlyMap<string, LocalInput>;
+  localInputs?: Pick<LocalInputs, "found" | "read">;
   /** Take what a spreadsheet made of an option for that option, and tell each. */
   repair?: boolean;
   /** The highest charge that was seen for a price group (`priceGroup`), which counts in place of the base price. */
@@ -67,7 +70,7 @@ export type Existing = Pick<
 };
 
 /** A manifest against the live models and the account: what would be done, what it costs, what stands in the way. */
-export interface Plan {
+export interface Plan extends Comparison {
   job: string;
   file: string;
   origin: string;
@@ -75,25 +78,19 @@ export interface Plan {
   user: string;
   edition: string;
   /** In the manifest's order. Rows with problems have none. */
-  items: PlannedItem[];
+  items: Listing<PlannedItem>;
+  /** How many of them are to be submitted. */
+  due: number;
   /** The manifest's and the plan's, sorted by row. */
-  problems: Problem[];
+  problems: Listing<Problem>;
   /** What stops a run before its first request. */
   blockers: Finding[];
   warnings: Finding[];
   notes: string[];
-  /** Rows that were there before with other content. */
-  changed: ChangedRow[];
-  /** Items of the job that no row asks for any more. */
-  vanished: VanishedItem[];
-  /** Archived items whose files get another name, for nothing. */
-  renamed: RenamedItem[];
-  /** Archived items that no row asked for last time and one asks for again, for nothing. */
-  restored: { rowNumber: number; rowId: string; key: string }[];
   /** What was selected, where not everything was. */
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */
-  unselected: string[];
+  unselected: Listing<string>;
   /** Every row of the sheet with the items that it stands for, for the export. */
   sheet: Sheet;
   /** Archived items in the selection whose files are gone. */
@@ -104,42 +101,6 @@ export interface Plan {
   money: Money;
   requests: Requests;
   fit: Fit;
-}
-
-export type Standing = "new" | ItemState;
-
-export interface PlannedItem extends NewItem {
-  category: Category | (string & {});
-  standing: Standing;
-  /** It is to be submitted, and paid, by this run. */
-  due: boolean;
-  /** Place in the order of submission, from 0: by priority, then by the manifest's order. */
-  order: number;
-  /** It is due, and balance and cap pay for it and all that go before it. */
-  fits: boolean;
-}
-
-export interface ChangedRow {
-  rowNumber: number;
-  rowId: string;
-  key: string;
-  oldKey: string;
-  fields: { field: string; from: string | null; to: string | null }[];
-}
-
-export interface VanishedItem {
-  key: string;
-  rowId: string;
-  state: ItemState;
-  /** The item that the row asks for now, where the row is still there. */
-  replacedBy: string | null;
-}
-
-export interface RenamedItem {
-  rowNumber: number;
-  rowId: string;
-  from: string;
-  to: string;
 }
 
 export interface SelectedRows {
@@ -207,6 +168,7 @@ export type Finding = { message: string } & (
 );
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */
-export function onlyRowsAreWrong(problems: readonly Problem[]): boolean {
-  return problems.every((problem) => problem.place.row !== null);
+export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
+  // What concerns the whole file comes first.
+  return firstOf(problems, 1).every((problem) => problem.place.row !== null);
 }

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import type { PlannedItem } from "../core/draft.js";
+import { type Listing, mapped, only } from "../core/listing.js";
 import { type Credits, credits, minus, noCredits, plus, showCredits, toNumber } from "../core/money.js";
-import type { Plan, PlannedItem } from "./plan.js";
+import type { Plan } from "./plan.js";
 
 /**
  * A plan in a file, and what has changed since it was saved. A run of it begins only when manifest, prices, limits and
@@ -57,15 +59,15 @@ export function savePlan(
   how: Pick<SavedPlan, "savedAt" | "manifest" | "workspace" | "sandbox"> & {
     flags: readonly (readonly string[])[];
   },
-): SavedPlan {
+): Omit<SavedPlan, "items"> & { items: Listing<SavedItem> } {
   return {
-    ...{ bulkgen: "plan", version: 1 },
+    ...({ bulkgen: "plan", version: 1 } as const),
     ...how,
     flags: how.flags.map((flag) => [...flag]),
     ...{ origin: plan.origin, user: plan.user, edition: plan.edition },
     balance: toNumber(plan.money.balance),
     limits: { minute: plan.requests.perMinute, day: plan.requests.perDay },
-    items: plan.items.map((item) => ({
+    items: mapped(plan.items, (item) => ({
       ...{ key: item.key, row: item.rowNumber, id: item.rowId, model: item.model },
       ...{ credits: toNumber(item.price), due: item.due, content: contentOf(item) },
     })),
@@ -112,10 +114,10 @@ const rowsMax = 8;
 
 function manifestDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {
   const before = new Map(saved.items.map((item) => [item.key, item]));
-  const now = new Set(items.map((item) => item.key));
+  const now = new Set(mapped(items, (item) => item.key));
   const gone = new Map(saved.items.filter(({ key }) => !now.has(key)).map((item) => [item.id, item]));
   const lines: string[] = [];
-  for (const item of items.filter(({ key }) => !before.has(key))) {
+  for (const item of only(items, ({ key }) => !before.has(key))) {
     const old = gone.get(item.rowId);
     gone.delete(item.rowId);
     const row = `row ${item.rowNumber} (${item.rowId})`;
@@ -158,7 +160,8 @@ function limitDrift(what: string, was: number | null, is: number | null, toleran
 
 /** What this plan's own items have cost since is no drift: a run of it that was cut off goes on. */
 function balanceDrift(saved: SavedPlan, { items, money }: Plan, tolerance: number): Drift[] {
-  const due = new Set(items.filter((item) => item.due).map(({ key }) => key));
+  const due = new Set<string>();
+  for (const item of items) if (item.due) due.add(item.key);
   const own = saved.items.filter((item) => item.due && !due.has(item.key));
   const spent = own.reduce<Credits>((sum, item) => plus(sum, credits(item.credits)), noCredits);
   const expected = minus(credits(saved.balance), spent);

@@ -51,34 +51,59 @@ export function isEverything(selection: Selection): boolean {
 
 /** The selected ones, in their own order. */
 export function select<Row extends Selectable>(rows: readonly Row[], selection: Selection): Row[] {
-  const { filters, onlyFailed, range, sample, seed, first } = selection;
+  const { onlyFailed, sample, seed, first } = selection;
+  const matches = matcherOf(selection);
+  const matching = rows.filter((row) => (!onlyFailed || row.failed) && matches(row));
+  const drawn = sample === null ? matching : drawLots(matching, sample, seed);
+  return first === null ? drawn : drawn.slice(0, first);
+}
+
+/** Whether a row is one of those that filters and range leave. */
+export function matcherOf({
+  filters,
+  range,
+}: Selection): (row: Pick<Selectable, "number" | "values">) => boolean {
   const keys = new Map<string, RegExp[]>();
   for (const { key, pattern } of filters) {
     const folded = key.toLowerCase();
     keys.set(folded, [...(keys.get(folded) ?? []), matcher(pattern)]);
   }
-  const matching = rows.filter(
-    (row) =>
-      (!onlyFailed || row.failed) &&
-      (range === null || (row.number >= range.from && row.number <= range.to)) &&
-      [...keys].every(([key, patterns]) => patterns.some((one) => one.test(row.values.get(key) ?? ""))),
-  );
-  const drawn = sample === null ? matching : drawLots(matching, sample, seed);
-  return first === null ? drawn : drawn.slice(0, first);
+  return ({ number, values }) =>
+    (range === null || (number >= range.from && number <= range.to)) &&
+    [...keys].every(([key, patterns]) => patterns.some((one) => one.test(values.get(key) ?? "")));
 }
 
-/** Keys of filters that no row has, each with the nearest that some row has. */
+/** Looks whether the keys of filters are those of some row. */
+export class KeyWatch {
+  private readonly wanted: Map<string, string>;
+  private readonly known = new Set<string>();
+
+  constructor({ filters }: Selection) {
+    this.wanted = new Map(filters.map(({ key }) => [key.toLowerCase(), key]));
+  }
+
+  see(values: Selectable["values"]): void {
+    if (this.wanted.size === 0) return;
+    for (const key of values.keys()) {
+      this.wanted.delete(key);
+      this.known.add(key);
+    }
+  }
+
+  /** Keys that no row has, each with the nearest that some row has. */
+  unknown(): { key: string; near: string | undefined }[] {
+    return [...this.wanted.values()].map((key) => ({ key, near: nearest(key, this.known) }));
+  }
+}
+
+/** Keys of filters that no row has. */
 export function unknownKeys(
   rows: readonly Selectable[],
-  { filters }: Selection,
-): { key: string; near: string | undefined }[] {
-  const wanted = new Map(filters.map(({ key }) => [key.toLowerCase(), key]));
-  for (const row of rows) {
-    for (const key of wanted.keys()) if (row.values.has(key)) wanted.delete(key);
-    if (wanted.size === 0) return [];
-  }
-  const known = new Set(rows.flatMap((row) => [...row.values.keys()]));
-  return [...wanted.values()].map((key) => ({ key, near: nearest(key, known) }));
+  selection: Selection,
+): ReturnType<KeyWatch["unknown"]> {
+  const watch = new KeyWatch(selection);
+  for (const { values } of rows) watch.see(values);
+  return watch.unknown();
 }
 
 /** The selection as it was asked for, in the words of the flags. */
@@ -103,12 +128,9 @@ function matcher(pattern: string): RegExp {
   return new RegExp(`^${source}$`, "isu");
 }
 
-/** The rows whose hash with the seed is lowest: a row that is added or taken away changes the draw by one at most. */
+/** The rows whose lot is lowest: a row that is added or taken away changes the draw by one at most. */
 function drawLots<Row extends Selectable>(rows: readonly Row[], count: number, seed: string): Row[] {
-  const lots = rows.map((row) => ({
-    row,
-    lot: createHash("sha256").update(`${seed}\n${row.name}`).digest("hex"),
-  }));
+  const lots = rows.map((row) => ({ row, lot: lotOf(row.name, seed) }));
   const drawn = new Set(
     lots
       .toSorted((a, b) => (a.lot < b.lot ? -1 : a.lot > b.lot ? 1 : a.row.number - b.row.number))
@@ -116,4 +138,9 @@ function drawLots<Row extends Selectable>(rows: readonly Row[], count: number, s
       .map(({ row }) => row),
   );
   return rows.filter((row) => drawn.has(row));
+}
+
+/** A row's lot: the hash of its name with the seed. */
+export function lotOf(name: string, seed: string): string {
+  return createHash("sha256").update(`${seed}\n${name}`).digest("hex");
 }

@@ -1,34 +1,14 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Item } from "../core/store.js";
-import { copyName } from "../manifest/item-names.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Selectable } from "./select.js";
 
 type Content = Pick<Item, "model" | "prompt" | "params" | "inputs" | "priority">;
 
-/** A row as a selection sees it: its cells, and what the defaults made of them. */
-export function selectableRow<Checked extends CheckedRow>(
-  checked: Checked,
-  failedIds: ReadonlySet<string>,
-  failed: boolean,
-): Selectable & { checked: Checked } {
-  const { row, model } = checked;
-  const failedBefore =
-    row.id !== null && Array.from({ length: row.repeat }, (_, i) => i + 1).some(isFailedCopy);
-  function isFailedCopy(copy: number): boolean {
-    return failedIds.has(copyName(row.id ?? "", copy));
-  }
-  return {
-    checked,
-    number: row.number,
-    name: row.id ?? String(row.number),
-    failed: failed || failedBefore,
-    values: valuesOf(Object.entries(row.columns), row, {
-      id: row.id,
-      output: row.output,
-      category: model?.category,
-    }),
-  };
+/** A row's values as a selection sees them: its cells, and what the defaults made of them. */
+export function valuesOfRow({ row, model }: CheckedRow): Map<string, string> {
+  const { id, output } = row;
+  return valuesOf(Object.entries(row.columns), row, { id, output, category: model?.category });
 }
 
 /** An item as a selection sees it, with the cells of the row that it was made for. */

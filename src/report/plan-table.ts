@@ -1,6 +1,7 @@
 import type { Forecast } from "../core/forecast.js";
+import { firstOf, type Listing } from "../core/listing.js";
 import { type Credits, minus, showCredits } from "../core/money.js";
-import type { Problem } from "../core/problem.js";
+import { digestOf, type Problem } from "../core/problem.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count } from "./amounts.js";
 import { forecastText } from "./forecast.js";
@@ -32,13 +33,13 @@ export interface PlanFacts {
   /** How many items stand where: `new`, `archived` … */
   standings: Readonly<Partial<Record<string, number>>>;
   /** Rows that were there before with other content, and items that no row asks for any more. */
-  changed?: readonly { rowNumber: number; rowId: string; fields: readonly { field: string }[] }[];
-  vanished?: readonly { rowId: string; state: string; replacedBy: string | null }[];
+  changed?: Listing<{ rowNumber: number; rowId: string; fields: readonly { field: string }[] }>;
+  vanished?: Listing<{ rowId: string; state: string; replacedBy: string | null }>;
   /** Archived items whose files get another name, and those that a row asks for again. */
-  renamed?: readonly { rowNumber: number; rowId: string; from: string; to: string }[];
-  restored?: readonly { rowNumber: number; rowId: string }[];
+  renamed?: Listing<{ rowNumber: number; rowId: string; from: string; to: string }>;
+  restored?: Listing<{ rowNumber: number; rowId: string }>;
   selection?: { text: string; rows: number; of: number } | null;
-  problems: readonly Problem[];
+  problems: Listing<Problem>;
   blockers: readonly { message: string }[];
   warnings: readonly { message: string }[];
   notes: readonly string[];
@@ -77,7 +78,7 @@ export function planText(plan: PlanFacts, folder: string, look: Look = plainLook
     listed("Changed", changes(plan), "dim", look),
     plan.problems.length === 0
       ? ""
-      : `${paint("Problems:", "bad", look)}\n${problemsText(plan.problems, folder)}`,
+      : `${paint("Problems:", "bad", look)}\n${problemsText(digestOf(plan.problems), folder)}`,
     listed("In the way", messages(plan.blockers), "bad", look),
     listed("Warnings", messages(plan.warnings), "warning", look),
     listed("Notes", plan.notes, "dim", look),
@@ -86,7 +87,7 @@ export function planText(plan: PlanFacts, folder: string, look: Look = plainLook
 }
 
 /** What `bulkgen plan --rows` adds: one line for each item. */
-export function rowsTable(rows: readonly RowFacts[], look: Look = plainLook): string {
+export function rowsTable(rows: Iterable<RowFacts>, look: Look = plainLook): string {
   return table(
     [
       { title: "row", align: "right" },
@@ -96,7 +97,7 @@ export function rowsTable(rows: readonly RowFacts[], look: Look = plainLook): st
       { title: "credits", align: "right" },
       { title: "state" },
     ],
-    rows.map((row) => [
+    Array.from(rows, (row) => [
       row.rowNumber,
       row.rowId,
       row.model,
@@ -169,33 +170,46 @@ function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: PlanFa
   return `at least ${atLeast}; ${plan === null ? "without a plan" : `plan ${plan}`}: ${allowed}`;
 }
 
-function changes({ changed = [], vanished = [], renamed = [], restored = [] }: PlanFacts): string[] {
-  const gone = vanished.filter((item) => item.replacedBy === null);
-  const replaced = new Set(
-    vanished.flatMap(({ rowId, state, replacedBy }) =>
-      replacedBy !== null && state === "archived" ? [rowId] : [],
-    ),
-  );
-  return [
-    ...changed.map(
-      ({ rowNumber, rowId, fields }) =>
-        `row ${rowNumber} (${rowId}): ${fields.map(({ field }) => field).join(", ")}${
-          replaced.has(rowId) ? "; the old file will move to _superseded/" : ""
-        }`,
-    ),
-    ...restored.map(
-      ({ rowNumber, rowId }) => `row ${rowNumber} (${rowId}): made before; its file comes back, free`,
-    ),
-    ...renamed.map(
-      ({ rowNumber, from, to }) => `row ${rowNumber}: ${from} becomes ${to}; its file is renamed, free`,
-    ),
-    ...gone.map((item) => `${item.rowId} (${item.state}) is in no row any more`),
-  ];
+/** What has changed, as far as it is shown, and how many lines there are. */
+function changes({ changed = [], vanished = [], renamed = [], restored = [] }: PlanFacts): Listing<string> {
+  const lines = shownChanges({ changed, vanished, renamed, restored });
+  const replacing = vanished.length === 0 ? 0 : countOf(vanished, ({ replacedBy }) => replacedBy !== null);
+  const length = changed.length + restored.length + renamed.length + vanished.length - replacing;
+  return { length, [Symbol.iterator]: () => lines };
 }
 
-function listed(title: string, lines: readonly string[], tone: Tone, look: Look): string {
+function* shownChanges({
+  changed,
+  vanished,
+  renamed,
+  restored,
+}: Required<Pick<PlanFacts, "changed" | "vanished" | "renamed" | "restored">>): Generator<string> {
+  const shown = firstOf(changed, linesMax);
+  const ids = new Set(shown.map(({ rowId }) => rowId));
+  const replaced = new Set<string>();
+  for (const { rowId, state, replacedBy } of shown.length === 0 ? [] : vanished)
+    if (ids.has(rowId) && replacedBy !== null && state === "archived") replaced.add(rowId);
+  for (const { rowNumber, rowId, fields } of shown) {
+    const moved = replaced.has(rowId) ? "; the old file will move to _superseded/" : "";
+    yield `row ${rowNumber} (${rowId}): ${fields.map(({ field }) => field).join(", ")}${moved}`;
+  }
+  for (const { rowNumber, rowId } of restored)
+    yield `row ${rowNumber} (${rowId}): made before; its file comes back, free`;
+  for (const { rowNumber, from, to } of renamed)
+    yield `row ${rowNumber}: ${from} becomes ${to}; its file is renamed, free`;
+  for (const { rowId, state, replacedBy } of vanished)
+    if (replacedBy === null) yield `${rowId} (${state}) is in no row any more`;
+}
+
+function countOf<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boolean): number {
+  let count = 0;
+  for (const thing of things) if (wanted(thing)) count++;
+  return count;
+}
+
+function listed(title: string, lines: Listing<string>, tone: Tone, look: Look): string {
   if (lines.length === 0) return "";
-  const shown = lines.slice(0, linesMax).map((line) => `- ${terminalText(line)}`);
+  const shown = firstOf(lines, linesMax).map((line) => `- ${terminalText(line)}`);
   const more = lines.length - shown.length;
   return [paint(`${title}:`, tone, look), ...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }

@@ -1,9 +1,8 @@
 import { isAbsolute, relative } from "node:path";
-import type { Place, Problem } from "../core/problem.js";
+import type { Digest, Place, Problem } from "../core/problem.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 
 const valueCharactersMax = 300;
-const problemsMax = 100;
 
 /** A problem on one line: where, what, what was expected, what was found, and the nearest valid value. */
 export function problemLine({ place, message, expected, got, nearest }: Problem): string {
@@ -16,16 +15,15 @@ export function problemLine({ place, message, expected, got, nearest }: Problem)
  * All problems, one line each; a manifest that is wrong in every row does not fill the screen. Files are named as seen
  * from `folder`, where that is shorter.
  */
-export function problemsText(problems: readonly Problem[], folder: string): string {
-  const folded = fold(problems);
-  const seen = folded.slice(0, problemsMax).map(({ problem: { place, ...problem }, times }) => ({
+export function problemsText({ told, count, repairs }: Digest, folder: string): string {
+  const seen = told.map(({ problem: { place, ...problem }, times }) => ({
     problem: { ...problem, place: { ...place, file: shownPath(place.file, folder) } },
     times,
   }));
   const lines = seen.map(({ problem, times }) => problemLine(problem) + again(times - 1));
-  const repairs = repairLine(problems);
-  if (repairs !== null) lines.push(repairs);
-  const more = problems.length - seen.reduce((sum, { times }) => sum + times, 0);
+  const repair = repairLine(repairs);
+  if (repair !== null) lines.push(repair);
+  const more = count - seen.reduce((sum, { times }) => sum + times, 0);
   if (more <= 0) return lines.join("\n");
   const file = terminalText(seen[0]?.problem.place.file ?? "");
   const named = /\s/.test(file) ? JSON.stringify(file) : file;
@@ -33,29 +31,11 @@ export function problemsText(problems: readonly Problem[], folder: string): stri
   return [...lines, `and ${more} more: ${ways}`].join("\n");
 }
 
-/**
- * One line for what is the same thing at the same place: a wrong value of a job's matrix is met by every row, and a
- * wrong cell by every combination of its row.
- */
-function fold(problems: readonly Problem[]): { problem: Problem; times: number }[] {
-  const groups = new Map<string, { problem: Problem; times: number }>();
-  for (const problem of problems) {
-    const { file, row, line, lineColumn, column } = problem.place;
-    const where = line === undefined ? [row] : [line, lineColumn];
-    const key = JSON.stringify([file, where, column, problem.message, problem.expected, problem.got]);
-    const group = groups.get(key);
-    if (group) group.times++;
-    else groups.set(key, { problem, times: 1 });
-  }
-  return [...groups.values()];
-}
-
 function again(times: number): string {
   return times === 0 ? "" : ` (and ${times} more ${times === 1 ? "time" : "times"})`;
 }
 
-function repairLine(problems: readonly Problem[]): string | null {
-  const some = problems.filter(({ repair }) => repair !== undefined).length;
+function repairLine(some: number): string | null {
   if (some === 0) return null;
   return `${some} of these ${some === 1 ? "values looks" : "values look"} like what a spreadsheet made of the one that was meant; --repair reads ${some === 1 ? "it" : "them"} so, and tells each`;
 }

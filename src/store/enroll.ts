@@ -5,7 +5,7 @@ import { type Connection, step } from "./item-rows.js";
 /** How items come into a run. Both must be called inside a transaction. */
 
 /** Adds items to a run; those that the job has already take the new order and names. */
-export function put({ sql }: Connection, runId: number, items: readonly NewItem[]): void {
+export function put({ sql }: Connection, runId: number, items: Iterable<NewItem>): void {
   const { jobId } = runOf({ sql }, runId);
   for (const item of items) {
     sql(
@@ -35,11 +35,11 @@ export function put({ sql }: Connection, runId: number, items: readonly NewItem[
 export function enroll(
   connection: Connection,
   runId: number,
-  items: readonly NewItem[],
-  unselected: readonly string[] = [],
+  items: Iterable<NewItem>,
+  unselected: Iterable<string> = [],
 ): void {
   const { sql } = connection;
-  const job = { ...runOf(connection, runId), runId, unselected: JSON.stringify(unselected) };
+  const job = { ...runOf(connection, runId), runId, unselected: JSON.stringify([...unselected]) };
   const mine = "job_id = @jobId AND edition = @edition";
   const left = "key IN (SELECT value FROM json_each(@unselected))";
   sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);

@@ -10,6 +10,7 @@ import type { Sql } from "./open.js";
 type ItemMethods = Pick<
   Store,
   | "itemsOf"
+  | "history"
   | "enroll"
   | "add"
   | "supply"
@@ -26,6 +27,8 @@ type ItemMethods = Pick<
   | "interrupted"
 >;
 
+const pageItems = 1_000;
+
 export function itemMethods(connection: Connection): ItemMethods {
   const { atomic, sql } = connection;
   const select = (where: string, ...values: unknown[]) =>
@@ -38,6 +41,19 @@ export function itemMethods(connection: Connection): ItemMethods {
   return {
     itemsOf: async (jobName) =>
       select("job_id = (SELECT id FROM jobs WHERE name = ?) ORDER BY position, id", jobName),
+    *history(jobName) {
+      const page = sql(
+        `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items
+         WHERE job_id = (SELECT id FROM jobs WHERE name = ?) AND variant = 1 AND id > ?
+         ORDER BY id LIMIT ${pageItems}`,
+      );
+      let last: ItemRow | undefined;
+      do {
+        const rows = page.all(jobName, last?.id ?? 0) as ItemRow[];
+        for (const row of rows) yield asItem(row);
+        last = rows.at(-1);
+      } while (last !== undefined);
+    },
     items: async (runId) => select("run_id = ? ORDER BY position, id", runId),
     interrupted: async () => select("state IN ('submitting', 'unknown') ORDER BY id"),
 

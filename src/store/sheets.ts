@@ -44,11 +44,12 @@ function put(sql: Sql, jobId: number, sha256: string, { columns, rows }: Sheet):
     sha256,
     JSON.stringify(columns),
   );
-  for (const [position, { number, cells, keys, problem }] of rows.entries()) {
-    sql(
-      "INSERT INTO sheet_rows (sheet_id, position, number, cells, keys, problem) VALUES (?, ?, ?, ?, ?, ?)",
-    ).run(lastInsertRowid, position, number, JSON.stringify(cells), JSON.stringify(keys), problem);
-  }
+  const insert = sql(
+    "INSERT INTO sheet_rows (sheet_id, position, number, cells, keys, problem) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  let position = 0;
+  for (const { number, cells, keys, problem } of rows)
+    insert.run(lastInsertRowid, position++, number, JSON.stringify(cells), JSON.stringify(keys), problem);
   return Number(lastInsertRowid);
 }
 

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { expect, test } from "vitest";
-import { readLocalInputs } from "../../src/manifest/local-inputs.js";
-import { readManifest } from "../../src/manifest/read.js";
+import { digestOf } from "../../src/core/problem.js";
+import { LocalInputs } from "../../src/manifest/local-inputs.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { problemsText } from "../../src/report/problem-text.js";
 import { plan } from "../plan/account.js";
 
@@ -15,13 +16,13 @@ const transcript = new URL("./bad-manifests.txt", import.meta.url);
 const names = readdirSync(folder).toSorted();
 
 async function told(name: string): Promise<string> {
-  const manifest = await readManifest(`${folder}${name}`);
-  const { problems } = plan(manifest, { localInputs: await readLocalInputs(manifest) });
+  const path = `${folder}${name}`;
+  const { problems } = await plan(await openManifest(path), { localInputs: new LocalInputs(path) });
   const files = problems.map((problem) => ({
     ...problem,
     place: { ...problem.place, file: relative(folder, problem.place.file) },
   }));
-  return `${name}\n${problemsText(files, folder)
+  return `${name}\n${problemsText(digestOf(files), folder)
     .split("\n")
     .map((line) => `  ${line}`)
     .join("\n")}\n`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
 import { folderWith } from "./folder.js";
+import { readManifest } from "./read.js";
 
 const products = "id,product,prompt_en,prompt_de\nmug,Mug,a mug,ein Becher\nbowl,Bowl,a bowl,eine Schale\n";
 

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readLocalInputs } from "../../src/manifest/local-inputs.js";
-import { readManifest } from "../../src/manifest/read.js";
+import { LocalInputs } from "../../src/manifest/local-inputs.js";
 import { folderWith } from "./folder.js";
+import { readManifest } from "./read.js";
 
 /** What is found out of these inputs, for a manifest in the folder `job` with `cup.png` beside it. */
 async function inputs(...values: string[]) {
@@ -16,7 +16,10 @@ async function inputs(...values: string[]) {
     "secret.png": "not for the job",
   });
   await symlink(join(folder, "secret.png"), join(folder, "job", "link.png"));
-  return { folder, found: await readLocalInputs(await readManifest(join(folder, "job", "job.json"))) };
+  const manifest = join(folder, "job", "job.json");
+  const local = new LocalInputs(manifest);
+  await local.read((await readManifest(manifest)).rows);
+  return { folder, found: local.found };
 }
 
 const sha256 = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;

@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
 import { fileWith, folderWith } from "./folder.js";
+import { readManifest } from "./read.js";
 
 const sheet = async (text: string | Uint8Array) => readManifest(await fileWith("sheet.csv", text));
 

@@ -1,8 +1,8 @@
 import { symlink } from "node:fs/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
 import { fileWith, folderWith } from "./folder.js";
+import { readManifest } from "./read.js";
 
 const today = "2026-11-21";
 const sheet = async (text: string) => readManifest(await fileWith("sheet.csv", text), { today });

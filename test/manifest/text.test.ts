@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
 import { fileWith } from "./folder.js";
+import { readManifest } from "./read.js";
 
 const text = "id,prompt,params.style\na,Café – crème,paper\n";
 const read = async (bytes: Uint8Array) => readManifest(await fileWith("sheet.csv", bytes));

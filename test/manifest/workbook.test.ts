@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
-import { readManifest } from "../../src/manifest/read.js";
 import { fileWith } from "./folder.js";
+import { readManifest } from "./read.js";
 
 async function workbook(sheets: Record<string, SheetData>, name = "set.xlsx"): Promise<string> {
   const made = writeWorkbook(Object.entries(sheets).map(([sheet, data]) => ({ sheet, data })));

@@ -1,8 +1,10 @@
 import type { Me, Model } from "../../src/api/records.js";
+import { noCredits } from "../../src/core/money.js";
 import type { Manifest } from "../../src/manifest/manifest.js";
-import { readManifest } from "../../src/manifest/read.js";
-import { makePlan } from "../../src/plan/make-plan.js";
+import { openManifest } from "../../src/manifest/read.js";
+import { begin, makePlan } from "../../src/plan/make-plan.js";
 import type { Plan, PlanInput } from "../../src/plan/plan.js";
+import { openDraft } from "../../src/store/draft.js";
 import { fileWith } from "../manifest/folder.js";
 
 const ratio = {
@@ -51,15 +53,77 @@ export function me(balance = 1_000, subscription: Partial<NonNullable<Me["subscr
 }
 
 async function sheet(text: string): Promise<Manifest> {
-  return readManifest(await fileWith("sheet.csv", text));
+  return openManifest(await fileWith("sheet.csv", text));
 }
 
+/** A plan with all that it lists in arrays. */
+export type WholePlan = Awaited<ReturnType<typeof plan>>;
+
 /** The plan of a sheet for an account with plenty of credits, unless the test says otherwise. */
-export async function planOf(text: string, change: Partial<PlanInput> = {}): Promise<Plan> {
+export async function planOf(text: string, change: Change = {}): Promise<WholePlan> {
   return plan(await sheet(text), change);
 }
 
-export function plan(manifest: Manifest, change: Partial<PlanInput> = {}): Plan {
-  const origin = "https://service.example";
-  return makePlan({ manifest, models, me: me(), origin, edition: "", existing: [], ...change });
+type Change = Partial<Omit<PlanInput, "draft" | "manifest">>;
+
+export async function plan(manifest: Manifest, change: Change = {}) {
+  const draft = openDraft();
+  try {
+    const begun = await begin(manifest, draft);
+    const input = {
+      manifest,
+      draft,
+      models,
+      me: me(),
+      origin: "https://service.example",
+      edition: "",
+      existing: [],
+    };
+    const made = begun && (await makePlan({ ...input, ...change }, begun));
+    return whole(made ?? { ...nothing(manifest), problems: draft.problems() });
+  } finally {
+    draft.close();
+  }
+}
+
+function whole(made: Plan) {
+  return {
+    ...made,
+    items: [...made.items],
+    problems: [...made.problems],
+    changed: [...made.changed],
+    vanished: [...made.vanished],
+    renamed: [...made.renamed],
+    restored: [...made.restored],
+    unselected: [...made.unselected],
+    sheet: { ...made.sheet, rows: [...made.sheet.rows] },
+  };
+}
+
+/** The plan of a manifest of which nothing can be planned. */
+function nothing({ name, file, columns }: Manifest): Plan {
+  const money = {
+    needed: noCredits,
+    balance: noCredits,
+    after: noCredits,
+    maxCredits: null,
+    spent: noCredits,
+  };
+  const forecast = { requests: 0, ms: 0, binds: "generation" as const, larger: null };
+  const lists = { items: [], problems: [], blockers: [], warnings: [], notes: [], changed: [], vanished: [] };
+  return {
+    ...{ job: name, file, origin: "", user: "", edition: "", due: 0, ...lists },
+    ...{ renamed: [], restored: [], unselected: [], missing: [], models: [], selection: null, standings: {} },
+    ...{ sheet: { columns, rows: [] }, money },
+    requests: { atLeast: 0, plan: null, perMinute: null, perDay: null, forecast },
+    fit: { items: 0, credits: noCredits, rowNumber: null, rowId: null },
+  };
+}
+
+/** Local files that were read already, with what they hold. */
+export function contentOf(files: Readonly<Record<string, string>>): NonNullable<PlanInput["localInputs"]> {
+  const found = Object.entries(files).map(
+    ([name, sha256]) => [name, { path: `/job/${name}`, sha256 }] as const,
+  );
+  return { found: new Map(found), read: async () => {} };
 }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ItemState } from "../../src/core/item.js";
 import { credits } from "../../src/core/money.js";
-import type { Existing, Plan } from "../../src/plan/plan.js";
-import { planOf } from "./account.js";
+import type { Existing } from "../../src/plan/plan.js";
+import { contentOf, planOf, type WholePlan } from "./account.js";
 
 const sheet = "id,model,prompt\na,paint,x\nb,paint,y\nc,paint,z\n";
 
 /** The items of a plan as the store would have them later, all in these states. */
-function kept(plan: Plan, ...states: ItemState[]): Existing[] {
+function kept(plan: WholePlan, ...states: ItemState[]): Existing[] {
   return plan.items.map((item, index) => ({ ...item, state: states[index % states.length] ?? "planned" }));
 }
 
@@ -76,9 +76,7 @@ describe("an edited manifest", () => {
 
   test("names a file that has other content under its old name", async () => {
     const text = "id,model,image_url\na,animate,cup.png\n";
-    const withContent = (sha256: string) => ({
-      localInputs: new Map([["cup.png", { path: "/cup.png", sha256 }]]),
-    });
+    const withContent = (sha256: string) => ({ localInputs: contentOf({ "cup.png": sha256 }) });
     const existing = kept(await planOf(text, withContent("sha256:aa")), "archived");
     const { changed } = await planOf(text, { ...withContent("sha256:bb"), existing });
     expect(changed).toMatchObject([{ fields: [{ field: "image_url", to: "the file as it is" }] }]);

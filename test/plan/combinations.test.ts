@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { fileWith } from "../manifest/folder.js";
 import { plan } from "./account.js";
 
 async function planned(job: object, change = {}) {
-  return plan(await readManifest(await fileWith("job.json", JSON.stringify(job))), change);
+  return plan(await openManifest(await fileWith("job.json", JSON.stringify(job))), change);
 }
 
 test("one wrong value of a matrix leaves out its combinations alone", async () => {

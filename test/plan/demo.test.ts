@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Model } from "../../src/api/records.js";
-import { readManifest } from "../../src/manifest/read.js";
-import { makePlan } from "../../src/plan/make-plan.js";
-import type { PlannedItem } from "../../src/plan/plan.js";
+import type { PlannedItem } from "../../src/core/draft.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { catalogue } from "../../src/sandbox/catalogue.js";
-import { me } from "./account.js";
+import { readManifest } from "../manifest/read.js";
+import { me, plan } from "./account.js";
 
 const jobs = join(import.meta.dirname, "../../jobs");
 const models: Model[] = catalogue.map((model) => ({
@@ -18,18 +18,18 @@ const models: Model[] = catalogue.map((model) => ({
 }));
 
 async function planned(name: string, balance = 500, repair = false) {
-  const manifest = await readManifest(join(jobs, name), { repair });
+  const manifest = await openManifest(join(jobs, name), { repair });
   const account = me(balance, { plan: "Pro" });
-  return makePlan({ manifest, models, me: account, origin: "http://s", edition: "", existing: [], repair });
+  return plan(manifest, { models, me: account, origin: "http://s", repair });
 }
 
 test("the demo is right for the sandbox's models, and stays within one minute's quota and 500 credits", async () => {
-  const plan = await planned("demo.csv");
-  expect(plan.problems).toEqual([]);
-  expect([plan.blockers, plan.warnings, plan.notes]).toEqual([[], [], []]);
-  expect(plan.items.length).toBeGreaterThanOrEqual(24);
-  expect(plan.fit.items).toBe(plan.items.length);
-  expect(plan.requests.atLeast).toBeLessThanOrEqual(54);
+  const made = await planned("demo.csv");
+  expect(made.problems).toEqual([]);
+  expect([made.blockers, made.warnings, made.notes]).toEqual([[], [], []]);
+  expect(made.items.length).toBeGreaterThanOrEqual(24);
+  expect(made.fit.items).toBe(made.items.length);
+  expect(made.requests.atLeast).toBeLessThanOrEqual(54);
 });
 
 test("the demo's JSON twin asks for the very same things: after the one, the other pays nothing", async () => {
@@ -41,9 +41,9 @@ test("the demo's JSON twin asks for the very same things: after the one, the oth
 });
 
 test("the nightly example is right for the sandbox's models, and has all three media", async () => {
-  const plan = await planned("nightly.example.json");
-  expect([plan.problems, plan.blockers, plan.warnings]).toEqual([[], [], []]);
-  expect(new Set(plan.items.map(({ category }) => category))).toEqual(new Set(["image", "audio", "video"]));
+  const made = await planned("nightly.example.json");
+  expect([made.problems, made.blockers, made.warnings]).toEqual([[], [], []]);
+  expect(new Set(made.items.map(({ category }) => category))).toEqual(new Set(["image", "audio", "video"]));
 });
 
 test("the demo shows what spreadsheets hold: accents, quotes, and a line break inside a cell", async () => {

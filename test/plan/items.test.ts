@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { shortId } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
-import { planOf } from "./account.js";
+import { contentOf, planOf } from "./account.js";
 
 test("a row becomes an item with everything that its submission needs", async () => {
   const { items } = await planOf(
@@ -100,7 +100,7 @@ test("ids, outputs and priority do not change what is paid; model, prompt, param
 
 test("a local file counts by its content, and goes to the service by its path", async () => {
   const item = async (sha256: string) => {
-    const localInputs = new Map([["cup.png", { path: "/job/cup.png", sha256 }]]);
+    const localInputs = contentOf({ "cup.png": sha256 });
     return (await planOf("model,image_url\nanimate,cup.png\n", { localInputs })).items[0];
   };
   expect((await item("sha256:aa"))?.inputs).toEqual({ image_url: "cup.png" });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { plan } from "./account.js";
 
 /**
@@ -27,7 +27,7 @@ const pinned: Record<string, [id: string, name: string, key: string][]> = {
 };
 
 test.each(Object.entries(pinned))("the rows of %s have the keys that they always had", async (name, keys) => {
-  const made = plan(await readManifest(join(import.meta.dirname, "pinned", name)));
+  const made = await plan(await openManifest(join(import.meta.dirname, "pinned", name)));
   expect(made.problems).toEqual([]);
   expect(made.items.map(({ rowId, name, key }) => [rowId, name, key])).toEqual(keys);
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readLocalInputs } from "../../src/manifest/local-inputs.js";
-import { readManifest } from "../../src/manifest/read.js";
+import { LocalInputs } from "../../src/manifest/local-inputs.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { onlyRowsAreWrong } from "../../src/plan/plan.js";
 import { fileWith, folderWith } from "../manifest/folder.js";
 import { models, plan, planOf } from "./account.js";
@@ -116,9 +116,9 @@ describe("a media input", () => {
       "job.csv": "model,image_url\nanimate,cup.png\nanimate,cpu.png\n",
       "cup.png": "x",
     });
-    const manifest = await readManifest(join(folder, "job.csv"));
-    expect(plan(manifest).problems).toHaveLength(2);
-    const { problems, items } = plan(manifest, { localInputs: await readLocalInputs(manifest) });
+    const path = join(folder, "job.csv");
+    expect((await plan(await openManifest(path))).problems).toHaveLength(2);
+    const { problems, items } = await plan(await openManifest(path), { localInputs: new LocalInputs(path) });
     expect(problems).toMatchObject([{ place: { row: 3 }, got: "cpu.png", nearest: "cup.png" }]);
     expect(items).toMatchObject([{ inputs: { image_url: "cup.png" } }]);
   });
@@ -184,7 +184,7 @@ describe("default params", () => {
         { model: "edit", prompt: "x", image_url: "https://example.com/a.png" },
       ],
     });
-    const { problems, items, notes } = plan(await readManifest(path));
+    const { problems, items, notes } = await plan(await openManifest(path));
     expect(problems).toEqual([]);
     expect(items.map(({ params }) => params)).toEqual([{ aspect_ratio: "16:9" }, {}]);
     expect(notes).toEqual(["the default aspect_ratio is left out for edit, which has no such parameter"]);
@@ -195,7 +195,9 @@ describe("default params", () => {
       defaults: { params: { aspekt: "16:9" } },
       rows: [{ model: "paint", prompt: "x" }],
     });
-    expect(plan(await readManifest(path)).problems).toMatchObject([{ place: { row: 1 }, got: "aspekt" }]);
+    expect((await plan(await openManifest(path))).problems).toMatchObject([
+      { place: { row: 1 }, got: "aspekt" },
+    ]);
   });
 });
 
@@ -226,7 +228,7 @@ test("a file that is wrong as a whole cannot be run without its wrong rows", asy
 
 test("a problem in JSON names line and column of the very value", async () => {
   const path = await fileWith("job.json", '[\n {"model": "pant",\n  "prompt": "x"}]');
-  expect(plan(await readManifest(path)).problems).toMatchObject([
+  expect((await plan(await openManifest(path))).problems).toMatchObject([
     { place: { row: 1, line: 2, lineColumn: 12 } },
   ]);
 });

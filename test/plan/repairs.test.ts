@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { readManifest } from "../../src/manifest/read.js";
+import { openManifest } from "../../src/manifest/read.js";
 import { fileWith } from "../manifest/folder.js";
+import { readManifest } from "../manifest/read.js";
 import { plan, planOf } from "./account.js";
 
 const sheet = "id,model,prompt,params.aspect_ratio\na,paint,x,16:09\nb,paint,y,16:9\nc,paint,z,16:10\n";
@@ -27,7 +28,7 @@ test("when it is asked for, the option is taken, told with its row, and paid as 
 test("a repeat of 2.0 is offered as 2, and taken when it is asked for", async () => {
   const path = await fileWith("sheet.csv", "id,model,prompt,repeat\na,paint,x,2.0\n");
   expect((await readManifest(path)).problems).toMatchObject([{ got: "2.0", repair: "2" }]);
-  const { items, notes } = plan(await readManifest(path, { repair: true }));
+  const { items, notes } = await plan(await openManifest(path, { repair: true }));
   expect(items).toHaveLength(2);
   expect(notes).toEqual(['repeat: "2.0" was read as "2" (row 2)']);
 });

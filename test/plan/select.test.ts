@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Existing, Plan } from "../../src/plan/plan.js";
+import type { Existing } from "../../src/plan/plan.js";
 import { everything, type Selection, select } from "../../src/plan/select.js";
-import { planOf } from "./account.js";
+import { planOf, type WholePlan } from "./account.js";
 
 const sheet = [
   "id,model,prompt,product,params.mood",
@@ -102,7 +102,7 @@ describe("a selection", () => {
 });
 
 describe("--only-failed", () => {
-  const states = (plan: Plan, state: Existing["state"]): Existing[] =>
+  const states = (plan: WholePlan, state: Existing["state"]): Existing[] =>
     plan.items.map((item) => ({ ...item, state }));
 
   test("takes rows that failed, also after they were mended, and pays for them", async () => {
@@ -152,7 +152,7 @@ describe("identical rows", () => {
     const rows = ["a,paint,x", "b,paint,x", "c,paint,x"];
     const before = await planOf(["id,model,prompt", ...rows].join("\n"));
     const existing: Existing[] = before.items.map((item) => ({ ...item, state: "archived" }));
-    const keys = (plan: Plan) => Object.fromEntries(plan.items.map(({ rowId, key }) => [rowId, key]));
+    const keys = (plan: WholePlan) => Object.fromEntries(plan.items.map(({ rowId, key }) => [rowId, key]));
     const after = await planOf(["id,model,prompt", ...rows.reverse()].join("\n"), { existing });
     expect(keys(after)).toEqual(keys(before));
     expect(after.renamed).toEqual([]);

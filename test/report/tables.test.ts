@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
+import { digestOf } from "../../src/core/problem.js";
 import { accountText } from "../../src/report/account-table.js";
 import { modelsTable } from "../../src/report/models-table.js";
 import { planText, rowsTable } from "../../src/report/plan-table.js";
@@ -231,7 +232,7 @@ test("the same wrong value in every row is told once, with how often", () => {
     ...wrong,
     place: { file: "a.csv", row: 2, combination: `lang=${n}` },
   }));
-  expect(problemsText([...inMatrix, ...inCell], here).split("\n")).toEqual([
+  expect(problemsText(digestOf([...inMatrix, ...inCell]), here).split("\n")).toEqual([
     "job.yaml:7:5, row 2, (ratio=16:10), column params.ratio: no option; expected 16:9, got 16:10 (and 2 more times)",
     "a.csv, row 2, (lang=1): no option; expected 16:9, got 16:10 (and 1 more time)",
   ]);
@@ -240,7 +241,9 @@ test("the same wrong value in every row is told once, with how often", () => {
 test("values that a spreadsheet changed come with the flag that repairs them", () => {
   const place = { file: "a.csv", row: 2 };
   const wrong = { place, message: "no option", expected: "16:9", got: "16:09", repair: "16:9" };
-  expect(problemsText([wrong], here)).toContain("1 of these values looks like what a spreadsheet made");
+  expect(problemsText(digestOf([wrong]), here)).toContain(
+    "1 of these values looks like what a spreadsheet made",
+  );
 });
 
 test("many problems are cut short and counted", () => {
@@ -249,7 +252,7 @@ test("many problems are cut short and counted", () => {
     ...problem,
     place: { file: "a.csv", row: index + 2 },
   }));
-  const lines = problemsText(problems, here).split("\n");
+  const lines = problemsText(digestOf(problems), here).split("\n");
   expect(lines[0]).toBe("a.csv, row 2: no prompt; expected a text, got nothing");
   expect(lines).toHaveLength(101);
   expect(lines[100]).toBe(
@@ -259,7 +262,7 @@ test("many problems are cut short and counted", () => {
     ...rest,
     place: { ...place, file: `${here}/my set.csv` },
   }));
-  expect(problemsText(blank, here)).toContain('and 3 more: `bulkgen plan "my set.csv" --json`');
+  expect(problemsText(digestOf(blank), here)).toContain('and 3 more: `bulkgen plan "my set.csv" --json`');
 });
 
 test("a plan names what changed and what no row asks for any more", () => {

@@ -1,0 +1,34 @@
+/**
+ * An object as JSON in pieces, so that what it lists may be longer than a text can be: its values that are iterable and
+ * no arrays are written one by one, each on a line of its own.
+ */
+export function* jsonPieces(object: object): Generator<string> {
+  let before = "{";
+  for (const [key, value] of Object.entries(object)) {
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(key)}:`;
+    before = ",";
+    if (isListed(value)) yield* listPieces(value);
+    else yield JSON.stringify(value);
+  }
+  yield before === "{" ? "{}\n" : "}\n";
+}
+
+function isListed(value: unknown): value is Iterable<unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Symbol.iterator in value;
+}
+
+const charactersAtOnce = 65_536;
+
+function* listPieces(things: Iterable<unknown>): Generator<string> {
+  let text = "[";
+  let before = "\n";
+  for (const thing of things) {
+    text += before + JSON.stringify(thing);
+    before = ",\n";
+    if (text.length < charactersAtOnce) continue;
+    yield text;
+    text = "";
+  }
+  yield `${text}${before === "\n" ? "" : "\n"}]`;
+}

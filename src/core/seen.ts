@@ -1,0 +1,66 @@
+/**
+ * Texts that were seen before, each with a number, in twelve bytes a text however long it is: a million rows are held
+ * against each other in 25 MB. Texts are told apart by 64 bits of their hash, so of a million texts two are taken for
+ * one about once in thirty million sheets; who cannot bear that looks at `same`.
+ */
+export class Seen {
+  private size = 0;
+  private capacity = 1_024;
+  private table = new Uint32Array(3 * this.capacity);
+
+  /** The number that came with the text first, or null for one that is new; then this number is kept for it. */
+  put(text: string, number: number, same: (number: number) => boolean = () => true): number | null {
+    if (this.size * 2 >= this.capacity) this.grow();
+    hash(text);
+    const [low, high] = lanes as unknown as [number, number];
+    for (let slot = low & (this.capacity - 1); ; slot = (slot + 1) & (this.capacity - 1)) {
+      const at = slot * 3;
+      const kept = this.table[at + 2] as number;
+      if (kept === 0) {
+        this.write(at, low, high, number);
+        return null;
+      }
+      const alike = this.table[at] === low && this.table[at + 1] === high;
+      if (alike && same(kept - 1)) return kept - 1;
+    }
+  }
+
+  /** Numbers are kept with one added, because nought means that a place is free. */
+  private write(at: number, low: number, high: number, number: number): void {
+    this.table[at] = low;
+    this.table[at + 1] = high;
+    this.table[at + 2] = number + 1;
+    this.size++;
+  }
+
+  private grow(): void {
+    const old = this.table;
+    this.capacity *= 2;
+    this.table = new Uint32Array(3 * this.capacity);
+    for (let from = 0; from < old.length; from += 3) {
+      if (old[from + 2] === 0) continue;
+      let slot = (old[from] as number) & (this.capacity - 1);
+      while (this.table[slot * 3 + 2] !== 0) slot = (slot + 1) & (this.capacity - 1);
+      for (let offset = 0; offset < 3; offset++) this.table[slot * 3 + offset] = old[from + offset] as number;
+    }
+  }
+}
+
+const lanes = new Uint32Array(2);
+
+/** Two 32-bit lanes over the text's code units, mixed into each other at the end. */
+function hash(text: string): void {
+  let one = 0x9e3779b9;
+  let two = 0x85ebca6b;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    one = Math.imul(one ^ unit, 2_654_435_761);
+    two = Math.imul(two ^ unit, 1_597_334_677);
+    one ^= one >>> 15;
+    two ^= two >>> 13;
+  }
+  one = Math.imul(one ^ (one >>> 16), 2_246_822_507) ^ Math.imul(two ^ (two >>> 13), 3_266_489_909);
+  two = Math.imul(two ^ (two >>> 16), 2_246_822_507) ^ Math.imul(one ^ (one >>> 13), 3_266_489_909);
+  lanes[0] = one;
+  lanes[1] = two;
+}

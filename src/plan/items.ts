@@ -1,0 +1,222 @@
+import type { Model } from "../api/records.js";
+import type { Draft, DraftItem, DraftRow } from "../core/draft.js";
+import { itemKeys, shortId } from "../core/identity.js";
+import { type Credits, credits, noCredits, plus, showCredits, times } from "../core/money.js";
+import type { Problem } from "../core/problem.js";
+import { Seen } from "../core/seen.js";
+import { copyName, labelled, outputName } from "../manifest/item-names.js";
+import { cellPlace, type Row } from "../manifest/manifest.js";
+import type { CheckedRow } from "./check-row.js";
+import type { Finding } from "./plan.js";
+import type { Prices } from "./prices.js";
+
+/** A good row: one that has a model and no problem. */
+export interface GoodRow extends CheckedRow {
+  model: Model;
+}
+
+/** What to do about rows that ask for the very same thing: make each, make it once, or refuse. */
+export type Duplicates = "keep" | "merge" | "error";
+
+export interface ItemScope {
+  origin: string;
+  account: string;
+  edition: string;
+  duplicates: Duplicates;
+  prices: Prices;
+}
+
+/** What a row comes to. */
+export interface Making {
+  items: DraftItem[];
+  shares: DraftRow["shares"];
+  problems: Problem[];
+}
+
+/** Groups that are told one by one; so many are no oversight. */
+const groupsMax = 100;
+const numbersKept = 1_000;
+const none: Problem[] = [];
+
+interface Group {
+  model: Model;
+  /** Row numbers, all different, as many as are kept, and how many there are. */
+  numbers: number[];
+  rows: number;
+  distinct: number;
+  copies: number;
+}
+
+/**
+ * Makes the items of good rows. Rows that ask for the very same thing are told apart by their occurrence, counted
+ * over the whole manifest, so that which of them has which number does not matter to what is paid.
+ */
+export class Items {
+  readonly keyOf: (
+    good: Pick<GoodRow, "row" | "model" | "params" | "contents">,
+    occurrence: number,
+  ) => string;
+  private readonly seen = new Seen();
+  /** Items of a group so far, by the position of its first one; 0 where only one row asks for it. */
+  private slots = new Uint32Array(1_024);
+  private readonly groups: Group[] = [];
+  private readonly groupAt = new Map<number, Group>();
+  private readonly more = { groups: 0, credits: noCredits };
+
+  constructor(
+    private readonly draft: Draft,
+    private readonly scope: ItemScope,
+  ) {
+    const keyOf = itemKeys(scope);
+    this.keyOf = ({ row: { prompt }, model, params, contents }, occurrence) =>
+      keyOf({ model: model.model_key, prompt, params, inputs: contents, occurrence });
+  }
+
+  /** `first` is the row's key as if nobody else asked for the same. */
+  make(good: GoodRow, first: string): Making {
+    const { row } = good;
+    const position = this.draft.next();
+    const head = this.seen.put(first, position, (other) => this.draft.recordAt(other)?.key === first);
+    if (head !== null) return this.again(good, head);
+    const items = [this.itemOf(good, { key: first, copy: 1, occurrence: 1, head: null })];
+    for (let copy = 2; copy <= row.repeat; copy++) {
+      items.push(this.itemOf(good, { key: this.keyOf(good, copy), copy, occurrence: copy, head: position }));
+    }
+    return { items, shares: null, problems: none };
+  }
+
+  /** Findings on rows that ask for the very same thing. */
+  identical(): Finding[] {
+    const { duplicates } = this.scope;
+    if (duplicates === "error") return [];
+    const told = this.groups.map((group) => identicalRows(group, duplicates));
+    const { groups, credits: cost } = this.more;
+    if (groups === 0) return told;
+    const each = duplicates === "merge" ? "each is made once" : `${showCredits(cost)} credits more than once`;
+    const message = `${groups} more groups of rows ask for the very same thing; ${each}`;
+    const paid = duplicates === "merge" ? noCredits : cost;
+    return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
+  }
+
+  private again(good: GoodRow, head: number): Making {
+    const { duplicates } = this.scope;
+    const { row } = good;
+    const first = this.draft.recordAt(head);
+    const before = this.slotsOf(head) || (first?.repeat ?? 1);
+    if (this.slotsOf(head) === 0) this.begin(head, good, first?.number ?? 0);
+    this.count(head, good);
+    const missing = Math.max(0, row.repeat - (duplicates === "keep" ? 0 : before));
+    const added = duplicates === "error" ? 0 : missing;
+    this.setSlots(head, before + added);
+    return {
+      items: Array.from({ length: added }, (_, index) => {
+        const occurrence = before + index + 1;
+        const copy = row.repeat - added + index + 1;
+        return this.itemOf(good, { key: this.keyOf(good, occurrence), copy, occurrence, head });
+      }),
+      shares: duplicates === "keep" ? null : { head, items: row.repeat },
+      problems: duplicates === "error" ? [duplicateProblem(row, first?.number ?? 0)] : [],
+    };
+  }
+
+  private begin(head: number, { model }: GoodRow, number: number): void {
+    if (this.groups.length >= groupsMax) {
+      this.more.groups++;
+      return;
+    }
+    const group = { model, numbers: [number], rows: 1, distinct: 1, copies: 0 };
+    this.groups.push(group);
+    this.groupAt.set(head, group);
+  }
+
+  private count(head: number, { row, model }: GoodRow): void {
+    const group = this.groupAt.get(head);
+    const price = times(credits(model.credits_cost), row.repeat);
+    if (group === undefined) this.more.credits = plus(this.more.credits, price);
+    else {
+      group.rows++;
+      group.copies += row.repeat;
+      if (group.numbers.at(-1) === row.number) return;
+      group.distinct++;
+      if (group.numbers.length < numbersKept) group.numbers.push(row.number);
+    }
+  }
+
+  private slotsOf(head: number): number {
+    return this.slots[head] ?? 0;
+  }
+
+  private setSlots(head: number, count: number): void {
+    if (head >= this.slots.length) {
+      const larger = new Uint32Array(Math.max(head + 1, this.slots.length * 2));
+      larger.set(this.slots);
+      this.slots = larger;
+    }
+    this.slots[head] = count;
+  }
+
+  private itemOf(
+    { row, model, params, contents }: GoodRow,
+    made: Pick<DraftItem, "key" | "copy" | "occurrence" | "head">,
+  ): DraftItem {
+    const rowId = row.id === null ? shortId(made.key) : copyName(row.id, made.copy);
+    const { price, group } = this.scope.prices.of(model, params);
+    return {
+      key: made.key,
+      copy: made.copy,
+      occurrence: made.occurrence,
+      head: made.head,
+      priority: row.priority,
+      rowId,
+      name: nameOf(row, rowId, made.copy),
+      model: model.model_key,
+      category: model.category,
+      prompt: row.prompt,
+      params,
+      inputs: row.inputs,
+      contents,
+      price,
+      group,
+    };
+  }
+}
+
+/** The output that was wanted; else the id, which tells combinations apart only where it was given. */
+function nameOf(row: Row, rowId: string, copy: number): string {
+  if (row.output !== null) return copyName(outputName(row.output), copy);
+  return row.id === null ? labelled(rowId, row.label) : rowId;
+}
+
+function identicalRows({ model, numbers, rows, distinct, copies }: Group, duplicates: Duplicates): Finding {
+  const cost: Credits = times(credits(model.credits_cost), copies);
+  const same =
+    distinct === 1
+      ? `${rows} combinations of row ${numbers[0]} ask for the very same thing`
+      : `rows ${shortList(numbers, distinct)} ask for the very same thing`;
+  return {
+    kind: "identical_rows",
+    message:
+      duplicates === "merge"
+        ? `${same}; it is made once`
+        : `${same}; each is made and paid for (${showCredits(cost)} ${cost === 1_000_000 ? "credit" : "credits"} more than once; --duplicates merge makes it once)`,
+    rows: numbers,
+    copies,
+    credits: duplicates === "merge" ? noCredits : cost,
+  };
+}
+
+function duplicateProblem(row: Row, first: number): Problem {
+  return {
+    place: cellPlace(row, "prompt"),
+    message: `the row asks for the very same thing as row ${first}`,
+    expected: "rows that differ in model, prompt, params or inputs (or --duplicates keep or merge)",
+    got: row.prompt ?? "no prompt",
+  };
+}
+
+const numbersMax = 8;
+
+function shortList(numbers: readonly number[], count: number): string {
+  const more = count - numbersMax;
+  return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}

@@ -1,0 +1,142 @@
+import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/draft.js";
+import type { Credits } from "../core/money.js";
+import { openSqlite, type Sqlite } from "../sqlite.js";
+import { draftChoice } from "./draft-choice.js";
+import { draftHistory } from "./draft-history.js";
+import { draftInsert } from "./draft-insert.js";
+import { draftReading } from "./draft-reading.js";
+import { type Drafted, draftTables, type Progress, tableNames } from "./draft-tables.js";
+import { type Sql, statements } from "./open.js";
+
+/**
+ * A plan in the making, in a database of its own that is gone when it is closed: SQLite keeps it in memory while it is
+ * small, and in a file without a name in the system's temporary folder when it is large.
+ */
+export function openDraft(): Draft {
+  const db = openSqlite("");
+  // Nothing of it has to survive anything.
+  for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"])
+    db.pragma(pragma);
+  db.pragma("cache_size = -24000");
+  db.exec(draftTables);
+  const sql = statements(db);
+  db.exec("BEGIN");
+  const progress: Progress = { records: 0, rows: 0, prioritised: false };
+  return {
+    ...draftWriting(db, sql, progress),
+    ...draftGroups(db, sql),
+    ...draftHistory(db, sql),
+    ...draftChoice(sql, progress),
+    ...draftReading(db, sql, progress),
+    close: () => db.close(),
+  };
+}
+
+function draftWriting(
+  db: Sqlite,
+  sql: Sql,
+  progress: Progress,
+): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
+  const put = draftInsert(db, progress);
+  const problem = db.prepare("INSERT INTO problems (row, row_id, document) VALUES (?, ?, ?)");
+  const head = db.prepare("SELECT key, number, repeat FROM drafted WHERE position = ?");
+  return {
+    add(row, items) {
+      const at = progress.records;
+      put(row, items[0], true);
+      for (let index = 1; index < items.length; index++) put(row, items[index], false);
+      progress.rows++;
+      return at;
+    },
+
+    next: () => progress.records,
+
+    recordAt: (at) => head.get(at) as ReturnType<Draft["recordAt"]>,
+
+    problem(found) {
+      problem.run(found.place.row ?? 0, found.place.id ?? null, JSON.stringify(found));
+    },
+
+    clear() {
+      for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
+      Object.assign(progress, { records: 0, rows: 0, prioritised: false });
+    },
+  };
+}
+
+function draftGroups(db: Sqlite, sql: Sql): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
+  const slotsOf = (head: number) =>
+    (
+      sql(
+        "SELECT * FROM drafted WHERE key IS NOT NULL AND (position = @head OR head = @head) ORDER BY position",
+      ).all({
+        head,
+      }) as Drafted[]
+    ).map((record): DraftSlot => ({ position: record.position, id: record.id, item: itemOf(record) }));
+
+  return {
+    *groups() {
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
+      const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL").pluck();
+      for (let head = next.get(-1); head !== null; head = next.get(head)) yield slotsOf(head as number);
+    },
+
+    rename(position, { key, occurrence, rowId, name }) {
+      sql("UPDATE drafted SET key = ?, occurrence = ?, row_id = ?, name = ? WHERE position = ?").run(
+        ...[key, occurrence, rowId, name, position],
+      );
+    },
+
+    refuseWithout(defaults) {
+      if (defaults.length === 0) return;
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_row ON drafted (row)");
+      const without = "position > ? AND without IS NOT NULL AND first ORDER BY position LIMIT 1000";
+      const page = (after: number) =>
+        sql(`SELECT position, row, without FROM drafted WHERE ${without}`).all(after) as Without[];
+      for (let some = page(-1); some.length > 0; some = page(some.at(-1)?.position ?? 0)) {
+        for (const record of some) refuse(sql, record, defaults);
+      }
+    },
+  };
+}
+
+interface Without {
+  position: number;
+  row: number;
+  without: string;
+}
+
+function refuse(sql: Sql, { row, without }: Without, defaults: readonly string[]): void {
+  const found = (JSON.parse(without) as DraftRow["without"]).filter(({ key }) => defaults.includes(key));
+  const [first] = found;
+  if (first === undefined) return;
+  for (const { problem } of found) {
+    sql("INSERT INTO problems (row, row_id, document) VALUES (?, ?, ?)").run(
+      ...[problem.place.row ?? 0, problem.place.id ?? null, JSON.stringify(problem)],
+    );
+  }
+  sql("UPDATE drafted SET key = NULL, shares = NULL, problem = coalesce(problem, ?) WHERE row = ?").run(
+    ...[first.problem.message, row],
+  );
+}
+
+function itemOf(record: Drafted): DraftItem {
+  const inputs = JSON.parse(record.inputs);
+  return {
+    key: record.key ?? "",
+    copy: record.copy,
+    occurrence: record.occurrence,
+    head: record.head,
+    priority: record.priority,
+    rowId: record.row_id,
+    name: record.name,
+    model: record.model,
+    category: record.category,
+    prompt: record.prompt,
+    params: JSON.parse(record.params),
+    inputs,
+    contents: record.contents === null ? inputs : JSON.parse(record.contents),
+    price: record.price as Credits,
+    group: record.price_group,
+  };
+}

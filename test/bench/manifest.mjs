@@ -1,0 +1,180 @@
+/**
+ * How long a large sheet takes from the file to the plan's own database, as a multiple of what csv-parse alone needs for
+ * the same file, and how much memory that takes. Parser and plan take turns within the same run, each in a process of its
+ * own, and processor time is compared: other work on the machine makes both slower, and not by the same measure.
+ *
+ *   node test/bench/manifest.mjs [--short] [--json]
+ */
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const short = process.argv.includes("--short");
+const rows = short ? 50_000 : 1_000_000;
+const rounds = short ? 1 : 3;
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+
+/** The most that planning may take, as a multiple of csv-parse, and its memory in MiB. */
+const aims = { plain: 4, templates: 6, problems: null, mebibytes: 300 };
+
+const ratios = ["1:1", "16:9", "9:16", "4:3"];
+const kinds = {
+  plain: {
+    header: "id,model,prompt,params.aspect_ratio,product,priority",
+    row: (n) =>
+      `item-${n},paint,"A studio photograph of product number ${n}, on a plain background, soft light",${ratios[n % 4]},Product ${n},`,
+  },
+  templates: {
+    header: "id,product,background,lang,params.aspect_ratio",
+    row: (n) => `item-${n},Product ${n},"a plain background, soft light ${n % 97}",de,${ratios[n % 4]}`,
+    defaults: { model: "paint", prompt: "A studio photograph of {{ product }} on {{ background }}" },
+  },
+  problems: {
+    header: "id,model,prompt",
+    row: (n) => `item-${n},nobody,A studio photograph of product number ${n}`,
+  },
+};
+
+const place = { origin: "https://service.example", edition: "", existing: [] };
+const models = [
+  {
+    ...{ model_key: "paint", model_name: "paint", category: "image", credits_cost: 4, input_type: "text" },
+    parameters: [
+      {
+        ...{ key: "aspect_ratio", label: "Aspect ratio", type: "select", default: "1:1" },
+        options: ratios.map((value) => ({ value, label: value })),
+      },
+    ],
+  },
+];
+const me = {
+  user: { id: "8c5f7d0e-0000-4000-8000-000000000001", email: "team@example.com", name: null },
+  credits: { balance: 10_000_000, used_this_key: 0 },
+  subscription: {
+    ...{ status: "active", plan: "Enterprise", credits_per_month: 1_000, billing_interval: "month" },
+    ...{ current_period_end: "2026-12-01T00:00:00Z", cancel_at_period_end: false },
+  },
+  api_key: { id: "k", name: "k", requests_count: 0 },
+};
+
+const [, , task, file, kind] = process.argv;
+if (task === "parse") await parsed(file);
+else if (task === "plan") await planned(file, kinds[kind].defaults ?? {});
+else main();
+
+function main() {
+  if (!existsSync(join(root, "dist/plan/make-plan.js"))) {
+    console.error("manifest: dist is missing; run `npm run build` first");
+    process.exit(1);
+  }
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-"));
+  try {
+    report(Object.keys(kinds).map((name) => measured(name, folder)));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function measured(name, folder) {
+  const path = join(folder, `${name}.csv`);
+  write(path, kinds[name]);
+  const parse = [];
+  const plan = [];
+  for (let round = 0; round < rounds; round++) {
+    parse.push(once("parse", path, name));
+    plan.push(once("plan", path, name));
+  }
+  const middle = (list, of) => list.map(of).toSorted((a, b) => a - b)[Math.floor(list.length / 2)];
+  const [parseMs, planMs] = [parse, plan].map((list) => middle(list, ({ cpuMs }) => cpuMs));
+  const found = plan[0];
+  return {
+    ...{ name, rows, bytes: statSync(path).size, parseMs, planMs, ratio: planMs / parseMs },
+    wallRatio: middle(plan, ({ wallMs }) => wallMs) / middle(parse, ({ wallMs }) => wallMs),
+    mebibytes: Math.max(...plan.map((each) => each.mebibytes)),
+    items: found.items,
+    problems: found.problems,
+    told: found.told,
+  };
+}
+
+function write(path, { header, row }) {
+  const descriptor = openSync(path, "w");
+  let text = `${header}\n`;
+  for (let n = 0; n < rows; n++) {
+    text += `${row(n)}\n`;
+    if (text.length < 1_000_000) continue;
+    writeSync(descriptor, text);
+    text = "";
+  }
+  writeSync(descriptor, text);
+  closeSync(descriptor);
+}
+
+function once(task, path, name) {
+  const self = fileURLToPath(import.meta.url);
+  const { status, stdout, stderr } = spawnSync(process.execPath, [self, task, path, name], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`manifest: ${task} ended with ${status}: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+/** Times what is done, without the loading of modules. */
+async function timed(work) {
+  const cpu = process.cpuUsage();
+  const began = process.hrtime.bigint();
+  const found = await work();
+  const { user, system } = process.cpuUsage(cpu);
+  const wallMs = Number(process.hrtime.bigint() - began) / 1e6;
+  const mebibytes = process.resourceUsage().maxRSS / 1024;
+  console.log(JSON.stringify({ cpuMs: (user + system) / 1000, wallMs, mebibytes, ...found }));
+}
+
+async function parsed(path) {
+  const [{ parse }, { createReadStream }] = await Promise.all([import("csv-parse"), import("node:fs")]);
+  await timed(async () => {
+    let records = 0;
+    for await (const _ of createReadStream(path).pipe(parse())) records++;
+    return { records };
+  });
+}
+
+async function planned(path, defaults) {
+  const load = (file) => import(pathToFileURL(join(root, "dist", file)).href);
+  const [{ openManifest }, { begin, makePlan }, { openDraft }, { digestOf }] = await Promise.all(
+    ["manifest/read.js", "plan/make-plan.js", "store/draft.js", "core/problem.js"].map(load),
+  );
+  await timed(async () => {
+    const draft = openDraft();
+    const manifest = await openManifest(path, { defaults, today: "2026-11-21" });
+    const begun = await begin(manifest, draft);
+    const plan = await makePlan({ manifest, draft, models, me, ...place }, begun);
+    const { told } = digestOf(plan.problems);
+    const found = { items: plan.items.length, problems: plan.problems.length, told: told.length };
+    draft.close();
+    return found;
+  });
+}
+
+function report(results) {
+  if (process.argv.includes("--json")) {
+    console.log(JSON.stringify({ node: process.version, cpus: cpus().length, rounds, results }));
+    return;
+  }
+  console.log(`${rows} rows on Node ${process.version}, ${cpus().length} cores, median of ${rounds}`);
+  for (const { name, parseMs, planMs, ratio, wallRatio, mebibytes, items, problems, told } of results) {
+    const times = `csv-parse ${(parseMs / 1000).toFixed(1)} s, plan ${(planMs / 1000).toFixed(1)} s`;
+    const made = problems > 0 ? `${problems} problems, ${told} told` : `${items} items`;
+    const clock = `${wallRatio.toFixed(2)} × by the clock`;
+    console.log(
+      `${name.padEnd(10)} ${times}: ${ratio.toFixed(2)} × (${clock}), ${mebibytes.toFixed(0)} MiB; ${made}`,
+    );
+    const aim = aims[name];
+    if (aim !== null && ratio > aim)
+      console.error(`manifest: ${name} takes ${ratio.toFixed(2)} times csv-parse, the aim is ${aim}`);
+    if (mebibytes > aims.mebibytes)
+      console.error(`manifest: ${name} takes ${mebibytes.toFixed(0)} MiB, the aim is ${aims.mebibytes}`);
+  }
+}

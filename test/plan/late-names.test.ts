@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { planOf } from "./account.js";
+
+test("an output may name category, key, model, date and index, and every field", async () => {
+  const { items, problems } = await planOf(
+    'id,model,prompt,output,params.mood\na,paint,x,"{{ category }}/{{ model }}-{{ index | pad: 3 }}-{{ params.mood }}-{{ key }}",warm\n',
+  );
+  expect(problems).toEqual([]);
+  expect(items[0]?.name).toBe(`image/paint-001-warm-${items[0]?.key.slice(3, 13)}`);
+});
+
+test("two outputs that come to the same name through the category are found", async () => {
+  const { problems } = await planOf("model,prompt,output\npaint,x,{{ category }}\npaint,y,IMAGE\n");
+  expect(problems).toMatchObject([
+    { place: { row: 3, column: "output" }, message: "rows 2 and 3 want the same output", got: "IMAGE" },
+  ]);
+});
+
+test("identical rows have one key in names, so they are told to differ by more", async () => {
+  const { problems } = await planOf("model,prompt,output\npaint,x,{{ key }}\npaint,x,{{ key }}\n");
+  expect(problems).toMatchObject([{ message: "rows 2 and 3 want the same output" }]);
+});
+
+test("a name that leads out of the folder is found when it is made late, too", async () => {
+  const { problems } = await planOf("model,prompt,output\npaint,x,../{{ category }}\n");
+  expect(problems).toMatchObject([{ message: "the output leads out of the output folder", got: "../image" }]);
+});
+
+test("in a prompt they are not known yet, and that is said", async () => {
+  const { problems, items } = await planOf("model,prompt\npaint,a {{ category }} of it\n");
+  expect(items).toEqual([]);
+  expect(problems).toMatchObject([
+    {
+      place: { row: 2, column: "prompt" },
+      message: 'the template names "category", which is known only when an item\'s file is named',
+      expected: "category and key in the field output alone",
+    },
+  ]);
+});
+
+test("a column of that name is that column, in any field", async () => {
+  const { items, problems } = await planOf(
+    "id,model,prompt,category,output\na,paint,a {{ category }},mug,{{ category }}-{{ id }}\nb,paint,a {{ category }} b,,\n",
+  );
+  expect(problems).toEqual([]);
+  expect(items.map(({ prompt, name }) => [prompt, name])).toEqual([
+    ["a mug", "mug-a"],
+    ["a  b", "b"],
+  ]);
+});
+
+test("a filter that fails on a late name is a problem with its place", async () => {
+  const { problems } = await planOf('model,prompt,output\npaint,x,"{{ category | date: ""%Y"" }}"\n');
+  expect(problems).toMatchObject([
+    { place: { row: 2, column: "output" }, message: "date has no date to write", got: "image" },
+  ]);
+});
