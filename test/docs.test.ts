@@ -49,6 +49,7 @@ describe("what happens when", () => {
     credits: "out of credits",
     cap: "the cap of",
     keep: "the balance would fall below",
+    daily: "the credits of a day",
     failures: "as many fail",
     time: "the time of",
     day: "the day's requests",

@@ -36,6 +36,7 @@ export interface RunFlags extends CarryFlags, ManifestFlags, SettleFlags {
   maxCredits?: number;
   maxCreditsPerModel?: Record<string, number>;
   keepCredits?: number;
+  maxCreditsPerDay?: number;
   maxFailures?: Share;
   retries: number;
   onInsufficient: RunOptions["onInsufficient"];
@@ -129,6 +130,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
     ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
     ...(flags.keepCredits === undefined ? {} : { keepCredits: credits(flags.keepCredits) }),
+    ...(flags.maxCreditsPerDay === undefined ? {} : { dailyCredits: credits(flags.maxCreditsPerDay) }),
     maxFailures: flags.maxFailures ?? null,
     retries: flags.retries,
     downloads: flags.downloads,

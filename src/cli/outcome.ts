@@ -1,4 +1,5 @@
 import { type ExitName, exitCode, weightiest } from "../core/exit.js";
+import type { StopKind } from "../core/stop.js";
 import type { Item } from "../core/store.js";
 import { reasonOf, waitingIn } from "../job/evidence.js";
 import type { Outcome } from "../job/run-job.js";
@@ -94,7 +95,7 @@ function nextStep(
     unreachable: `${resume} when the service is back`,
     credits: "top up, then run the same command again",
     held: heldAdvice(sandbox),
-    cap: "raise --max-credits and run the same command again",
+    cap: afterCap(stops, resume),
     unfinished:
       counts.unknown > 0 && reasons.length === 0
         ? `${resume} ${resumeAt === null ? "later" : nextLookText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
@@ -105,6 +106,19 @@ function nextStep(
     interrupted: `${resume} goes on; tasks at the service go on without us`,
   };
   return steps[exit] ?? null;
+}
+
+/** What goes on after a cap, by the one that was reached. */
+function afterCap(stops: Outcome["execution"]["stops"], resume: string): string {
+  const again = "run the same command again";
+  const steps: Partial<Record<StopKind, string>> = {
+    cap: `raise --max-credits and ${again}`,
+    keep: `top up or lower --keep-credits, then ${again}`,
+    daily: `${resume} goes on tomorrow; or raise --max-credits-per-day and ${again}`,
+    failures: `look at why they failed, then ${again}`,
+  };
+  const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);
+  return reached ?? `raise the model's cap, or look at its new price, and ${again}`;
 }
 
 /** The first few row ids, and how many more there are. */

@@ -28,6 +28,11 @@ export function withRun(command: Command): Command {
     )
     .option("--keep-credits <n>", "leave at least this many credits on the account", amount)
     .option(
+      "--max-credits-per-day <n>",
+      "spend at most so much from midnight to midnight, over all runs of the account",
+      amount,
+    )
+    .option(
       "--on-insufficient <what>",
       "when the balance does not cover the plan: refuse, fit, stop or wait",
       oneOf("refuse", "fit", "stop", "wait"),

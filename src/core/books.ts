@@ -9,6 +9,8 @@ import type { Judgement } from "./reconcile.js";
 export interface Books {
   /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
   intend(intent: BookedIntent): Promise<number>;
+  /** The same; null when the day's credits leave no room for it, whoever has used them meanwhile. */
+  intendWithin(day: DailyCap, intent: BookedIntent): Promise<number | null>;
   /** What became of the POST. */
   answered(entry: number, answer: BookedAnswer): Promise<void>;
   /** A look at the task that an accepted POST led to. */
@@ -38,6 +40,12 @@ export interface BookedIntent {
   itemKey: string;
   /** What it is expected to cost. */
   price: Credits;
+}
+
+/** What all paid requests of the account may cost since an instant (UTC ms). */
+export interface DailyCap {
+  most: Credits;
+  since: number;
 }
 
 export type BookedAnswer =

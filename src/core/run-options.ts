@@ -10,6 +10,8 @@ export interface RunOptions {
   modelCaps?: Readonly<Record<string, Credits>>;
   /** The balance that must be left on the account. */
   keepCredits?: Credits;
+  /** What all runs of the account together may spend in a day. */
+  dailyCredits?: Credits;
   /** How many items, or what share of them, may fail before nothing more is submitted; null is any number. */
   maxFailures: { count: number } | { percent: number } | null;
   /** How often a task that failed at the provider is tried again by itself. */

@@ -16,6 +16,7 @@ export const stopTable = {
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
   keep: { closes: ["submit"], exit: "cap" },
+  daily: { closes: ["submit"], exit: "cap" },
   failures: { closes: ["submit"], exit: "cap" },
   time: { closes: ["submit"], exit: "unfinished" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },

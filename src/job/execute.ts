@@ -101,6 +101,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       maxCredits: run.options.maxCredits,
       modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
       keep: await keepOf(options),
+      daily: run.options.dailyCredits ?? null,
       maxFailures: run.options.maxFailures,
       retries: run.options.retries,
       inOrder: options.inOrder,

@@ -1,45 +1,82 @@
+import type { Accounts } from "../core/accounts.js";
+import type { DailyCap } from "../core/books.js";
+import { dayBegin } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
+import type { Stop } from "../core/stop.js";
 import type { Store } from "../core/store.js";
 import type { RunSettings } from "./ports.js";
 
+/** One of the caps of a whole run: the most that the run may have committed, and the stop that it leads to. */
+interface Cap extends Stop {
+  most: Credits;
+}
+
 /**
- * What a run may spend besides its own cap: what must be left on the account, and caps of single models. A task that
- * fails frees its price, so none of these is final while tasks are open.
+ * What a run may spend: its own cap, what must be left on the account, what the day leaves, and caps of single models.
+ * A task that fails frees its price, so none of these is final while tasks are open.
  */
 export class Caps {
   /** The most that may be committed, so that the balance stays; null where nothing has to. */
-  private most: Credits | null;
+  private kept: Credits | null;
+  /** The most that may be committed within the day's credits, and what is said when that is reached. */
+  private today: Cap | null = null;
   /** Models that wait at their cap, with what they had committed by then. */
   private readonly waiting = new Map<string, Credits>();
 
-  constructor(private readonly settings: Pick<RunSettings, "maxCredits" | "modelCaps" | "keep">) {
+  constructor(private readonly settings: Pick<RunSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
     const { keep } = settings;
-    this.most = keep === null ? null : plus(keep.committed, minus(keep.balance, keep.least));
+    this.kept = keep === null ? null : plus(keep.committed, minus(keep.balance, keep.least));
   }
 
-  /** The smaller of the run's cap and what leaves the balance as it must be. */
+  /** The smallest of them; null where there is none. */
   get cap(): Credits | null {
-    const { maxCredits } = this.settings;
-    if (this.most === null || maxCredits === null) return this.most ?? maxCredits;
-    return Math.min(this.most, maxCredits) as Credits;
+    return this.smallest?.most ?? null;
+  }
+
+  /** The stop that the smallest one leads to. */
+  get stop(): Stop {
+    const { kind, message } = this.smallest ?? { kind: "cap", message: "the credit cap is reached" };
+    return { kind, message };
+  }
+
+  private get smallest(): Cap | null {
+    const { maxCredits, keep } = this.settings;
+    const caps: Cap[] = [];
+    if (maxCredits !== null)
+      caps.push({ kind: "cap", most: maxCredits, message: "the credit cap is reached" });
+    if (keep !== null && this.kept !== null) {
+      const message = `the balance would fall below the ${showCredits(keep.least)} credits that --keep-credits leaves`;
+      caps.push({ kind: "keep", most: this.kept, message });
+    }
+    if (this.today !== null) caps.push(this.today);
+    const [first] = caps.toSorted((a, b) => a.most - b.most);
+    return first ?? null;
   }
 
   /** The service told the balance. Where others spend from it too, less may be spent here. */
   balanceTold(balance: Credits, committed: Credits): void {
     const { keep } = this.settings;
-    if (keep === null || this.most === null) return;
-    this.most = Math.min(this.most, plus(committed, minus(balance, keep.least))) as Credits;
+    if (keep === null || this.kept === null) return;
+    this.kept = Math.min(this.kept, plus(committed, minus(balance, keep.least))) as Credits;
   }
 
-  /** The stop that the smaller cap leads to. */
-  get stop(): { kind: "cap" | "keep"; message: string } {
-    const { maxCredits, keep } = this.settings;
-    if (keep === null || this.cap === maxCredits)
-      return { kind: "cap", message: "the credit cap is reached" };
-    return {
-      kind: "keep",
-      message: `the balance would fall below the ${showCredits(keep.least)} credits that --keep-credits leaves`,
-    };
+  /** Looks at what the day has cost, over all runs of the account. At midnight another one begins. */
+  async lookAtDay(
+    accounts: Pick<Accounts, "spentSince">,
+    accountId: number,
+    { now, committed }: { now: number; committed: Credits },
+  ): Promise<void> {
+    const { daily } = this.settings;
+    if (daily === null) return;
+    const spent = await accounts.spentSince(accountId, dayBegin(now));
+    const message = `the day's credits are used up: all runs of the account have spent ${showCredits(spent)} of the ${showCredits(daily)} that --max-credits-per-day allows`;
+    this.today = { kind: "daily", most: plus(committed, minus(daily, spent)), message };
+  }
+
+  /** What the books hold a paid request to that is sent now. */
+  dailyCap(now: number): DailyCap | null {
+    const { daily } = this.settings;
+    return daily === null ? null : { most: daily, since: dayBegin(now) };
   }
 
   get models(): string[] {

@@ -115,6 +115,7 @@ class Loop {
     const waiting = await this.session.waiting.groups(parked);
     const spending = await store.spending(run.id);
     const committed = plus(spending.charged, spending.pending);
+    await this.session.caps.lookAtDay(accounts, accountId, { now: clock.now(), committed });
     const inOrder =
       this.session.settings.inOrder ||
       modelRooms.size > 0 ||

@@ -41,6 +41,8 @@ export interface RunSettings {
   modelCaps: ReadonlyMap<string, Credits>;
   /** The balance that must be left, and what there was when the run had committed so much. */
   keep: { least: Credits; balance: Credits; committed: Credits } | null;
+  /** What all runs of the account together may spend from midnight to midnight. */
+  daily: Credits | null;
   /** Failed items after which nothing more is submitted. */
   maxFailures: RunOptions["maxFailures"];
   /** How often a task that failed at the provider is tried again. */

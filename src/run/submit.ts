@@ -20,7 +20,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const body = requestBody(item);
   const bodySha256 = createHash("sha256").update(body).digest("hex");
   session.prices.trying(item);
-  const bookEntry = await session.ports.books.intend({ itemKey: item.key, price: item.price });
+  const { books } = session.ports;
+  const day = session.caps.dailyCap(clock.now());
+  const intent = { itemKey: item.key, price: item.price };
+  const bookEntry = await (day === null ? books.intend(intent) : books.intendWithin(day, intent));
+  if (bookEntry === null) return giveWay(session, item, ticket);
   const attempt = await store.intend(itemId, { runId: run.id, bodySha256, bookEntry });
   try {
     await receipts.intent(run, item, attempt, body);
@@ -46,6 +50,12 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
     ...item.inputs,
   };
   return JSON.stringify(request);
+}
+
+/** Another run of the account was quicker with the day's last credits. */
+async function giveWay({ ports, prices }: Session, item: Item, ticket: Ticket): Promise<void> {
+  await ports.accounts.release(ticket);
+  prices.refused(item);
 }
 
 /** The intent could not be made durable, so the request does not leave. */

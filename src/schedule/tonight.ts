@@ -92,6 +92,7 @@ function capText(value: (name: string) => string | null): string {
     ["max-credits", (most: string) => `at most ${most} credits a run`],
     ["max-credits-per-model", (most: string) => `by model at most ${most}`],
     ["keep-credits", (least: string) => `never below ${least} credits of balance`],
+    ["max-credits-per-day", (most: string) => `at most ${most} credits a day over all runs of the account`],
   ] as const;
   const set = caps.flatMap(([name, words]) => {
     const found = value(name);

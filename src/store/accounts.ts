@@ -10,6 +10,7 @@ import { durationMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
 import { lifetimeMethods } from "./lifetimes.js";
 import { openDatabase, type Sql, statements, transactions } from "./open.js";
+import { spentSince } from "./spending.js";
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
 export function openAccounts(path: string, clock: Clock): Accounts {
@@ -69,6 +70,8 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
       ).all(accountId) as { price_group: string; highest: number }[];
       return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
     },
+
+    spentSince: async (accountId, since) => spentSince(sql, accountId, since),
 
     books: (owner) => booksOf(connection, owner),
 

@@ -1,10 +1,13 @@
-import type { BookOwner, Books } from "../core/books.js";
+import type { BookedIntent, BookOwner, Books } from "../core/books.js";
+import { plus } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
 import type { Evidence, Reading } from "../core/readings.js";
 import type { Judgement } from "../core/reconcile.js";
 import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type ReadingRow } from "./books-rows.js";
+import { firstNumber } from "./entry-number.js";
 import type { Connection } from "./item-rows.js";
 import type { Sql } from "./open.js";
+import { spentSince } from "./spending.js";
 
 /** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
 const readingsMax = 60;
@@ -13,24 +16,30 @@ const readingsMax = 60;
 export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): Books {
   const { origin, fingerprint, workspace } = owner;
 
+  const intend = ({ itemKey, price }: BookedIntent): number => {
+    const { lastInsertRowid } = sql(
+      `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at)
+       VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?)`,
+    ).run(
+      firstNumber(clock.now()),
+      origin,
+      fingerprint,
+      workspace,
+      itemKey,
+      price,
+      nextSeq(sql),
+      clock.now(),
+    );
+    return Number(lastInsertRowid);
+  };
+
   return {
-    intend: async ({ itemKey, price }) =>
-      atomic(() => {
-        const { lastInsertRowid } = sql(
-          `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at)
-           VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?)`,
-        ).run(
-          firstNumber(clock.now()),
-          origin,
-          fingerprint,
-          workspace,
-          itemKey,
-          price,
-          nextSeq(sql),
-          clock.now(),
-        );
-        return Number(lastInsertRowid);
-      }),
+    intend: async (intent) => atomic(() => intend(intent)),
+
+    intendWithin: async ({ most, since }, intent) =>
+      atomic(() =>
+        plus(spentSince(sql, accountOf(sql, owner), since), intent.price) > most ? null : intend(intent),
+      ),
 
     answered: async (entry, answer) =>
       atomic(() => {
@@ -117,15 +126,12 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
   };
 }
 
-/** The last time that entries are numbered by (UTC ms): beyond it numbers would not be exact. */
-const numberedUntilMs = 8e12;
-
-/**
- * The least number of an entry made now. Workspaces know their entries by number, and books may be lost, restored from a
- * copy, or left behind on another machine: in none must a number stand for somebody else's request.
- */
-function firstNumber(now: number): number {
-  return Math.min(Math.max(0, now), numberedUntilMs) * 1_000;
+function accountOf(sql: Sql, { origin, fingerprint }: BookOwner): number {
+  const row = sql("SELECT account_id AS id FROM keys WHERE origin = ? AND fingerprint = ?").get(
+    origin,
+    fingerprint,
+  );
+  return (row as { id: number }).id;
 }
 
 function nextSeq(sql: Sql): number {

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
+import { startService } from "./service.js";
 
 /** Twelve credits for three pictures of one model, three for three of the other. */
 const both = [
@@ -35,6 +37,27 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       "Ended early: the balance would fall below the 491 credits that --keep-credits leaves",
     ]);
     expect((await run(place, words)).stdout).toMatch(/^credits +9 spent, 491 left/m);
+  });
+
+  test("of a day, over all workspaces of the account, also where two runs are at it at once", async () => {
+    const service = await startService();
+    const place = newPlace();
+    for (const name of ["one", "two"]) {
+      const rows = ["a", "b", "c"].map((id) => `${id},plain-image,${id} of ${name}`);
+      place.write(`${name}/set.csv`, ["id,model,prompt", ...rows].join("\n"));
+    }
+    const daily = ["run", "set.csv", "--yes", "--max-credits-per-day", "7"];
+    const within = (name: string) => ({ ...service, cwd: join(place.folder, name) });
+    const ends = await Promise.all(["one", "two"].map((name) => run(place, daily, within(name))));
+    expect(ends.map(({ code }) => code)).toEqual([6, 6]);
+    expect(service.made).toHaveLength(3);
+    const early = ends.map(({ stdout }) => stdout.match(/^Ended early: .*/gm));
+    const line =
+      "Ended early: the day's credits are used up: all runs of the account have spent 6 of the 7 that --max-credits-per-day allows";
+    expect(early).toEqual([[line], [line]]);
+    expect(ends[0]?.stdout).toContain("`bulkgen resume` goes on tomorrow");
+    const more = await run(place, [...daily.slice(0, -1), "12"], within("one"));
+    expect(more, more.stderr).toMatchObject({ code: 0 });
   });
 
   test.each(["aurora-image", "=5", "aurora-image=much"])("a wrong amount is refused: %s", async (text) => {

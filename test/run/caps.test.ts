@@ -2,10 +2,11 @@ import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { Caps } from "../../src/run/caps.js";
 
-const keeping = (maxCredits: number | null = null) =>
+const keeping = (maxCredits: number | null = null, daily: number | null = null) =>
   new Caps({
     maxCredits: maxCredits === null ? null : credits(maxCredits),
     modelCaps: new Map([["film", credits(20)]]),
+    daily: daily === null ? null : credits(daily),
     keep: { least: credits(95), balance: credits(100), committed: credits(3) },
   });
 
@@ -26,6 +27,29 @@ describe("caps", () => {
     expect(caps.cap).toBe(credits(6));
     caps.balanceTold(credits(500), credits(5));
     expect(caps.cap).toBe(credits(6));
+  });
+
+  test("of a day count what all runs have spent since midnight, and begin anew with the next one", async () => {
+    const caps = keeping(null, 50);
+    const asked: number[] = [];
+    const accounts = {
+      spentSince: async (_: number, since: number) => {
+        asked.push(since);
+        return credits(asked.length === 1 ? 49 : 0);
+      },
+    };
+    const noon = new Date(2026, 10, 20, 12).getTime();
+    await caps.lookAtDay(accounts, 1, { now: noon, committed: credits(4) });
+    expect(asked).toEqual([new Date(2026, 10, 20).getTime()]);
+    expect(caps.cap).toBe(credits(5));
+    expect(caps.stop).toEqual({
+      kind: "daily",
+      message:
+        "the day's credits are used up: all runs of the account have spent 49 of the 50 that --max-credits-per-day allows",
+    });
+    await caps.lookAtDay(accounts, 1, { now: noon + 24 * 3_600_000, committed: credits(4) });
+    expect(caps.cap).toBe(credits(8));
+    expect(caps.stop.kind).toBe("keep");
   });
 
   test("of a model hold it until one of its tasks has failed", async () => {

@@ -187,6 +187,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       maxCredits: null,
       modelCaps: new Map(),
       keep: null,
+      daily: null,
       maxFailures: null,
       retries: 1,
       inOrder: false,

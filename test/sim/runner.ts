@@ -182,6 +182,7 @@ function settingsOf(run: Run, scenario: Scenario): RunSettings {
     maxCredits: run.options.maxCredits,
     modelCaps: new Map(),
     keep: null,
+    daily: null,
     maxFailures: null,
     retries: scenario.retries,
     inOrder: false,

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Accounts } from "../../src/core/accounts.js";
+import { credits, noCredits } from "../../src/core/money.js";
 import { lateMsMax } from "../../src/core/quota.js";
 import { timeoutMs } from "../../src/core/send.js";
 import { openAccounts } from "../../src/store/accounts.js";
@@ -182,6 +183,31 @@ test("a key that answers for another user is refused, also where that user has a
   await accounts.name(other.id, "user-2");
   await expect(accounts.name(id, "user-2")).rejects.toThrow(message);
   expect(await accounts.accountOf(origin, "f1")).toEqual({ id, origin, userId: "user-1" });
+});
+
+test("what a day has cost is counted over all keys of the account, and what was not charged is free", async () => {
+  await accounts.name(id, "user-1");
+  const second = await accounts.accountOf(origin, "f2");
+  await accounts.name(second.id, "user-1");
+  const [one, two] = ["f1", "f2"].map((fingerprint) =>
+    accounts.books({ origin, fingerprint, workspace: fingerprint }),
+  );
+  const since = clock.now();
+  const spend = (credit: number, books = one) => books?.intend({ itemKey: "k", price: credits(credit) });
+  const spent = () => accounts.spentSince(id, since);
+  const accepted = (await spend(4)) ?? 0;
+  await spend(8, two);
+  expect(await spent()).toBe(credits(12));
+  await one?.answered(accepted, { outcome: "accepted", charged: credits(5) });
+  expect(await spent()).toBe(credits(13));
+  await one?.looked(accepted, { task: "failed", charged: noCredits, endedAt: null });
+  await one?.answered((await spend(2)) ?? 0, { outcome: "free" });
+  expect(await spent()).toBe(credits(8));
+  const day = { most: credits(9), since };
+  expect(await one?.intendWithin(day, { itemKey: "k", price: credits(2) })).toBeNull();
+  expect(await one?.intendWithin(day, { itemKey: "k", price: credits(1) })).not.toBeNull();
+  clock.advance(1);
+  expect(await accounts.spentSince(id, clock.now())).toBe(noCredits);
 });
 
 test("the same user id at another service is another account", async () => {
