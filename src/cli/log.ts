@@ -13,6 +13,8 @@ export async function openLog(level: string): Promise<Log> {
   }
   const { pino } = await import("pino");
   const destination = process.stderr.isTTY ? await readable() : pino.destination({ dest: 2, sync: true });
+  // A log that cannot be written, on a full disk, stops nothing.
+  destination.on("error", () => {});
   const logger = pino({ level, base: null }, destination);
   // An async function may not return a logger itself: it has a method that a promise would take for its own.
   return {

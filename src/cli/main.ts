@@ -82,11 +82,11 @@ async function fillIn(command: Command): Promise<void> {
   applySettings(command, await configFiles(root, process.env), process.env);
 }
 
-// A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run goes on without its reader.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
-}
+// A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run goes on without its reader. It
+// goes on without its log too, which may lie on the very disk that is full.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+process.stderr.on("error", () => {});
 
 await ended(() => program().parseAsync());
