@@ -11,6 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     // Nothing of ours lives in globals, so that a worker can keep its modules from file to file.
     isolate: false,
+    setupFiles: "test/setup.ts",
     globalSetup: "test/e2e/canary-tally.ts",
   },
 });

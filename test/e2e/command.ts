@@ -1,11 +1,11 @@
+import { once } from "node:events";
 import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, vi } from "vitest";
+import { afterThisFile } from "../after-file.js";
 import { searchPlaces } from "./canary.js";
 import {
   type Circumstances,
   children,
-  lifeMsMax,
   main,
   makePlace,
   type Place,
@@ -25,25 +25,27 @@ export {
   startProcess,
 } from "./process.js";
 
-// Nothing here is measured by time: these only bound what hangs, on a machine that is busy with other things too.
-vi.setConfig({ testTimeout: lifeMsMax + 10_000 });
-
 const folders: string[] = [];
-
-afterAll(() => {
-  for (const child of children) child.kill("SIGKILL");
-  const searched = searchPlaces(folders);
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-  const tally = process.env["BULKGEN_CANARY_TALLY"];
-  if (tally !== undefined) appendFileSync(tally, `${JSON.stringify(searched)}\n`);
-  if (searched.found.length > 0) throw new Error(`P21: the key stands ${searched.found.join("; ")}`);
-});
 
 /** A place that is gone when the tests of this file have ended, and with it every process that still goes on. */
 export function newPlace(): Place {
   const place = makePlace("e2e");
+  if (folders.length === 0) afterThisFile(endPlaces);
   folders.push(place.root);
   return place;
+}
+
+/** Throws when the key that commands are given stands anywhere in them, or was printed. */
+async function endPlaces(): Promise<void> {
+  const left = [...children].map((child) => once(child, "close"));
+  for (const child of children) child.kill("SIGKILL");
+  await Promise.all(left);
+  const all = folders.splice(0);
+  const searched = searchPlaces(all);
+  for (const folder of all) rmSync(folder, { recursive: true, force: true });
+  const tally = process.env["BULKGEN_CANARY_TALLY"];
+  if (tally !== undefined) appendFileSync(tally, `${JSON.stringify(searched)}\n`);
+  if (searched.found.length > 0) throw new Error(`P21: the key stands ${searched.found.join("; ")}`);
 }
 
 /** The files below a folder that hold a text, relative to it. */

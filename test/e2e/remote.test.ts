@@ -78,7 +78,12 @@ test("a key whose user has changed is refused with both users, and nothing is pa
   const other = { ...was, user: { ...was.user, id: "22222222-2222-4222-8222-222222222222" } };
   service.script(({ what }) => (what === "GET me" ? { json: other } : "serve"));
   place.write("set.csv", sheet(3, "plain-image"));
-  for (const words of [["run", "set.csv", "--yes"], ["retry"], ["plan", "set.csv"], ["account"]]) {
+  for (const words of [
+    ["run", "set.csv", "--yes"],
+    ["redo", "a01", "--yes"],
+    ["plan", "set.csv"],
+    ["account"],
+  ]) {
     const ended = await run(place, words, service);
     expect(ended, words[0]).toMatchObject({ code: 2, stdout: "" });
     expect(ended.stderr).toBe(

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import sharp from "sharp";
-import { afterAll } from "vitest";
+import { afterThisFile } from "../after-file.js";
 import { canaryKey } from "./canary.js";
 
 /** A request as the scripted service sees it. */
@@ -44,11 +44,6 @@ export interface ScriptedService {
   up(): Promise<void>;
   close(): Promise<void>;
 }
-
-const openServices = new Set<ScriptedService>();
-afterAll(async () => {
-  await Promise.all([...openServices].map((service) => service.close()));
-});
 
 /**
  * A service on loopback that does what a script says, request by request, and else behaves: one model, tasks that are
@@ -151,11 +146,10 @@ export async function startService(
     down,
     up: () => listen(port),
     close() {
-      openServices.delete(service);
       return down();
     },
   };
-  openServices.add(service);
+  afterThisFile(() => service.close());
   return service;
 }
 

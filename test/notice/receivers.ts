@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
-import { afterAll } from "vitest";
+import { afterThisFile } from "../after-file.js";
 
 /** Real receivers of notices on loopback. */
 export interface Received {
@@ -16,11 +16,6 @@ export interface Hook {
   /** Resolves when so many have come. */
   got(count: number): Promise<void>;
 }
-
-const closing: (() => void)[] = [];
-afterAll(() => {
-  for (const close of closing) close();
-});
 
 /** An HTTP receiver that answers with these statuses in turn, the last one from then on; "hang" never answers. */
 export async function startHook(...statuses: (number | "hang")[]): Promise<Hook> {
@@ -39,7 +34,7 @@ export async function startHook(...statuses: (number | "hang")[]): Promise<Hook>
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => {
+  afterThisFile(() => {
     server.close();
     server.closeAllConnections();
   });
@@ -88,7 +83,7 @@ export async function startMailServer(user: string, password: string): Promise<M
   });
   server.on("error", () => {});
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  closing.push(() => server.close());
+  afterThisFile(() => server.close());
   return {
     url: `smtp://${user}:${password}@127.0.0.1:${(server.server.address() as AddressInfo).port}`,
     mails,

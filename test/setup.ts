@@ -1,0 +1,4 @@
+import { afterAll } from "vitest";
+import { leaveFile } from "./after-file.js";
+
+afterAll(leaveFile);
