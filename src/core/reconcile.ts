@@ -59,6 +59,17 @@ export function reconcile(evidence: Evidence): Judgement {
   };
 }
 
+/** Whether a judgement says anything that the books do not hold yet. */
+export function isNews(judgement: Judgement, known: Evidence): boolean {
+  const { verdicts, hypotheses, trusted, foreignAt } = judgement;
+  const baseline = judgement.baseline ?? known.baseline.id;
+  const isLearned =
+    hypotheses.join() !== known.hypotheses.join() ||
+    trusted !== known.trusted ||
+    foreignAt !== known.foreignAt;
+  return verdicts.length > 0 || baseline !== known.baseline.id || isLearned;
+}
+
 function withVerdicts(facts: Evidence, verdicts: Judgement["verdicts"]): Evidence {
   const entries = facts.entries.map((entry) => {
     const found = verdicts.find((verdict) => verdict.entry === entry.id);

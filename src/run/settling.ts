@@ -1,7 +1,7 @@
 import { type Credits, plus } from "../core/money.js";
 import { freePlaces, nextSendAt } from "../core/quota.js";
 import type { ReconcileSettings, Verdict } from "../core/readings.js";
-import { reconcile } from "../core/reconcile.js";
+import { isNews, reconcile } from "../core/reconcile.js";
 import type { Attempt, Item } from "../core/store.js";
 import { readAccount } from "./account-reading.js";
 import type { RunPorts } from "./ports.js";
@@ -97,7 +97,8 @@ export class Settling {
     const evidence = await books.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
-      await books.keep(judgement);
+      // Most judgements find nothing new, and each that is kept is a write that is synced.
+      if (isNews(judgement, evidence)) await books.keep(judgement);
       this.unsettled = judgement.unsettled;
       this.nextReadingAt = judgement.nextReadingAt;
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);

@@ -150,13 +150,15 @@ function readingsFrom(sql: Sql, { origin, fingerprint }: BookOwner, baseline: nu
 /** Everything that may have moved the counters since the baseline, or is not settled. */
 function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
   const values = { origin, fingerprint, seq: baseline.seq, recent: baseline.at - dayMs };
+  const ids = (condition: string) =>
+    `SELECT id FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND ${condition}`;
   return sql(
-    `SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND intended_seq > @seq
-     UNION SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint
-       AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
-     UNION SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND task = 'open'
-     UNION SELECT * FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND task = 'failed'
-       AND looked_at > @recent`,
+    `SELECT * FROM entries WHERE id IN (
+       ${ids("intended_seq > @seq")}
+       UNION ${ids("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
+       UNION ${ids("task = 'open'")}
+       UNION ${ids("task = 'failed' AND looked_at > @recent")})
+     ORDER BY id`,
   ).all(values) as EntryRow[];
 }
 

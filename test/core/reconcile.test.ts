@@ -7,7 +7,7 @@ import {
   nothingLearned,
   type Reading,
 } from "../../src/core/readings.js";
-import { reconcile } from "../../src/core/reconcile.js";
+import { isNews, reconcile } from "../../src/core/reconcile.js";
 
 const minute = 60_000;
 const start = Date.UTC(2026, 0, 1);
@@ -52,8 +52,8 @@ function lost(id: number, seq: number, at: number, change: Partial<Entry> = {}):
   return entry(id, seq, at, { outcome: "unknown", charged: null, task: null, taskEndedAt: null, ...change });
 }
 
-function judged(change: Partial<Evidence>) {
-  const evidence: Evidence = {
+function evidenceOf(change: Partial<Evidence>): Evidence {
+  return {
     ...nothingLearned,
     baseline: reading(1, 1, 0, 100),
     readings: [],
@@ -62,8 +62,9 @@ function judged(change: Partial<Evidence>) {
     settings: defaultReconcile,
     ...change,
   };
-  return reconcile(evidence);
 }
+
+const judged = (change: Partial<Evidence>) => reconcile(evidenceOf(change));
 
 const verdicts = (change: Partial<Evidence>) =>
   judged(change).verdicts.map(({ entry: of, verdict }) => [of, verdict]);
@@ -104,6 +105,16 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(at([reading(2, 10, 2, 104)])).toBe(6);
     expect(at([reading(2, 10, 2, 104), reading(3, 11, 6, 104)])).toBe(17);
     expect(judged({ entries: [paid, unknown] }).unsettled).toBe(1);
+  });
+
+  it("is news only when something was found that the books do not hold", () => {
+    const isNewsOf = (change: Partial<Evidence>) => isNews(judged(change), evidenceOf(change));
+    const entries = [paid, unknown];
+    expect(isNewsOf({ entries, readings: [] })).toBe(false);
+    expect(isNewsOf({ entries, readings: [reading(2, 10, 2, 104)] })).toBe(true);
+    expect(isNewsOf({ entries, readings: [reading(2, 10, 2, 104)], trusted: true })).toBe(false);
+    expect(isNewsOf({ entries, readings: [reading(2, 10, 2, 108)], trusted: true })).toBe(true);
+    expect(isNewsOf({ entries: [paid], readings: [reading(2, 10, 2, 104)], trusted: true })).toBe(true);
   });
 
   it("is held when the counters were never seen to match the books", () => {

@@ -67,15 +67,15 @@ async function crashes(): Promise<boolean> {
 async function mutants(names: readonly string[]): Promise<boolean> {
   const asks = names.map((name) => ({ name }));
   const caught: Catch[] = [];
-  await spread("mutant", asks, (answer) => caught.push(answer));
-  const inOrder = caught.toSorted((a, b) => names.indexOf(a.mutant) - names.indexOf(b.mutant));
-  for (const { mutant, seed, message } of inOrder) {
+  await spread("mutant", asks, (answer) => {
+    caught.push(answer);
+    const { mutant, seed, message } = answer;
     const what =
       seed === null
         ? "ESCAPED "
         : `seed ${String(seed).padStart(3)} ${mutant.padEnd(56)} ${message.slice(0, 120)}`;
     console.log(seed === null ? `${what} ${mutant}` : what);
-  }
+  });
   const escaped = caught.filter(({ seed }) => seed === null).length;
   console.log(`${caught.length - escaped} of ${caught.length} mutants caught`);
   return escaped === 0;
