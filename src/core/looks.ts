@@ -30,7 +30,8 @@ export function looksOf(view: View): Looks {
     if (view.busy.has(task.id)) continue;
     const pace = view.pace(task.group);
     const wanted = scouts.has(task.id) ? scoutThreshold : certainty(pressure, pace);
-    const { at, chance } = lookAt(task, pace, wanted, view.now);
+    const { at: soonest, chance } = lookAt(task, pace, wanted, view.now);
+    const at = pressure.isShort && task.kind === "overdue" ? putOff(task) : soonest;
     if (isDue({ nextAt: at }, view.now))
       due.push({ id: task.id, chance, isAwaited: task.kind === "expired" });
     else later.push(at);
@@ -43,6 +44,11 @@ export function looksOf(view: View): Looks {
     holdMs: pressure.holdMs,
     isTail: isTail(work),
   };
+}
+
+/** An overdue task waits twice as long while every place is wanted: the run does not end before the others anyway. */
+function putOff({ nextAt, seenAt }: Task): number {
+  return seenAt === null || seenAt > nextAt ? nextAt : 2 * nextAt - seenAt;
 }
 
 function workOf(view: View): Work {

@@ -194,7 +194,7 @@ function dayRoom(view: View, polls: number): number {
   const { quota, counts } = view;
   const owed = owedRequests(counts) + quota.owedElsewhere;
   // Some looks will find their task unfinished: those about to start, and some later.
-  const spare = polls + Math.floor(missed * (owed + 1));
+  const spare = polls + Math.ceil(missed * owed);
   // Each submit uses one request and owes one more.
   return Math.floor((left(quota.day) - spare - owed) / 2);
 }

@@ -21,15 +21,17 @@ interface Manner {
 
 const manners: Readonly<Record<PollProfile, Manner>> = {
   eager: { most: 0.87, holdMs: 20_000 },
-  balanced: { most: 0.976, holdMs: 15_000 },
+  balanced: { most: 0.976, holdMs: 14_000 },
   frugal: { most: 0.99, holdMs: 0 },
 };
 /** Less is asked of a model whose times are spread wide: the last few hundredths would take it very long. */
-const perSpread = 0.036;
+const perSpread = 0.028;
+/** And of one that takes long (for each e-fold beyond 10 s), but not where long and spread wide come together. */
+const perLength = 0.016;
+const shortMs = 10_000;
 const leastChance = 0.2;
 /** Asked for while the day's requests do not suffice for all that is to do: each one wasted is an item less. */
 const chanceOfShortDay = 0.99;
-const margin = 1;
 const horizonMsMin = 10_000;
 /** Requests that an item costs, with the looks that find nothing, as far as the day is concerned. */
 const requestsEach = 2.02;
@@ -56,19 +58,25 @@ export function isDayShort({ tasks, waiting, quota }: Work): boolean {
 
 export interface Pressure extends Manner {
   isDayShort: boolean;
+  /** Every place is wanted: what is looked at for no gain in time can wait. */
+  isShort: boolean;
 }
 
 /** What looks must be worth now. Unless somebody wants it otherwise, what is short decides. */
 export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
   const manner = manners[profile ?? "balanced"];
-  if (profile !== "eager" && isDayShort(work)) return { ...manner, most: chanceOfShortDay, isDayShort: true };
-  const most = Math.min(manner.most, Math.max(leastChance, margin * load(work)));
-  return { ...manner, most, isDayShort: false };
+  if (profile !== "eager" && isDayShort(work))
+    return { ...manner, most: chanceOfShortDay, isDayShort: true, isShort: true };
+  const needed = load(work);
+  const most = Math.min(manner.most, Math.max(leastChance, needed));
+  return { ...manner, most, isDayShort: false, isShort: needed >= 1 };
 }
 
 /** The chance at which a look at a task of this pace is worth its request. */
-export function certainty({ most, isDayShort }: Pressure, { spread }: Pace): number {
-  return isDayShort ? most : Math.min(most, Math.max(0.85, most - perSpread * spread));
+export function certainty({ most, isDayShort }: Pressure, { mean, spread }: Pace): number {
+  if (isDayShort) return most;
+  const forLength = perLength * Math.max(0, mean - Math.log(shortMs)) * Math.max(0, 1 - spread);
+  return Math.min(most, Math.max(0.85, most - perSpread * spread - forLength));
 }
 
 /**

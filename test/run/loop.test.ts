@@ -206,6 +206,16 @@ describe("tasks", () => {
     expect(posts()).toBe(1);
   });
 
+  test("tasks that all take nine minutes are awaited, none is overdue, and none is asked for every ten seconds", async () => {
+    await open({ taskMs: { min: 540_000, max: 540_000 } });
+    const run = await start(world, pictures(4));
+    await carryOn(world, run);
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(world.progress.some(({ counts }) => counts.overdue > 0)).toBe(false);
+    expect(posts()).toBe(4);
+    expect(world.sent.length).toBeLessThan(4 * 40);
+  });
+
   test("P2: a task that the service does not know any more stays alive", async () => {
     await open();
     const run = await start(world, pictures(1));

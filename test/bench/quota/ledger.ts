@@ -1,27 +1,49 @@
+import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
-import { dayMs, minuteMs, type Quota } from "../../../src/core/quota.js";
+import { dayMs, freePlaces, minuteMs, type Quota } from "../../../src/core/quota.js";
+
+/** The requests of one account, as a run needs it. */
+export interface BenchLedger {
+  quota(): Promise<Quota>;
+  /** A place for a request that will be answered then; null where there is none. */
+  reserve(endpoint: Endpoint, answeredAt: number): Promise<Place | null>;
+}
+
+export interface Place {
+  /** The answer came; a refusal with the milliseconds that it asks for. */
+  answered(refusedMs: number | null): void;
+}
 
 /**
- * The windows of the request ledger, in memory and for one sender: a request counts from its sending until the
- * window's length after its answer. The ledger of the product is in SQLite and is tested there; in a bench of
- * hundreds of thousands of requests it would be most of the time.
+ * The windows of the request ledger, in memory: a request counts from its sending until the window's length after its
+ * answer. The ledger of the product is in SQLite and is tested there; in a bench of hundreds of thousands of requests
+ * it would be most of the time. Where the service's limiter is part of what is measured, it is used.
  */
-export class BenchLedger {
+export class MemoryLedger implements BenchLedger {
   private readonly ends: number[] = [];
   private minuteFrom = 0;
   private dayFrom = 0;
 
-  constructor(private readonly limits: PlanLimits) {}
+  constructor(
+    private readonly limits: PlanLimits,
+    private readonly clock: () => number,
+  ) {}
 
-  /** A request leaves and is answered at `answeredAt`: virtual time knows. */
-  send(answeredAt: number): void {
+  async reserve(_endpoint: Endpoint, answeredAt: number): Promise<Place | null> {
+    if (freePlaces(this.now(), this.clock()) < 1) return null;
     // Answers overtake one another by less than a second: the order is kept.
     let index = this.ends.length;
     while (index > this.dayFrom && (this.ends[index - 1] as number) > answeredAt) index--;
     this.ends.splice(index, 0, answeredAt);
+    return { answered: () => {} };
   }
 
-  quota(now: number): Quota {
+  async quota(): Promise<Quota> {
+    return this.now();
+  }
+
+  private now(): Quota {
+    const now = this.clock();
     while (this.minuteFrom < this.ends.length && (this.ends[this.minuteFrom] as number) + minuteMs <= now)
       this.minuteFrom++;
     while (this.dayFrom < this.ends.length && (this.ends[this.dayFrom] as number) + dayMs <= now)

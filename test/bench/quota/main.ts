@@ -1,76 +1,33 @@
 import { parseArgs } from "node:util";
-import type { Plan } from "../../../src/api/plans.js";
-import type { PollProfile } from "../../../src/core/pressure.js";
-import { type Job, jobsOf, type Wanted } from "./mixes.js";
-import { ours } from "./ours.js";
-import { type Figures, leastMs, TimedService } from "./service.js";
-import { type UsualPolling, usual, usualPolling } from "./usual.js";
+import { planLimits } from "../../../src/api/plans.js";
+import { AccountLedger } from "./account-ledger.js";
+import { type Case, documented, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
+import { Door } from "./limiter.js";
+import { type Job, jobsOf } from "./mixes.js";
+import { OurRun } from "./ours.js";
+import { Scene, start } from "./scene.js";
+import { type Figures, figuresOf, leastMs, TimedService } from "./service.js";
+import { usual, usualPolling } from "./usual.js";
 
 /**
  * Requests an item, time against the least possible, lateness and tasks left uncollected, of this program's decisions
- * and of the polling that people use, over the same generations in the same run. `--seeds N`, `--short` for few.
+ * and of the polling that people use, over the same generations in the same run; and how many requests the limiters of
+ * the sandbox refuse. `--seeds N`, `--from N` for other seeds, `--only TEXT` for the cases with the text in their name,
+ * `--short` for the main cases with one seed.
  */
 const { values } = parseArgs({
-  options: { seeds: { type: "string" }, short: { type: "boolean", default: false } },
+  options: {
+    seeds: { type: "string" },
+    from: { type: "string", default: "7000" },
+    only: { type: "string", default: "" },
+    short: { type: "boolean", default: false },
+  },
 });
-const seeds = values.short ? 3 : Number(values.seeds ?? 30);
-const dayMs = 86_400_000;
-
-interface Case extends Omit<Wanted, "seed"> {
-  name: string;
-  plan: Plan;
-  profile?: PollProfile;
-  /** Others to compare with; the documented polling when left out. */
-  against?: readonly UsualPolling[];
-  untilMs?: number;
-  /** What the time is a multiple of. */
-  timeOf?: "least" | "unlimited";
-}
-
-const documented = ["2→10 s, 10 in flight"] as const;
-const all = [
-  ...documented,
-  "2→10 s, no bound",
-  "every 3 s, 10 in flight",
-  "every 0.5 s, 10 in flight",
-] as const;
-const starter = { plan: "Starter", items: 400 } as const;
-
-const cases: readonly Case[] = [
-  { ...starter, name: "mixed 400, Starter", mix: "mixed", against: all },
-  { ...starter, name: "mixed 400, Starter, frugal", mix: "mixed", profile: "frugal", against: [] },
-  { ...starter, name: "mixed 400, Starter, eager", mix: "mixed", profile: "eager", against: [] },
-  { name: "mixed 400, Pro", mix: "mixed", items: 400, plan: "Pro" },
-  { ...starter, name: "images 400, Starter", mix: "images" },
-  { ...starter, name: "video 90 s, 400, Starter", mix: "video" },
-  { ...starter, name: "lognormal σ 1, mixed 400, Starter", mix: "lognormal, sigma 1" },
-  { ...starter, name: "Pareto 1.5, mixed 400, Starter", mix: "Pareto 1.5" },
-  {
-    name: "mixed 400, Enterprise",
-    mix: "mixed",
-    items: 400,
-    plan: "Enterprise",
-    against: ["2→10 s, no bound"],
-  },
-  { name: "10 images, Starter", mix: "images", items: 10, plan: "Starter", timeOf: "unlimited" },
-  { ...starter, name: "pace doubles in mid-run", mix: "mixed", paceAfterHalf: 2, against: [] },
-  { ...starter, name: "pace halves in mid-run", mix: "mixed", paceAfterHalf: 0.5, against: [] },
-  { ...starter, name: "three models a category, other paces", mix: "unseen models", against: [] },
-  { ...starter, name: "one in ten fails", mix: "mixed", failing: 0.1, against: [] },
-  { name: "all take 9 minutes, 100, Starter", mix: "9 minutes", items: 100, plan: "Starter", against: [] },
-  {
-    ...{ name: "a Starter day of 180 s videos", mix: "video of 180 s", items: 1_000, plan: "Starter" },
-    ...{ untilMs: dayMs, against: [...documented, "2→10 s, no bound"] },
-  },
-];
+const seeds = values.short ? 1 : Number(values.seeds ?? 30);
+const firstSeed = Number(values.from);
 
 /** What the time of a run is held against; the pace may have changed in mid-run, so by what really happened. */
-async function yardstick(
-  each: Case,
-  jobs: readonly Job[],
-  seed: number,
-  service: TimedService,
-): Promise<number> {
+async function yardstick(each: Case, jobs: readonly Job[], seed: number, service: TimedService) {
   if (each.timeOf === "unlimited") {
     const eager = usualPolling["every 0.5 s without a quota"];
     return (await usual(new TimedService(jobs, seed), each.plan, eager)).ms;
@@ -91,45 +48,91 @@ interface Sums {
 }
 
 async function measure(each: Case, run: (service: TimedService) => Promise<Figures>): Promise<Sums> {
+  const count = Math.min(seeds, each.seedsMost ?? seeds);
   const sums: Sums = { requests: 0, ratios: [], lateMs: 0, seen: 0, left: 0 };
-  for (let seed = 1; seed <= seeds; seed++) {
-    const jobs = jobsOf({ ...each, seed: 7_000 + seed });
-    const service = new TimedService(jobs, seed, each.paceAfterHalf);
+  for (let seed = 1; seed <= count; seed++) {
+    const jobs = jobsOf({ ...each, seed: firstSeed + seed });
+    const service = new TimedService(jobs, firstSeed + seed, each.paceAfterHalf);
     const figures = await run(service);
-    sums.requests += figures.requests / each.items / seeds;
-    sums.lateMs += figures.lateMs / seeds;
-    sums.seen += figures.seen / seeds;
-    sums.left += figures.left / seeds;
+    sums.requests += figures.requests / each.items / count;
+    sums.lateMs += figures.lateMs / count;
+    sums.seen += figures.seen / count;
+    sums.left += figures.left / count;
     sums.ratios.push(figures.ms / (await yardstick(each, jobs, seed, service)));
   }
   sums.ratios.sort((a, b) => a - b);
   return sums;
 }
 
+async function ours(service: TimedService, { plan, profile, untilMs, lanes }: Case): Promise<Figures> {
+  const scene = new Scene(service, plan, null, undefined, lanes);
+  const run = new OurRun(scene, [...service.jobs.keys()], profile ?? null);
+  await scene.play([run], untilMs);
+  return figuresOf(service, run.lastSeen - start);
+}
+
 function row(name: string, policy: string, { untilMs }: Case, sums: Sums): string {
   const mean = sums.ratios.reduce((sum, ratio) => sum + ratio, 0) / sums.ratios.length;
   const p90 = sums.ratios[Math.floor(0.9 * sums.ratios.length)] ?? 0;
-  const time = untilMs === undefined ? `${mean.toFixed(2)} (p90 ${p90.toFixed(2)})` : "";
-  const requests = untilMs === undefined ? sums.requests.toFixed(2) : "";
+  const time = untilMs === undefined ? `${mean.toFixed(3)} (p90 ${p90.toFixed(2)})` : "";
+  const requests = untilMs === undefined ? sums.requests.toFixed(3) : "";
   const late = `${(sums.lateMs / 1_000).toFixed(1)} s`;
   return `| ${name} | ${policy} | ${requests} | ${time} | ${late} | ${sums.seen.toFixed(0)} | ${sums.left.toFixed(1)} |`;
 }
 
+/** The program's own ledger against a limiter that it does not know. */
+async function refusedBy({ plan, limiter, runs }: Refusing, seed: number) {
+  const jobs = jobsOf({ mix: "mixed", items: 120, seed });
+  const service = new TimedService(jobs, seed);
+  const door = new Door(plan, limiter);
+  const ledgers: AccountLedger[] = [];
+  const scene = new Scene(service, plan, door, (clock) => {
+    const ledger = new AccountLedger(planLimits[plan], clock);
+    ledgers.push(ledger);
+    return ledger;
+  });
+  const [ledger] = ledgers as [AccountLedger];
+  await ledger.open();
+  const parts = Array.from({ length: runs }, (_, part) =>
+    [...jobs.keys()].filter((index) => index % runs === part),
+  );
+  const all = parts.map((items) => new OurRun(scene, items, null));
+  await scene.play(all);
+  ledger.close();
+  const figures = figuresOf(service, Math.max(...all.map(({ lastSeen }) => lastSeen)) - start);
+  return { ...figures, gait: ledger.gait, ratio: figures.ms / leastMs(jobs, plan), items: jobs.length };
+}
+
+async function refusals(each: Refusing): Promise<string> {
+  const found: Awaited<ReturnType<typeof refusedBy>>[] = [];
+  for (let seed = 1; seed <= seeds; seed++) found.push(await refusedBy(each, firstSeed + seed));
+  const mean = (of: (figures: (typeof found)[number]) => number) =>
+    found.reduce((sum, figures) => sum + of(figures), 0) / found.length;
+  const refused = `${Math.max(...found.map((figures) => figures.refused))}`;
+  const gaits = [...new Set(found.map(({ gait }) => gait))].join(", ");
+  const requests = mean((figures) => figures.requests / figures.items).toFixed(2);
+  return `| ${each.plan} | ${each.limiter} | ${each.runs} | ${refused} | ${gaits} | ${requests} | ${mean(({ ratio }) => ratio).toFixed(2)} | ${Math.min(...found.map(({ seen }) => seen))} |`;
+}
+
+const cases = values.short ? mainCases : [...mainCases, ...otherCases];
 console.log(`means over ${seeds} seeds`);
 console.log(
   "| Case | Policy | Requests an item | Time, × the least | Median lateness | Seen | Paid, not seen |",
 );
 console.log("|---|---|---|---|---|---|---|");
-for (const each of cases) {
-  const { plan, profile = null, untilMs } = each;
-  const setting = { plan, profile, ...(untilMs === undefined ? {} : { untilMs }) };
-  console.log(
-    row(each.name, "bulkgen", each, await measure(each, async (service) => ours(service, setting))),
-  );
-  for (const policy of each.against ?? documented) {
+for (const each of cases.filter(({ name }) => name.includes(values.only))) {
+  console.log(row(each.name, "bulkgen", each, await measure(each, (service) => ours(service, each))));
+  for (const policy of values.short
+    ? (each.against ?? documented).slice(0, 1)
+    : (each.against ?? documented)) {
     const polling = usualPolling[policy];
-    console.log(
-      row("", policy, each, await measure(each, (service) => usual(service, plan, polling, untilMs))),
-    );
+    const measured = await measure(each, (service) => usual(service, each.plan, polling, each.untilMs));
+    console.log(row("", policy, each, measured));
   }
 }
+console.log(
+  "\n| Plan | Limiter | Runs | Refused, at most | Gait in the end | Requests an item | Time, × the least | Seen of 120 |",
+);
+console.log("|---|---|---|---|---|---|---|---|");
+for (const each of refusing.filter(({ limiter }) => limiter.includes(values.only)))
+  console.log(await refusals(each));

@@ -1,35 +1,24 @@
-import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { planLimits } from "../../../src/api/plans.js";
 import { type ItemState, itemStates } from "../../../src/core/item.js";
-import { lanesOf } from "../../../src/core/lanes.js";
 import { noCredits } from "../../../src/core/money.js";
-import { next, type Planned } from "../../../src/core/next.js";
+import { next, type Planned, type Step } from "../../../src/core/next.js";
 import { Paces } from "../../../src/core/paces.js";
 import { lookSpacing, overdueInterval, pollMsMin, pollWindowMs, type Task } from "../../../src/core/poll.js";
 import type { PollProfile } from "../../../src/core/pressure.js";
 import type { StepKind } from "../../../src/core/stop.js";
-import { Agenda } from "./agenda.js";
-import { BenchLedger } from "./ledger.js";
-import { type Figures, figuresOf, type TimedService } from "./service.js";
+import type { Place } from "./ledger.js";
+import type { Run, Scene } from "./scene.js";
 
-export interface Setting {
-  plan: Plan;
-  profile: PollProfile | null;
-  /** The run ends there (ms). */
-  untilMs?: number;
-}
-
-const start = Date.UTC(2026, 0, 1);
 /** Looks in flight at once, as the runner has them. */
 const pollsMax = 32;
+/** Sleep after another run was quicker, as the loop has it. */
+const contendedMs = 1_000;
 
 /** The runner's own decisions over the service: `core/next` at every turn, exactly as the loop asks it. */
-export function ours(service: TimedService, setting: Setting): Figures {
-  return new Run(service, setting).go();
-}
-
-class Run {
-  private readonly agenda = new Agenda();
-  private readonly ledger: BenchLedger;
+export class OurRun implements Run {
+  wakeAt: number | null;
+  /** When the last result was seen. */
+  lastSeen: number;
   private readonly paces = new Paces();
   private readonly planned = new Map<string, Planned[]>();
   private readonly tasks = new Map<number, Task>();
@@ -38,15 +27,16 @@ class Run {
     ItemState,
     number
   >;
-  private now = start;
-  private lastSeen = start;
 
   constructor(
-    private readonly service: TimedService,
-    private readonly setting: Setting,
+    private readonly scene: Scene,
+    items: readonly number[],
+    private readonly profile: PollProfile | null,
   ) {
-    this.ledger = new BenchLedger(planLimits[setting.plan]);
-    for (const [index, { model, category }] of service.jobs.entries()) {
+    this.wakeAt = scene.now;
+    this.lastSeen = scene.now;
+    for (const index of items) {
+      const { model, category } = this.jobOf(index);
       this.paces.introduce(model, model, category);
       const list = this.planned.get(model) ?? [];
       this.planned.set(model, list);
@@ -55,25 +45,23 @@ class Run {
     }
   }
 
-  go(): Figures {
-    const until = start + (this.setting.untilMs ?? Number.POSITIVE_INFINITY);
-    for (;;) {
-      const wakeAt = this.turn();
-      if (wakeAt === "done") break;
-      const at = this.agenda.next(wakeAt);
-      if (at === null || at > until) break;
-      this.now = Math.max(this.now, at);
-      this.agenda.run(this.now);
+  async turn(): Promise<void> {
+    const { now } = this.scene;
+    const { done, steps, wakeAt } = next(await this.view());
+    this.wakeAt = done ? null : wakeAt;
+    for (const step of steps) {
+      if (await this.begin(step)) continue;
+      this.wakeAt = now + contendedMs;
+      return;
     }
-    return figuresOf(this.service, this.lastSeen - start);
   }
 
-  private turn(): number | null | "done" {
-    const lanes = lanesOf(this.setting.plan);
+  private async view() {
+    const { now, ledger, lanesMost } = this.scene;
     const isBusy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
-    const decision = next({
-      now: this.now,
-      planned: [...this.planned.values()].flatMap((list) => list.slice(0, lanes)),
+    return {
+      now,
+      planned: [...this.planned.values()].flatMap((list) => list.slice(0, lanesMost)),
       waiting: [...this.planned]
         .filter(([, list]) => list.length > 0)
         .map(([group, list]) => ({ group, items: list.length, credits: noCredits })),
@@ -84,74 +72,104 @@ class Run {
       parked: 0,
       counts: this.counts,
       busy: new Set(this.busy.keys()),
-      quota: this.ledger.quota(this.now),
-      pace: (group) => this.paces.of(group),
-      profile: this.setting.profile,
-      free: { submit: lanes - isBusy("submit"), poll: pollsMax - isBusy("poll"), download: 1 },
+      quota: await ledger.quota(),
+      pace: (group: string) => this.paces.of(group),
+      profile: this.profile,
+      free: { submit: lanesMost - isBusy("submit"), poll: pollsMax - isBusy("poll"), download: 1 },
       stops: [],
       committed: noCredits,
       cap: null,
       awaitsOverdue: true,
       awaitsSettling: false,
-    });
-    for (const { do: kind, item } of decision.steps) {
-      if (kind === "submit") this.submit(item);
-      else this.look(item);
-    }
-    return decision.done ? "done" : decision.wakeAt;
+    };
   }
 
-  private submit(index: number): void {
-    const { arrivesAt, answeredAt } = this.service.request(this.now);
-    this.ledger.send(answeredAt);
-    const { model } = this.service.jobs[index] as { model: string };
-    const list = this.planned.get(model) as Planned[];
-    list.splice(
-      list.findIndex(({ id }) => id === index),
-      1,
-    );
-    this.counts.planned--;
-    this.counts.submitting++;
-    this.busy.set(index, "submit");
-    this.service.create(index, arrivesAt);
-    this.agenda.at(answeredAt, () => {
-      this.busy.delete(index);
-      this.counts.submitting--;
-      this.counts.processing++;
-      this.tasks.set(index, {
-        id: index,
-        group: model,
-        kind: "processing",
-        since: answeredAt,
-        seenAt: null,
-        nextAt: answeredAt + pollMsMin,
+  /** Starts a step if it gets what it needs; false when another run has taken it. */
+  private async begin({ do: kind, item }: Step): Promise<boolean> {
+    const { scene } = this;
+    if (kind === "submit" && !scene.takeLane()) return false;
+    const { arrivesAt, answeredAt } = scene.service.travel(scene.now);
+    const place = await scene.ledger.reserve(kind === "submit" ? "generate" : "task", answeredAt);
+    if (place === null) {
+      if (kind === "submit") scene.releaseLane();
+      return false;
+    }
+    scene.service.requests++;
+    this.busy.set(item, kind);
+    if (kind === "submit") this.submit(item, place, arrivesAt, answeredAt);
+    else this.look(item, place, arrivesAt, answeredAt);
+    return true;
+  }
+
+  /** A request arrives, and is let in or not; its answer comes and wakes the run. */
+  private travel<Result>(
+    at: { arrivesAt: number; answeredAt: number },
+    place: Place,
+    onArrival: () => Result,
+    onAnswer: (result: Result | null) => void,
+  ): void {
+    const { scene } = this;
+    scene.at(at.arrivesAt, () => {
+      const refusedMs = scene.door?.refuses(scene.now) ?? null;
+      if (refusedMs !== null) scene.service.refused++;
+      const result = refusedMs === null ? onArrival() : null;
+      scene.at(at.answeredAt, () => {
+        place.answered(refusedMs);
+        onAnswer(result);
+        this.wakeAt = scene.now;
       });
     });
   }
 
-  private look(index: number): void {
-    const sentAt = this.now;
-    const { arrivesAt, answeredAt } = this.service.request(this.now);
-    this.ledger.send(answeredAt);
-    this.busy.set(index, "poll");
-    const isDone = this.service.isDone(index, arrivesAt);
-    this.agenda.at(answeredAt, () => {
+  private submit(index: number, place: Place, arrivesAt: number, answeredAt: number): void {
+    const { scene } = this;
+    const { model } = this.jobOf(index);
+    const list = this.planned.get(model) as Planned[];
+    const place0 = list.findIndex(({ id }) => id === index);
+    const [item] = list.splice(place0, 1) as [Planned];
+    this.counts.planned--;
+    this.counts.submitting++;
+    const arrive = () => {
+      scene.service.create(index, arrivesAt);
+      return true;
+    };
+    this.travel({ arrivesAt, answeredAt }, place, arrive, (accepted) => {
+      scene.releaseLane();
+      this.busy.delete(index);
+      this.counts.submitting--;
+      if (accepted === null) {
+        list.unshift(item);
+        this.counts.planned++;
+        return;
+      }
+      this.counts.processing++;
+      const nextAt = answeredAt + pollMsMin;
+      const task = { kind: "processing", since: answeredAt, seenAt: null, nextAt } as const;
+      this.tasks.set(index, { id: index, group: model, ...task });
+    });
+  }
+
+  private look(index: number, place: Place, arrivesAt: number, answeredAt: number): void {
+    const sentAt = this.scene.now;
+    const arrive = () => this.scene.service.isDone(index, arrivesAt);
+    this.travel({ arrivesAt, answeredAt }, place, arrive, (isDone) => {
       this.busy.delete(index);
       if (isDone) this.finish(index, answeredAt);
-      else this.again(this.tasks.get(index) as Task, sentAt, answeredAt);
+      else if (isDone === false) this.again(this.tasks.get(index) as Task, sentAt, answeredAt);
     });
   }
 
   private finish(index: number, now: number): void {
+    const { service } = this.scene;
     const task = this.tasks.get(index) as Task;
-    const { acceptedAt, doneAt } = this.service.courses.get(index) as { acceptedAt: number; doneAt: number };
-    const job = this.service.jobs[index] as { fails: boolean };
+    const { acceptedAt, doneAt } = service.courses.get(index) as { acceptedAt: number; doneAt: number };
     this.counts[task.kind === "overdue" ? "overdue" : "processing"]--;
-    this.counts[job.fails ? "failed" : "archived"]++;
+    const { fails } = this.jobOf(index);
+    this.counts[fails ? "failed" : "archived"]++;
     this.tasks.delete(index);
-    this.service.seen(index, now);
+    service.seen(index, now);
     this.lastSeen = now;
-    if (job.fails) this.paces.gone(task.group, index);
+    if (fails) this.paces.gone(task.group, index);
     else this.paces.finished(task.group, index, doneAt - acceptedAt);
   }
 
@@ -164,10 +182,14 @@ class Run {
       this.counts.overdue++;
     }
     this.paces.unfinished(task.group, task.id, ageMs);
-    const perDay = planLimits[this.setting.plan].perDay;
+    const { perDay } = planLimits[this.scene.plan];
     task.nextAt =
       task.kind === "processing"
         ? Math.max(now, sentAt + lookSpacing(ageMs))
         : now + overdueInterval(ageMs, { tasks: this.counts.overdue, perDay });
+  }
+
+  private jobOf(index: number) {
+    return this.scene.service.jobs[index] as { model: string; category: string; fails: boolean };
   }
 }

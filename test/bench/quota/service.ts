@@ -15,6 +15,7 @@ export interface Course {
 export class TimedService {
   readonly courses = new Map<number, Course>();
   requests = 0;
+  refused = 0;
   private readonly lot: Chance;
   private readonly half: number;
 
@@ -27,9 +28,8 @@ export class TimedService {
     this.half = jobs.length / 2;
   }
 
-  /** A request leaves: when it arrives and when it is answered. */
-  request(now: number): { arrivesAt: number; answeredAt: number } {
-    this.requests++;
+  /** How long a request that leaves now is under way: when it arrives and when it is answered. */
+  travel(now: number): { arrivesAt: number; answeredAt: number } {
     const ms = responseMs(this.lot);
     return { arrivesAt: now + ms / 2, answeredAt: now + ms };
   }
@@ -65,7 +65,7 @@ export interface Figures {
   refused: number;
 }
 
-export function figuresOf(service: TimedService, ms: number, refused = 0): Figures {
+export function figuresOf(service: TimedService, ms: number): Figures {
   const courses = [...service.courses.values()];
   const seen = courses.filter((course) => course.seenAt !== null);
   const late = seen.map(({ seenAt, doneAt }) => (seenAt as number) - doneAt).sort((a, b) => a - b);
@@ -75,17 +75,20 @@ export function figuresOf(service: TimedService, ms: number, refused = 0): Figur
     lateMs: late[late.length >> 1] ?? 0,
     seen: seen.length,
     left: courses.length - seen.length,
-    refused,
+    refused: service.refused,
   };
 }
 
 /**
- * The least time in which anybody could be done who knew everything: two requests an item through the minute's limit,
- * and each generation begun as early as the limit allows, the longest first.
+ * The least time in which anybody could be done who knew everything: two requests an item through the limits of the
+ * minute and the day, and each generation begun as early as they allow, the longest first.
  */
 export function leastMs(jobs: readonly Job[], plan: Plan): number {
-  const perMinute = planLimits[plan].perMinute ?? Number.POSITIVE_INFINITY;
-  const minutes = (requests: number) => 60_000 * Math.floor(requests / perMinute);
+  const { perMinute, perDay } = planLimits[plan];
+  const rounds = (requests: number, limit: number | null, ms: number) =>
+    limit === null ? 0 : ms * Math.floor(requests / limit);
+  const since = (requests: number) =>
+    Math.max(rounds(requests, perMinute, 60_000), rounds(requests, perDay, 86_400_000));
   const longest = jobs.map(({ durationMs }) => durationMs).sort((a, b) => b - a);
-  return Math.max(minutes(2 * jobs.length - 1), ...longest.map((ms, index) => minutes(index) + ms));
+  return Math.max(since(2 * jobs.length - 1), ...longest.map((ms, index) => since(index) + ms));
 }

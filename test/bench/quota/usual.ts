@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
 import { type Plan, planLimits } from "../../../src/api/plans.js";
-import { freePlaces, nextSendAt } from "../../../src/core/quota.js";
-import { BenchLedger } from "./ledger.js";
+import { nextSendAt } from "../../../src/core/quota.js";
+import { type BenchLedger, MemoryLedger } from "./ledger.js";
 import { type Figures, figuresOf, type TimedService } from "./service.js";
 import { VirtualTime } from "./virtual-time.js";
 
@@ -44,7 +44,7 @@ export async function usual(
   // Where a day is not what is measured, its limit is left out: this polling would need several for one set.
   const perDay = untilMs === undefined ? null : planLimits[plan].perDay;
   const limits = polling.isLimited ? { ...planLimits[plan], perDay } : { perMinute: null, perDay: null };
-  const request = requestsOf(service, time, new BenchLedger(limits));
+  const request = requestsOf(service, time, new MemoryLedger(limits, () => time.now()));
   let lastSeen = start;
   for (const index of service.jobs.keys()) {
     void queue.add(async () => {
@@ -73,14 +73,12 @@ function requestsOf(service: TimedService, time: VirtualTime, ledger: BenchLedge
       leave = resolve;
     });
     await before;
-    for (
-      let quota = ledger.quota(time.now());
-      freePlaces(quota, time.now()) < 1;
-      quota = ledger.quota(time.now())
-    )
-      await time.until(nextSendAt(quota, time.now()));
-    const { arrivesAt, answeredAt } = service.request(time.now());
-    ledger.send(answeredAt);
+    let { arrivesAt, answeredAt } = service.travel(time.now());
+    while ((await ledger.reserve("task", answeredAt)) === null) {
+      await time.until(nextSendAt(await ledger.quota(), time.now()));
+      ({ arrivesAt, answeredAt } = service.travel(time.now()));
+    }
+    service.requests++;
     leave();
     const result = onArrival(arrivesAt);
     await time.until(answeredAt);

@@ -1,0 +1,96 @@
+import type { Plan } from "../../../src/api/plans.js";
+import type { PollProfile } from "../../../src/core/pressure.js";
+import type { LimiterKind } from "./limiter.js";
+import type { Wanted } from "./mixes.js";
+import type { UsualPolling } from "./usual.js";
+
+export interface Case extends Omit<Wanted, "seed"> {
+  name: string;
+  plan: Plan;
+  profile?: PollProfile;
+  /** Others to compare with; the documented polling when left out. */
+  against?: readonly UsualPolling[];
+  untilMs?: number;
+  /** What the time is a multiple of. */
+  timeOf?: "least" | "unlimited";
+  /** POSTs in flight at once, where not the plan's own. */
+  lanes?: number;
+  /** How many of the seeds, where all would take too long. */
+  seedsMost?: number;
+}
+
+const dayMs = 86_400_000;
+export const documented = ["2→10 s, 10 in flight"] as const;
+const all = [
+  ...documented,
+  "2→10 s, no bound",
+  "every 3 s, 10 in flight",
+  "every 0.5 s, 10 in flight",
+] as const;
+const starter = { plan: "Starter", items: 400 } as const;
+const pro = { plan: "Pro", items: 400 } as const;
+const enterprise = { plan: "Enterprise", items: 400 } as const;
+const few = { plan: "Starter", items: 10, mix: "images", timeOf: "unlimited" } as const;
+
+/** What is measured in the short form as well. */
+export const mainCases: readonly Case[] = [
+  { ...starter, name: "mixed 400, Starter", mix: "mixed", against: all },
+  { ...starter, name: "mixed 400, Starter, frugal", mix: "mixed", profile: "frugal", against: [] },
+  { ...starter, name: "mixed 400, Starter, eager", mix: "mixed", profile: "eager", against: [] },
+  { ...pro, name: "mixed 400, Pro", mix: "mixed", against: all },
+  { ...starter, name: "video 90 s, 400, Starter", mix: "video", against: all },
+  { ...starter, name: "lognormal σ 1, mixed 400, Starter", mix: "lognormal, sigma 1" },
+  { ...starter, name: "Pareto 1.5, mixed 400, Starter", mix: "Pareto 1.5" },
+  { ...enterprise, name: "mixed 400, Enterprise", mix: "mixed", against: ["2→10 s, no bound"] },
+  { ...few, name: "10 images, Starter", against: all },
+  { ...few, name: "10 images, Starter, 16 lanes", lanes: 16, against: [] },
+  {
+    ...{ name: "a Starter day of 180 s videos", mix: "video of 180 s", items: 1_000, plan: "Starter" },
+    ...{ untilMs: dayMs, against: [...documented, "2→10 s, no bound"] },
+  },
+];
+
+export const otherCases: readonly Case[] = [
+  { ...starter, name: "images 400, Starter", mix: "images" },
+  { ...starter, name: "pace doubles in mid-run", mix: "mixed", paceAfterHalf: 2, against: [] },
+  { ...starter, name: "pace halves in mid-run", mix: "mixed", paceAfterHalf: 0.5, against: [] },
+  { ...starter, name: "three models a category, other paces", mix: "unseen models", against: [] },
+  { ...starter, name: "one in ten fails", mix: "mixed", failing: 0.1, against: [] },
+  { name: "all take 9 minutes, 100, Starter", mix: "9 minutes", items: 100, plan: "Starter", against: [] },
+  { name: "mixed 10, Pro", mix: "mixed", items: 10, plan: "Pro", against: [] },
+  { name: "mixed 10, Enterprise", mix: "mixed", items: 10, plan: "Enterprise", against: [] },
+  { name: "mixed 5,000, Starter", mix: "mixed", items: 5_000, plan: "Starter", seedsMost: 3, against: [] },
+  {
+    ...{ name: "mixed 5,000, Pro, its first day", mix: "mixed", items: 5_000, plan: "Pro", untilMs: dayMs },
+    ...{ seedsMost: 3, against: [] },
+  },
+  {
+    ...{ name: "mixed 5,000, Enterprise", mix: "mixed", items: 5_000, plan: "Enterprise" },
+    ...{ seedsMost: 2, against: [] },
+  },
+];
+
+/** A limiter at the service's door, the program's own ledger before it, and so many runs on the account. */
+export interface Refusing {
+  plan: Plan;
+  limiter: LimiterKind;
+  runs: number;
+}
+
+const everyKind: readonly LimiterKind[] = [
+  "sliding log",
+  "fixed window",
+  "fixed window, from the middle of the minute",
+  "full bucket",
+  "sliding counter",
+  "sliding counter, refused ones count",
+  "bucket of 5",
+  "bucket of 1",
+];
+
+export const refusing: readonly Refusing[] = [
+  ...everyKind.map((limiter) => ({ plan: "Starter", limiter, runs: 1 }) as const),
+  ...everyKind.map((limiter) => ({ plan: "Pro", limiter, runs: 1 }) as const),
+  { plan: "Starter", limiter: "sliding log", runs: 2 },
+  { plan: "Pro", limiter: "sliding log", runs: 2 },
+];
