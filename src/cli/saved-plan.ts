@@ -24,7 +24,7 @@ export async function writePlan(
   const { savePlan } = await import("../plan/saved-plan.js");
   const flags = how.flags.map(([name, value]) => (value === undefined ? [name] : [name, value]));
   const savedAt = new Date(systemClock.now()).toISOString();
-  const pieces = jsonPieces(savePlan(plan, { ...how, flags, savedAt }));
+  const pieces = jsonPieces(savePlan(plan, { ...how, flags, savedAt }), "\n");
   try {
     writePieces(file, pieces);
   } catch (error) {

@@ -1,14 +1,14 @@
 /**
  * An object as JSON in pieces, so that what it lists may be longer than a text can be: its values that are iterable and
- * no arrays are written one by one, each on a line of its own.
+ * no arrays are written one by one. All of it is one line, or each thing that is listed has a line of its own.
  */
-export function* jsonPieces(object: object): Generator<string> {
+export function* jsonPieces(object: object, lineEnd: "" | "\n" = ""): Generator<string> {
   let before = "{";
   for (const [key, value] of Object.entries(object)) {
     if (value === undefined) continue;
     yield `${before}${JSON.stringify(key)}:`;
     before = ",";
-    if (isListed(value)) yield* listPieces(value);
+    if (isListed(value)) yield* listPieces(value, lineEnd);
     else yield JSON.stringify(value);
   }
   yield before === "{" ? "{}\n" : "}\n";
@@ -20,15 +20,15 @@ function isListed(value: unknown): value is Iterable<unknown> {
 
 const charactersAtOnce = 65_536;
 
-function* listPieces(things: Iterable<unknown>): Generator<string> {
+function* listPieces(things: Iterable<unknown>, lineEnd: string): Generator<string> {
   let text = "[";
-  let before = "\n";
+  let before = lineEnd;
   for (const thing of things) {
     text += before + JSON.stringify(thing);
-    before = ",\n";
+    before = `,${lineEnd}`;
     if (text.length < charactersAtOnce) continue;
     yield text;
     text = "";
   }
-  yield `${text}${before === "\n" ? "" : "\n"}]`;
+  yield `${text}${before === lineEnd ? "" : lineEnd}]`;
 }

@@ -14,6 +14,8 @@ import { type Sql, statements } from "./open.js";
  */
 export function openDraft(): Draft {
   const db = openSqlite("");
+  // Large pages, because they are written one by one where there is no room for them in memory.
+  db.pragma("page_size = 32768");
   // Nothing of it has to survive anything.
   for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"])
     db.pragma(pragma);

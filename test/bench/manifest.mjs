@@ -3,7 +3,7 @@
  * the same file, and how much memory that takes. Parser and plan take turns within the same run, each in a process of its
  * own, and processor time is compared: other work on the machine makes both slower, and not by the same measure.
  *
- *   node test/bench/manifest.mjs [--short] [--json]
+ *   node test/bench/manifest.mjs [--short] [--rounds N] [--json]
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
@@ -13,7 +13,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const short = process.argv.includes("--short");
 const rows = short ? 50_000 : 1_000_000;
-const rounds = short ? 1 : 3;
+const asked = process.argv.indexOf("--rounds");
+const rounds = asked > 0 ? Number(process.argv[asked + 1]) : short ? 1 : 3;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 
 /** The most that planning may take, as a multiple of csv-parse, and its memory in MiB. */

@@ -14,5 +14,9 @@ test("an object comes out as JSON.stringify has it, its listings as arrays", () 
     listed: [...numbers()],
   });
   expect(pieces.length).toBeGreaterThan(5);
+  expect(pieces.join("").trimEnd()).not.toContain("\n");
+  const lines = [...jsonPieces(object, "\n")].join("");
+  expect(JSON.parse(lines)).toEqual(JSON.parse(pieces.join("")));
+  expect(lines.split("\n").length).toBeGreaterThan(30_000);
   expect(JSON.parse([...jsonPieces({})].join(""))).toEqual({});
 });

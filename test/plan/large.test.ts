@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { digestOf } from "../../src/core/problem.js";
+import { bytesOf } from "../../src/manifest/bytes.js";
+import { manifestOf } from "../../src/manifest/read.js";
+import { sourceOf } from "../../src/manifest/read-source.js";
+import { everything } from "../../src/plan/select.js";
+import { plan, planOf } from "./account.js";
+
+/** A sheet that is read in many pieces. */
+async function large(header: string, count: number, row: (index: number) => string) {
+  const lines = Array.from({ length: count }, (_, index) => row(index));
+  const bytes = bytesOf(Buffer.from(`${header}\n${lines.join("\n")}\n`));
+  const { source } = await sourceOf("large.csv", bytes, {});
+  return manifestOf("large.csv", source, {});
+}
+
+const slow = { timeout: 120_000 };
+
+test(
+  "rows that lie far apart are held against each other: ids, outputs, and what they ask for",
+  slow,
+  async () => {
+    const row = (index: number) => {
+      if (index === 19_997) return "r5,paint,x other,";
+      if (index === 19_998) return "last,paint,y,OUT-7";
+      return `r${index},paint,${index === 19_999 ? "x 3" : `x ${index}`},out-${index}`;
+    };
+    const { items, problems, warnings } = await plan(await large("id,model,prompt,output", 20_000, row));
+    expect(problems.map(({ message }) => message)).toEqual([
+      "rows 7 and 19999 have the same id",
+      "rows 9 and 20000 want the same output",
+    ]);
+    expect(items).toHaveLength(19_998);
+    expect(items.at(-1)).toMatchObject({ rowId: "r19999", occurrence: 2 });
+    expect(warnings.filter(({ kind }) => kind === "identical_rows").map(({ message }) => message)).toEqual([
+      expect.stringContaining("rows 5, 20001 ask for the very same thing"),
+    ]);
+  },
+);
+
+test("what is told of many rows that are alike does not grow with them", slow, async () => {
+  const made = await plan(await large("model,prompt", 3_000, (index) => `paint,x ${index % 1_500}`));
+  expect(made.items).toHaveLength(3_000);
+  expect(made.warnings.filter(({ kind }) => kind === "identical_rows")).toHaveLength(101);
+  expect(made.warnings.at(-1)?.message).toMatch(/^1400 more groups of rows ask for the very same thing; /);
+});
+
+test("a template in the last row of a large sheet is rendered like one in the first", slow, async () => {
+  const row = (index: number) => `r${index},paint,${index === 9_999 ? "{{ id }} at night" : "x"} ${index}`;
+  const { items } = await plan(await large("id,model,prompt", 10_000, row));
+  expect([items[0]?.prompt, items.at(-1)?.prompt]).toEqual(["x 0", "r9999 at night 9999"]);
+});
+
+test(
+  "a hundred thousand wrong rows are counted and the first hundred told, in the order of the sheet",
+  slow,
+  async () => {
+    const { problems } = await plan(await large("id,model,prompt", 100_000, (index) => `r${index},nobody,x`));
+    const { told, count } = digestOf(problems);
+    expect(count).toBe(100_000);
+    expect(told.map(({ problem }) => problem.place.row)).toEqual(
+      Array.from({ length: 100 }, (_, n) => n + 2),
+    );
+  },
+);
+
+test("a row that shares another one's item wants it, also where that other one is not selected", async () => {
+  const sheet = "id,model,prompt,set\na,paint,x,1\nb,paint,x,2\nc,paint,y,3\n";
+  const selection = { ...everything, filters: [{ key: "set", pattern: "2" }] };
+  const made = await planOf(sheet, { duplicates: "merge", selection });
+  expect(made.items.map(({ rowId }) => rowId)).toEqual(["a"]);
+  expect(made.selection).toMatchObject({ rows: 1, of: 3 });
+  expect([...made.sheet.rows].map(({ keys }) => keys)).toEqual([
+    [made.items[0]?.key],
+    [made.items[0]?.key],
+    [made.unselected[0]],
+  ]);
+});
