@@ -30,4 +30,5 @@ export const filledColumns = [
   "credits",
   "task_id",
   "external_task_id",
+  "evidence",
 ] as const;

@@ -2,14 +2,16 @@ import type { Clock } from "../clock.js";
 import type { ArchivedFile } from "../core/archived.js";
 import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
+import type { ItemState } from "../core/item.js";
 import type { KeptSheet } from "../core/sheet.js";
 import type { Item, Run, Store } from "../core/store.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { isEverything, type Selection } from "../plan/select.js";
+import { evidenceText } from "../report/evidence.js";
 import { type FailedItem, failedManifest } from "../report/failed-manifest.js";
 import { type FilledItem, type FilledLine, type FilledSheet, filledSheet } from "../report/filled-sheet.js";
 import { openWorkspace } from "../store/workspace.js";
-import { reasonOf } from "./evidence.js";
+import { evidenceOf, reasonOf } from "./evidence.js";
 import { selectItems } from "./select-items.js";
 import { mustHaveRuns, type Workspace } from "./workspace.js";
 
@@ -154,7 +156,16 @@ async function filledItem(store: Store, item: Item, files: readonly ArchivedFile
     credits: attempt?.charged ?? null,
     taskId: attempt?.taskId ?? null,
     externalTaskId: attempt?.externalTaskId ?? null,
+    evidence: inDoubt.includes(state) ? await evidenceIn(store, item) : null,
   };
+}
+
+/** States in which the provider's support may have to be asked. */
+const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue"];
+
+async function evidenceIn(store: Store, { id }: Item): Promise<string | null> {
+  const evidence = await evidenceOf(store, id);
+  return evidence && evidenceText(evidence, evidence.bodySha256.length);
 }
 
 function failedOf(items: ReadonlySet<Item>): FailedItem[] {

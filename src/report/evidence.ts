@@ -25,12 +25,15 @@ const itemsMax = 20;
 const hashCharacters = 12;
 const reasonCharactersMax = 160;
 
-/** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`. */
-export function evidenceText({ sentAt, status, bodySha256, taskId }: Evidence): string {
+/** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`; the hash as far as there is room for it. */
+export function evidenceText(
+  { sentAt, status, bodySha256, taskId }: Evidence,
+  characters = hashCharacters,
+): string {
   return [
     `POST ${new Date(sentAt).toISOString().slice(0, 19).replace("T", " ")} UTC`,
     status === null ? "no answer" : `answer ${status}`,
-    `body ${bodySha256.slice(0, hashCharacters)}`,
+    `body ${bodySha256.slice(0, characters)}`,
     ...(taskId === null ? [] : [`task ${terminalText(taskId)}`]),
   ].join(", ");
 }

@@ -12,6 +12,8 @@ export interface FilledItem {
   credits: Credits | null;
   taskId: string | null;
   externalTaskId: string | null;
+  /** What the provider's support needs to find its request; null where nothing is in doubt. */
+  evidence: string | null;
 }
 
 /** One line of an export: the cells of a row as people wrote them, and what became of one of its items. */
@@ -53,6 +55,7 @@ export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLin
       item === null || item.credits === null ? null : toNumber(item.credits),
       item?.taskId ?? null,
       item?.externalTaskId ?? null,
+      item?.evidence ?? null,
     ]),
   };
 }

@@ -62,6 +62,8 @@ class Loop {
   private readonly cutDownloads = new AbortController();
   private wake = new AbortController();
   private crash: unknown;
+  /** What is paid for and due has been begun with: it goes before what is unknown, and that before what is bought. */
+  private collects = false;
   private readonly overdueWait: OverdueWait;
   private savedRequests: number;
   private readonly debt: Debt;
@@ -88,7 +90,7 @@ class Loop {
         if (this.wake.signal.aborted) this.wake = new AbortController();
         await this.control.attend?.(new Set(this.busy.keys()));
         await lookAtBalance(this.session);
-        await this.settleUnknowns(this.session.ports.clock.now());
+        if (this.collects) await this.settleUnknowns(this.session.ports.clock.now());
         const view = await this.view();
         const decision = next(view);
         this.report(view, decision);
@@ -96,7 +98,9 @@ class Loop {
         if (this.session.caps.wait(decision.cappedModels, view.modelRooms ?? new Map())) continue;
         if (decision.done && (await this.fetchMissing())) continue;
         if (decision.done || this.session.stopped("interrupted")) break;
-        await this.nap((await this.beginAll(decision.steps)) ? decision.wakeAt : view.now + contendedMs);
+        const began = await this.beginAll(decision.steps);
+        if (this.collects) await this.nap(began ? decision.wakeAt : view.now + contendedMs);
+        this.collects = true;
       }
     } finally {
       this.control.interrupt.removeEventListener("abort", onInterrupt);

@@ -45,7 +45,7 @@ describe.concurrent("bulkgen export", () => {
       const lines = csv(await exported(place));
       expect(Object.keys(lines[0] ?? {})).toEqual([
         ...["Product", "Note", "id", "model", "prompt", "Shelf"],
-        ...["item", "file", "state", "reason", "credits", "task_id", "external_task_id"],
+        ...["item", "file", "state", "reason", "credits", "task_id", "external_task_id", "evidence"],
       ]);
       expect(lines.map(({ Product, file, state, credits }) => [Product, file, state, credits])).toEqual([
         ["Teapot", "t1.png", "archived", "1"],
@@ -66,7 +66,7 @@ describe.concurrent("bulkgen export", () => {
   test("writes a workbook that holds the same, where the name says so", slow, async () => {
     const place = await finished();
     const end = await run(place, ["export", "--sandbox", "--to", "team.xlsx"]);
-    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 13 columns\n" });
+    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 14 columns\n" });
     const parts = unzip(join(place.folder, "team.xlsx"));
     const text = [...parts].map(([, content]) => content.toString()).join("");
     expect(text).toContain("Jug, large");
@@ -88,7 +88,7 @@ describe.concurrent("bulkgen export", () => {
     expect(money.needed).toBe(0);
     expect(notes.filter((note: string) => /task_id|"file"/.test(note))).toEqual([]);
     await run(place, ["run", "team.csv", "--sandbox", "--yes", "--skip-invalid"]);
-    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(13);
+    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(14);
   });
 
   test("--failed gives a manifest of what failed and why, and that runs as it is", slow, async () => {

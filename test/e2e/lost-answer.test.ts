@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { newPlace, run } from "./command.js";
+import { type Ended, newPlace, run } from "./command.js";
 import { startSandbox } from "./sandbox.js";
-import { startProxy } from "./service.js";
+import { type Scripted, type ScriptedService, startProxy, startService, taskId } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
 test("P2: a paid request with no answer is held, never sent again; the others go on", async () => {
@@ -23,6 +24,23 @@ test("P2: a paid request with no answer is held, never sent again; the others go
   const folder = join(place.folder, "outputs", "set");
   const others = ids(5).filter((id) => id !== "a03");
   expectArchived(folder, others);
+
+  // What the provider's support is told stands in the summary, in status and in every export.
+  const hash = createHash("sha256")
+    .update(bodies.find((body) => body.includes("a03")) ?? "")
+    .digest("hex");
+  const evidence = `POST \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC, no answer, body ${hash.slice(0, 12)}`;
+  expect(first.stdout).toMatch(new RegExp(`a03: ${evidence}`));
+  expect((await run(place, ["status"])).stdout.replace(/\s+/g, " ")).toMatch(new RegExp(evidence));
+  const { trouble } = JSON.parse((await run(place, ["status", "--json"])).stdout);
+  expect(trouble).toMatchObject([{ rowId: "a03", state: "held", status: null, bodySha256: hash }]);
+  const exported = JSON.parse((await run(place, ["export", "--format", "json"])).stdout);
+  expect(exported[2]).toMatchObject({
+    item: "a03",
+    state: "held",
+    evidence: expect.stringMatching(new RegExp(`^${evidence}${hash.slice(12)}$`)),
+  });
+  expect(exported[1]).toMatchObject({ item: "a02", state: "archived", evidence: null });
 
   for (const again of [["resume"], ["run", "set.csv", "--yes"]]) {
     const end = await run(place, again, proxy);
@@ -56,6 +74,58 @@ test("P5: one that never arrived is told with when it can be settled, and then i
   expect(posts).toBe(4);
   const tasks = await sandbox.tasks();
   expect(tasks.map((task) => task.prompt).toSorted()).toEqual(ids(3).map((id) => `a picture of ${id}`));
+});
+
+test("P5: what another workspace of the account sends meanwhile is in the books, and proves nothing less", async () => {
+  const sandbox = await startSandbox();
+  const place = newPlace();
+  place.write("one/set.csv", sheet(3).replaceAll("of a", "of one a"));
+  place.write("two/set.csv", sheet(3));
+  let other: Ended | null = null;
+  const proxy: ScriptedService = await startProxy(sandbox, async ({ what, body }): Promise<Scripted> => {
+    if (what !== "POST generate") return "serve";
+    if (body.includes("of a01") && other === null)
+      other = await run(place, ["run", "set.csv", "--yes"], { ...proxy, cwd: join(place.folder, "one") });
+    return body.includes("of a02") ? "serve and cut" : "serve";
+  });
+  const cwd = join(place.folder, "two");
+  const end = await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], { ...proxy, cwd });
+  expect(other).toMatchObject({ code: 0 });
+  expect(end, end.stderr).toMatchObject({ code: 10 });
+  const { trouble } = JSON.parse((await run(place, ["status", "--json"], { cwd })).stdout);
+  expect(trouble).toMatchObject([
+    { rowId: "a02", state: "held", reason: expect.stringMatching(/^charged, but its task id was lost/) },
+  ]);
+  expect(await sandbox.tasks()).toHaveLength(6);
+});
+
+test("P6: a task of an earlier request of the same item is not adopted for its newest one", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(2, "plain-image"));
+  const failed = taskId(900);
+  const task = {
+    ...{ task_id: failed, model: "plain-image", category: "image", credits_consumed: 0 },
+    ...{ input: {}, output_urls: null, error: "the provider is down" },
+    ...{ created_at: new Date().toISOString(), completed_at: new Date().toISOString() },
+  };
+  let posts = 0;
+  service.script(({ what, path, body }): Scripted => {
+    if (what === "GET task" && path.endsWith(failed)) return { json: { ...task, status: "failed" } };
+    if (what !== "POST generate" || !body.includes("a02")) return "serve";
+    if (++posts > 1) return "serve and cut";
+    return { json: { ...task, external_task_id: "x", status: "processing", credits_remaining: 98 } };
+  });
+  const end = await run(
+    place,
+    ["run", "set.csv", "--yes", ...["--retries", "1", "--settle", "wait", "--settle-seconds", "1,2"]],
+    service,
+  );
+  expect(end, end.stderr).toMatchObject({ code: 10 });
+  expect(await run(place, ["resolve", "a02", "--adopt", failed], service)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("belongs to an earlier request of a02 already; nothing was changed"),
+  });
 });
 
 test("--orphans resubmit without a bound is refused before anything is sent", async () => {

@@ -14,6 +14,7 @@ const made: FilledItem = {
   credits: credits(4.5),
   taskId: "t",
   externalTaskId: "x",
+  evidence: null,
 };
 
 describe("a filled sheet", () => {
@@ -23,10 +24,13 @@ describe("a filled sheet", () => {
       { cells: { id: "b" }, item: null, reason: "the row has too few cells" },
     ];
     expect(filledSheet(["note", "id"], lines)).toEqual({
-      columns: ["note", "id", "item", "file", "state", "reason", "credits", "task_id", "external_task_id"],
+      columns: [
+        ...["note", "id", "item", "file", "state", "reason", "credits", "task_id", "external_task_id"],
+        "evidence",
+      ],
       lines: [
-        ["n", "a", "a", "a-1.png | a-2.png", "archived", null, 4.5, "t", "x"],
-        [null, "b", null, null, "not made", "the row has too few cells", null, null, null],
+        ["n", "a", "a", "a-1.png | a-2.png", "archived", null, 4.5, "t", "x", null],
+        [null, "b", null, null, "not made", "the row has too few cells", null, null, null, null],
       ],
     });
   });

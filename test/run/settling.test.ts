@@ -199,6 +199,42 @@ describe("a process that ended in the middle", () => {
     expect(posts()).toBe(3);
   });
 
+  test("is recovered in order: its receipts, what is paid for, what is unknown, and only then what is bought", async () => {
+    await open({ taskMs: { min: 2_500, max: 2_500 } });
+    const run = await start(world, pictures(5));
+    await crashAtThird(run);
+    expect(await states(world, run)).toMatchObject({ p1: "submitting", p2: "processing", p3: "submitting" });
+
+    world.sent.length = 0;
+    world.clock.advance(5_000);
+    await carryOn(world, run, { lanes: 1, reads: true });
+    const kinds = world.sent.map((request) => request.replace(/^(GET|POST) \/api\/v1\/(\w+).*/, "$1 $2"));
+    // Who it is comes before everything; what p1 was answered is in the receipts.
+    expect(kinds.slice(0, 4)).toEqual(["GET me", "GET task", "GET me", "POST generate"]);
+    expect(await states(world, run)).toEqual({
+      ...{ p1: "archived", p2: "archived", p3: "held" },
+      ...{ p4: "archived", p5: "archived" },
+    });
+    expect(posts()).toBe(2);
+  });
+
+  /** The first answer is in the receipts alone, the second one everywhere, the third request got none. */
+  async function crashAtThird(run: Run): Promise<void> {
+    const { conclude } = world.store;
+    let asked = 0;
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      if (request.startsWith("POST") && ++asked === 3) throw new Error("the power went");
+      return reply;
+    };
+    world.store.conclude = async (attempt, ...rest) => {
+      if (attempt !== 1) await conclude(attempt, ...rest);
+    };
+    await expect(carryOn(world, run, { lanes: 1, reads: true })).rejects.toThrow("the power went");
+    world.store.conclude = conclude;
+    world.tamper = null;
+  }
+
   test("P2: books that were lost are not taken for those of others: what they knew nothing of is held", async () => {
     await open();
     const run = await start(world, pictures(1));

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { openSqlite } from "../../src/sqlite.js";
+import { openSqlite, type Sqlite } from "../../src/sqlite.js";
 import { type Migration, NewerDatabase, openDatabase } from "../../src/store/open.js";
 
 let file: string;
@@ -23,6 +23,22 @@ test("P4: every open sets WAL and synchronous=FULL", () => {
     expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
     expect(db.pragma("synchronous", { simple: true })).toBe(2);
     db.close();
+  }
+});
+
+test("P4: a database that does not take synchronous=FULL is found out after the first write, and refused", () => {
+  const sample = openSqlite(":memory:");
+  const prototype = Object.getPrototypeOf(sample) as Pick<Sqlite, "pragma">;
+  sample.close();
+  const { pragma } = prototype;
+  // As a build would that had the setting compiled out.
+  prototype.pragma = function (this: Sqlite, text, options) {
+    return text === "synchronous = FULL" ? [] : pragma.call(this, text, options);
+  };
+  try {
+    expect(() => openDatabase(file, [first])).toThrow(/state\.db: expected synchronous=2 \(FULL\), got 1/);
+  } finally {
+    prototype.pragma = pragma;
   }
 });
 
