@@ -108,8 +108,9 @@ class Round {
     const end = await running.ended;
     const servicesKilled = (await serviceDied) ? 1 : 0;
     const { lanes } = this.runner.options;
-    const cut = { from, to: Date.now(), lanes: lanes * servicesKilled };
     this.status = await this.runner.status();
+    // What the process had sent off may arrive at a busy service after its end, but before the next one begins.
+    const cut = { from, to: Date.now(), lanes: lanes * servicesKilled };
     this.history.push(
       `${killText(kill)} → ${end.signal ?? end.code}${servicesKilled ? " (service too)" : ""}`,
     );
