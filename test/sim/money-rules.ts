@@ -159,9 +159,9 @@ export class MoneyRules implements Rule {
   }
 }
 
-/** A failed task is given back; a task of which nobody knows yet that it will fail counts as paid until then. */
-export function isPaid(task: TaskRecord): boolean {
-  return !(task.outcome === "failed" && task.seenFinal);
+/** A failed task is given back. Until somebody was told so, or the credits are back, it counts as paid. */
+export function isPaid({ outcome, seenFinal, refunded }: TaskRecord): boolean {
+  return !(outcome === "failed" && (seenFinal || refunded));
 }
 
 function fate(post: Trip): string {

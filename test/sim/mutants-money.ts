@@ -52,15 +52,6 @@ export const moneyMutants: readonly Mutant[] = [
     make: () => failsTask((outcome) => outcome.kind === "unclear" && outcome.reached && !outcome.missing),
   },
   {
-    name: "settles an unknown POST as not charged at once",
-    make: () =>
-      ofStore((store) => ({
-        ...store,
-        apply: (item, event, change) =>
-          store.apply(item, event === "undecided" ? "not_charged" : event, change),
-      })),
-  },
-  {
     name: "takes what a crash cut off for not sent",
     make: () =>
       ofStore((store) => ({

@@ -44,6 +44,17 @@ export const settlingMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "settles an unanswered request as not charged at once",
+    make: () =>
+      ofBooks((books) => ({
+        ...books,
+        entry: async (entry) => {
+          const found = await books.entry(entry);
+          return found && { ...found, verdict: found.verdict ?? "not_charged" };
+        },
+      })),
+  },
+  {
     name: "says of every unanswered request that it was charged",
     make: () =>
       ofBooks((books) => ({
