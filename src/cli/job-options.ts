@@ -5,6 +5,7 @@ import type { PollProfile } from "../core/pressure.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { JobOptions } from "../job/run-job.js";
 import { settleWorkspace } from "../job/settle-workspace.js";
+import type { SpendingOptions } from "../job/spending-caps.js";
 import { findWorkspace, type Workspace } from "../job/workspace.js";
 import { systemClock, systemRandom } from "../system.js";
 import { connect } from "./connect.js";
@@ -29,14 +30,18 @@ export interface CarryFlags extends SharedFlags {
   smtpFrom?: string;
 }
 
-/** Flags of `run`. */
-export interface RunFlags extends CarryFlags, ManifestFlags, SettleFlags {
-  out?: string;
-  yes?: boolean;
+/** Flags of what may be spent. */
+export interface CapFlags {
   maxCredits?: number;
   maxCreditsPerModel?: Record<string, number>;
   keepCredits?: number;
   maxCreditsPerDay?: number;
+}
+
+/** Flags of `run`. */
+export interface RunFlags extends CarryFlags, ManifestFlags, SettleFlags, CapFlags {
+  out?: string;
+  yes?: boolean;
   maxFailures?: Share;
   retries: number;
   onInsufficient: RunOptions["onInsufficient"];
@@ -124,13 +129,20 @@ function modelCaps(caps: Readonly<Record<string, number>>): Record<string, Credi
   return Object.fromEntries(Object.entries(caps).map(([model, amount]) => [model, credits(amount)]));
 }
 
-/** The options that are kept with the run, so that a resume goes on with them. */
-export function runOptions(flags: RunFlags): RunOptions {
+/** What may be spent, as the flags say. */
+export function spendingOptions(flags: CapFlags): SpendingOptions {
   return {
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
     ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
     ...(flags.keepCredits === undefined ? {} : { keepCredits: credits(flags.keepCredits) }),
     ...(flags.maxCreditsPerDay === undefined ? {} : { dailyCredits: credits(flags.maxCreditsPerDay) }),
+  };
+}
+
+/** The options that are kept with the run, so that a resume goes on with them. */
+export function runOptions(flags: RunFlags): RunOptions {
+  return {
+    ...spendingOptions(flags),
     maxFailures: flags.maxFailures ?? null,
     retries: flags.retries,
     downloads: flags.downloads,

@@ -4,19 +4,26 @@ import type { Plan } from "../plan/plan.js";
 
 /** A plan for programs: the same facts, credits as plain numbers. What it lists is to be written one by one. */
 export function planJson(plan: Plan): object {
-  const { needed, balance, after, maxCredits, spent } = plan.money;
+  const { needed, within, balance, after, maxCredits, spent } = plan.money;
   const { sheet: _sheet, due: _due, unselected, ...rest } = plan;
   return {
     ...rest,
     unselected: unselected.length,
+    requests: { ...plan.requests, finishAt: iso(plan.requests.finishAt) },
     items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
     models: plan.models.map((model) => ({
       ...model,
       price: toNumber(model.price),
       credits: toNumber(model.credits),
+      base: toNumber(model.base),
+      charged: model.charged && {
+        least: toNumber(model.charged.least),
+        most: toNumber(model.charged.most),
+      },
     })),
     money: {
       needed: toNumber(needed),
+      within: toNumber(within),
       balance: toNumber(balance),
       after: toNumber(after),
       maxCredits: maxCredits === null ? null : toNumber(maxCredits),
@@ -26,4 +33,8 @@ export function planJson(plan: Plan): object {
     blockers: plan.blockers.map(({ kind, message }) => ({ kind, message })),
     warnings: plan.warnings.map(({ kind, message }) => ({ kind, message })),
   };
+}
+
+function iso(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
 }

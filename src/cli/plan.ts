@@ -5,11 +5,11 @@ import type { Flag } from "../store/schedules.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
 import { givenFlags } from "./given-flags.js";
+import type { CapFlags } from "./job-options.js";
 import { type ManifestFlags, manifestPath, sheetOptions, withManifest } from "./manifest-flags.js";
-import { amount } from "./values.js";
+import { withCaps } from "./run-flags.js";
 
-interface PlanFlags extends SharedFlags, ManifestFlags {
-  maxCredits?: number;
+interface PlanFlags extends SharedFlags, ManifestFlags, CapFlags {
   rows?: boolean;
   save?: string;
 }
@@ -21,9 +21,8 @@ const ofLooking = [
 ];
 
 export function definePlan(program: Command): void {
-  const command = withManifest(withService(program.command("plan")))
+  const command = withCaps(withManifest(withService(program.command("plan"))))
     .description("check and price a manifest; spends nothing")
-    .option("--max-credits <n>", "price against this cap", amount)
     .option("--rows", "list every item")
     .option("-o, --save <file>", "save the plan, for bulkgen run FILE (a name that ends in .json)", planFile);
   const given = givenFlags(command, ofLooking);
@@ -38,14 +37,13 @@ function planFile(text: string): string {
 async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]): Promise<void> {
   const [
     { planJob },
-    { workspaceOf },
+    { spendingOptions, workspaceOf },
     { refuseLost },
     { forLooking },
     { connect },
     { openLog },
     { interruption },
     { systemClock },
-    { credits },
   ] = await Promise.all([
     import("../job/plan-job.js"),
     import("./job-options.js"),
@@ -55,7 +53,6 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
     import("./log.js"),
     import("./signals.js"),
     import("../system.js"),
-    import("../core/money.js"),
   ]);
   const found = workspaceOf(flags, manifest);
   refuseLost(found);
@@ -66,7 +63,7 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
     manifest: manifestPath(manifest),
     connect: () => connect(flags, workspace, { manifest }),
     ...sheetOptions(flags),
-    maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
+    spending: spendingOptions(flags),
     clock: systemClock,
     log: await openLog(flags.logLevel),
     signal: interruption(),

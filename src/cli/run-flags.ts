@@ -17,21 +17,10 @@ import {
 
 /** Adds the flags of `run`, which a schedule carries too. */
 export function withRun(command: Command): Command {
-  const flags = withCarry(withManifest(withService(command)))
+  const first = withCarry(withManifest(withService(command)))
     .option("--yes", "do not ask before spending (required without a terminal)")
-    .option("--out <folder>", "where the files go (default: outputs in the workspace)")
-    .option("--max-credits <n>", "spend at most this many credits in this run", amount)
-    .option(
-      "--max-credits-per-model <model=n>",
-      "spend at most so much on this model; the others go on; may be repeated",
-      modelAmount,
-    )
-    .option("--keep-credits <n>", "leave at least this many credits on the account", amount)
-    .option(
-      "--max-credits-per-day <n>",
-      "spend at most so much from midnight to midnight, over all runs of the account",
-      amount,
-    )
+    .option("--out <folder>", "where the files go (default: outputs in the workspace)");
+  const flags = withCaps(first)
     .option(
       "--on-insufficient <what>",
       "when the balance does not cover the plan: refuse, fit, stop or wait",
@@ -66,4 +55,21 @@ export function withRun(command: Command): Command {
       oneOf("eager", "balanced", "frugal"),
     );
   return withSettling(flags);
+}
+
+/** Adds the flags of what may be spent, by which `plan` prices too. */
+export function withCaps(command: Command): Command {
+  return command
+    .option("--max-credits <n>", "spend at most this many credits in this run", amount)
+    .option(
+      "--max-credits-per-model <model=n>",
+      "spend at most so much on this model; the others go on; may be repeated",
+      modelAmount,
+    )
+    .option("--keep-credits <n>", "leave at least this many credits on the account", amount)
+    .option(
+      "--max-credits-per-day <n>",
+      "spend at most so much from midnight to midnight, over all runs of the account",
+      amount,
+    );
 }

@@ -9,6 +9,7 @@ import type { Flag } from "../store/schedules.js";
 import { systemClock } from "../system.js";
 import type { RunFlags } from "./job-options.js";
 import { withManifest } from "./manifest-flags.js";
+import { withCaps } from "./run-flags.js";
 import { runFlagsOf } from "./settings.js";
 
 /** Writes a plan where `-o` says. Throws EarlyExit for one that could not be run anyway. */
@@ -78,7 +79,11 @@ export function flagsOfPlan(saved: SavedPlan, flags: RunFlags, command: Command)
   merged["fresh"] = undefined;
   merged["edition"] = saved.edition === "" ? undefined : saved.edition;
   merged["workspace"] ??= saved.workspace;
-  if (command.getOptionValueSource("maxCredits") !== "cli") merged["maxCredits"] = planned["maxCredits"];
+  for (const option of withCaps(new Command()).options) {
+    const attribute = option.attributeName();
+    if (command.getOptionValueSource(attribute) !== "cli")
+      merged[attribute] = planned[attribute] ?? merged[attribute];
+  }
   return merged as unknown as RunFlags;
 }
 

@@ -29,6 +29,15 @@ export interface ArchivedOutput extends SavedFile {
   paidIn: number;
 }
 
+/** What the archived items of a model have left on the disk. */
+export interface ModelSize {
+  model: string;
+  category: string;
+  items: number;
+  files: number;
+  bytes: number;
+}
+
 export interface SavedFile {
   file: string;
   bytes: number;

@@ -157,6 +157,8 @@ export interface Ordered {
   price: Credits;
   rowNumber: number;
   rowId: string;
+  /** The number of its price group. */
+  group: number;
 }
 
 export interface GroupSum {

@@ -1,5 +1,5 @@
 import type { MediaField } from "../api/inputs.js";
-import type { ArchivedFile, ArchivedOutput, SavedFile } from "./archived.js";
+import type { ArchivedFile, ArchivedOutput, ModelSize, SavedFile } from "./archived.js";
 import type { Due, Head, Parked, WaitingGroup } from "./due.js";
 import type { ExitName } from "./exit.js";
 import type { FailureKind } from "./failure.js";
@@ -102,6 +102,8 @@ export interface Store extends Orders {
   lost(itemId: number, number: number): Promise<void>;
   /** Every output that lies in an archive, of one job or of all. */
   archived(jobId?: number): Promise<ArchivedOutput[]>;
+  /** The same summed up by model. */
+  archivedSizes(): Promise<ModelSize[]>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
   /** Items whose POST, or what was made of it, was cut off by a crash: submitting or unknown, with no process left. */

@@ -1,18 +1,18 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/log.js";
-import type { Credits } from "../core/money.js";
 import type { Plan } from "../plan/plan.js";
 import { openDraft } from "../store/draft.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, openAccount } from "./account.js";
 import { prepare, type SheetOptions } from "./prepare.js";
+import type { SpendingOptions } from "./spending-caps.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
   manifest: string;
   connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
-  maxCredits: Credits | null;
+  spending: SpendingOptions;
   clock: Clock;
   log: Log;
   signal: AbortSignal;
@@ -39,7 +39,10 @@ export async function planJob<Result>(
   });
   try {
     const { origin, sandbox } = connection;
-    const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
+    const { plan } = await prepare({
+      ...{ ...options, origin, sandbox, account, store, draft },
+      outFolder: workspace.outFolder,
+    });
     return await use(plan);
   } finally {
     await account.close();

@@ -1,7 +1,9 @@
 import type { Me, Model } from "../api/records.js";
+import { nodeDisk } from "../archive/node-disk.js";
+import { reserveBytes } from "../archive/transfer.js";
+import type { Clock } from "../clock.js";
 import type { Draft } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
-import { type Credits, plus } from "../core/money.js";
 import type { Pace } from "../core/pace.js";
 import { Paces } from "../core/paces.js";
 import { digestOf, type Problem } from "../core/problem.js";
@@ -16,8 +18,10 @@ import type { OnMissing, Order, Plan, PlanInput } from "../plan/plan.js";
 import type { Selection } from "../plan/select.js";
 import type { OpenAccount } from "./account.js";
 import { type EditionChoice, editionOf } from "./edition.js";
+import { nearest } from "./ground.js";
 import { guessJob, knownJob } from "./job-of.js";
 import { missingFiles } from "./missing-files.js";
+import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
 export interface SheetOptions {
@@ -35,7 +39,11 @@ export interface PrepareOptions extends SheetOptions {
   manifest: string;
   /** The plan is made in it, and can be read as long as it is open. */
   draft: Draft;
-  maxCredits: Credits | null;
+  /** What the run may spend. */
+  spending: SpendingOptions;
+  clock: Clock;
+  /** Where the files go. */
+  outFolder: string;
   origin: string;
   sandbox: boolean;
   account: OpenAccount;
@@ -60,6 +68,7 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const opened = await openedFor(options);
   const me = await account.identify();
   const { models } = await account.models();
+  checkModels(options.spending, models);
   const asked: Asked = { ...options, models, me };
   const runs = (await store?.runs()) ?? [];
   const { manifest } = opened;
@@ -113,7 +122,7 @@ interface Asked extends Omit<PrepareOptions, "manifest"> {
 
 /** The plan of a manifest as a job of that name, whose history says what was made already. Throws EarlyExit. */
 async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly Run[]): Promise<Plan> {
-  const { account, store, models, me, origin, maxCredits, draft } = asked;
+  const { account, store, models, me, origin, draft } = asked;
   const manifest = { ...opened.manifest, name };
   const edition = await editionOf(asked.edition, store, name);
   const unfinished = runs.findLast(
@@ -123,7 +132,6 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
       run.state !== "finished" &&
       run.state !== "cancelled",
   );
-  const spending = unfinished ? await store?.spending(unfinished.id) : undefined;
   const input: PlanInput = {
     manifest,
     draft,
@@ -140,14 +148,22 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     charges: await account.accounts.highestCharges(account.accountId()),
     ...(await timingOf(account, models)),
     ...(asked.ownLimits ? { ownLimits: asked.ownLimits } : {}),
-    maxCredits,
+    now: asked.clock.now(),
+    sizes: (await store?.archivedSizes()) ?? [],
+    roomBytes: await roomFor(asked.outFolder),
+    caps: await spendingCaps(asked, unfinished?.id ?? null),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox ? { localInputs: new LocalInputs(manifest.file) } : {}),
-    ...(spending ? { spent: plus(spending.charged, spending.pending) } : {}),
   };
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
   return plan;
+}
+
+/** What the archive may take where the files go; null where the system does not tell. */
+async function roomFor(folder: string): Promise<number | null> {
+  const free = await nodeDisk.freeBytes(nearest(folder)).catch(() => null);
+  return free === null ? null : free - reserveBytes;
 }
 
 /** What is known of how long generations take, and of the requests of the last day. */

@@ -101,7 +101,8 @@ async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled
     const { plan, me } = await prepare({
       ...options,
       draft,
-      maxCredits: options.run.maxCredits,
+      spending: options.run,
+      outFolder: options.workspace.outFolder,
       ownLimits: options.run,
       origin: hold.connection.origin,
       sandbox: hold.connection.sandbox,
@@ -118,7 +119,7 @@ async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     const run = await enroll(options, hold, plan, me);
     const unpaid = plan.due - plan.fit.items;
-    const leftOut = options.run.onInsufficient === "fit" ? unpaid : 0;
+    const leftOut = isFitted(plan, options) ? unpaid : 0;
     return { run, me, leftOut, inOrder: unpaid > 0 };
   } finally {
     draft.close();
@@ -137,7 +138,8 @@ async function enroll(options: RunJobOptions, { store, connection }: Hold, plan:
   });
   // The two requests of the plan belong to the run.
   const run = { ...started, requests: started.requests + 2 };
-  const reached = (item: PlannedItem) => !item.due || item.fits || options.run.onInsufficient !== "fit";
+  const fitted = isFitted(plan, options);
+  const reached = (item: PlannedItem) => !item.due || item.fits || !fitted;
   function* leftAlone() {
     yield* plan.unselected;
     for (const item of plan.items) if (!reached(item)) yield item.key;
@@ -146,6 +148,11 @@ async function enroll(options: RunJobOptions, { store, connection }: Hold, plan:
   await store.keepSheet(run.id, plan.sheet);
   await again(store, run, plan, options);
   return run;
+}
+
+/** Whether items are left out for the balance. What a cap leaves out is not: a task that fails frees its price. */
+function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
+  return run.onInsufficient === "fit" && blockers.some(({ kind }) => kind === "insufficient_credits");
 }
 
 /** Writes the wrong rows to a file and goes on without them, where that was asked for and can be done. */

@@ -1,56 +1,95 @@
-import type { Me } from "../api/records.js";
 import type { Draft, GroupSum, Ordered } from "../core/draft.js";
 import { type Credits, credits, minus, noCredits, plus } from "../core/money.js";
-import type { Fit, ModelCost, Money } from "./plan.js";
+import { modelRooms, type Purse, tightest } from "./caps.js";
+import type { Fit, ModelCost, Money, PlanInput } from "./plan.js";
 import type { PriceGroup } from "./prices.js";
 
-/** How far the money reaches: the last item that is paid for. It ends at the first one that is not: a cheaper one does not jump the queue. */
-export function reachOf(
-  draft: Draft,
-  { due, needed }: { due: number; needed: Credits },
-  affordable: Credits,
-): { fit: Fit; last: Ordered | null } {
-  let last: Ordered | null = null;
+export type Sum = GroupSum & PriceGroup;
+
+/** How far credits reach. */
+export interface Reach {
+  fit: Fit;
+  /** The last item that is paid for. */
+  last: Ordered | null;
+  /** How many items of each price group are. */
+  made: ReadonlyMap<number, number>;
+}
+
+/** The same under the caps of models alone, under all caps, and with the balance too. */
+export interface Reaches {
+  models: Reach;
+  caps: Reach;
+  all: Reach;
+}
+
+export function reachesOf(draft: Draft, sums: readonly Sum[], purse: Purse): Reaches {
+  const unlimited = Number.POSITIVE_INFINITY as Credits;
+  const room = tightest(purse)?.room ?? unlimited;
+  return {
+    models: reachOf(draft, sums, purse, unlimited),
+    caps: reachOf(draft, sums, purse, room),
+    all: reachOf(draft, sums, purse, Math.min(purse.balance, room) as Credits),
+  };
+}
+
+/**
+ * A model at its own cap is left out and the others go on; else it ends at the first item that does not fit: a cheaper
+ * one does not jump the queue. So does the run.
+ */
+function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Purse, affordable: Credits): Reach {
+  const rooms = modelRooms(caps);
+  const needed = plus(...sums.map((group) => group.credits));
+  const modelOf = new Map(sums.map(({ group, model }) => [group, model]));
+  const made = new Map<number, number>();
   const reached = { items: 0, credits: noCredits };
-  if (needed <= affordable) {
-    last = draft.lastDue();
-    reached.items = due;
+  let last: Ordered | null = null;
+  if (rooms.size === 0 && needed <= affordable) {
+    for (const { group, due } of sums) made.set(group, due);
+    reached.items = sums.reduce((sum, { due }) => sum + due, 0);
     reached.credits = needed;
+    last = draft.lastDue();
   } else {
     for (const item of draft.dueInOrder()) {
+      const model = modelOf.get(item.group) ?? "";
+      const room = rooms.get(model);
+      if (room !== undefined) rooms.set(model, item.price > room ? noCredits : minus(room, item.price));
+      if (room !== undefined && item.price > room) continue;
       const sum = plus(reached.credits, item.price);
       if (sum > affordable) break;
       reached.items++;
       reached.credits = sum;
+      made.set(item.group, (made.get(item.group) ?? 0) + 1);
       last = item;
     }
   }
-  return { last, fit: { ...reached, rowNumber: last?.rowNumber ?? null, rowId: last?.rowId ?? null } };
+  const place = { rowNumber: last?.rowNumber ?? null, rowId: last?.rowId ?? null };
+  return { fit: { ...reached, ...place }, last, made };
 }
 
-/** What a run may spend: the balance, and no more than the cap leaves. */
-export function affordable(me: Me, maxCredits: Credits | null, spent: Credits): Credits {
-  const balance = credits(me.credits.balance);
-  return maxCredits === null ? balance : (Math.min(balance, minus(maxCredits, spent)) as Credits);
+/** What a run will make: what balance and caps pay for, or all that is due where they pay for nothing. */
+export function paidFor(sums: readonly Sum[], { fit, made }: Reach): Sum[] {
+  return fit.items === 0 ? [...sums] : sums.map((sum) => ({ ...sum, due: made.get(sum.group) ?? 0 }));
 }
 
-export function moneyOf(
-  sums: readonly GroupSum[],
-  me: Me,
-  maxCredits: Credits | null,
-  spent: Credits,
-): Money {
-  const balance = credits(me.credits.balance);
+export function moneyOf(sums: readonly Sum[], { caps, balance }: Purse, within: Credits): Money {
   const needed = plus(...sums.map((group) => group.credits));
-  return { needed, balance, after: minus(balance, needed), maxCredits, spent };
+  const { most = null, spent = noCredits } = caps.total ?? {};
+  return { needed, within, balance, after: minus(balance, within), maxCredits: most, spent };
 }
 
 /** One line for each model, in the order in which the manifest first names them. */
-export function modelCosts(sums: readonly (GroupSum & PriceGroup)[]): ModelCost[] {
+export function modelCosts(
+  sums: readonly Sum[],
+  { models, charges }: Pick<PlanInput, "models" | "charges">,
+): ModelCost[] {
+  const bases = new Map(models.map((model) => [model.model_key, credits(model.credits_cost)]));
   const costs = new Map<string, ModelCost>();
-  for (const { model, category, price, items, due, credits: paid } of sums) {
-    const cost = costs.get(model) ?? { model, category, items: 0, due: 0, price, credits: noCredits };
+  for (const { model, category, name, price, items, due, credits: paid } of sums) {
+    const base = bases.get(model) ?? price;
+    const none = { model, category, items: 0, due: 0, price, credits: noCredits, base, charged: null };
+    const cost: ModelCost = costs.get(model) ?? none;
     costs.set(model, cost);
+    cost.charged = widened(cost.charged, charges?.get(name));
     // Params may change a price: the highest is shown, the sum is exact.
     cost.price = Math.max(cost.price, price) as Credits;
     cost.items += items;
@@ -58,4 +97,10 @@ export function modelCosts(sums: readonly (GroupSum & PriceGroup)[]): ModelCost[
     cost.credits = plus(cost.credits, paid);
   }
   return [...costs.values()];
+}
+
+function widened(charged: ModelCost["charged"], one: Credits | undefined): ModelCost["charged"] {
+  if (one === undefined) return charged;
+  const { least, most } = charged ?? { least: one, most: one };
+  return { least: Math.min(least, one) as Credits, most: Math.max(most, one) as Credits };
 }

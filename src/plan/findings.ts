@@ -1,6 +1,8 @@
 import type { Me } from "../api/records.js";
-import { minus, noCredits, plus, showCredits } from "../core/money.js";
+import { noCredits, plus, showCredits } from "../core/money.js";
+import { utcTime } from "../core/quota.js";
 import type { NewItem } from "../core/store.js";
+import { reachText } from "./caps.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
 
 /** What stops a run: the subscription, or a balance that is too small. */
@@ -14,13 +16,12 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   } else if (me.subscription.status === "past_due") {
     blockers.push({ kind: "past_due", message: "The subscription's payment is past due: settle it first." });
   }
-  // Where the cap ends the run before the balance does, the balance stops nothing.
-  const { needed, balance, maxCredits, spent } = money;
-  const wanted = maxCredits === null ? needed : Math.min(needed, Math.max(0, minus(maxCredits, spent)));
-  if (needed > noCredits && wanted > balance) {
+  // Where a cap ends the run before the balance does, the balance stops nothing.
+  const { needed, within, balance } = money;
+  if (needed > noCredits && within > balance) {
     blockers.push({
       kind: "insufficient_credits",
-      message: `The run needs ${showCredits(needed)} credits and the balance is ${showCredits(balance)}: ${reach(fit)}.`,
+      message: `The run needs ${showCredits(needed)} credits and the balance is ${showCredits(balance)}: ${reachText(fit)}.`,
       needed,
       balance,
       reaches: fit,
@@ -30,7 +31,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
 }
 
 /** What a run copes with, and its user should know. */
-export function warningsOf(me: Me, money: Money, fit: Fit, requests: Requests): Finding[] {
+export function warningsOf(me: Me, requests: Requests): Finding[] {
   const warnings: Finding[] = [];
   const status = me.subscription?.status;
   if (me.subscription && status === "canceled") {
@@ -40,17 +41,30 @@ export function warningsOf(me: Me, money: Money, fit: Fit, requests: Requests): 
     const message = `The subscription's status "${status}" is not known here; the service will judge.`;
     warnings.push({ kind: "unknown_subscription", message, status });
   }
-  const { needed, maxCredits, spent } = money;
-  if (maxCredits !== null && needed > minus(maxCredits, spent)) {
-    const message = `The run needs ${showCredits(needed)} credits and may spend ${showCredits(minus(maxCredits, spent))}: ${reach(fit)}.`;
-    warnings.push({ kind: "over_cap", message, needed, maxCredits, reaches: fit });
-  }
+  warnings.push(...periodWarnings(me, requests));
   const { atLeast, perDay } = requests;
   if (perDay !== null && atLeast > perDay) {
     const message = `The run needs at least ${atLeast} requests and the plan allows ${perDay} in 24 hours: it takes days.`;
     warnings.push({ kind: "day_limit", message, atLeast, perDay });
   }
   return warnings;
+}
+
+/** A period that ends, for good or before the run does. */
+function periodWarnings({ subscription }: Me, { finishAt }: Requests): Finding[] {
+  if (subscription === null) return [];
+  const { current_period_end: until, cancel_at_period_end: ends, status } = subscription;
+  const end = Date.parse(until);
+  const warnings: Finding[] = [];
+  if (ends && status !== "canceled") {
+    const message = `The subscription ends with its period, on ${until}, and is not renewed.`;
+    warnings.push({ kind: "ends", message, until });
+  }
+  if (finishAt === null || Number.isNaN(end) || finishAt <= end) return warnings;
+  const then =
+    ends || status === "canceled" ? "what is left by then is refused" : "it goes on if the next one is paid";
+  const message = `The subscription's period ends on ${until}, and the run takes until about ${utcTime(finishAt)}: ${then}.`;
+  return [...warnings, { kind: "period_ends", message, until, finishAt }];
 }
 
 /** Archived items whose files are gone, and the ways to have them again. */
@@ -73,9 +87,3 @@ export function missingWarning(
 }
 
 const namesMax = 5;
-
-function reach(fit: Fit): string {
-  if (fit.rowNumber === null) return "it does not pay for the first item";
-  const items = fit.items === 1 ? "1 item" : `${fit.items} items`;
-  return `it reaches for ${items}, up to row ${fit.rowNumber} (${fit.rowId})`;
-}

@@ -1,8 +1,10 @@
 import type { Comparison, Draft } from "../core/draft.js";
-import { noCredits } from "../core/money.js";
+import { credits } from "../core/money.js";
 import type { End, Manifest, Part } from "../manifest/manifest.js";
+import { capWarnings, noCaps } from "./caps.js";
 import { differences } from "./compare.js";
-import { affordable, modelCosts, moneyOf, reachOf } from "./cost.js";
+import { modelCosts, moneyOf, paidFor, reachesOf } from "./cost.js";
+import { diskWarning, expectedFiles } from "./expected-files.js";
 import { blockersOf, missingWarning, warningsOf } from "./findings.js";
 import { unusedParamColumns } from "./notes.js";
 import { keepOccurrences } from "./occurrences.js";
@@ -86,14 +88,18 @@ function concluded(
   planning: Planning,
   { selection, notes, unusedColumns }: Concluding,
 ): Plan {
-  const { manifest, draft, me, origin, edition, maxCredits = null, spent = noCredits } = input;
+  const { manifest, draft, me, origin, edition } = input;
   const totals = draft.totals();
   const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
-  const money = moneyOf(sums, me, maxCredits, spent);
+  const purse = { caps: { ...noCaps, ...input.caps }, balance: credits(me.credits.balance) };
+  const reaches = reachesOf(draft, sums, purse);
+  const { fit, last } = reaches.all;
+  const money = moneyOf(sums, purse, reaches.caps.fit.credits);
   const { due, items } = totals;
-  const { fit, last } = reachOf(draft, { due, needed: money.needed }, affordable(me, maxCredits, spent));
   const { known, open } = draft.counts();
-  const requests = requestsOf({ sums, open, isShortOfCredits: fit.items < due }, input);
+  const made = paidFor(sums, reaches.all);
+  const requests = requestsOf({ sums: made, open, isShortOfCredits: fit.items < due }, input);
+  const files = expectedFiles(made, input.sizes ?? []);
   const usedModels = input.models.filter((model) => planning.usedModels.has(model.model_key));
   const missing = known > 0 ? draft.missing() : [];
   return {
@@ -107,7 +113,9 @@ function concluded(
     problems: draft.problems(),
     blockers: blockersOf(me, money, fit),
     warnings: [
-      ...warningsOf(me, money, fit, requests),
+      ...capWarnings(sums, purse, reaches),
+      ...warningsOf(me, requests),
+      ...diskWarning(files, input.roomBytes ?? null),
       ...missingWarning(missing, input.onMissing ?? "report"),
       ...planning.items.identical(),
       ...unusedParamColumns(unusedColumns, usedModels),
@@ -119,9 +127,10 @@ function concluded(
     sheet: draft.sheet(manifest.columns),
     missing: missing.map(({ rowId, key }) => ({ rowId, key })),
     standings: totals.standings,
-    models: modelCosts(sums),
+    models: modelCosts(sums, input),
     money,
     requests,
     fit,
+    files,
   };
 }

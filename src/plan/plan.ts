@@ -1,4 +1,5 @@
 import type { Me, Model } from "../api/records.js";
+import type { ModelSize } from "../core/archived.js";
 import type { Comparison, Draft, PlannedItem, Standing } from "../core/draft.js";
 import type { Forecast } from "../core/forecast.js";
 import { firstOf, type Listing } from "../core/listing.js";
@@ -10,6 +11,7 @@ import type { Sheet } from "../core/sheet.js";
 import type { Item } from "../core/store.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/manifest.js";
+import type { SpendingCaps } from "./caps.js";
 import type { Duplicates } from "./items.js";
 import type { Selection } from "./select.js";
 
@@ -39,9 +41,13 @@ export interface PlanInput {
   usedToday?: number;
   /** The user's own limits, below the plan's. */
   ownLimits?: OwnLimits;
-  /** The run's credit cap, and what already counts against it. */
-  maxCredits?: Credits | null;
-  spent?: Credits;
+  caps?: Partial<SpendingCaps>;
+  /** UTC ms. */
+  now: number;
+  /** What the workspace's archives hold, by model. */
+  sizes?: readonly ModelSize[];
+  /** Bytes that the archive may take where the files go; null where the system does not tell. */
+  roomBytes?: number | null;
   selection?: Selection;
   duplicates?: Duplicates;
   order?: Order;
@@ -101,6 +107,15 @@ export interface Plan extends Comparison {
   money: Money;
   requests: Requests;
   fit: Fit;
+  files: ExpectedFiles;
+}
+
+/** What the run will leave on the disk, as far as it is known. */
+export interface ExpectedFiles {
+  files: number;
+  bytes: number;
+  /** Models of which nothing was made yet, nor of their category: what they make is not in the bytes. */
+  unknown: string[];
 }
 
 export interface SelectedRows {
@@ -119,13 +134,19 @@ export interface ModelCost {
   due: number;
   price: Credits;
   credits: Credits;
+  /** By the service's list. */
+  base: Credits;
+  /** The highest charges that were seen for its items' params, from the least to the most; null where there was none. */
+  charged: { least: Credits; most: Credits } | null;
 }
 
 export interface Money {
   /** What the due items cost. */
   needed: Credits;
+  /** What of it the caps let be spent. */
+  within: Credits;
   balance: Credits;
-  /** The balance after all due items; negative when it does not suffice. */
+  /** The balance after that; negative when it does not suffice. */
   after: Credits;
   maxCredits: Credits | null;
   spent: Credits;
@@ -134,7 +155,9 @@ export interface Money {
 export interface Requests {
   /** What the run will need: requests, time, the limit that binds. */
   forecast: Forecast;
-  /** One submit and one look for each due item, one look for each task at the service. */
+  /** When it will be over (UTC ms); null where there is nothing to do. */
+  finishAt: number | null;
+  /** One submit and one look for each item that is paid for, one look for each task at the service. */
   atLeast: number;
   /** The plan's name as the service gave it; null without a subscription. */
   plan: string | null;
@@ -158,7 +181,11 @@ export type Finding = { message: string } & (
   | { kind: "insufficient_credits"; needed: Credits; balance: Credits; reaches: Fit }
   | { kind: "canceled"; until: string }
   | { kind: "unknown_subscription"; status: string }
-  | { kind: "over_cap"; needed: Credits; maxCredits: Credits; reaches: Fit }
+  | { kind: "over_cap"; cap: string; needed: Credits; room: Credits; undone: number; reaches: Fit }
+  | { kind: "over_model_cap"; model: string; needed: Credits; room: Credits; undone: number }
+  | { kind: "ends"; until: string }
+  | { kind: "period_ends"; until: string; finishAt: number }
+  | { kind: "disk_space"; bytes: number; roomBytes: number }
   | { kind: "day_limit"; atLeast: number; perDay: number }
   | { kind: "identical_rows"; rows: number[]; copies: number; credits: Credits }
   | { kind: "unused_param_column"; column: string; models: string[] }

@@ -1,14 +1,13 @@
 import { limitsOf, planLimits, plans } from "../api/plans.js";
-import type { GroupSum } from "../core/draft.js";
 import { type Forecast, forecastOf } from "../core/forecast.js";
 import { guessOf, type Pace, paceOf } from "../core/pace.js";
 import { narrowed } from "../core/quota.js";
+import type { Sum } from "./cost.js";
 import type { PlanInput, Requests } from "./plan.js";
-import type { PriceGroup } from "./prices.js";
 
 export interface Asked {
-  /** What is due, by price group. */
-  sums: readonly (GroupSum & PriceGroup)[];
+  /** What is to be made, by price group. */
+  sums: readonly Sum[];
   /** Tasks that the service has, or may have, and that will be looked at. */
   open: number;
   isShortOfCredits: boolean;
@@ -34,9 +33,10 @@ export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanI
     },
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),
   );
-  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast };
+  const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;
+  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, finishAt };
 }
 
-function paceFor({ name, category }: PriceGroup, { pace }: PlanInput): Pace {
+function paceFor({ name, category }: Sum, { pace }: PlanInput): Pace {
   return pace?.(name) ?? paceOf(guessOf(category), [], []);
 }

@@ -1,4 +1,6 @@
+import { limitsOf } from "../api/plans.js";
 import type { Binding, Forecast } from "../core/forecast.js";
+import { utcTime } from "../core/quota.js";
 import { duration } from "./amounts.js";
 
 const bindings: Readonly<Record<Binding, string>> = {
@@ -9,10 +11,23 @@ const bindings: Readonly<Record<Binding, string>> = {
 };
 
 /** What a run is expected to need, on one line. */
-export function forecastText({ requests, ms, binds, larger }: Forecast): string {
+export function forecastText(
+  { requests, ms, binds, larger }: Forecast,
+  finishAt: number | null = null,
+): string {
   if (requests === 0) return "nothing to do";
-  const faster = larger === null ? "" : `; on ${larger.plan} about ${about(larger.ms)}`;
-  return `about ${requests} requests, ${about(ms)}; ${bindings[binds]}${faster}`;
+  const faster = larger === null ? "" : `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}`;
+  const finish = finishAt === null || ms < longMs ? "" : ` (until about ${utcTime(finishAt)})`;
+  return `about ${requests} requests, ${about(ms)}${finish}; ${bindings[binds]}${faster}`;
+}
+
+/** From here on people look at the clock rather than wait. */
+const longMs = 10 * 60_000;
+
+function limits(plan: string): string {
+  const { perMinute, perDay } = limitsOf(plan);
+  if (perMinute === null || perDay === null) return " (no limit)";
+  return ` (${perMinute} requests a minute, ${perDay} a day)`;
 }
 
 /** What was expected beside what came of it. */

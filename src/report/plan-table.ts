@@ -3,7 +3,7 @@ import { firstOf, type Listing } from "../core/listing.js";
 import { type Credits, minus, showCredits } from "../core/money.js";
 import { digestOf, type Problem } from "../core/problem.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
-import { count } from "./amounts.js";
+import { count, fileSize } from "./amounts.js";
 import { forecastText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";
 import { problemsText, shownPath } from "./problem-text.js";
@@ -21,15 +21,26 @@ export interface PlanFacts {
     due: number;
     price: Credits;
     credits: Credits;
+    base: Credits;
+    charged: { least: Credits; most: Credits } | null;
   }[];
-  money: { needed: Credits; balance: Credits; after: Credits; maxCredits: Credits | null; spent: Credits };
+  money: {
+    needed: Credits;
+    within: Credits;
+    balance: Credits;
+    after: Credits;
+    maxCredits: Credits | null;
+    spent: Credits;
+  };
   requests: {
     atLeast: number;
     plan: string | null;
     perMinute: number | null;
     perDay: number | null;
     forecast: Forecast;
+    finishAt: number | null;
   };
+  files: { files: number; bytes: number; unknown: readonly string[] };
   /** How many items stand where: `new`, `archived` … */
   standings: Readonly<Partial<Record<string, number>>>;
   /** Rows that were there before with other content, and items that no row asks for any more. */
@@ -69,7 +80,8 @@ export function planText(plan: PlanFacts, folder: string, look: Look = plainLook
     ["items", standings(plan)],
     ["credits", creditsText(plan)],
     ["requests", requestsText(plan)],
-    ["forecast", forecastText(plan.requests.forecast)],
+    ["forecast", forecastText(plan.requests.forecast, plan.requests.finishAt)],
+    ...files(plan),
   ];
   const blocks = [
     paint(terminalText(`${plan.job} (${shownPath(plan.file, folder)}${edition})`), "strong", look),
@@ -110,16 +122,19 @@ export function rowsTable(rows: Iterable<RowFacts>, look: Look = plainLook): str
 }
 
 function modelCosts({ models, money }: PlanFacts, look: Look): string {
+  // What was really charged before stands beside what the service's list says.
+  const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
-    cost.model,
-    cost.category,
-    cost.items,
-    cost.due,
-    showCredits(cost.price),
+    ...[cost.model, cost.category, cost.items, cost.due],
+    showCredits(isKnown ? cost.base : cost.price),
+    ...(isKnown ? [chargedText(cost.charged)] : []),
     showCredits(cost.credits),
   ]);
   const sum = (field: "items" | "due") => models.reduce((total, cost) => total + cost[field], 0);
-  if (models.length > 1) rows.push(["total", "", sum("items"), sum("due"), "", showCredits(money.needed)]);
+  if (models.length > 1) {
+    const blank = isKnown ? ["", ""] : [""];
+    rows.push(["total", "", sum("items"), sum("due"), ...blank, showCredits(money.needed)]);
+  }
   return table(
     [
       { title: "model" },
@@ -127,11 +142,30 @@ function modelCosts({ models, money }: PlanFacts, look: Look): string {
       { title: "items", align: "right" },
       { title: "to make", align: "right" },
       { title: "each", align: "right" },
+      ...(isKnown ? [{ title: "charged", align: "right" as const }] : []),
       { title: "credits", align: "right" },
     ],
     rows,
     look,
   );
+}
+
+function chargedText(charged: PlanFacts["models"][number]["charged"]): string {
+  if (charged === null) return "";
+  const { least, most } = charged;
+  return least === most ? showCredits(most) : `${showCredits(least)}–${showCredits(most)}`;
+}
+
+/** What will lie on the disk, as far as it is known from what was made before. */
+function files({ files: { files, bytes, unknown } }: PlanFacts): [string, Cell][] {
+  if (files === 0) return [];
+  const size =
+    unknown.length === 0
+      ? `about ${fileSize(bytes)}`
+      : bytes === 0
+        ? "how large is not known before some are made"
+        : `about ${fileSize(bytes)} without ${unknown.join(", ")}, of which nothing was made before`;
+  return [["files", `${count(files, "file")}, ${size}`]];
 }
 
 function standings(plan: PlanFacts): string {
@@ -149,12 +183,12 @@ function selected({ selection }: PlanFacts): [string, Cell][] {
   ];
 }
 
-function creditsText({ money: { needed, balance, after, maxCredits, spent } }: PlanFacts): Cell {
+function creditsText({ money: { needed, within, balance, after, maxCredits, spent } }: PlanFacts): Cell {
   const short = after < 0;
   const pieces = [
-    `${showCredits(needed)} needed`,
+    `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} of it within the caps` : ""}`,
     `${showCredits(balance)} on the account`,
-    short ? `${showCredits(minus(needed, balance))} short` : `${showCredits(after)} after`,
+    short ? `${showCredits(minus(within, balance))} short` : `${showCredits(after)} after`,
   ];
   if (maxCredits !== null) pieces.push(`cap ${showCredits(maxCredits)}, ${showCredits(spent)} of it spent`);
   const text = pieces.join(", ");

@@ -138,7 +138,7 @@ function windows({ schedule, node, main, root }: Printed): string {
     throw unspeakable("the Task Scheduler", schedule.cron);
   const days =
     weekday === "*" ? "/SC DAILY" : `/SC WEEKLY /D ${weekdays(weekday).toUpperCase().replaceAll(" ", "")}`;
-  const words = [node, main, "schedule", "run", schedule.name, "--workspace", root].map(shellWord);
+  const words = [node, main, "schedule", "run", schedule.name, "--workspace", root].map(windowsWord);
   const time = `${hour.padStart(2, "0")}:${minute.padStart(2, "0")}`;
   return [
     `REM The time is Windows' own: see that its zone is ${schedule.zone}.`,
@@ -155,6 +155,11 @@ function unspeakable(scheduler: string, what: string): EarlyExit {
 
 function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Inside the quotes of /TR; no shell of Linux reads it. */
+function windowsWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `\\"${word}\\"`;
 }
 
 function systemdWord(word: string): string {

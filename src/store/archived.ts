@@ -1,4 +1,4 @@
-import type { ArchivedOutput } from "../core/archived.js";
+import type { ArchivedOutput, ModelSize } from "../core/archived.js";
 import type { Credits } from "../core/money.js";
 import type { Store } from "../core/store.js";
 import { asItem, type Connection, type ItemRow } from "./item-rows.js";
@@ -32,8 +32,14 @@ interface ArchivedRow extends ItemRow {
   paid_in: number;
 }
 
-export function archivedMethods({ sql }: Connection): Pick<Store, "archived"> {
+const sizes = `
+  SELECT i.model, i.category, count(DISTINCT i.id) AS items, count(*) AS files, sum(o.bytes) AS bytes
+  FROM outputs o JOIN items i ON i.id = o.item_id WHERE o.file IS NOT NULL GROUP BY i.model, i.category`;
+
+export function archivedMethods({ sql }: Connection): Pick<Store, "archived" | "archivedSizes"> {
   return {
+    archivedSizes: async () => sql(sizes).all() as ModelSize[],
+
     archived: async (jobId) => (sql(select).all({ job: jobId ?? null }) as ArchivedRow[]).map(asOutput),
   };
 }

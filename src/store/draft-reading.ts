@@ -76,7 +76,7 @@ function totalsOf(db: Sqlite): Totals {
 function lists(db: Sqlite, progress: Progress): Lists {
   // A window over a million rows takes longer than all else, and nearly no sheet has priorities.
   const inOrder = () => (progress.prioritised ? "priority DESC, position" : "position");
-  const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId
+  const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId, price_group AS "group"
     FROM drafted WHERE ${wantedItem} AND due`;
   return {
     *dueInOrder() {

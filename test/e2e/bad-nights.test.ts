@@ -55,6 +55,26 @@ describe.concurrent("by night", () => {
     expect(service.made).toEqual([]);
   });
 
+  test("a process that is killed is told, and the daemon lives: its night goes on a minute later", async () => {
+    const hook = await startHook(200);
+    const place = newPlace();
+    place.write("nightly.csv", sheet(1));
+    place.write("killed.mjs", `if (process.argv[2] === "run") process.kill(process.pid, "SIGKILL");`);
+    const env = { HOOK: hook.url, NODE_OPTIONS: `--import=${join(place.folder, "killed.mjs")}` };
+    await add(place, "nightly", ["--sandbox", "--notify", "$HOOK"], env);
+    withSchedules(place, (db) => db.exec(aYearAgo));
+    const daemon = start(place, daemonWords, { env });
+    await hook.got(1);
+    expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
+      event: "lost",
+      summary: expect.stringMatching(/its process was ended by SIGKILL; goes on at /),
+    });
+    const sql = "SELECT state, losses FROM nights";
+    expect(withSchedules(place, (db) => db.prepare(sql).all())).toEqual([{ state: "waiting", losses: 1 }]);
+    daemon.signal("SIGTERM");
+    expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
+  });
+
   test("a disk that takes no word of a night is told once; nothing begins until there is room, and then it does", async () => {
     const hook = await startHook(200);
     const place = newPlace();

@@ -60,6 +60,31 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     expect(more, more.stderr).toMatchObject({ code: 0 });
   });
 
+  test("that a plan names is told with what it leaves undone; one of a model that there is not is refused", async () => {
+    const place = newPlace();
+    place.write("set.csv", both);
+    const words = ["plan", "set.csv", "--sandbox", "--max-credits-per-model"];
+    const planned = await run(place, [...words, "aurora-image=9", "--keep-credits", "495"]);
+    expect(planned, planned.stderr).toMatchObject({ code: 0 });
+    expect(planned.stdout).toContain("15 needed, 4 of it within the caps, 500 on the account, 496 after");
+    expect(planned.stdout).toMatch(
+      /^- The run needs 15 credits and --keep-credits leaves 5: it reaches for 1 item, up to row 2 \(a\); 4 items stay undone\.$/m,
+    );
+    expect(planned.stdout).toMatch(/^- aurora-image needs 12 credits .* leaves 9: 1 of its 3 items stays/m);
+    const wrong = await run(place, [...words, "aurora-imag=9"]);
+    expect(wrong).toMatchObject({ code: 2, stdout: "" });
+    expect(wrong.stderr).toContain('got "aurora-imag"; did you mean aurora-image?');
+  });
+
+  test("is no lack of credits where the balance is to be fitted", async () => {
+    const place = newPlace();
+    place.write("set.csv", both);
+    const words = ["run", "set.csv", "--sandbox", "--yes", "--on-insufficient", "fit", "--max-credits", "9"];
+    const ended = await run(place, words);
+    expect(ended.code, ended.stderr).toBe(6);
+    expect(ended.stdout.match(/^Ended early: .*/gm)).toEqual(["Ended early: the credit cap is reached"]);
+  });
+
   test.each(["aurora-image", "=5", "aurora-image=much"])("a wrong amount is refused: %s", async (text) => {
     const place = newPlace();
     place.write("set.csv", both);

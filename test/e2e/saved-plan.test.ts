@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
-import { startService } from "./service.js";
+import { me as account, models, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 describe.concurrent("a saved plan", () => {
@@ -55,6 +55,30 @@ describe.concurrent("a saved plan", () => {
       stderr: expect.stringContaining("account: planned for 11111111-"),
     });
     expect(service.count("POST generate")).toBe(0);
+  });
+
+  test("whose prices or limits are worse now submits nothing; its own caps hold when it is run", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    const service = await startService({ balance: 100 });
+    const cap = ["--max-credits-per-model", "plain-image=3"];
+    expect((await run(place, ["plan", "set.csv", "-o", "plan.json", ...cap], service)).code).toBe(0);
+    const dearer = { ...models, models: models.models.map((model) => ({ ...model, credits_cost: 3 })) };
+    service.script(({ what }) => {
+      if (what === "GET models") return { json: dearer };
+      return what === "GET me" ? { json: account({ balance: 100, plan: "Starter" }) } : "serve";
+    });
+    const words = ["run", "plan.json", "--yes"];
+    const refused = await run(place, words, service);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("price: plain-image was 2 credits, now 3");
+    expect(refused.stderr).toContain("limit: unlimited requests a minute when planned, now 30");
+    expect(service.made).toEqual([]);
+    service.script(() => "serve");
+    const ended = await run(place, words, service);
+    expect(ended.code, ended.stderr).toBe(6);
+    expect(ended.stdout).toContain("plain-image has reached its cap of 3 credits");
+    expect(service.made).toHaveLength(1);
   });
 
   test("that is spoilt, or said again by flags, is refused", async () => {

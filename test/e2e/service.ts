@@ -236,7 +236,8 @@ function finished({ task, body }: { task: string; body: Record<string, unknown> 
   };
 }
 
-const models = {
+/** What GET models lists. */
+export const models = {
   models: [
     {
       model_key: "plain-image",

@@ -78,6 +78,7 @@ export async function plan(manifest: Manifest, change: Change = {}) {
       origin: "https://service.example",
       edition: "",
       existing: [],
+      now: Date.UTC(2026, 10, 20),
     };
     const made = begun && (await makePlan({ ...input, ...change }, begun));
     return whole(made ?? { ...nothing(manifest), problems: draft.problems() });
@@ -104,6 +105,7 @@ function whole(made: Plan) {
 function nothing({ name, file, columns }: Manifest): Plan {
   const money = {
     needed: noCredits,
+    within: noCredits,
     balance: noCredits,
     after: noCredits,
     maxCredits: null,
@@ -115,7 +117,8 @@ function nothing({ name, file, columns }: Manifest): Plan {
     ...{ job: name, file, origin: "", user: "", edition: "", due: 0, ...lists },
     ...{ renamed: [], restored: [], unselected: [], missing: [], models: [], selection: null, standings: {} },
     ...{ sheet: { columns, rows: [] }, money },
-    requests: { atLeast: 0, plan: null, perMinute: null, perDay: null, forecast },
+    requests: { atLeast: 0, plan: null, perMinute: null, perDay: null, forecast, finishAt: null },
+    files: { files: 0, bytes: 0, unknown: [] },
     fit: { items: 0, credits: noCredits, rowNumber: null, rowId: null },
   };
 }

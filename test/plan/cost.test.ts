@@ -1,23 +1,29 @@
 import { describe, expect, test } from "vitest";
 import type { Me } from "../../src/api/records.js";
 import { credits } from "../../src/core/money.js";
+import { priceGroup } from "../../src/core/price.js";
 import { me, planOf } from "./account.js";
 
 const edit = (id: string) => `${id},edit,x,https://example.com/${id}.png\n`;
 const sheet = `id,model,prompt,image_url\n${edit("a")}b,paint,y,\n${edit("c")}d,paint,z,\n`;
 
+const total = (most: number, spent = 0) => ({ total: { most: credits(most), spent: credits(spent) } });
+
+const price = (each: number) => ({ price: credits(each), base: credits(each), charged: null });
+
 test("a plan says what it needs, what is left, and what each model costs (P7)", async () => {
   const { money, models, fit } = await planOf(sheet, { me: me(100.5) });
   expect(money).toEqual({
     needed: credits(21),
+    within: credits(21),
     balance: credits(100.5),
     after: credits(79.5),
     maxCredits: null,
     spent: 0,
   });
   expect(models).toEqual([
-    { model: "edit", category: "image", items: 2, due: 2, price: credits(6.5), credits: credits(13) },
-    { model: "paint", category: "image", items: 2, due: 2, price: credits(4), credits: credits(8) },
+    { ...{ model: "edit", category: "image", items: 2, due: 2 }, ...price(6.5), credits: credits(13) },
+    { ...{ model: "paint", category: "image", items: 2, due: 2 }, ...price(4), credits: credits(8) },
   ]);
   expect(fit).toEqual({ items: 4, credits: credits(21), rowNumber: 5, rowId: "d" });
 });
@@ -65,18 +71,47 @@ describe("a balance that is too small", () => {
   });
 
   test("stops nothing when the cap ends the run before", async () => {
-    const { blockers, warnings } = await planOf(sheet, { me: me(12), maxCredits: credits(11) });
+    const { blockers, warnings } = await planOf(sheet, { me: me(12), caps: total(11) });
     expect(blockers).toEqual([]);
     expect(warnings).toMatchObject([{ kind: "over_cap", reaches: { items: 2 } }]);
   });
 });
 
 test("a cap counts what is spent already, over a resume", async () => {
-  const cap = { maxCredits: credits(21) };
-  expect((await planOf(sheet, cap)).warnings).toEqual([]);
-  const { warnings, fit } = await planOf(sheet, { ...cap, spent: credits(10) });
-  expect(warnings).toMatchObject([{ kind: "over_cap", needed: credits(21), maxCredits: credits(21) }]);
+  expect((await planOf(sheet, { caps: total(21) })).warnings).toEqual([]);
+  const { warnings, fit, money } = await planOf(sheet, { caps: total(21, 10) });
+  expect(warnings).toMatchObject([{ kind: "over_cap", needed: credits(21), room: credits(11), undone: 2 }]);
   expect(fit).toMatchObject({ items: 2, credits: credits(10.5) });
+  expect(money).toMatchObject({ within: credits(10.5), after: credits(989.5) });
+});
+
+describe("a plan says what a cap will leave undone", () => {
+  const daily = (most: number, spent: number) => ({
+    daily: { most: credits(most), spent: credits(spent) },
+  });
+
+  test.each([
+    [total(11), "--max-credits leaves 11: it reaches for 2 items, up to row 3 (b); 2 items stay undone"],
+    [daily(50, 33), "--max-credits-per-day leaves 17 today: it reaches for 3 items, up to row 4 (c); 1 item"],
+    [{ keep: credits(994) }, "--keep-credits leaves 6: it does not pay for the first item; 4 items stay"],
+    [{ ...total(20), ...daily(9, 2) }, "--max-credits-per-day leaves 7 today: it reaches for 1 item,"],
+  ])("%#", async (caps, words) => {
+    const { blockers, warnings } = await planOf(sheet, { caps });
+    expect(blockers).toEqual([]);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]?.message).toContain(`The run needs 21 credits and ${words}`);
+  });
+
+  test("of one model, and the others are made", async () => {
+    const models = new Map([["edit", { most: credits(9), spent: credits(1) }]]);
+    const { warnings, fit, money, requests, files } = await planOf(sheet, { caps: { models } });
+    expect(warnings.map(({ message }) => message)).toEqual([
+      "edit needs 13 credits and --max-credits-per-model leaves 8: 1 of its 2 items stays undone.",
+    ]);
+    expect(fit).toMatchObject({ items: 3, rowId: "d" });
+    expect(money.within).toBe(credits(14.5));
+    expect([requests.atLeast, files.files]).toEqual([6, 3]);
+  });
 });
 
 describe("the subscription", () => {
@@ -122,6 +157,69 @@ describe("requests", () => {
 });
 
 test("a plan is plain data: JSON gives it back whole", async () => {
-  const plan = await planOf(sheet, { me: me(12), maxCredits: credits(20) });
+  const plan = await planOf(sheet, { me: me(12), caps: total(20) });
   expect(JSON.parse(JSON.stringify(plan))).toEqual(plan);
+});
+
+test("what was really charged before stands beside the base price, from the least params to the most", async () => {
+  const dear = priceGroup({ model: "paint", params: { mood: "dark" } });
+  const charges = new Map([
+    [priceGroup({ model: "paint", params: {} }), credits(3.5)],
+    [dear, credits(6)],
+  ]);
+  const text = "id,model,prompt,params.mood\na,paint,x,\nb,paint,y,dark\nc,paint,z,light\n";
+  const { models, money } = await planOf(text, { charges });
+  expect(models).toMatchObject([
+    { base: credits(4), charged: { least: credits(3.5), most: credits(6) }, credits: credits(13.5) },
+  ]);
+  expect(money.needed).toBe(credits(13.5));
+});
+
+describe("the subscription's period", () => {
+  const film = (rows: number) =>
+    `model,prompt,image_url\n${Array.from({ length: rows }, (_, n) => `animate,${n},https://example.com/${n}.png`).join("\n")}`;
+  const until = "2026-11-20T12:00:00Z";
+  const warnings = async (rows: number, subscription: Partial<NonNullable<Me["subscription"]>>) => {
+    const plan = await planOf(film(rows), { me: me(99_999, { current_period_end: until, ...subscription }) });
+    return plan.warnings.filter(({ kind }) => kind === "ends" || kind === "period_ends");
+  };
+
+  test("that ends for good is told, and one that ends before the run does", async () => {
+    expect(await warnings(3, {})).toEqual([]);
+    expect(await warnings(3, { cancel_at_period_end: true })).toMatchObject([{ kind: "ends", until }]);
+    // Six hundred submits and looks do not go into a day of Starter.
+    expect(await warnings(600, {})).toMatchObject([
+      { kind: "period_ends", until, message: expect.stringContaining("goes on if the next one is paid") },
+    ]);
+    expect(await warnings(600, { cancel_at_period_end: true })).toMatchObject([
+      { kind: "ends" },
+      { kind: "period_ends", message: expect.stringContaining("what is left by then is refused") },
+    ]);
+  });
+});
+
+describe("files and disk space", () => {
+  const sizes = [
+    { model: "edit", category: "image", items: 10, files: 20, bytes: 40_000_000 },
+    { model: "other", category: "image", items: 1, files: 1, bytes: 1_000_000 },
+    { model: "score", category: "audio", items: 1, files: 1, bytes: 9_000_000 },
+  ];
+
+  test("are expected by what the model made before, else by its category", async () => {
+    const clip = "e,animate,,https://example.com/e.png\n";
+    const { files } = await planOf(sheet + clip, { sizes });
+    // Two of edit leave two files of 2 MB each; two of paint as other pictures: 41 MB and 21 files of 11 items.
+    expect(files).toEqual({ files: 9, bytes: 8_000_000 + 7_454_545, unknown: ["animate"] });
+    expect((await planOf(sheet)).files).toEqual({ files: 4, bytes: 0, unknown: ["edit", "paint"] });
+  });
+
+  test("that do not fit where they go are a warning", async () => {
+    expect((await planOf(sheet, { sizes, roomBytes: 20_000_000 })).warnings).toEqual([]);
+    expect((await planOf(sheet, { sizes, roomBytes: 15_000_000 })).warnings).toMatchObject([
+      {
+        kind: "disk_space",
+        message: expect.stringContaining("need about 15.5 MB and there is room for 15 MB where they go"),
+      },
+    ]);
+  });
 });

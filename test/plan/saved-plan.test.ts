@@ -26,6 +26,7 @@ function plan(change: Partial<Plan> & { balance?: number } = {}): Plan {
 }
 
 const place = { savedAt: "2026-11-21T02:00:00.000Z", manifest: "/m/set.csv", workspace: "/m" };
+const finishAt = null;
 const forecast = { requests: 9, ms: 1_000, binds: "minute", larger: null } as const;
 
 const saved = readSavedPlan(
@@ -40,7 +41,7 @@ describe("a saved plan", () => {
   test("that is as it was has no drift; nor has one that became better", () => {
     expect(driftOf(saved, plan(), 0)).toEqual([]);
     const cheaper = four.map((each) => ({ ...each, price: credits(3) }));
-    const requests = { atLeast: 8, plan: "Enterprise", perMinute: null, perDay: null, forecast };
+    const requests = { atLeast: 8, plan: "Enterprise", perMinute: null, perDay: null, forecast, finishAt };
     expect(driftOf(saved, plan({ balance: 200, items: cheaper, requests }), 0)).toEqual([]);
   });
 
@@ -61,7 +62,7 @@ describe("a saved plan", () => {
     ],
     [
       "smaller limits",
-      { requests: { atLeast: 8, plan: "Starter", perMinute: 30, perDay: 1_000, forecast } },
+      { requests: { atLeast: 8, plan: "Starter", perMinute: 30, perDay: 1_000, forecast, finishAt } },
       [
         "limit: 60 requests a minute when planned, now 30",
         "limit: 10000 requests a day when planned, now 1000",

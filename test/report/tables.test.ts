@@ -99,10 +99,10 @@ describe("a plan", () => {
     expect(planText(plan, here, narrow)).toMatchInlineSnapshot(`
       "demo (jobs/demo.csv)
 
-      model            category  items  to make  each  credits
-      canvas-standard  image        20       18     4       72
-      voice            audio         6        6   0.5        3
-      total                         26       24             75
+      model       category  items  to make  each  charged  credits
+      canvas-st…  image        20       18     4      4–6       72
+      voice       audio         6        6   0.5                 3
+      total                    26       24                      75
 
       items     24 new, 2 archived
       credits   75 needed, 60 on the account, 15 short, cap 100, 8
@@ -111,6 +111,8 @@ describe("a plan", () => {
                 a day
       forecast  about 49 requests, 31s; the generations themselves
                 take that long
+      files     24 files, about 2.71 MB without voice, of which
+                nothing was made before
 
       Problems:
       jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
@@ -129,15 +131,16 @@ describe("a plan", () => {
     expect(planText(plan, here, wide)).toMatchInlineSnapshot(`
       "demo (jobs/demo.csv)
 
-      model            category  items  to make  each  credits
-      canvas-standard  image        20       18     4       72
-      voice            audio         6        6   0.5        3
-      total                         26       24             75
+      model            category  items  to make  each  charged  credits
+      canvas-standard  image        20       18     4      4–6       72
+      voice            audio         6        6   0.5                 3
+      total                         26       24                      75
 
       items     24 new, 2 archived
       credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
       requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
       forecast  about 49 requests, 31s; the generations themselves take that long
+      files     24 files, about 2.71 MB without voice, of which nothing was made before
 
       Problems:
       jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
@@ -165,6 +168,7 @@ describe("a plan", () => {
       },
       money: {
         needed: credits(3),
+        within: credits(3),
         balance: credits(60),
         after: credits(57),
         maxCredits: null,
@@ -176,6 +180,7 @@ describe("a plan", () => {
         perMinute: null,
         perDay: null,
         forecast: { requests: 12, ms: 9_000, binds: "generation" as const, larger: null },
+        finishAt: null,
       },
     };
     expect(planText(clean, here)).toMatchInlineSnapshot(`
@@ -187,7 +192,8 @@ describe("a plan", () => {
       items     24 new, 2 archived
       credits   3 needed, 60 on the account, 57 after
       requests  at least 12; without a plan: no limit
-      forecast  about 12 requests, 9s; the generations themselves take that long"
+      forecast  about 12 requests, 9s; the generations themselves take that long
+      files     24 files, about 2.71 MB without voice, of which nothing was made before"
     `);
   });
   test("shows its rows on one line each", () => {

@@ -34,6 +34,7 @@ describe("a schedule for others", () => {
     expect(all[1]).toContain("CRON_TZ=Europe/Berlin\n5 2 * * * /usr/bin/node");
     expect(all[1]).toContain("--workspace '/srv/our jobs 100\\%'");
     expect(all[2]).toContain("/SC DAILY /ST 02:05");
+    expect(all[2]).toContain(String.raw`run nightly --workspace \"/srv/our jobs 100%\""`);
   });
 
   test("that Windows has no words for is refused", () => {
