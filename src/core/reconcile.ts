@@ -50,7 +50,9 @@ export function reconcile(evidence: Evidence): Judgement {
   // Whoever cannot be told from the others takes them along: the next baseline holds what each of them may have cost.
   const hopeless = why ?? judged[0]?.evidence;
   if (hopeless !== undefined) return giveUp(facts, open, hopeless);
-  const last = facts.readings.findLast((reading) => clarity(facts, reading) === "clear");
+  const last = facts.readings.findLast(
+    (reading) => clarity(facts, reading) === "clear" && !isBetween(facts, reading),
+  );
   return {
     ...learnedOf(facts),
     verdicts: [],
@@ -95,6 +97,17 @@ function doubt(facts: Evidence): string | null {
   return clarity(facts, baseline) === "never"
     ? "the key's counters were read while credits of a failed task were on their way back"
     : null;
+}
+
+/**
+ * Whether a charge that was found came after this reading though its POST was sent before it. To begin from there
+ * would leave the charge without its POST, and blame it on the next one.
+ */
+function isBetween({ entries }: Evidence, { seq }: Evidence["baseline"]): boolean {
+  return entries.some(
+    ({ verdict, verdictSeq, intendedSeq }) =>
+      verdict === "charged" && intendedSeq <= seq && (verdictSeq ?? 0) > seq,
+  );
 }
 
 /** When nothing can be inferred from what was read so far, a person has to decide. */

@@ -89,6 +89,17 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(later).toMatchObject({ hypotheses: ["net", "gross"], baseline: 3, verdicts: [] });
   });
 
+  it("a charge found later than a reading keeps that one from being the baseline, or the next POST would be blamed", () => {
+    const late: Entry = { ...unknown, verdict: "charged", verdictSeq: 12 };
+    const readings = [reading(2, 10, 3, 104), reading(3, 12, 6, 108)];
+    const open = entry(3, 13, 7, { task: "open", lookedSeq: 0 });
+    const readAfter = [...readings, reading(4, 15, 8, 112)];
+    expect(
+      judged({ trusted: true, entries: [paid, late], readings: readings.slice(0, 1) }).baseline,
+    ).toBeNull();
+    expect(judged({ trusted: true, entries: [paid, late, open], readings: readAfter }).baseline).toBe(3);
+  });
+
   it("no charge is proven by two readings, 4 and 15 minutes after it was given up, and by none before", () => {
     const readings = [reading(2, 10, 2, 104), reading(3, 11, 6, 104), reading(4, 12, 17, 104)];
     expect(verdicts({ entries: [paid, unknown], readings: readings.slice(0, 1) })).toEqual([]);

@@ -12,6 +12,9 @@ export const settlingMutants: readonly Mutant[] = [
   },
   {
     name: "overlooks that the key is used from elsewhere",
+    matters: ({ faults, switches }) =>
+      switches.requestsCount === "all" &&
+      faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey),
     make: () =>
       ofEvidence((evidence) => {
         const { baseline, readings } = evidence;

@@ -3,11 +3,14 @@ import { moneyMutants } from "./mutants-money.js";
 import { quotaMutants } from "./mutants-quota.js";
 import { settlingMutants } from "./mutants-settling.js";
 import type { Substitution } from "./runner.js";
+import type { Scenario } from "./scenario.js";
 
 /** A deliberately broken runner: the real one with something else in the place of one of its ports. */
 export interface Mutant {
   /** What is wrong with it, as a sentence about it. */
   name: string;
+  /** Where it can show; anywhere, if not said. */
+  matters?(scenario: Scenario): boolean;
   /** A new one for each simulation. */
   make(): Substitution;
 }
