@@ -34,7 +34,8 @@ export class Kernel {
 
   /** Calls `act` at `at`, or with the next event when that has passed. Returns what takes it back. */
   schedule(at: number, act: () => void): () => void {
-    const sleeper: Sleeper = { at: Math.max(at, this.time), order: this.order++, wake: act };
+    // A real clock tells whole milliseconds.
+    const sleeper: Sleeper = { at: Math.max(Math.ceil(at), this.time), order: this.order++, wake: act };
     // Few are asleep at a time, and most new ones wake last: searching from the end is quick.
     let index = this.sleepers.length;
     while (index > 0 && isLater(this.sleepers[index - 1] as Sleeper, sleeper)) index--;
