@@ -1,6 +1,6 @@
 import type { View } from "./next.js";
-import { lookAt, type Task } from "./poll.js";
-import { certainty, isTail, type Pressure, pressureOf, type Work } from "./pressure.js";
+import { lookAt, recommendedAt, type Task } from "./poll.js";
+import { certainty, isTail, pressureOf, type Work } from "./pressure.js";
 import { dayMs, placesWithin } from "./quota.js";
 import { isOpen } from "./stop.js";
 
@@ -23,14 +23,17 @@ export function looksOf(view: View): Looks {
   if (!isOpen("poll", view.stops)) return { due: [], later: [], holdMs: 0, isTail: false };
   const work = workOf(view);
   const pressure = pressureOf(work, view.profile);
-  const scouts = scoutsOf(view, pressure);
+  const scouts = pressure.most > scoutThreshold ? scoutsOf(view, scoutsUntil) : new Set();
+  // When nothing is left to submit and places are plenty, waiting for an unknown model would be all that the run does.
+  const last = pressure.isPlenty && work.waiting.length === 0 ? scoutsOf(view, 1) : new Set();
   const due: { id: number; chance: number; isAwaited: boolean }[] = [];
   const later: number[] = [];
   for (const task of view.tasks) {
     if (view.busy.has(task.id)) continue;
     const pace = view.pace(task.group);
     const wanted = scouts.has(task.id) ? scoutThreshold : certainty(pressure, pace);
-    const { at: soonest, chance } = lookAt(task, pace, wanted, view.now);
+    const { at: likely, chance } = lookAt(task, pace, wanted, view.now);
+    const soonest = last.has(task.id) ? Math.min(likely, recommendedAt(task)) : likely;
     const at = pressure.isShort && task.kind === "overdue" ? putOff(task) : soonest;
     if (isDue({ nextAt: at }, view.now))
       due.push({ id: task.id, chance, isAwaited: task.kind === "expired" });
@@ -56,12 +59,11 @@ function workOf(view: View): Work {
   return { tasks, waiting: isOpen("submit", view.stops) ? view.waiting : [], quota, now, pace };
 }
 
-/** The oldest task of each model that nothing is known of yet: its result tells when to look at the others. */
-function scoutsOf(view: View, { most }: Pressure): Set<number> {
+/** The oldest task of each model with fewer results than that: its result tells when to look at the others. */
+function scoutsOf(view: View, results: number): Set<number> {
   const oldest = new Map<string, Task>();
-  if (most <= scoutThreshold) return new Set();
   for (const task of view.tasks) {
-    if (task.kind !== "processing" || view.pace(task.group).finished >= scoutsUntil) continue;
+    if (task.kind !== "processing" || view.pace(task.group).finished >= results) continue;
     const known = oldest.get(task.group);
     if (!known || task.since < known.since) oldest.set(task.group, task);
   }

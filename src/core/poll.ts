@@ -60,6 +60,11 @@ export function lookAt(
   };
 }
 
+/** The look at a task of which nothing is known, as the service's page recommends it where places are plenty. */
+export function recommendedAt({ since, seenAt, nextAt }: Task): number {
+  return Math.max(nextAt, since + Math.max(pollMsMin, growth * ((seenAt ?? since) - since)));
+}
+
 /** Milliseconds until a task is finished with a chance of nine in ten. */
 export function leftMs({ since, seenAt }: Task, pace: Pace, now: number): number {
   return Math.max(0, since + ageWhen(pace, 0.9, seenAt === null ? 0 : Math.max(1, seenAt - since)) - now);

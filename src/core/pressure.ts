@@ -60,16 +60,18 @@ export interface Pressure extends Manner {
   isDayShort: boolean;
   /** Every place is wanted: what is looked at for no gain in time can wait. */
   isShort: boolean;
+  /** There are so many places that even a look with the least chance is worth one. */
+  isPlenty: boolean;
 }
 
 /** What looks must be worth now. Unless somebody wants it otherwise, what is short decides. */
 export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
   const manner = manners[profile ?? "balanced"];
   if (profile !== "eager" && isDayShort(work))
-    return { ...manner, most: chanceOfShortDay, isDayShort: true, isShort: true };
+    return { ...manner, most: chanceOfShortDay, isDayShort: true, isShort: true, isPlenty: false };
   const needed = load(work);
   const most = Math.min(manner.most, Math.max(leastChance, needed));
-  return { ...manner, most, isDayShort: false, isShort: needed >= 1 };
+  return { ...manner, most, isDayShort: false, isShort: needed >= 1, isPlenty: needed <= leastChance };
 }
 
 /** The chance at which a look at a task of this pace is worth its request. */

@@ -210,6 +210,16 @@ describe("what is worth a request", () => {
     expect(next({ ...unseen, pace: () => ({ ...unknown, finished: 3 }) }).steps).toEqual([]);
   });
 
+  test("a run that only waits for an unknown model looks at it soon, and leaves half as much again between looks", () => {
+    const unknown: Pace = { mean: Math.log(120_000), spread: 0.9, finished: 0 };
+    const tasks = [task(1, { since: now - 6_000, seenAt: now - 2_500 }), task(2, { since: now - 4_000 })];
+    const idling = view({ tasks, pace: () => unknown, state: { processing: 2 } });
+    expect(next(idling).steps).toEqual([{ do: "poll", item: 1 }]);
+    const seen = view({ ...idling, tasks: [task(1, { since: now - 6_000, seenAt: now - 1_500 })] });
+    expect(next(seen)).toMatchObject({ steps: [], wakeAt: now + 750 });
+    expect(next({ ...idling, pace: () => ({ ...unknown, finished: 1 }) }).steps).toEqual([]);
+  });
+
   test("an overdue task waits twice as long while every place is wanted", () => {
     const overdue = task(1, { kind: "overdue", since: now - 800_000, seenAt: now - 60_000, nextAt: now });
     const asked = (waiting: View["waiting"]) =>
