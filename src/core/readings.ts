@@ -38,6 +38,8 @@ export interface Entry {
   taskEndedAt: number | null;
   /** When its task was last looked at, in the order of the books; 0 before the first look. */
   lookedSeq: number;
+  /** The same in UTC ms by this machine; null before the first look. */
+  lookedAt: number | null;
   verdict: Verdict | null;
   /** From when on a charge that was found is part of the counter. */
   verdictSeq: number | null;
@@ -103,49 +105,63 @@ function known({ entries }: Evidence, reading: Reading, hypothesis: Hypothesis):
 
 function endedBefore({ taskEndedAt, lookedSeq }: Entry, reading: Reading): boolean {
   if (taskEndedAt === null) return lookedSeq < reading.seq;
-  return taskEndedAt <= (reading.servedAt ?? reading.at);
+  return taskEndedAt <= servedAt(reading);
 }
 
 /** Whether what the books say of a reading can be relied on: at once, perhaps once more tasks have ended, or never. */
-export function clarity({ entries, settings }: Evidence, reading: Reading) {
+export function clarity(evidence: Evidence, reading: Reading): "clear" | "pending" | "never" {
   let result: "clear" | "pending" | "never" = "clear";
-  const at = reading.servedAt ?? reading.at;
-  for (const entry of entries) {
+  for (const entry of evidence.entries) {
     if (entry.intendedSeq > reading.seq) continue;
     if (entry.outcome === "accepted" && entry.task === "open" && entry.lookedSeq <= reading.seq)
       result = "pending";
-    if (entry.task !== "failed") continue;
-    const ended = entry.taskEndedAt;
-    if (ended === null ? entry.lookedSeq > reading.seq : isNear(ended, at, settings)) return "never";
+    if (entry.task === "failed" && mayReturn(evidence, entry, reading)) return "never";
   }
   return result;
 }
 
-/** Whether a task failed so shortly before a reading that its credits may not have been back, or as if after it. */
-function isNear(ended: number, at: number, { settleMs }: ReconcileSettings): boolean {
-  return ended > at - settleMs[0] && ended < at + skewMs;
+/**
+ * Whether the credits of a failed task may have come back only after a reading. Services book them when the task ends
+ * or when it is first asked for, and some a while later.
+ */
+function mayReturn(evidence: Evidence, entry: Entry, reading: Reading): boolean {
+  const { taskEndedAt, lookedSeq, lookedAt } = entry;
+  const hadEnded = taskEndedAt === null || taskEndedAt < servedAt(reading) + skewMs;
+  if (lookedSeq > reading.seq) return hadEnded;
+  const [settle] = evidence.settings.settleMs;
+  if (taskEndedAt !== null && taskEndedAt > servedAt(reading) - settle && hadEnded) return true;
+  return sinceMs(evidence, { seq: lookedSeq, at: lookedAt }, reading) < settle;
 }
 
-/** The unknown POSTs that a reading may hold. */
-export function candidates({ entries }: Evidence, reading: Reading): Entry[] {
-  return entries.filter(({ outcome, verdict, intendedSeq }) => {
+function servedAt(reading: Reading): number {
+  return reading.servedAt ?? reading.at;
+}
+
+/** The unknown POSTs that a reading may hold, with those whose charge was only found in a later one. */
+export function candidates({ entries }: Evidence, { seq }: Reading): Entry[] {
+  return entries.filter(({ outcome, verdict, verdictSeq, intendedSeq }) => {
     const open = verdict === null && (outcome === "unknown" || outcome === null);
-    return open && intendedSeq <= reading.seq;
+    const foundLater = verdict === "charged" && (verdictSeq ?? 0) > seq;
+    return (open || foundLater) && intendedSeq <= seq;
   });
 }
 
 /** How long after the end of a POST a reading was taken, in ms. */
-export function elapsed(
-  evidence: Evidence,
-  after: readonly Reading[],
-  entry: Entry,
+export function elapsed(evidence: Evidence, { endedSeq, endedAt }: Entry, reading: Reading): number {
+  return sinceMs(evidence, { seq: endedSeq ?? Number.POSITIVE_INFINITY, at: endedAt }, reading);
+}
+
+/** How long after an event of the books a reading was taken, in ms; the least, where this machine's clock was set in between. */
+function sinceMs(
+  { baseline, readings }: Evidence,
+  event: { seq: number; at: number | null },
   reading: Reading,
 ): number {
-  const [first] = after;
-  const all = [evidence.baseline, ...after];
-  const offsets = all.map(({ servedAt, at }) => (servedAt ?? at) - at);
-  const steady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;
-  if (steady && entry.endedAt !== null) return reading.at - entry.endedAt;
-  // A clock was set in between: what counts is the service's time since the first reading that came after.
-  return (reading.servedAt ?? reading.at) - (first?.servedAt ?? first?.at ?? reading.at);
+  const until = [baseline, ...readings].filter(({ seq }) => seq <= reading.seq);
+  const offsets = until.map((each) => servedAt(each) - each.at);
+  const isSteady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;
+  if (isSteady && event.at !== null) return reading.at - event.at;
+  // What counts is the service's time since the first reading that came after.
+  const first = until.find(({ seq }) => seq > event.seq) ?? reading;
+  return servedAt(reading) - servedAt(first);
 }

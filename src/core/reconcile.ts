@@ -150,7 +150,7 @@ function nextReading(facts: Evidence, entry: Entry): number | null {
   const [first] = usable;
   if (!first) return entry.endedAt ?? facts.now;
   const [early, late] = facts.settings.settleMs;
-  const since = (reading: Evidence["baseline"]) => elapsed(facts, usable, entry, reading);
+  const since = (reading: Evidence["baseline"]) => elapsed(facts, entry, reading);
   const taken = usable.find((reading) => since(reading) >= early);
   if (!taken) return first.at + early - since(first);
   const both = usable.some((reading) => reading !== taken && since(reading) >= late);

@@ -32,9 +32,9 @@ export function judge(facts: Evidence, unknowns: readonly Entry[], entry: Entry)
       isBeyond(facts, reading, entry) || (clear.includes(reading) && chargedIn(facts, reading, entry)),
   );
   if (charge) return { verdict: "charged", evidence: grownText(facts, charge), seq: charge.seq };
-  const proof = zeroProof(facts, after, clear, entry);
+  const proof = zeroProof(facts, clear, entry);
   if (proof !== null) return { verdict: "not_charged", evidence: proof, seq: null };
-  const why = hopeless(facts, after, clear, unknowns, entry);
+  const why = hopeless(facts, clear, unknowns, entry);
   return why === null ? null : undecided(why);
 }
 
@@ -43,15 +43,10 @@ export function undecided(evidence: string): Finding {
 }
 
 /** Two clear readings without a charge, late enough; one suffices where the service itself said that it failed. */
-function zeroProof(
-  facts: Evidence,
-  after: readonly Reading[],
-  clear: readonly Reading[],
-  entry: Entry,
-): string | null {
+function zeroProof(facts: Evidence, clear: readonly Reading[], entry: Entry): string | null {
   if (!facts.trusted) return null;
   const zeros = clear.filter((reading) => chargedIn(facts, reading, entry) === false);
-  const since = (reading: Reading) => elapsed(facts, after, entry, reading);
+  const since = (reading: Reading) => elapsed(facts, entry, reading);
   const [first, second] = facts.settings.settleMs;
   const late = zeros.findLast((reading) => since(reading) >= second);
   const early = zeros.find((reading) => reading !== late && since(reading) >= first);
@@ -62,13 +57,12 @@ function zeroProof(
 /** Why no later reading would tell more; null when one may. */
 function hopeless(
   facts: Evidence,
-  after: readonly Reading[],
   clear: readonly Reading[],
   unknowns: readonly Entry[],
   entry: Entry,
 ): string | null {
   const [, second] = facts.settings.settleMs;
-  const late = clear.find((reading) => elapsed(facts, after, entry, reading) >= second);
+  const late = clear.find((reading) => elapsed(facts, entry, reading) >= second);
   if (late && !facts.trusted) return "the key's counters have not been seen to match the books yet";
   if (late && chargedIn(facts, late, entry) === null) {
     return unknowns.length === 1

@@ -47,6 +47,7 @@ export interface EntryRow {
   kept: number;
   task_ended_at: number | null;
   looked_seq: number;
+  looked_at: number | null;
   verdict: Verdict | null;
   verdict_seq: number | null;
   evidence: string | null;
@@ -66,6 +67,7 @@ export function asEntry(row: EntryRow): Entry {
     kept: row.kept as Credits,
     taskEndedAt: row.task_ended_at,
     lookedSeq: row.looked_seq,
+    lookedAt: row.looked_at,
     verdict: row.verdict,
     verdictSeq: row.verdict_seq,
   };

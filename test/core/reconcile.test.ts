@@ -42,6 +42,7 @@ function entry(id: number, seq: number, at: number, change: Partial<Entry> = {})
     kept: credits(0),
     taskEndedAt: start + at * minute,
     lookedSeq: seq + 2,
+    lookedAt: start + at * minute,
     verdict: null,
     verdictSeq: null,
     ...change,
@@ -176,6 +177,41 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(verdicts(net)).toEqual([[2, "charged"]]);
     const gross = judged({ ...net, hypotheses: ["gross"], trusted: true });
     expect(gross).toMatchObject({ verdicts: [], unsettled: 1 });
+  });
+
+  it("credits that a failed task gave back once it was looked at do not hide the charge of an unanswered request", () => {
+    // It had failed before the first reading, which was taken before anybody knew: its 4 credits were in the counter.
+    const failed = entry(1, 0, 0, { task: "failed", taskEndedAt: start - 10 * minute, lookedSeq: 3 });
+    const hidden = {
+      trusted: true,
+      entries: [failed, unknown],
+      readings: [reading(2, 10, 8, 100), reading(3, 20, 20, 100)],
+    };
+    expect(verdicts(hidden)).toEqual([[2, "undecided"]]);
+    expect(
+      verdicts({ ...hidden, entries: [{ ...failed, lookedSeq: 0, lookedAt: start - 5 * minute }, unknown] }),
+    ).toEqual([[2, "not_charged"]]);
+  });
+
+  it("a failed task's credits are waited for by the service's clock when this machine's was set", () => {
+    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start - 10 * minute, lookedAt: start });
+    const seen = (hours: number) =>
+      judged({
+        ...{ trusted: true, hypotheses: ["net" as const], entries: [failed, unknown] },
+        readings: [
+          reading(2, 10, 2, 104, { at: start + 2 * minute + hours * 60 * minute }),
+          reading(3, 20, 3, 104, { at: start + 3 * minute + hours * 60 * minute }),
+        ],
+      }).verdicts;
+    expect(seen(1)).toEqual([]);
+  });
+
+  it("a charge that only a later reading could prove is not blamed on another request by an earlier one", () => {
+    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
+    const [first, second, dear] = [lost(2, 4, 1), lost(3, 6, 1), lost(4, 8, 1, { price: credits(6) })];
+    // The second holds the dear one alone, which may as well be two others; the third leaves no doubt of it.
+    const readings = [reading(2, 12, 2, 110), reading(3, 14, 3, 114)];
+    expect(verdicts({ entries: [open, first, second, dear], readings })).toEqual([[4, "charged"]]);
   });
 
   it("learns from a clear reading how failed tasks are counted", () => {

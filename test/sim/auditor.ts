@@ -29,17 +29,18 @@ export interface Books {
   workspaceOf(item: string): number;
   /** Credits that each workspace's run has cost, or may have, as the program tells its user. */
   spent: readonly number[];
-  /** Items for which a person has allowed one more charge, and how many. */
-  allowed: ReadonlyMap<string, number>;
+  /** Tasks of which nothing that the program can see tells. */
+  unknowable: ReadonlySet<string>;
 }
 
 export function audit(books: Books): void {
   const tasks = new Map<string, TaskRecord[]>();
   for (const task of books.ledger.tasks.values()) {
     const item = task.input["prompt"] ?? "";
-    if (books.listed.has(item)) tasks.set(item, [...(tasks.get(item) ?? []), task]);
+    if (books.listed.has(item) && !books.unknowable.has(task.id))
+      tasks.set(item, [...(tasks.get(item) ?? []), task]);
   }
-  for (const [item, own] of tasks) checkPaidOnce(item, own, books);
+  for (const [item, own] of tasks) checkPaidOnce(item, own);
   for (const [item, { state }] of books.listed) {
     const hasFailed = tasks.get(item)?.some((task) => task.outcome === "failed") || books.rejected.has(item);
     if (state === "failed" && !hasFailed)
@@ -58,10 +59,9 @@ export function audit(books: Books): void {
   }
 }
 
-function checkPaidOnce(item: string, tasks: readonly TaskRecord[], { allowed }: Books): void {
+function checkPaidOnce(item: string, tasks: readonly TaskRecord[]): void {
   const paid = tasks.filter(isPaid);
-  const most = 1 + (allowed.get(item) ?? 0);
-  if (paid.length > most) throw new Violation("P2", `${item} was paid ${paid.length} times`);
+  if (paid.length > 1) throw new Violation("P2", `${item} was paid ${paid.length} times`);
 }
 
 /** Nothing is left out for a cap that it would fit under: what failed has given its price back. */

@@ -23,6 +23,8 @@ export class MoneyRules implements Rule {
   readonly rejected = new Set<string>();
   /** Items of which the runner has been told that their task failed for nothing. */
   private readonly failedForFree = new Set<string>();
+  /** Paid POSTs that no counter shows, because somebody else's use of the key looked the same. */
+  private readonly hidden = new Set<Trip>();
   /** Items whose unknown POST was settled as not charged, or that a person let go again. */
   private readonly released = new Set<string>();
 
@@ -99,6 +101,10 @@ export class MoneyRules implements Rule {
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
     const { made } = post;
     if (post.mayArrive || (made !== null && isPaid(made))) {
+      if (this.hidesForeign()) {
+        this.hidden.add(post);
+        return;
+      }
       throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
     }
   }
@@ -118,6 +124,11 @@ export class MoneyRules implements Rule {
     if ((this.scenario.switches.requestsCount ?? "all") !== "all") return true;
     const lost = this.trips.filter(({ answer, reply }) => answer === null || reply?.kind !== "answer");
     return foreignBurst <= lost.length;
+  }
+
+  /** Tasks that the runner cannot know of. */
+  unknowable(): ReadonlySet<string> {
+    return new Set([...this.hidden].flatMap(({ made }) => (made === null ? [] : [made.id])));
   }
 
   /** P3: so many POSTs of the account may be in doubt at once. */

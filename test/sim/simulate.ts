@@ -148,7 +148,7 @@ class Simulation {
       priceOf: (item) => priceOf(byId.get(item)?.model ?? ""),
       workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
       spent: await this.spent(),
-      allowed: new Map(),
+      unknowable: this.money.unknowable(),
     });
   }
 
