@@ -43,7 +43,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     const service = await startService();
     const place = newPlace();
     for (const name of ["one", "two"]) {
-      const rows = ["a", "b", "c"].map((id) => `${id},plain-image,${id} of ${name}`);
+      const rows = ["a", "b", "c", "d"].map((id) => `${id},plain-image,${id} of ${name}`);
       place.write(`${name}/set.csv`, ["id,model,prompt", ...rows].join("\n"));
     }
     const daily = ["run", "set.csv", "--yes", "--max-credits-per-day", "7"];
@@ -56,7 +56,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       "Ended early: the day's credits are used up: all runs of the account have spent 6 of the 7 that --max-credits-per-day allows";
     expect(early).toEqual([[line], [line]]);
     expect(ends[0]?.stdout).toContain("`bulkgen resume` goes on tomorrow");
-    const more = await run(place, [...daily.slice(0, -1), "12"], within("one"));
+    const more = await run(place, [...daily.slice(0, -1), "14"], within("one"));
     expect(more, more.stderr).toMatchObject({ code: 0 });
   });
 
