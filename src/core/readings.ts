@@ -103,9 +103,14 @@ function known({ entries }: Evidence, reading: Reading, hypothesis: Hypothesis):
   return plus(...charges);
 }
 
-function endedBefore({ taskEndedAt, lookedSeq }: Entry, reading: Reading): boolean {
-  if (taskEndedAt === null) return lookedSeq < reading.seq;
-  return taskEndedAt <= servedAt(reading);
+function endedBefore(entry: Entry, reading: Reading): boolean {
+  const ended = comparableEnd(entry, reading);
+  return ended === null ? entry.lookedSeq < reading.seq : ended <= servedAt(reading);
+}
+
+/** When a task ended, where it can be held against a reading: by the service's clock, as it tells for both. */
+function comparableEnd({ taskEndedAt }: Entry, reading: Reading): number | null {
+  return reading.servedAt === null ? null : taskEndedAt;
 }
 
 /** Whether what the books say of a reading can be relied on: at once, perhaps once more tasks have ended, or never. */
@@ -125,11 +130,12 @@ export function clarity(evidence: Evidence, reading: Reading): "clear" | "pendin
  * or when it is first asked for, and some a while later.
  */
 function mayReturn(evidence: Evidence, entry: Entry, reading: Reading): boolean {
-  const { taskEndedAt, lookedSeq, lookedAt } = entry;
-  const hadEnded = taskEndedAt === null || taskEndedAt < servedAt(reading) + skewMs;
+  const { lookedSeq, lookedAt } = entry;
+  const ended = comparableEnd(entry, reading);
+  const hadEnded = ended === null || ended < servedAt(reading) + skewMs;
   if (lookedSeq > reading.seq) return hadEnded;
   const [settle] = evidence.settings.settleMs;
-  if (taskEndedAt !== null && taskEndedAt > servedAt(reading) - settle && hadEnded) return true;
+  if (ended !== null && ended > servedAt(reading) - settle && hadEnded) return true;
   return sinceMs(evidence, { seq: lookedSeq, at: lookedAt }, reading) < settle;
 }
 

@@ -38,7 +38,8 @@ const kinds = {
   },
 };
 
-const place = { origin: "https://service.example", edition: "", existing: [] };
+const now = Date.UTC(2026, 10, 21);
+const place = { origin: "https://service.example", edition: "", existing: [], now };
 const models = [
   {
     ...{ model_key: "paint", model_name: "paint", category: "image", credits_cost: 4, input_type: "text" },

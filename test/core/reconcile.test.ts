@@ -206,6 +206,17 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(seen(1)).toEqual([]);
   });
 
+  it("a service that tells no time is not held against this machine's clock", () => {
+    // The clock was put back: by it the task has not failed yet at the readings, though its credits are back.
+    const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start + 90 * minute });
+    const readings = [
+      reading(2, 10, 8, 104, { servedAt: null }),
+      reading(3, 20, 20, 104, { servedAt: null }),
+    ];
+    const found = verdicts({ trusted: true, hypotheses: ["net"], entries: [failed, unknown], readings });
+    expect(found).toEqual([[2, "charged"]]);
+  });
+
   it("a charge that only a later reading could prove is not blamed on another request by an earlier one", () => {
     const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
     const [first, second, dear] = [lost(2, 4, 1), lost(3, 6, 1), lost(4, 8, 1, { price: credits(6) })];

@@ -1,6 +1,6 @@
 import { fingerprint } from "../../src/api/key.js";
 import { limitsOf } from "../../src/api/plans.js";
-import { openArchive } from "../../src/archive/archive.js";
+import { type Archive, openArchive } from "../../src/archive/archive.js";
 import { inspect } from "../../src/archive/content.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
@@ -97,12 +97,15 @@ export async function execute(
     workspace.run = run;
     await removeLeftovers(disk, jobFolder(run));
     const settings = settingsOf(run, scenario);
-    const ports = portsOf(process, workspace, parts, service, account.id, books, settings.lanes);
+    const archive = archiveOf(process, parts);
+    const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
     const session = new Session(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
     );
-    await runLoop(session, { interrupt: new AbortController().signal, onProgress: () => {} });
+    await runLoop(session, { interrupt: new AbortController().signal, onProgress: () => {} }).finally(() =>
+      archive.close(),
+    );
     return { kind: "ended", stops: session.stops };
   } catch (error) {
     if (isTold(error)) return { kind: "broken off", isDayOver: error instanceof NoRequestsUntil };
@@ -140,23 +143,27 @@ async function begin(store: Store, workspace: Workspace, scenario: Scenario): Pr
   return run;
 }
 
-function portsOf(
-  process: Process,
-  workspace: Workspace,
-  { store, accounts, disk, download, inspect }: Parts,
-  service: Service,
-  accountId: number,
-  books: Books,
-  lanes: number,
-): RunPorts {
-  const { clock } = process;
-  const archive = openArchive({
+function archiveOf({ clock }: Process, { disk, download, inspect }: Parts): Archive {
+  return openArchive({
     disk,
     download,
     clock,
     version: "0.0.0",
     inspect: (path, category) => inspect(disk, path, category),
   });
+}
+
+function portsOf(
+  process: Process,
+  workspace: Workspace,
+  { store, accounts, disk }: Parts,
+  archive: Archive,
+  service: Service,
+  accountId: number,
+  books: Books,
+  lanes: number,
+): RunPorts {
+  const { clock } = process;
   return {
     store,
     accounts,
