@@ -59,7 +59,7 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   return concluded(input, planning, {
     ...end,
     selection,
-    notes: [...end.notes, ...planning.notes.all(planning.taken), ...notes],
+    notes: [...end.notes, ...planning.notes.all(planning.taken), ...planning.names.notes(), ...notes],
   });
 }
 

@@ -1,15 +1,24 @@
+import { foldName, safeName } from "../archive/names.js";
 import type { Problem } from "../core/problem.js";
 import { Seen } from "../core/seen.js";
 import { copyName, outputName } from "../manifest/item-names.js";
 import { cellPlace, type Row } from "../manifest/manifest.js";
+import { Gathered } from "./gathered.js";
 
 /**
  * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one
- * file on many disks. All rows are looked at, also wrong ones, so that everything is told at once.
+ * file on many disks, and so may be two that some system forbids once they are made safe. All rows are looked at, also
+ * wrong ones, so that everything is told at once.
  */
 export class Names {
   private readonly names = new Seen();
   private readonly ids = new Seen();
+  private readonly changed = new Gathered();
+
+  /** What files will be called whose names are forbidden somewhere, or too long. */
+  notes(): string[] {
+    return this.changed.lines();
+  }
 
   /** What is wrong with the id and the output of the next row. */
   check(row: Row): Problem[] {
@@ -32,13 +41,31 @@ export class Names {
       if (id !== null && taken !== null && !told)
         clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);
       if (name === null) continue;
-      const other = this.names.put(folded(name), row.number);
+      const other = this.names.put(foldName(this.asFile(name, row)), row.number);
       // Two rows with one id were told; their names need no second telling.
       if (other === null || (told && row.output === null)) continue;
       clash ??= clashProblem(row, other, row.output === null ? "id" : "output", name);
     }
     return clash;
   }
+
+  /** The name that the file can have. */
+  private asFile(name: string, row: Row): string {
+    if (isPlain.test(name)) return name;
+    const safe = safeName(name);
+    if (safe !== name.normalize("NFC"))
+      this.changed.add(`"${shown(name)}" is saved as "${shown(safe)}"`, row.number);
+    return safe;
+  }
+}
+
+/** Names that are safe at a glance: none that is reserved anywhere is as long, and no media file's ending is in them. */
+const isPlain = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/i;
+
+const shownMax = 60;
+
+function shown(name: string): string {
+  return name.length <= shownMax ? name : `${name.slice(0, shownMax)}…`;
 }
 
 /** The first row with an id keeps it; the problem lies with the later ones. */
@@ -65,10 +92,6 @@ function outsideProblem(row: Row, output: string): Problem | null {
     expected: "a name, or folders and a name below the output folder",
     got: output,
   };
-}
-
-function folded(name: string): string {
-  return name.normalize("NFC").toLowerCase();
 }
 
 function clashProblem(row: Row, other: number, column: "id" | "output", name: string): Problem {

@@ -26,7 +26,7 @@ export class Planning {
   readonly doubted = new Set<string>();
   readonly usedModels = new Set<string>();
   private readonly draft: Draft;
-  private readonly names = new Names();
+  readonly names = new Names();
   private readonly models: ReadonlyMap<string, Model>;
   /** Why rows of the part at hand are wrong, by row and by combination. */
   private wrong = new Map<string, string>();
