@@ -62,7 +62,8 @@ export function lookAt(
 
 /** The look at a task of which nothing is known, as the service's page recommends it where places are plenty. */
 export function recommendedAt({ since, seenAt, nextAt }: Task): number {
-  return Math.max(nextAt, since + Math.max(pollMsMin, growth * ((seenAt ?? since) - since)));
+  const age = Math.ceil(growth * ((seenAt ?? since) - since));
+  return Math.max(nextAt, since + Math.max(pollMsMin, age));
 }
 
 /** Milliseconds until a task is finished with a chance of nine in ten. */
