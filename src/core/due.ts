@@ -1,4 +1,5 @@
 import type { Credits } from "./money.js";
+import type { Planned } from "./next.js";
 import type { Task } from "./poll.js";
 
 /** What must not be submitted for now: models, and price groups (`priceGroup`). */
@@ -19,14 +20,7 @@ export interface WaitingGroup extends Head {
 }
 
 export interface Due {
-  planned: {
-    id: number;
-    price: Credits;
-    nextAt: number;
-    group: string;
-    priority: number;
-    position: number;
-  }[];
+  planned: Planned[];
   /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
   tasks: Task[];
   ready: { id: number; nextAt: number; fetchBy: number }[];
