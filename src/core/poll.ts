@@ -89,10 +89,11 @@ const overdueEarlyShare = 0.6;
 /**
  * Milliseconds until an overdue task is looked at again: a tenth of its age, and never so soon that all of them
  * together take more than a tenth of the day's requests. With looks at ages that grow by a factor, there are most of
- * them in the first day, and the factor is such that they are not too many even then.
+ * them in the first day, and the factor is such that they are not too many even then. A task that seems to be of the
+ * future was begun before the clock was put back by at least so much, which counts as its age.
  */
 export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): number {
-  const age = Math.max(pollWindowMs, ageMs);
+  const age = Math.max(pollWindowMs, Math.abs(ageMs));
   const own = Math.ceil(Math.min(overdueMsMax, age * overdueGrowth));
   if (perDay === null) return own;
   const looks = (perDay * overdueShare) / tasks;

@@ -167,10 +167,10 @@ class Loop {
       session.stop("time", "the time that --until or --max-duration allows is over");
     }
     stopForLongWait(session, view, decision);
-    // A task that fails frees its price, and what waits for a place may still fit: so the cap is final only when
-    // nothing is open and nothing waits.
+    // A task that fails and an unknown that was not charged free their price, and what waits for a place may still fit:
+    // so the cap is final only when nothing is open and nothing waits.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
-    if (decision.capped && open === 0 && decision.waiting === null) {
+    if (decision.capped && open === 0 && !view.awaitsSettling && decision.waiting === null) {
       session.stop(session.caps.stop.kind, session.caps.stop.message);
     }
     return session.stops.length > before;

@@ -59,6 +59,15 @@ describe("P12: overdue tasks", () => {
     expect(overdueInterval(6_000 * minute, { tasks: 1, perDay: null })).toBe(60 * minute);
   });
 
+  test("of a clock that was put back are looked at as rarely as their distance to it is long", () => {
+    const looksWithin = (day: number) => {
+      let looks = 0;
+      for (let at = -4 * day; at < 4 * day; looks++) at += overdueInterval(at, { tasks: 1, perDay: null });
+      return looks;
+    };
+    expect(looksWithin(24 * 60 * minute)).toBeLessThan(2 * 4 * 24 + 100);
+  });
+
   test.each([
     [1, 1_000],
     [3, 1_000],

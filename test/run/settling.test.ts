@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
-import { credits, noCredits } from "../../src/core/money.js";
+import { credits, noCredits, times } from "../../src/core/money.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
@@ -114,6 +114,19 @@ describe("a request whose answer was lost", () => {
     expect(found).toEqual(["archived", "archived", "archived", "archived", "archived"]);
     expect(posts()).toBe(7);
     expect(await spent()).toBe(20);
+  });
+
+  test("P7: the cap is not final while a request may yet turn out to have cost nothing", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    const price = (await world.store.items(run.id))[0]?.price ?? noCredits;
+    loses([2], "request");
+    await carryOn(world, run, {
+      ...{ lanes: 1, reads: true, maxCredits: times(price, 2) },
+      ...settling({ wait: true }),
+    });
+    expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "archived", "planned"]);
+    expect(posts()).toBe(3);
   });
 
   test("P5: a complete GENERATION_ERROR needs one reading, and by the settings none", async () => {

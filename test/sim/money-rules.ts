@@ -18,7 +18,10 @@ export class MoneyRules implements Rule {
   private readonly receipts = new Set<string>();
   private readonly trips: Trip[] = [];
   private readonly excused = new Set<Trip>();
-  private readonly inFlight = new Set<Trip>();
+  /** Requests that their senders wait for. */
+  private readonly underWay = new Set<Trip>();
+  /** Readings of the counters, with the requests that were under way at some time together with them. */
+  private readonly besides = new Map<Trip, Set<Trip>>();
   /** Items whose request was refused as wrong. */
   readonly rejected = new Set<string>();
   /** Items of which the runner has been told that their task failed for nothing. */
@@ -36,6 +39,7 @@ export class MoneyRules implements Rule {
 
   sent(trip: Trip): void {
     this.trips.push(trip);
+    this.noteUnderWay(trip);
     if (trip.endpoint !== "generate" || trip.item === null) return;
     const item = trip.item;
     this.checkIntent(trip, item);
@@ -44,7 +48,7 @@ export class MoneyRules implements Rule {
       if (!this.excused.has(post)) this.checkExcused(post, item);
       this.excused.add(post);
     }
-    this.checkLanes(trip);
+    this.checkLanes();
     this.checkCap(trip, item);
     this.posts.set(item, [...earlier, trip]);
     this.failedForFree.delete(item);
@@ -117,13 +121,28 @@ export class MoneyRules implements Rule {
     }
   }
 
-  /** Whether no counter shows that somebody else used the key: as many of our own requests were lost. */
+  /**
+   * Whether no counter shows that somebody else used the key: of as many of our own requests nobody knows whether they
+   * were counted between two readings, because they were lost, or under way while one of the two was.
+   */
   private hidesForeign(): boolean {
     const { foreignBurst } = this.ledger;
     if (foreignBurst === 0) return false;
     if ((this.scenario.switches.requestsCount ?? "all") !== "all") return true;
-    const lost = this.trips.filter(({ answer, reply }) => answer === null || reply?.kind !== "answer");
-    return foreignBurst <= lost.length;
+    const isLost = ({ answer, reply }: Trip) => answer === null || reply?.kind !== "answer";
+    const lost = this.trips.filter(isLost).length;
+    const overlaps = [...this.besides.values()].map((some) => [...some].filter((one) => !isLost(one)).length);
+    const [most = 0, next = 0] = overlaps.toSorted((a, b) => b - a);
+    return foreignBurst <= lost + most + next;
+  }
+
+  private noteUnderWay(trip: Trip): void {
+    for (const one of this.underWay) {
+      if (!one.sender.isAlive() || one.reply !== null) this.underWay.delete(one);
+      else this.besides.get(one)?.add(trip);
+    }
+    if (trip.endpoint === "me") this.besides.set(trip, new Set(this.underWay));
+    this.underWay.add(trip);
   }
 
   /** Tasks that the runner cannot know of. */
@@ -132,11 +151,8 @@ export class MoneyRules implements Rule {
   }
 
   /** P3: so many POSTs of the account may be in doubt at once. */
-  private checkLanes(trip: Trip): void {
-    for (const post of this.inFlight) {
-      if (!post.sender.isAlive() || post.reply !== null) this.inFlight.delete(post);
-    }
-    const count = this.inFlight.add(trip).size;
+  private checkLanes(): void {
+    const count = [...this.underWay].filter(({ endpoint }) => endpoint === "generate").length;
     if (count > this.scenario.lanes) {
       throw new Violation("P3", `${count} POSTs in flight on ${this.scenario.lanes} lanes`);
     }
