@@ -107,15 +107,20 @@ export interface DraftItem {
   priority: number;
   rowId: string;
   name: string;
-  model: string;
-  category: string;
+  kind: ItemKind;
   prompt: string | null;
-  params: NewItem["params"];
   inputs: NewItem["inputs"];
   /** The inputs as identity counts them. */
   contents: NewItem["inputs"];
+}
+
+/** What items of one model with the same params have in common; all of them should share one object. */
+export interface ItemKind {
+  model: string;
+  category: string;
+  params: NewItem["params"];
   price: Credits;
-  /** The number of its price group. */
+  /** The number of the price group. */
   group: number;
 }
 

@@ -39,12 +39,27 @@ export function itemKeys({
   const start = `{"account":${json(account)},"edition":${json(edition)},"inputs":`;
   const middle = `,"origin":${json(origin)},"params":`;
   const last = { model: "", json: json("") };
+  const paramsJson = entriesJson();
   return ({ model, prompt, params, inputs, occurrence }) => {
     const text = normalText(prompt ?? "");
     if (model !== last.model) Object.assign(last, { model, json: json(model) });
     const item = `${JSON.stringify(normalEntries(inputs))},"model":${last.json},"occurrence":${occurrence}`;
     const said = text === "" ? "" : `,"prompt":${JSON.stringify(text)}`;
-    return `k1:${hash("sha256", `${start}${item}${middle}${JSON.stringify(normalEntries(params))}${said}}`, "hex")}`;
+    return `k1:${hash("sha256", `${start}${item}${middle}${paramsJson(params)}${said}}`, "hex")}`;
+  };
+}
+
+const keptMax = 1_000;
+
+/** Entries as JSON, written once for each of the first objects: many items share one, which nobody changes. */
+function entriesJson(): (values: Readonly<Record<string, unknown>>) => string {
+  const kept = new Map<object, string>();
+  return (values) => {
+    const known = kept.get(values);
+    if (known !== undefined) return known;
+    const json = JSON.stringify(normalEntries(values));
+    if (kept.size < keptMax) kept.set(values, json);
+    return json;
   };
 }
 
@@ -63,7 +78,8 @@ export function shortId(key: string): string {
 /** A text as identity sees it. */
 export function normalText(text: string): string {
   const lines = text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
-  return lines.normalize("NFC").trim();
+  // Up to here every character is composed; nearly every text has no other, which shows sooner than by normalising it.
+  return (/[^\0-\u02ff]/.test(lines) ? lines.normalize("NFC") : lines).trim();
 }
 
 /** Params as identity sees them: sorted pairs of normal text, empty ones left out. */

@@ -5,6 +5,7 @@ import { LateName, TemplateFault } from "./fault.js";
 import { labelled, outputName } from "./item-names.js";
 import { Layers } from "./layers.js";
 import type { Row } from "./manifest.js";
+import { ParamSets } from "./param-sets.js";
 import { type PromptFiles, promptFile } from "./prompt-file.js";
 import { rowOf } from "./row.js";
 import { Scope } from "./scope.js";
@@ -38,6 +39,7 @@ export class Expander {
   private readonly told = new Set<string>();
   private readonly axisKeys: readonly string[];
   private readonly layers: readonly Layers[];
+  private readonly sets = new ParamSets();
 
   constructor(private readonly from: Expansion) {
     this.axisKeys = [...new Set(axesOf(from.job).flatMap(({ keys }) => keys))];
@@ -67,7 +69,7 @@ export class Expander {
     const late = this.lateName;
     this.lateName = null;
     const cells = named(rendered, written, layers.label, this.from.job !== undefined && isImplied(row));
-    return rowOf({ row, layers, cells, lateName: late }, this.from.repair, this.problems);
+    return rowOf({ row, layers, cells, lateName: late, sets: this.sets }, this.from.repair, this.problems);
   }
 
   /** Names the file of the row that is being made, where that needs to know more than the manifest. */

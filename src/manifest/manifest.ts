@@ -40,7 +40,8 @@ export interface Row {
   /** The empty text when neither the row nor a default names one. */
   model: string;
   prompt: string | null;
-  params: Record<string, string>;
+  /** Rows that say the same may share one. */
+  params: Readonly<Record<string, string>>;
   /** The params that came from defaults and not from the row: a model that does not take them goes without. */
   defaultParams: string[];
   inputs: Partial<Record<MediaField, string>>;

@@ -10,7 +10,7 @@ const named = /^@(\S(?:.*\S)?\.(?:txt|md|liquid))$/i;
 
 /** The file that a prompt names instead of saying it, or null. */
 export function promptFile(prompt: string): string | null {
-  return named.exec(prompt.trim())?.[1] ?? null;
+  return prompt.includes("@") ? (named.exec(prompt.trim())?.[1] ?? null) : null;
 }
 
 const bytesMax = 1_000_000;

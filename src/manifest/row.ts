@@ -3,6 +3,7 @@ import type { Place, Problem } from "../core/problem.js";
 import { paramColumn, paramKey } from "./columns.js";
 import type { Layers } from "./layers.js";
 import { cellPlace, type Defaults, type Row } from "./manifest.js";
+import type { ParamSets } from "./param-sets.js";
 import type { Cells, SourceRow } from "./source.js";
 import { wholeNumberBefore } from "./spreadsheet.js";
 
@@ -15,15 +16,16 @@ export interface Made {
   layers: Layers;
   cells: Cells;
   lateName: Row["lateName"];
+  sets: ParamSets;
 }
 
 /** A row from its cells; what is wrong with them joins the problems. Never throws. */
 export function rowOf(
-  { row: source, layers, cells, lateName }: Made,
+  { row: source, layers, cells, lateName, sets }: Made,
   repair: boolean,
   problems: Problem[],
 ): Row {
-  const { params, defaultParams } = paramsOf(cells, layers, source);
+  const { params, defaultParams } = paramsOf(cells, layers, source, sets);
   const id = trimmed(cells["id"]);
   const row: Row = {
     number: source.number,
@@ -75,17 +77,22 @@ function trimmed(cell: string | undefined): string | null {
 const noNames: string[] = [];
 
 /** A parameter that a template left empty is none, like an empty cell. */
-function paramsOf(cells: Cells, layers: Layers, row: SourceRow): Pick<Row, "params" | "defaultParams"> {
-  const params: [string, string][] = [];
+function paramsOf(
+  cells: Cells,
+  layers: Layers,
+  row: SourceRow,
+  sets: ParamSets,
+): Pick<Row, "params" | "defaultParams"> {
+  let set = sets.none;
   let defaultParams = noNames;
   for (const column in cells) {
     const key = paramKey(column);
     const value = key === null ? "" : (cells[column] as string).trim();
     if (key === null || value === "") continue;
-    params.push([key, value]);
+    set = sets.with(set, key, value);
     if (layers.byDefault(column, row)) defaultParams = [...defaultParams, key];
   }
-  return { params: Object.fromEntries(params), defaultParams };
+  return { params: set.params, defaultParams };
 }
 
 function inputsOf(cells: Cells): Row["inputs"] {

@@ -30,7 +30,7 @@ export type Template = (values: Values) => string;
 
 /** Whether a text holds a template at all; one that does not is never touched. */
 export function isTemplate(text: string): boolean {
-  return text.includes("{{") || text.includes("{%");
+  return text.includes("{") && (text.includes("{{") || text.includes("{%"));
 }
 
 /** Rendering more than this is a slip, such as a text that is joined to itself again and again. */

@@ -12,7 +12,7 @@ export interface CheckedRow {
   /** Null when the row names none that exists. */
   model: Model | null;
   /** The params to send: defaults that the model does not take are left out. */
-  params: Record<string, string>;
+  params: Readonly<Record<string, string>>;
   /** The inputs as identity counts them: an address as written, or the hash of a local file. */
   contents: Partial<Record<MediaField, string>>;
   /** What was taken for what it was before a spreadsheet changed it. */
@@ -35,10 +35,9 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
   const { models } = against;
   const model = models.get(row.model) ?? null;
   const { contents, problems } = checkMedia(row, against.localInputs);
-  const repairs = [...row.repairs];
   if (!model) {
     const found = [noModel(row, models), ...problems];
-    return { row, model, params: row.params, contents, repairs, problems: found, without: none };
+    return { row, model, params: row.params, contents, repairs: row.repairs, problems: found, without: none };
   }
   const params = checkParams(row, model, against);
   return {
@@ -46,10 +45,16 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
     model,
     params: params.params,
     contents,
-    repairs: [...repairs, ...params.repairs],
-    problems: [...missingInputs(row, model), ...problems, ...params.problems],
+    repairs: joined(row.repairs, params.repairs),
+    problems: joined(joined(missingInputs(row, model), problems), params.problems),
     without: params.without,
   };
+}
+
+/** Nearly always there is nothing to join. */
+function joined<Thing>(some: Thing[], more: Thing[]): Thing[] {
+  if (more.length === 0) return some;
+  return some.length === 0 ? more : [...some, ...more];
 }
 
 const listedMax = 12;
@@ -71,7 +76,9 @@ function noModel(row: Row, models: ReadonlyMap<string, Model>): Problem {
 function missingInputs(row: Row, model: Model): Problem[] {
   const has = (field: InputField) =>
     field === "prompt" ? (row.prompt ?? "").trim() !== "" : row.inputs[field] !== undefined;
-  return requiredFor(model.input_type)
+  const needed = requiredFor(model.input_type);
+  if (needed.every(has)) return none;
+  return needed
     .filter((field) => !has(field))
     .map((field) => ({
       place: cellPlace(row, field),

@@ -160,7 +160,6 @@ export class Items {
     made: Pick<DraftItem, "key" | "copy" | "occurrence" | "head">,
   ): DraftItem {
     const rowId = row.id === null ? shortId(made.key) : copyName(row.id, made.copy);
-    const { price, group } = this.scope.prices.of(model, params);
     return {
       key: made.key,
       copy: made.copy,
@@ -169,14 +168,10 @@ export class Items {
       priority: row.priority,
       rowId,
       name: nameOf(row, rowId, made.copy),
-      model: model.model_key,
-      category: model.category,
+      kind: this.scope.prices.of(model, params),
       prompt: row.prompt,
-      params,
       inputs: row.inputs,
       contents,
-      price,
-      group,
     };
   }
 }

@@ -41,7 +41,7 @@ export class Names {
       if (id !== null && taken !== null && !told)
         clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);
       if (name === null) continue;
-      const other = this.names.put(foldName(this.asFile(name, row)), row.number);
+      const other = this.names.put(this.folded(name, row), row.number);
       // Two rows with one id were told; their names need no second telling.
       if (other === null || (told && row.output === null)) continue;
       clash ??= clashProblem(row, other, row.output === null ? "id" : "output", name);
@@ -49,13 +49,13 @@ export class Names {
     return clash;
   }
 
-  /** The name that the file can have. */
-  private asFile(name: string, row: Row): string {
-    if (isPlain.test(name)) return name;
+  /** What the name that the file can have shares with those that are the same one on some disk. */
+  private folded(name: string, row: Row): string {
+    if (isPlain.test(name)) return name.toLowerCase();
     const safe = safeName(name);
     if (safe !== name.normalize("NFC"))
       this.changed.add(`"${shown(name)}" is saved as "${shown(safe)}"`, row.number);
-    return safe;
+    return foldName(safe);
   }
 }
 

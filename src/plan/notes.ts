@@ -8,6 +8,8 @@ import type { Finding } from "./plan.js";
 /** The fields that some input type is about. Sound is in none of them, so no type can speak against it. */
 const judged = mediaFields.filter((field) => inputTypes.some((type) => requiredFor(type).includes(field)));
 
+const none: string[] = [];
+
 /** Gathers what is to be told of rows, one after the other: of a million rows that are alike in one line. */
 export class Notes {
   private readonly inputs = new Gathered();
@@ -15,9 +17,10 @@ export class Notes {
   private readonly repaired = new Gathered();
 
   add({ row, model, without, repairs }: CheckedRow): void {
-    if (model) for (const about of inputNotes(row, model)) this.inputs.add(about, row.number);
-    for (const { key } of model ? without : []) {
-      this.leftOut.set(key, (this.leftOut.get(key) ?? new Set()).add(model?.model_key ?? ""));
+    if (model !== null) {
+      for (const about of inputNotes(row, model)) this.inputs.add(about, row.number);
+      for (const { key } of without)
+        this.leftOut.set(key, (this.leftOut.get(key) ?? new Set()).add(model.model_key));
     }
     for (const { column, from, to } of repairs)
       this.repaired.add(`${column}: "${from}" was read as "${to}"`, row.number);
@@ -40,9 +43,11 @@ export class Notes {
 /** Inputs that are not what a model's input type asks for. They are sent all the same: the service may know better. */
 function inputNotes(row: Row, model: Model): string[] {
   if (!inputTypes.includes(model.input_type as InputType)) return [];
+  const said = judged.filter((field) => row.inputs[field] !== undefined);
+  if (said.length === 0) return none;
   const takes = requiredFor(model.input_type);
-  return judged
-    .filter((field) => row.inputs[field] !== undefined && !takes.includes(field))
+  return said
+    .filter((field) => !takes.includes(field))
     .map((field) => `model ${model.model_key} does not ask for ${field}; it is sent all the same`);
 }
 

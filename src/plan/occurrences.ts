@@ -11,7 +11,11 @@ export function keepOccurrences(draft: Draft, keyOf: Items["keyOf"]): void {
   for (const slots of draft.groups()) {
     const [first] = slots;
     if (first === undefined) continue;
-    const { prompt, params, contents, model } = first.item;
+    const {
+      prompt,
+      contents,
+      kind: { model, params },
+    } = first.item;
     const same = { row: { prompt }, model: { model_key: model }, params, contents } as GoodRow;
     const keys = slots.map((_, index) => keyOf(same, index + 1));
     const free = new Set(keys.keys());

@@ -57,9 +57,10 @@ export class Planning {
     const localInputs = this.input.localInputs?.found;
     const checked = checkRow(row, { models: this.models, localInputs, repair: this.input.repair ?? false });
     this.learn(checked);
-    const told = this.wrong.get(partOf({ row: row.number })) ?? this.wrong.get(partOf(row.place));
+    const told = this.toldOf(row);
     const { problems, making } = this.making(checked, told !== undefined);
     for (const problem of problems) this.draft.problem(problem);
+    const { chosen, lot } = this.choosing.of(checked);
     this.draft.add(
       {
         number: row.number,
@@ -69,20 +70,28 @@ export class Planning {
         problem: told ?? problems[0]?.message ?? null,
         without: checked.without,
         shares: making.shares,
-        ...this.choosing.of(checked),
+        chosen,
+        lot,
       },
       making.items,
     );
   }
 
+  /** What was found wrong with the row while it was read. */
+  private toldOf(row: Row): string | undefined {
+    if (this.wrong.size === 0) return undefined;
+    return this.wrong.get(partOf({ row: row.number })) ?? this.wrong.get(partOf(row.place));
+  }
+
   /** What is made of a row, and everything that is wrong with it. */
   private making(checked: CheckedRow, told: boolean): { problems: Problem[]; making: Making } {
-    const { row, model } = checked;
-    const good = model === null ? null : { ...checked, model };
+    const good = isGood(checked) ? checked : null;
     const key = good === null ? null : this.items.keyOf(good, 1);
     const late = good === null || key === null ? null : nameLate(good, key);
-    const problems = [...checked.problems, ...(late ? [late] : []), ...this.names.check(row)];
-    if (good === null || key === null || told || problems.length > 0) return { problems, making: nothing };
+    const named = this.names.check(checked.row);
+    const wrong = checked.problems.length > 0 || late !== null || named.length > 0;
+    if (good === null || key === null || told || wrong)
+      return { problems: [...checked.problems, ...(late ? [late] : []), ...named], making: nothing };
     const making = this.items.make(good, key);
     return { problems: making.problems, making };
   }
@@ -96,6 +105,10 @@ export class Planning {
       if (!this.taken.has(key) && model?.parameters?.some((each) => each.key === key)) this.taken.add(key);
     }
   }
+}
+
+function isGood(checked: CheckedRow): checked is GoodRow {
+  return checked.model !== null;
 }
 
 /** Gives the row the output that depends on its category or its key. */

@@ -1,14 +1,9 @@
 import type { Model } from "../api/records.js";
+import type { ItemKind } from "../core/draft.js";
 import { type Credits, credits } from "../core/money.js";
 import { priceGroup } from "../core/price.js";
 
-/** What an item costs, and the group of those that are expected to cost the same and to take as long. */
-export interface Price {
-  price: Credits;
-  /** A number for the group. */
-  group: number;
-}
-
+/** Items that are expected to cost the same and to take as long. */
 export interface PriceGroup {
   model: string;
   category: string;
@@ -18,26 +13,33 @@ export interface PriceGroup {
 
 /** A parameter that is another one in each row makes as many groups as rows; more than these are counted together. */
 const groupsMax = 1_000;
+const keptMax = 1_000;
 
 /** The prices of one plan's items. */
 export class Prices {
   private readonly groups: PriceGroup[] = [];
-  /** By model and params as they are written: nearly all rows are like some row before them. */
-  private readonly known = new Map<string, Price>();
+  /** By the params' own object, which rows share that say the same. */
+  private readonly known = new Map<object, ItemKind[]>();
+  private kept = 0;
   private readonly numbers = new Map<string, number>();
 
   /** `charges` are the highest charges seen, by group: what was really charged says more than the list. */
   constructor(private readonly charges: ReadonlyMap<string, Credits>) {}
 
-  of(model: Model, params: Readonly<Record<string, string>>): Price {
-    const written = model.model_key + JSON.stringify(params);
-    const known = this.known.get(written);
-    if (known) return known;
+  /** The kind of an item, with what it costs and its group. */
+  of(model: Model, params: ItemKind["params"]): ItemKind {
+    const known = this.known.get(params);
+    for (const kind of known ?? []) if (kind.model === model.model_key) return kind;
     const name = priceGroup({ model: model.model_key, params });
-    const price = this.charges.get(name) ?? credits(model.credits_cost);
-    const found = { price, group: this.numbers.get(name) ?? this.begin(model, name) };
-    if (this.known.size < groupsMax) this.known.set(written, found);
-    return found;
+    const kind: ItemKind = {
+      model: model.model_key,
+      category: model.category,
+      params,
+      price: this.charges.get(name) ?? credits(model.credits_cost),
+      group: this.numbers.get(name) ?? this.begin(model, name),
+    };
+    if (this.kept++ < keptMax) this.known.set(params, [...(known ?? []), kind]);
+    return kind;
   }
 
   /** The group of that number. */

@@ -20,12 +20,13 @@ export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" 
 
     reorder(order) {
       progress.prioritised = order === "cheapest";
-      const rank = "(SELECT dense_rank FROM ranks WHERE ranks.price = drafted.price)";
+      const rank =
+        "(SELECT dense_rank FROM ranks JOIN kinds ON kinds.price = ranks.price WHERE kinds.id = drafted.kind)";
       if (order === "sheet") sql("UPDATE drafted SET priority = 0 WHERE priority <> 0").run();
       else
         sql(
           `WITH ranks AS (SELECT price, dense_rank() OVER (ORDER BY price) AS dense_rank
-             FROM (SELECT DISTINCT price FROM drafted WHERE key IS NOT NULL AND wanted))
+             FROM (SELECT DISTINCT price FROM planned WHERE wanted))
            UPDATE drafted SET priority = 1 - ${rank} WHERE key IS NOT NULL AND wanted`,
         ).run();
     },
@@ -37,9 +38,9 @@ export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" 
  * they ask for now is made, what failed before is past.
  */
 const failedRows = `
-  SELECT d.row FROM drafted d JOIN known k ON k.key = d.key WHERE k.state = 'failed'
+  SELECT d.row FROM planned d JOIN known k ON k.key = d.key WHERE k.state = 'failed'
   UNION
-  SELECT row FROM drafted WHERE row_id IN (SELECT row_id FROM known WHERE state = 'failed')
+  SELECT row FROM planned WHERE row_id IN (SELECT row_id FROM known WHERE state = 'failed')
     AND row NOT IN (SELECT d.row FROM drafted d JOIN known k ON k.key = d.key)
   UNION
   SELECT row FROM drafted WHERE key IS NULL AND id IN (SELECT row_id FROM known WHERE state = 'failed')

@@ -63,8 +63,8 @@ const wrongIds = `
 function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
   const page = sql(
     `SELECT d.position, d.key, d.model, d.prompt, d.params, d.inputs, k.key AS oldKey, k.document
-     FROM drafted d JOIN known k ON k.id = (SELECT max(id) FROM known WHERE row_id = d.row_id AND gone)
-     WHERE d.position > ? AND d.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM known WHERE key = d.key)
+     FROM planned d JOIN known k ON k.id = (SELECT max(id) FROM known WHERE row_id = d.row_id AND gone)
+     WHERE d.position > ? AND NOT EXISTS (SELECT 1 FROM known WHERE key = d.key)
      ORDER BY d.position LIMIT 500`,
   );
   let after = -1;
@@ -95,12 +95,12 @@ interface Pair {
 }
 
 function comparison(db: Sqlite): Comparison {
-  const archived = "drafted d JOIN known k ON k.key = d.key WHERE d.wanted AND k.state = 'archived'";
+  const archived = "planned d JOIN known k ON k.key = d.key WHERE d.wanted AND k.state = 'archived'";
   return {
     changed: listing(
       db,
       `SELECT d.number AS rowNumber, d.row_id AS rowId, c.key, c.old_key AS oldKey, c.fields
-       FROM changes c JOIN drafted d ON d.position = c.position WHERE d.wanted ORDER BY c.position`,
+       FROM changes c JOIN planned d ON d.position = c.position WHERE d.wanted ORDER BY c.position`,
       (row) => ({ ...row, fields: JSON.parse(row["fields"] as string) }) as never,
     ),
     vanished: listing(

@@ -1,11 +1,10 @@
-import type { DraftItem, DraftRow } from "../core/draft.js";
+import type { DraftItem, DraftRow, ItemKind } from "../core/draft.js";
 import type { Sqlite } from "../sqlite.js";
 import type { Progress } from "./draft-tables.js";
 
 /** What every record has; the others have defaults. */
 const usual = [
-  ...["position", "row", "number", "id", "cells", "key", "priority", "row_id", "name", "model", "category"],
-  ...["prompt", "params", "price", "price_group"],
+  ...["position", "row", "number", "id", "cells", "key", "priority", "kind", "row_id", "name", "prompt"],
 ];
 const unusual = [
   ...["first", "copy", "repeat", "problem", "without", "chosen", "wanted", "lot", "shared", "shares"],
@@ -15,50 +14,65 @@ const unusual = [
 type Insert = (row: DraftRow, item: DraftItem | undefined, first: boolean) => void;
 
 /**
- * Puts records into a draft. Nearly all are alike: a row that makes one item which nobody else asks for. For a million of
- * them every value that is handed over is felt, so what is usual goes in by itself.
+ * Puts records into a draft. Nearly all are alike: a row that makes one item which nobody else asks for, named by its id.
+ * For a million of them every value that is handed over is felt, so what is usual goes in by itself, and what many have in
+ * common only once.
  */
-export function draftInsert(db: Sqlite, progress: Progress): Insert {
+export function draftInsert(db: Sqlite, progress: Progress): { put: Insert; clear(): void } {
   const insert = (columns: readonly string[]) =>
     db.prepare(`INSERT INTO drafted (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`);
   const plain = insert(usual);
   const full = insert([...usual, ...unusual]);
-  return (row, item, first) => {
-    const { number, id } = row;
-    const position = progress.records++;
-    const cells = JSON.stringify(row.cells);
-    if (item === undefined) {
-      const none = [null, 0, null, null, null, null, null, null, null, null];
-      full.run(position, progress.rows, number, id, cells, ...none, ...unusualValues(row, item, first));
-      return;
-    }
-    const { key, priority, rowId, name, model, category, prompt, price, group } = item;
-    if (priority !== 0) progress.prioritised = true;
-    const params = JSON.stringify(item.params);
-    if (first && isUsual(row, item))
-      plain.run(
-        position,
-        progress.rows,
-        number,
-        id,
-        cells,
-        key,
-        priority,
-        rowId,
-        name,
-        model,
-        category,
-        prompt,
-        params,
-        price,
-        group,
+  const kinds = kindNumbers(db);
+  return {
+    put(row, item, first) {
+      const { number, id } = row;
+      const position = progress.records++;
+      const cells = JSON.stringify(row.cells);
+      if (item === undefined) {
+        const none = [null, 0, null, null, null, null];
+        full.run(position, progress.rows, number, id, cells, ...none, ...unusualValues(row, item, first));
+        return;
+      }
+      const { key, priority, prompt } = item;
+      if (priority !== 0) progress.prioritised = true;
+      const kind = kinds.of(item.kind);
+      const rowId = item.rowId === id ? null : item.rowId;
+      const name = item.name === item.rowId ? null : item.name;
+      if (first && isUsual(row, item))
+        plain.run(position, progress.rows, number, id, cells, key, priority, kind, rowId, name, prompt);
+      else
+        full.run(
+          ...[position, progress.rows, number, id, cells, key, priority, kind, rowId, name, prompt],
+          ...unusualValues(row, item, first),
+        );
+    },
+
+    clear: kinds.clear,
+  };
+}
+
+const keptMax = 2_000;
+
+/** Kinds go in once each, as far as they are kept. */
+function kindNumbers(db: Sqlite): { of(kind: ItemKind): number; clear(): void } {
+  const insert = db.prepare(
+    "INSERT INTO kinds (model, category, params, price, price_group) VALUES (?, ?, ?, ?, ?)",
+  );
+  const kept = new Map<ItemKind, number>();
+  return {
+    of(kind) {
+      const known = kept.get(kind);
+      if (known !== undefined) return known;
+      const { model, category, params, price, group } = kind;
+      const number = Number(
+        insert.run(model, category, JSON.stringify(params), price, group).lastInsertRowid,
       );
-    else
-      full.run(
-        ...[position, progress.rows, number, id, cells, key, priority, rowId, name, model, category, prompt],
-        ...[params, price, group],
-        ...unusualValues(row, item, first),
-      );
+      if (kept.size < keptMax) kept.set(kind, number);
+      return number;
+    },
+
+    clear: () => kept.clear(),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Problem } from "../core/problem.js";
 import type { SheetRow } from "../core/sheet.js";
 import type { Sqlite } from "../sqlite.js";
 import { listing } from "./draft-listing.js";
-import type { Drafted, Progress } from "./draft-tables.js";
+import type { Planned, Progress } from "./draft-tables.js";
 import type { Sql } from "./open.js";
 
 type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
@@ -14,8 +14,6 @@ type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "pr
 export function draftReading(db: Sqlite, sql: Sql, progress: Progress): Facts & Lists {
   return { ...facts(db, sql, progress), ...lists(db, progress) };
 }
-
-const wantedItem = "wanted AND key IS NOT NULL";
 
 function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
   const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).pluck().get() as number;
@@ -31,7 +29,7 @@ function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
 
     missing: () =>
       sql(
-        `SELECT d.row_id AS rowId, d.key, d.price FROM drafted d JOIN known k ON k.key = d.key
+        `SELECT d.row_id AS rowId, d.key, d.price FROM planned d JOIN known k ON k.key = d.key
          WHERE k.missing AND d.wanted ORDER BY d.position`,
       ).all() as { rowId: string; key: string; price: Credits }[],
 
@@ -52,7 +50,7 @@ function totalsOf(db: Sqlite): Totals {
     .prepare(
       `SELECT price_group AS "group", standing, count(*) AS items, sum(due) AS due, max(price) AS price,
          sum(due * price) AS credits
-       FROM drafted WHERE ${wantedItem} GROUP BY price_group, standing ORDER BY min(position)`,
+       FROM planned WHERE wanted GROUP BY price_group, standing ORDER BY min(position)`,
     )
     .all() as Part[];
   const groups = new Map<number, GroupSum>();
@@ -77,7 +75,7 @@ function lists(db: Sqlite, progress: Progress): Lists {
   // A window over a million rows takes longer than all else, and nearly no sheet has priorities.
   const inOrder = () => (progress.prioritised ? "priority DESC, position" : "position");
   const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId, price_group AS "group"
-    FROM drafted WHERE ${wantedItem} AND due`;
+    FROM planned WHERE wanted AND due`;
   return {
     *dueInOrder() {
       for (const row of db.prepare(`${due} ORDER BY ${inOrder()}`).iterate()) yield row as Ordered;
@@ -92,10 +90,10 @@ function lists(db: Sqlite, progress: Progress): Lists {
       // Where nothing has a priority of its own, the order of submission is that of the sheet.
       const order = inOrder();
       const rank = order === "position" ? "" : `, row_number() OVER (ORDER BY ${order}) - 1 AS place`;
-      const query = `SELECT *${rank} FROM drafted WHERE ${wantedItem} ORDER BY position`;
+      const query = `SELECT *${rank} FROM planned WHERE wanted ORDER BY position`;
       let next = 0;
       const asItem = (row: Record<string, unknown>) => {
-        const record = row as unknown as Drafted & { place?: number };
+        const record = row as unknown as Planned & { place?: number };
         return plannedItem(record, { edition, last, order: record.place ?? next++ });
       };
       const found = listing(db, query, asItem);
@@ -129,14 +127,14 @@ function lists(db: Sqlite, progress: Progress): Lists {
 }
 
 function plannedItem(
-  record: Drafted,
+  record: Planned,
   { edition, last, order }: { edition: string; last: Ordered | null; order: number },
 ): PlannedItem {
   const { position, priority } = record;
   const reached =
     last !== null && (priority > last.priority || (priority === last.priority && position <= last.position));
   return {
-    key: record.key ?? "",
+    key: record.key,
     edition,
     occurrence: record.occurrence,
     variant: 1,
@@ -150,13 +148,25 @@ function plannedItem(
     prompt: record.prompt,
     params: JSON.parse(record.params),
     inputs: JSON.parse(record.inputs),
-    cells: Object.entries(JSON.parse(record.cells ?? "{}")),
+    cells: Object.entries(JSON.parse(record.cells)),
     price: record.price as Credits,
     standing: record.standing,
     due: record.due === 1,
     order,
     fits: record.due === 1 && reached,
   };
+}
+
+const records = "SELECT first, number, cells, problem, key, shared, shares FROM drafted ORDER BY position";
+
+interface SheetRecord {
+  first: number;
+  number: number;
+  cells: string | null;
+  problem: string | null;
+  key: string | null;
+  shared: number | null;
+  shares: number | null;
 }
 
 /** The records of one row come one after the other; a row may share the items of another one instead. */
@@ -170,8 +180,8 @@ function* sheetRows(db: Sqlite): Generator<SheetRow> {
   let sharing = false;
   let row: { number: number; cells: Record<string, string>; keys: string[]; problem: string | null } | null =
     null;
-  for (const each of db.prepare("SELECT * FROM drafted ORDER BY position").iterate()) {
-    const { first, number, cells, problem, key, ...group } = each as Drafted;
+  for (const each of db.prepare(records).iterate()) {
+    const { first, number, cells, problem, key, ...group } = each as SheetRecord;
     if (!first) {
       if (key !== null && !sharing) row?.keys.push(key);
       continue;

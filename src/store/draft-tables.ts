@@ -2,6 +2,16 @@ import type { ItemState } from "../core/item.js";
 
 /** The tables of a plan in the making. They live as long as the command that plans. */
 export const draftTables = `
+  -- What many items have in common; an item whose like was not kept brings one of its own.
+  CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    category TEXT NOT NULL,
+    params TEXT NOT NULL,
+    price INTEGER NOT NULL,
+    price_group INTEGER NOT NULL
+  );
+
   CREATE TABLE drafted (
     position INTEGER PRIMARY KEY,
     -- The row that this record is of, counted from 0; a row has one for each item, and at least one.
@@ -27,19 +37,24 @@ export const draftTables = `
     occurrence INTEGER NOT NULL DEFAULT 1,
     head INTEGER,
     priority INTEGER NOT NULL DEFAULT 0,
+    kind INTEGER,
+    -- Null where it is the id, and where the name is the row's id in turn.
     row_id TEXT,
     name TEXT,
-    model TEXT,
-    category TEXT,
     prompt TEXT,
-    params TEXT,
     inputs TEXT NOT NULL DEFAULT '{}',
     contents TEXT,
-    price INTEGER,
-    price_group INTEGER,
     standing TEXT NOT NULL DEFAULT 'new',
     due INTEGER NOT NULL DEFAULT 1
   );
+
+  -- The records that are items. Kinds never come first, because that would lose the order of the records.
+  CREATE VIEW planned AS
+  SELECT position, row, number, copy, drafted.id, cells, wanted, key, occurrence, head, priority,
+    coalesce(row_id, drafted.id) AS row_id, coalesce(name, row_id, drafted.id) AS name,
+    model, category, prompt, params, inputs, contents, price, price_group, standing, due
+  FROM drafted CROSS JOIN kinds ON kinds.id = drafted.kind
+  WHERE key IS NOT NULL;
 
   CREATE TABLE problems (
     id INTEGER PRIMARY KEY,
@@ -73,7 +88,7 @@ export const draftTables = `
   );
 `;
 
-export const tableNames = ["drafted", "problems", "known", "wrong_ids", "changes"] as const;
+export const tableNames = ["kinds", "drafted", "problems", "known", "wrong_ids", "changes"] as const;
 
 /** What would take a look at every record to be found out again. */
 export interface Progress {
@@ -84,18 +99,15 @@ export interface Progress {
   prioritised: boolean;
 }
 
-/** A record as the database has it. */
-export interface Drafted {
+/** An item's record as the database gives it. */
+export interface Planned {
   position: number;
   row: number;
   number: number;
-  first: number;
   copy: number;
   id: string | null;
-  repeat: number;
-  cells: string | null;
-  problem: string | null;
-  key: string | null;
+  cells: string;
+  key: string;
   occurrence: number;
   head: number | null;
   priority: number;
@@ -112,6 +124,4 @@ export interface Drafted {
   standing: "new" | ItemState;
   due: number;
   wanted: number;
-  shared: number | null;
-  shares: number | null;
 }

@@ -5,7 +5,7 @@ import { draftChoice } from "./draft-choice.js";
 import { draftHistory } from "./draft-history.js";
 import { draftInsert } from "./draft-insert.js";
 import { draftReading } from "./draft-reading.js";
-import { type Drafted, draftTables, type Progress, tableNames } from "./draft-tables.js";
+import { draftTables, type Planned, type Progress, tableNames } from "./draft-tables.js";
 import { type Sql, statements } from "./open.js";
 
 /**
@@ -39,14 +39,14 @@ function draftWriting(
   sql: Sql,
   progress: Progress,
 ): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
-  const put = draftInsert(db, progress);
+  const insert = draftInsert(db, progress);
   const problem = db.prepare("INSERT INTO problems (row, row_id, document) VALUES (?, ?, ?)");
   const head = db.prepare("SELECT key, number, repeat FROM drafted WHERE position = ?");
   return {
     add(row, items) {
       const at = progress.records;
-      put(row, items[0], true);
-      for (let index = 1; index < items.length; index++) put(row, items[index], false);
+      insert.put(row, items[0], true);
+      for (let index = 1; index < items.length; index++) insert.put(row, items[index], false);
       progress.rows++;
       return at;
     },
@@ -60,6 +60,7 @@ function draftWriting(
     },
 
     clear() {
+      insert.clear();
       for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
       Object.assign(progress, { records: 0, rows: 0, prioritised: false });
     },
@@ -69,11 +70,9 @@ function draftWriting(
 function draftGroups(db: Sqlite, sql: Sql): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
   const slotsOf = (head: number) =>
     (
-      sql(
-        "SELECT * FROM drafted WHERE key IS NOT NULL AND (position = @head OR head = @head) ORDER BY position",
-      ).all({
+      sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
         head,
-      }) as Drafted[]
+      }) as Planned[]
     ).map((record): DraftSlot => ({ position: record.position, id: record.id, item: itemOf(record) }));
 
   return {
@@ -122,23 +121,20 @@ function refuse(sql: Sql, { row, without }: Without, defaults: readonly string[]
   );
 }
 
-function itemOf(record: Drafted): DraftItem {
+function itemOf(record: Planned): DraftItem {
   const inputs = JSON.parse(record.inputs);
+  const { model, category, price_group: group } = record;
   return {
-    key: record.key ?? "",
+    key: record.key,
     copy: record.copy,
     occurrence: record.occurrence,
     head: record.head,
     priority: record.priority,
     rowId: record.row_id,
     name: record.name,
-    model: record.model,
-    category: record.category,
+    kind: { model, category, params: JSON.parse(record.params), price: record.price as Credits, group },
     prompt: record.prompt,
-    params: JSON.parse(record.params),
     inputs,
     contents: record.contents === null ? inputs : JSON.parse(record.contents),
-    price: record.price as Credits,
-    group: record.price_group,
   };
 }

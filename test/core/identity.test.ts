@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Identity, itemKey, shortId } from "../../src/core/identity.js";
+import { type Identity, itemKey, normalText, shortId } from "../../src/core/identity.js";
 
 const identity: Identity = {
   origin: "https://service.example",
@@ -51,6 +51,24 @@ describe("everything else makes another key", () => {
   ])("%s", (_name, change) => {
     expect(key(change)).not.toBe(key());
   });
+});
+
+test("a text is made normal as Unicode has it, whether or not that has to be looked up", () => {
+  const units = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 3 }),
+    fc.constantFrom("e\u0301", "\u00e9", "\u02ff", "\u0300", "\u212b", "\u1100\u1161", "\r\n", " "),
+  );
+  fc.assert(
+    fc.property(fc.array(units), (pieces) => {
+      const text = pieces.join("");
+      expect(normalText(text)).toBe(text.replaceAll("\r\n", "\n").normalize("NFC").trim());
+    }),
+    { numRuns: 500 },
+  );
+  for (let code = 0; code < 0x300; code++) {
+    const character = String.fromCharCode(code);
+    expect(normalText(`a${character}b`)).toBe(`a${character}b`.normalize("NFC"));
+  }
 });
 
 test("params differ whenever their normal texts differ, whatever their names", () => {

@@ -45,6 +45,20 @@ test("what is told of many rows that are alike does not grow with them", slow, a
   expect(made.warnings.at(-1)?.message).toMatch(/^1400 more groups of rows ask for the very same thing; /);
 });
 
+test("params that are others in each row stay with their row, however many there are", slow, async () => {
+  const row = (index: number) => `r${index},paint,x,m${index % 4_000},${index % 2 === 0 ? "1:1" : "16:9"}`;
+  const header = "id,model,prompt,params.mood,params.aspect_ratio";
+  const { items, models } = await plan(await large(header, 5_000, row));
+  const said = items.map(({ rowId, name, params }) => [rowId, name, params]);
+  const params = (index: number) => ({
+    mood: `m${index % 4_000}`,
+    aspect_ratio: index % 2 === 0 ? "1:1" : "16:9",
+  });
+  expect(said).toEqual(Array.from({ length: 5_000 }, (_, n) => [`r${n}`, `r${n}`, params(n)]));
+  expect(new Set(items.map(({ key }) => key)).size).toBe(5_000);
+  expect(models).toMatchObject([{ model: "paint", items: 5_000, due: 5_000, credits: 20_000_000_000 }]);
+});
+
 test("a template in the last row of a large sheet is rendered like one in the first", slow, async () => {
   const row = (index: number) => `r${index},paint,${index === 9_999 ? "{{ id }} at night" : "x"} ${index}`;
   const { items } = await plan(await large("id,model,prompt", 10_000, row));
