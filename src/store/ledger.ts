@@ -3,15 +3,11 @@ import {
   dayMs,
   freePlaces,
   type Gait,
-  gaitMemoryMs,
   left,
   minuteMs,
   nextSendAt,
   presumedEnd,
-  type Quota,
   slower,
-  spacingMs,
-  type Window,
   waitsFor,
 } from "../core/quota.js";
 import { leastSilenceMs, silenceMs } from "../core/retry.js";
@@ -19,6 +15,7 @@ import type { AccountRow } from "./accounts-schema.js";
 import { bookForeign } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
 import type { Sql } from "./open.js";
+import { accountRow, gaitOf, quotaOf } from "./quota.js";
 
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
 type LedgerMethods = Pick<
@@ -29,18 +26,13 @@ type LedgerMethods = Pick<
 export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
   return {
     quota: async (accountId, workspace) =>
-      atomic(() => {
-        const now = clock.now();
-        afterClockChange(sql, accountId, now);
-        return quota(sql, accountId, now, workspace);
-      }),
+      atomic(() => quotaOf(sql, accountId, { now: clock.now(), workspace })),
 
     reserve: async (accountId, endpoint, claim) =>
       atomic(() => {
         const now = clock.now();
         forget(sql, accountId, now);
-        afterClockChange(sql, accountId, now);
-        const current = quota(sql, accountId, now, claim?.workspace);
+        const current = quotaOf(sql, accountId, { now, workspace: claim?.workspace });
         if (freePlaces(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
         }
@@ -106,10 +98,6 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
   };
 }
 
-function accountRow(sql: Sql, accountId: number): AccountRow {
-  return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
-}
-
 /** Strikes count as in a row when the next comes within ten minutes of the last silence. */
 function strikesInARow(row: AccountRow, now: number): number {
   return row.silent_until !== null && now - row.silent_until < 10 * minuteMs ? row.strikes : 0;
@@ -143,10 +131,6 @@ function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Ga
   return slowed;
 }
 
-function gaitOf({ gait, gait_at: since }: AccountRow, now: number): Gait {
-  return since !== null && now - since > gaitMemoryMs ? "burst" : gait;
-}
-
 function owe(sql: Sql, accountId: number, workspace: string, requests: number, now: number): void {
   sql(
     `INSERT INTO owed VALUES (?, ?, ?, ?)
@@ -154,78 +138,7 @@ function owe(sql: Sql, accountId: number, workspace: string, requests: number, n
   ).run(accountId, workspace, requests, now);
 }
 
-function quota(sql: Sql, accountId: number, now: number, workspace: string | undefined): Quota {
-  const row = accountRow(sql, accountId);
-  const minute = window(sql, accountId, row.limit_minute, minuteMs, now);
-  const releases = sql(
-    "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at",
-  ).all(accountId, now - minuteMs) as { ended_at: number }[];
-  const { owed } = sql(
-    "SELECT coalesce(sum(requests), 0) AS owed FROM owed WHERE account_id = ? AND workspace IS NOT ? AND at > ?",
-  ).get(accountId, workspace ?? null, now - dayMs) as { owed: number };
-  return {
-    minute,
-    day: window(sql, accountId, row.limit_day, dayMs, now),
-    releases: row.limit_minute === null ? [] : releases.map(({ ended_at }) => ended_at + minuteMs),
-    gait: pacing(sql, row, now),
-    owedElsewhere: owed,
-    blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
-  };
-}
-
-/** When the gait lets the next request go: so long after the last sending, or after the last answer. */
-function pacing(sql: Sql, row: AccountRow, now: number): Quota["gait"] {
-  const gait = gaitOf(row, now);
-  const spacing = spacingMs(gait, row.limit_minute);
-  if (spacing === 0) return { spacingMs: 0, nextAt: 0 };
-  const last = sql(
-    "SELECT max(sent_at) AS sent, max(ended_at) AS ended FROM requests WHERE account_id = ? AND ended_at > ?",
-  ).get(row.id, now - minuteMs) as { sent: number | null; ended: number | null };
-  const from = gait === "paced" ? last.sent : last.ended;
-  return { spacingMs: spacing, nextAt: from === null ? 0 : from + spacing };
-}
-
-function window(sql: Sql, accountId: number, limit: number | null, lengthMs: number, now: number): Window {
-  const since = now - lengthMs;
-  const { used, first } = sql(
-    "SELECT count(*) AS used, min(ended_at) AS first FROM requests WHERE account_id = ? AND ended_at > ?",
-  ).get(accountId, since) as { used: number; first: number | null };
-  const full = limit !== null && used >= limit;
-  return {
-    limit,
-    used,
-    nextFreeAt: full ? (endedAt(sql, accountId, since, used - limit) ?? now - lengthMs) + lengthMs : now,
-    nextReleaseAt: first === null ? null : first + lengthMs,
-  };
-}
-
-/** When that one of a window's requests ended, counted from the earliest. */
-function endedAt(sql: Sql, accountId: number, since: number, index: number): number | null {
-  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
-  const row = sql(
-    "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
-  ).get(accountId, since, index) as { ended_at: number } | undefined;
-  return row?.ended_at ?? null;
-}
-
 /** Requests that no window holds any more are of no use. */
 function forget(sql: Sql, accountId: number, now: number): void {
   sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
-}
-
-/** Longer than any request can take. */
-const aheadMsMax = 2 * 60 * minuteMs;
-
-/**
- * After the clock was put back, what was booked before lies in the future and would hold its places for as long. It
- * counts as sent now, which is the latest that it can have been; and a silence begins anew.
- */
-function afterClockChange(sql: Sql, accountId: number, now: number): void {
-  sql(
-    `UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ?
-     WHERE account_id = ? AND ended_at > ? AND sent_at > ?`,
-  ).run(now, now, accountId, now + aheadMsMax, now + aheadMsMax);
-  sql(
-    "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
-  ).run(now, now, accountId, now + aheadMsMax);
 }

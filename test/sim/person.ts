@@ -73,13 +73,10 @@ async function standingOf(
   return { isDone: left.length === 0, isSettled: counts.unknown === 0, standing };
 }
 
-/** Nothing more will happen by itself, and the program has said why. */
+/** Nothing more will happen by itself, and the program has said why: it does not even say that tomorrow there will be. */
 function isExplained(ending: Ending): boolean {
-  const lasting: StopKind[] = ["cap"];
-  return (
-    ending.kind === "ended" &&
-    (ending.stops.length === 0 || stopsOf(ending).some((kind) => lasting.includes(kind)))
-  );
+  const stops = stopsOf(ending);
+  return ending.kind === "ended" && (stops.length === 0 || (stops.includes("cap") && !stops.includes("day")));
 }
 
 function stopsOf(ending: Ending): StopKind[] {

@@ -1,7 +1,7 @@
 import type { Store } from "../../src/core/store.js";
 
 /** What a run asks at every turn. */
-const eachTurn: readonly string[] = ["due", "counts", "spending", "waitingOrders"];
+const eachTurn: readonly string[] = ["due", "waiting", "counts", "spending", "waitingOrders"];
 
 /** Methods of a store that change nothing. */
 export const storeLooks = [

@@ -1,0 +1,129 @@
+import {
+  dayMs,
+  type Gait,
+  gaitMemoryMs,
+  minuteMs,
+  type Quota,
+  spacingMs,
+  type Window,
+} from "../core/quota.js";
+import type { AccountRow } from "./accounts-schema.js";
+import type { Sql } from "./open.js";
+
+/**
+ * What an account's requests leave free. A run asks it at every turn, so the requests of the last minute are read once,
+ * and all that is to be known of the minute is taken from them.
+ */
+export function quotaOf(
+  sql: Sql,
+  accountId: number,
+  { now, workspace }: { now: number; workspace: string | undefined },
+): Quota {
+  const row = accountRow(sql, accountId);
+  const requests = requestsSince(sql, accountId, now - minuteMs);
+  if (isOfFuture(row, requests, now)) {
+    bringBack(sql, accountId, now);
+    return quotaOf(sql, accountId, { now, workspace });
+  }
+  const { owed } = sql(
+    "SELECT coalesce(sum(requests), 0) AS owed FROM owed WHERE account_id = ? AND workspace IS NOT ? AND at > ?",
+  ).get(accountId, workspace ?? null, now - dayMs) as { owed: number };
+  return {
+    minute: minuteWindow(row.limit_minute, requests, now),
+    day: dayWindow(sql, row, now),
+    releases: row.limit_minute === null ? [] : requests.map(({ endedAt }) => endedAt + minuteMs),
+    gait: pacing(row, requests, now),
+    owedElsewhere: owed,
+    blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
+  };
+}
+
+export function accountRow(sql: Sql, accountId: number): AccountRow {
+  return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
+}
+
+export function gaitOf({ gait, gait_at: since }: AccountRow, now: number): Gait {
+  return since !== null && now - since > gaitMemoryMs ? "burst" : gait;
+}
+
+/** A request in a window: when it left, and from when on its place is counted (UTC ms). */
+interface Occupant {
+  sentAt: number;
+  endedAt: number;
+}
+
+/** The earliest end first. */
+function requestsSince(sql: Sql, accountId: number, since: number): Occupant[] {
+  return sql(
+    `SELECT sent_at AS sentAt, ended_at AS endedAt FROM requests
+     WHERE account_id = ? AND ended_at > ? ORDER BY ended_at`,
+  ).all(accountId, since) as Occupant[];
+}
+
+function minuteWindow(limit: number | null, requests: readonly Occupant[], now: number): Window {
+  const used = requests.length;
+  const last = limit !== null && used >= limit ? requests[used - limit] : undefined;
+  const [first] = requests;
+  return {
+    limit,
+    used,
+    nextFreeAt: last === undefined ? now : last.endedAt + minuteMs,
+    nextReleaseAt: first === undefined ? null : first.endedAt + minuteMs,
+  };
+}
+
+function dayWindow(sql: Sql, { id, limit_day: limit }: AccountRow, now: number): Window {
+  const since = now - dayMs;
+  const { used, first } = sql(
+    "SELECT count(*) AS used, min(ended_at) AS first FROM requests WHERE account_id = ? AND ended_at > ?",
+  ).get(id, since) as { used: number; first: number | null };
+  const isFull = limit !== null && used >= limit;
+  return {
+    limit,
+    used,
+    nextFreeAt: isFull ? (endedAt(sql, id, since, used - limit) ?? since) + dayMs : now,
+    nextReleaseAt: first === null ? null : first + dayMs,
+  };
+}
+
+/** When that one of a window's requests ended, counted from the earliest. */
+function endedAt(sql: Sql, accountId: number, since: number, index: number): number | null {
+  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
+  const row = sql(
+    "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
+  ).get(accountId, since, index) as { ended_at: number } | undefined;
+  return row?.ended_at ?? null;
+}
+
+/** When the gait lets the next request go: so long after the last sending, or after the last answer. */
+function pacing(row: AccountRow, requests: readonly Occupant[], now: number): Quota["gait"] {
+  const gait = gaitOf(row, now);
+  const spacing = spacingMs(gait, row.limit_minute);
+  if (spacing === 0) return { spacingMs: 0, nextAt: 0 };
+  const times = requests.map(({ sentAt, endedAt }) => (gait === "paced" ? sentAt : endedAt));
+  return { spacingMs: spacing, nextAt: times.length === 0 ? 0 : Math.max(...times) + spacing };
+}
+
+/** Longer than any request can take. */
+const aheadMsMax = 2 * 60 * minuteMs;
+
+/** Whether something was booked at a time that is still to come, because the clock was put back since. */
+function isOfFuture(row: AccountRow, requests: readonly Occupant[], now: number): boolean {
+  const limit = now + aheadMsMax;
+  if (row.silent_at !== null && row.silent_at > limit) return true;
+  return requests.some(({ sentAt, endedAt }) => sentAt > limit && endedAt > limit);
+}
+
+/**
+ * What was booked before the clock was put back lies in the future and would hold its places for as long. It counts as
+ * sent now, which is the latest that it can have been; and a silence begins anew.
+ */
+function bringBack(sql: Sql, accountId: number, now: number): void {
+  sql(
+    `UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ?
+     WHERE account_id = ? AND ended_at > ? AND sent_at > ?`,
+  ).run(now, now, accountId, now + aheadMsMax, now + aheadMsMax);
+  sql(
+    "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
+  ).run(now, now, accountId, now + aheadMsMax);
+}
