@@ -63,11 +63,16 @@ class Pool {
   }
 
   private dispatch(): void {
-    const worker = this.idle.pop() ?? (this.busy.size < threadsMax ? this.start() : undefined);
+    const worker = this.idle.pop() ?? (this.isShort() ? this.start() : undefined);
     const job = worker === undefined ? undefined : this.queue.shift();
     if (worker === undefined) return;
     if (job === undefined) this.idle.push(worker);
     else this.work(worker, job);
+  }
+
+  /** A thread costs more to start than most files to look at, so another starts only for more than wait anyway. */
+  private isShort(): boolean {
+    return this.busy.size < threadsMax && this.queue.length > this.busy.size;
   }
 
   private start(): Worker {

@@ -57,9 +57,14 @@ export class MediaPool {
 
   private dispatch(): void {
     if (this.queue.length === 0) return;
-    const worker = this.idle.pop() ?? (this.all.size < this.threads ? this.start() : undefined);
+    const worker = this.idle.pop() ?? (this.isShort() ? this.start() : undefined);
     const next = worker && this.queue.shift();
     if (worker && next) this.work(worker, next);
+  }
+
+  /** A thread costs more to start than a picture to make, so another starts only for more than wait anyway. */
+  private isShort(): boolean {
+    return this.all.size < this.threads && this.queue.length > this.all.size;
   }
 
   private start(): Worker {

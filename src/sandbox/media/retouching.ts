@@ -77,8 +77,8 @@ export async function upscaled(job: MediaJob): Promise<Sharp> {
 /** The input in a soft oval on a plain or blurred ground. */
 export async function vignetted(job: MediaJob): Promise<Sharp> {
   const { data, width, height } = await inputPicture(job);
-  const blur = Math.max(1, Math.min(width, height) * 0.03);
-  const oval = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><defs><filter id="soft" x="-50%" y="-50%" width="200%" height="200%"><feGaussianBlur stdDeviation="${blur}"/></filter></defs><ellipse cx="${width / 2}" cy="${height / 2}" rx="${width * 0.38}" ry="${height * 0.4}" fill="#fff" filter="url(#soft)"/></svg>`;
+  const soft = `<radialGradient id="soft"><stop offset=".78" stop-color="#fff"/><stop offset=".85" stop-color="#fff" stop-opacity=".82"/><stop offset=".95" stop-color="#fff" stop-opacity=".16"/><stop offset="1" stop-color="#fff" stop-opacity="0"/></radialGradient>`;
+  const oval = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><defs>${soft}</defs><ellipse cx="${width / 2}" cy="${height / 2}" rx="${width * 0.42}" ry="${height * 0.44}" fill="url(#soft)"/></svg>`;
   const figure = await sharp(data)
     .ensureAlpha()
     .composite([{ input: Buffer.from(oval), blend: "dest-in" }])

@@ -95,18 +95,24 @@ function ridge({ width, height, seeded }: Canvas, base: number, swing: number): 
   return `M0 ${height}L${points.join("L")}L${width} ${height}Z`;
 }
 
-/** Sheets of cut paper, each throwing a shadow on the one behind. */
+/**
+ * Sheets of cut paper, each throwing a shadow on the one behind. A shadow is a few strokes on each other, the widest
+ * reaching furthest: a Gaussian blur looks much the same and makes the whole picture fifteen times as slow.
+ */
 function paper(canvas: Canvas): Scene {
   const { width, height, palette, seeded } = canvas;
   const sheets = [palette.soft, palette.accent, palette.middle, palette.deep, palette.ink];
   const layers = sheets.map((colour, index) => {
     const outline = ridge(canvas, height * (0.16 + index * 0.13), Math.min(height * 0.16, width * 0.13));
-    return `<path d="${outline}" fill="#000" opacity=".38" filter="url(#soft)" transform="translate(0 ${-height * 0.008})"/><path d="${outline}" fill="${colour}"/>`;
+    const strokes = [0.042, 0.032, 0.023, 0.014, 0.006].map(
+      (reach) => `<path d="${outline}" stroke-width="${height * reach}"/>`,
+    );
+    const shadow = `<g fill="none" stroke="#000" stroke-opacity=".06" stroke-linejoin="round" transform="translate(0 ${-height * 0.006})">${strokes.join("")}</g>`;
+    return `${shadow}<path d="${outline}" fill="${colour}"/>`;
   });
-  const defs = `<defs><filter id="soft"><feGaussianBlur stdDeviation="${height * 0.012}"/></filter></defs>`;
   const moon = `<circle cx="${seeded.between(0.15, 0.85) * width}" cy="${height * 0.14}" r="${Math.min(width, height) * 0.07}" fill="${palette.accent}"/>`;
   return {
-    svg: `${defs}<rect width="${width}" height="${height}" fill="${palette.paper}"/>${moon}${layers.join("")}`,
+    svg: `<rect width="${width}" height="${height}" fill="${palette.paper}"/>${moon}${layers.join("")}`,
     ink: palette.paper,
   };
 }
