@@ -6,6 +6,7 @@ import type { Sql } from "./open.js";
 export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" | "reorder"> {
   return {
     choose({ onlyFailed, sample, first }) {
+      progress.tally.spoil();
       if (onlyFailed) sql(`UPDATE drafted SET chosen = 0 WHERE chosen AND row NOT IN (${failedRows})`).run();
       if (sample !== null) keepFirst(sql, "lot, number", sample);
       if (first !== null) keepFirst(sql, "row", first);

@@ -1,12 +1,14 @@
 import type { Comparison, Content, Draft } from "../core/draft.js";
 import type { Sqlite } from "../sqlite.js";
 import { listing } from "./draft-listing.js";
+import type { Progress } from "./draft-tables.js";
 import type { Sql } from "./open.js";
 
 /** What a plan in the making takes from the job's history: where items stand, and what has changed. */
 export function draftHistory(
   db: Sqlite,
   sql: Sql,
+  { tally }: Progress,
 ): Pick<Draft, "know" | "rowIdOf" | "stand" | "compare" | "comparison"> {
   return {
     know(items, missing) {
@@ -23,6 +25,7 @@ export function draftHistory(
     rowIdOf: (key) => sql("SELECT row_id FROM known WHERE key = ?").pluck().get(key) as string | undefined,
 
     stand(again) {
+      tally.spoil();
       // A dropped item comes back with its row, unless it was submitted once: then a person skipped it.
       sql(
         `UPDATE drafted SET standing = known.state, due =

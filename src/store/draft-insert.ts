@@ -36,6 +36,7 @@ export function draftInsert(db: Sqlite, progress: Progress): { put: Insert; clea
       }
       const { key, priority, prompt } = item;
       if (priority !== 0) progress.prioritised = true;
+      progress.tally.add(item);
       const kind = kinds.of(item.kind);
       const rowId = item.rowId === id ? null : item.rowId;
       const name = item.name === item.rowId ? null : item.name;

@@ -25,7 +25,7 @@ function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
       hidden: count("problems WHERE hidden"),
     }),
 
-    totals: () => totalsOf(db),
+    totals: () => progress.tally.totals() ?? totalsOf(db),
 
     missing: () =>
       sql(

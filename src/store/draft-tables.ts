@@ -1,4 +1,5 @@
 import type { ItemState } from "../core/item.js";
+import type { Tally } from "./draft-tally.js";
 
 /** The tables of a plan in the making. They live as long as the command that plans. */
 export const draftTables = `
@@ -97,6 +98,7 @@ export interface Progress {
   rows: number;
   /** Some item goes before others. */
   prioritised: boolean;
+  tally: Tally;
 }
 
 /** An item's record as the database gives it. */

@@ -6,6 +6,7 @@ import { draftHistory } from "./draft-history.js";
 import { draftInsert } from "./draft-insert.js";
 import { draftReading } from "./draft-reading.js";
 import { draftTables, type Planned, type Progress, tableNames } from "./draft-tables.js";
+import { Tally } from "./draft-tally.js";
 import { type Sql, statements } from "./open.js";
 
 /**
@@ -23,11 +24,11 @@ export function openDraft(): Draft {
   db.exec(draftTables);
   const sql = statements(db);
   db.exec("BEGIN");
-  const progress: Progress = { records: 0, rows: 0, prioritised: false };
+  const progress: Progress = { records: 0, rows: 0, prioritised: false, tally: new Tally() };
   return {
     ...draftWriting(db, sql, progress),
-    ...draftGroups(db, sql),
-    ...draftHistory(db, sql),
+    ...draftGroups(db, sql, progress),
+    ...draftHistory(db, sql, progress),
     ...draftChoice(sql, progress),
     ...draftReading(db, sql, progress),
     close: () => db.close(),
@@ -62,12 +63,17 @@ function draftWriting(
     clear() {
       insert.clear();
       for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
+      progress.tally.clear();
       Object.assign(progress, { records: 0, rows: 0, prioritised: false });
     },
   };
 }
 
-function draftGroups(db: Sqlite, sql: Sql): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
+function draftGroups(
+  db: Sqlite,
+  sql: Sql,
+  { tally }: Progress,
+): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
   const slotsOf = (head: number) =>
     (
       sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
@@ -94,6 +100,7 @@ function draftGroups(db: Sqlite, sql: Sql): Pick<Draft, "groups" | "rename" | "r
       const without = "position > ? AND without IS NOT NULL AND first ORDER BY position LIMIT 1000";
       const page = (after: number) =>
         sql(`SELECT position, row, without FROM drafted WHERE ${without}`).all(after) as Without[];
+      tally.spoil();
       for (let some = page(-1); some.length > 0; some = page(some.at(-1)?.position ?? 0)) {
         for (const record of some) refuse(sql, record, defaults);
       }
