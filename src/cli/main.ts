@@ -1,33 +1,37 @@
 #!/usr/bin/env node
 import { Command } from "commander";
 import { ownVersion } from "../job/version.js";
-import { defineAccount } from "./account.js";
-import { defineAdopt } from "./adopt.js";
-import { defineCancel } from "./cancel.js";
-import { defineDoctor } from "./doctor.js";
 import { ended } from "./ending.js";
-import { defineExport } from "./export.js";
-import { defineFind } from "./find.js";
-import { defineGallery } from "./gallery.js";
-import { defineInit } from "./init.js";
-import { defineModels } from "./models.js";
-import { definePause } from "./pause.js";
-import { definePlan } from "./plan.js";
-import { defineRedo } from "./redo.js";
-import { defineResolve } from "./resolve.js";
-import { defineResume } from "./resume.js";
-import { defineRetry } from "./retry.js";
-import { defineRun } from "./run.js";
-import { defineSandbox } from "./sandbox.js";
-import { defineSchedule } from "./schedule.js";
-import { defineStatus } from "./status.js";
-import { defineVerify } from "./verify.js";
+
+/** What each command's file gives, in the order of the help. */
+const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  init: async () => (await import("./init.js")).defineInit,
+  plan: async () => (await import("./plan.js")).definePlan,
+  run: async () => (await import("./run.js")).defineRun,
+  resume: async () => (await import("./resume.js")).defineResume,
+  status: async () => (await import("./status.js")).defineStatus,
+  pause: async () => (await import("./pause.js")).definePause,
+  cancel: async () => (await import("./cancel.js")).defineCancel,
+  redo: async () => (await import("./redo.js")).defineRedo,
+  export: async () => (await import("./export.js")).defineExport,
+  retry: async () => (await import("./retry.js")).defineRetry,
+  resolve: async () => (await import("./resolve.js")).defineResolve,
+  verify: async () => (await import("./verify.js")).defineVerify,
+  gallery: async () => (await import("./gallery.js")).defineGallery,
+  find: async () => (await import("./find.js")).defineFind,
+  adopt: async () => (await import("./adopt.js")).defineAdopt,
+  models: async () => (await import("./models.js")).defineModels,
+  account: async () => (await import("./account.js")).defineAccount,
+  doctor: async () => (await import("./doctor.js")).defineDoctor,
+  schedule: async () => (await import("./schedule.js")).defineSchedule,
+  sandbox: async () => (await import("./sandbox.js")).defineSandbox,
+};
 
 /**
  * The command line. Each command is a file that names its options here and loads the rooms it needs only when it is
- * called, so that `--help` and `status` start fast.
+ * called; a line that begins with a command loads that one alone. So `--help` and `status` start fast.
  */
-function program(): Command {
+async function program(first: string | undefined): Promise<Command> {
   const root = new Command("bulkgen")
     .description("Bulk generation of images, video and audio from a spreadsheet.")
     .version(ownVersion(), "-V, --version", "print the version")
@@ -35,30 +39,9 @@ function program(): Command {
     .helpCommand(false)
     .showHelpAfterError("(add --help for the options)")
     .exitOverride();
-  for (const define of [
-    defineInit,
-    definePlan,
-    defineRun,
-    defineResume,
-    defineStatus,
-    definePause,
-    defineCancel,
-    defineRedo,
-    defineExport,
-    defineRetry,
-    defineResolve,
-    defineVerify,
-    defineGallery,
-    defineFind,
-    defineAdopt,
-    defineModels,
-    defineAccount,
-    defineDoctor,
-    defineSchedule,
-    defineSandbox,
-  ]) {
-    define(root);
-  }
+  const called = Object.entries(commands).filter(([name]) => name === first);
+  const needed = called.length > 0 ? called : Object.entries(commands);
+  for (const define of await Promise.all(needed.map(([, load]) => load()))) define(root);
   for (const command of root.commands) command.exitOverride();
   root.hook("preAction", (_, command) => fillIn(command));
   return root;
@@ -89,4 +72,4 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on("error", () => {});
 
-await ended(() => program().parseAsync());
+await ended(async () => (await program(process.argv[2])).parseAsync());

@@ -3,7 +3,6 @@ import type { Problem } from "../core/problem.js";
 import { type Bytes, openBytes, standardInput, wholeOf } from "./bytes.js";
 import { openCsv } from "./csv.js";
 import type { DelimiterName } from "./delimiters.js";
-import { readDocument, readLines } from "./document-rows.js";
 import type { Encoded } from "./encoding.js";
 import { type Source, unreadSource } from "./source.js";
 import { examined, textPieces, utf8Pieces } from "./text.js";
@@ -87,6 +86,7 @@ async function parsedAs(
   }
   let text = "";
   for await (const piece of textPieces(bytes, found.encoding)) text += piece;
+  const { readDocument, readLines } = await import("./document-rows.js");
   return format === "lines" ? { source: readLines(file, text) } : readDocument(file, text, format);
 }
 

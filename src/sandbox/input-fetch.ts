@@ -1,7 +1,7 @@
 import { open, realpath } from "node:fs/promises";
 import { relative, resolve, sep } from "node:path";
 import type { Readable } from "node:stream";
-import { Agent, request } from "undici";
+import type { Agent } from "undici";
 import { inputProblem, isLocalPath } from "./input-address.js";
 
 /** The largest input that is taken, in bytes. */
@@ -15,6 +15,7 @@ const timeoutMs = 20_000;
  */
 export async function fetchInput(address: string, root: string | undefined): Promise<Uint8Array> {
   if (isLocalPath(address)) return readLocal(address, root);
+  const { Agent } = await import("undici");
   const agent = new Agent({
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
@@ -76,6 +77,7 @@ function discard(body: Readable): void {
 }
 
 async function get(address: string, agent: Agent) {
+  const { request } = await import("undici");
   try {
     return await request(address, { dispatcher: agent, headers: { accept: "*/*" } });
   } catch (error) {

@@ -1,13 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import type { SandboxModel } from "./catalogue.js";
 import { answerClientErrors, headerBytesMax, unreadable } from "./client-error.js";
-import { dashboardApp } from "./dashboard/app.js";
-import { type FaultPlanSettings, faultPlan } from "./faults/plan.js";
+import type { FaultPlan, FaultPlanSettings } from "./faults/plan.js";
 import { FaultScript } from "./faults/script.js";
 import { Gateway } from "./gateway.js";
 import { httpApp } from "./http.js";
@@ -58,15 +57,21 @@ export interface RunningSandbox {
  */
 export async function serveSandbox(options: SandboxOptions): Promise<RunningSandbox> {
   let origin = "";
-  const script = new FaultScript(faultPlan.parse(options.faults ?? {}));
+  const script = new FaultScript(await planOf(options.faults));
   const sandbox = new Sandbox(options, () => origin);
   const { clock, random } = options;
   const gateway = new Gateway(sandbox, script, clock);
   const token = `${random.uuid()}${random.uuid()}`.replaceAll("-", "");
   const settle = (accountId: string) => sandbox.settle(accountId);
-  const dashboard = dashboardApp({ state: sandbox.state, clock, random, token, settle });
+  const dashboard = loadedOnce(async () => {
+    const { dashboardApp } = await import("./dashboard/app.js");
+    return new Hono().route(
+      "/dashboard",
+      dashboardApp({ state: sandbox.state, clock, random, token, settle }),
+    );
+  });
   const reference = referenceApp([...sandbox.models.values()]);
-  const app = new Hono().route("/dashboard", dashboard).route("/", reference).route("/", httpApp(gateway));
+  const app = new Hono().all("/dashboard/*", dashboard).route("/", reference).route("/", httpApp(gateway));
   const listener = getRequestListener(app.fetch, { errorHandler: unreadable });
   const server = createServer({ maxHeaderSize: headerBytesMax }, listener);
   answerClientErrors(server);
@@ -94,5 +99,20 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
       });
       await sandbox.close();
     },
+  };
+}
+
+async function planOf(settings: FaultPlanSettings | undefined): Promise<FaultPlan> {
+  if (settings === undefined) return { seed: "1", rules: [] };
+  const { faultPlan } = await import("./faults/plan.js");
+  return faultPlan.parse(settings);
+}
+
+/** Answers from an app that is loaded with its first request, which in a rehearsal never comes. */
+function loadedOnce(load: () => Promise<Hono>): (context: Context) => Promise<Response> {
+  let app: Promise<Hono> | undefined;
+  return async (context) => {
+    app ??= load();
+    return (await app).fetch(context.req.raw, context.env);
   };
 }

@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from "file-type";
 import { mediaFields } from "../api/inputs.js";
 import type { SandboxModel } from "./catalogue.js";
 import { familiarParams } from "./familiar-params.js";
@@ -85,6 +84,7 @@ export class Studio {
   private async keepInput(taskId: string, field: string, address: string): Promise<void> {
     const bytes = await this.fetched(field, address);
     const wanted = field.split("_")[0] ?? "";
+    const { fileTypeFromBuffer } = await import("file-type");
     const found = await fileTypeFromBuffer(bytes);
     if (!found?.mime.startsWith(`${wanted}/`)) {
       throw new Error(`${field}: ${address} is ${found?.mime ?? "of no known kind"}, not ${wanted}`);

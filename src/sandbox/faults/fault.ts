@@ -82,15 +82,3 @@ export type Fault = z.output<typeof anyFault>;
 export type FaultSettings = z.input<typeof anyFault>;
 export type DownloadFault = Extract<Fault, { kind: `download-${string}` }>;
 export type RequestFault = Exclude<Fault, DownloadFault>;
-
-/** What a fault can happen to: a request of one endpoint, or the download of an output. */
-export const subjects = ["generate", "task", "models", "me", "download"] as const;
-export type FaultSubject = (typeof subjects)[number];
-
-/** Where a kind of fault makes sense. */
-export function subjectsOf(kind: Fault["kind"]): readonly FaultSubject[] {
-  if (kind.startsWith("download-")) return ["download"];
-  if (kind.startsWith("task-") || kind === "generation-error") return ["generate"];
-  if (kind === "internal-error") return ["task"];
-  return ["generate", "task", "models", "me"];
-}

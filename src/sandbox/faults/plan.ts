@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { switches } from "../switches.js";
-import { fault, subjects, subjectsOf } from "./fault.js";
+import { fault } from "./fault.js";
+import { subjects, subjectsOf } from "./subject.js";
 
 /** A fault and when it happens. Requests are counted for each rule by itself, those that the rule is about, from 1. */
 const rule = z

@@ -1,8 +1,6 @@
 import { Hono } from "hono";
 import type { SandboxModel } from "../catalogue.js";
 import { loopbackOnly } from "../host-check.js";
-import { openApi } from "./openapi.js";
-import { referencePage } from "./page.js";
 import { style } from "./style.js";
 
 const headers = {
@@ -12,12 +10,20 @@ const headers = {
   "Referrer-Policy": "no-referrer",
 };
 
-/** The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it tells no secret. */
+/**
+ * The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it tells no secret. It is
+ * loaded when it is asked for, which hardly any process is.
+ */
 export function referenceApp(models: readonly SandboxModel[]): Hono {
   const app = new Hono();
-  const document = openApi();
-  app.get("/openapi.json", loopbackOnly, (context) => context.json(document));
-  app.get("/docs", loopbackOnly, (context) => context.html(referencePage(models), 200, headers));
+  app.get("/openapi.json", loopbackOnly, async (context) => {
+    const { openApi } = await import("./openapi.js");
+    return context.json(openApi());
+  });
+  app.get("/docs", loopbackOnly, async (context) => {
+    const { referencePage } = await import("./page.js");
+    return context.html(referencePage(models), 200, headers);
+  });
   app.get("/docs/style.css", loopbackOnly, (context) =>
     context.body(style, 200, { ...headers, "Content-Type": "text/css; charset=utf-8" }),
   );
