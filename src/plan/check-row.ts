@@ -1,10 +1,10 @@
 import { type InputField, type MediaField, mediaFields, requiredFor } from "../api/inputs.js";
-import type { Model, ModelParameter } from "../api/records.js";
-import { nearest } from "../core/nearest.js";
+import type { Model } from "../api/records.js";
 import type { Problem } from "../core/problem.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { cellPlace, type Row } from "../manifest/manifest.js";
-import { optionBefore, type Repair } from "../manifest/spreadsheet.js";
+import type { Repair } from "../manifest/spreadsheet.js";
+import { isOption, noModel, type Said, unknownParam, wrongValue } from "./wrong-values.js";
 
 /** A row that was checked against the live models. */
 export interface CheckedRow {
@@ -29,6 +29,7 @@ export interface CheckAgainst {
   models: ReadonlyMap<string, Model>;
   localInputs: LocalInputs;
   repair: boolean;
+  said: Said;
 }
 
 export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
@@ -36,7 +37,8 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
   const model = models.get(row.model) ?? null;
   const { contents, problems } = checkMedia(row, against.localInputs);
   if (!model) {
-    const found = [noModel(row, models), ...problems];
+    const words = against.said.of([row.model], () => noModel(row.model, models));
+    const found = [{ place: cellPlace(row, "model"), ...words }, ...problems];
     return { row, model, params: row.params, contents, repairs: row.repairs, problems: found, without: none };
   }
   const params = checkParams(row, model, against);
@@ -55,22 +57,6 @@ export function checkRow(row: Row, against: CheckAgainst): CheckedRow {
 function joined<Thing>(some: Thing[], more: Thing[]): Thing[] {
   if (more.length === 0) return some;
   return some.length === 0 ? more : [...some, ...more];
-}
-
-const listedMax = 12;
-
-function noModel(row: Row, models: ReadonlyMap<string, Model>): Problem {
-  const keys = [...models.keys()];
-  const near = nearest(row.model, keys);
-  const expected =
-    keys.length > 0 && keys.length <= listedMax ? `one of: ${keys.join(", ")}` : "a model key of the service";
-  return {
-    place: cellPlace(row, "model"),
-    message: row.model === "" ? "the row names no model" : `unknown model "${row.model}"`,
-    expected: row.model === "" ? `${expected} (in the row, or as a default)` : expected,
-    got: row.model === "" ? "nothing" : row.model,
-    ...(row.model !== "" && near ? { nearest: near } : {}),
-  };
 }
 
 function missingInputs(row: Row, model: Model): Problem[] {
@@ -126,7 +112,7 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
  * A model that came without its list of parameters is not checked: the service will judge. A default that the model does
  * not take is left out, as long as some other model of the manifest takes it.
  */
-function checkParams(row: Row, model: Model, { repair }: CheckAgainst) {
+function checkParams(row: Row, model: Model, { repair, said }: CheckAgainst) {
   const list = model.parameters;
   const problems: Problem[] = [];
   const repairs: Repair[] = [];
@@ -138,47 +124,25 @@ function checkParams(row: Row, model: Model, { repair }: CheckAgainst) {
     const value = row.params[key] as string;
     const parameter = list.find((each) => each.key === key);
     if (!parameter && row.defaultParams.includes(key)) {
-      without.push({ key, problem: unknownParam(row, model, key) });
+      const words = said.of([model.model_key, key], () => unknownParam(model, key));
+      without.push({ key, problem: { place: cellPlace(row, `params.${key}`), ...words } });
       asWritten = false;
       continue;
     }
-    const wrong = parameter ? wrongValue(row, parameter, value) : unknownParam(row, model, key);
-    const repaired = repair ? wrong?.repair : undefined;
+    if (parameter && isOption(parameter, value)) {
+      params.push([key, value]);
+      continue;
+    }
+    const words = parameter
+      ? said.of([model.model_key, key, value], () => wrongValue(parameter, value))
+      : said.of([model.model_key, key], () => unknownParam(model, key));
+    const wrong = { place: cellPlace(row, `params.${key}`), ...words };
+    const repaired = repair ? wrong.repair : undefined;
     if (repaired !== undefined) {
       repairs.push({ column: `params.${key}`, from: value, to: repaired });
       asWritten = false;
-    } else if (wrong) problems.push(wrong);
+    } else problems.push(wrong);
     params.push([key, repaired ?? value]);
   }
   return { params: asWritten ? row.params : Object.fromEntries(params), repairs, problems, without };
-}
-
-function unknownParam(row: Row, model: Model, key: string): Problem {
-  const keys = (model.parameters ?? []).map((parameter) => parameter.key);
-  const near = nearest(key, keys);
-  return {
-    place: cellPlace(row, `params.${key}`),
-    message: `model ${model.model_key} has no parameter "${key}"`,
-    expected: keys.length > 0 ? `one of: ${keys.join(", ")}` : "no parameters",
-    got: key,
-    ...(near ? { nearest: near } : {}),
-  };
-}
-
-/** Only the options of a select are known; any other type is the service's to judge. */
-function wrongValue(row: Row, parameter: ModelParameter, value: string): Problem | null {
-  const options = parameter.options ?? [];
-  if (options.length === 0 || options.some((option) => option.value === value)) return null;
-  const values = options.map((option) => option.value);
-  const labelled = options.find((option) => option.label.toLowerCase() === value.toLowerCase());
-  const before = optionBefore(value, values);
-  const near = labelled?.value ?? before ?? nearest(value, values);
-  return {
-    place: cellPlace(row, `params.${parameter.key}`),
-    message: `parameter ${parameter.key} has no option "${value}"`,
-    expected: `one of: ${values.join(", ")}`,
-    got: value,
-    ...(near ? { nearest: near } : {}),
-    ...(before === null ? {} : { repair: before }),
-  };
 }

@@ -11,6 +11,7 @@ import { Notes } from "./notes.js";
 import type { PlanInput } from "./plan.js";
 import { Prices } from "./prices.js";
 import { everything } from "./select.js";
+import { Said } from "./wrong-values.js";
 
 const nothing: Making = { items: [], shares: null, problems: [] };
 
@@ -27,6 +28,7 @@ export class Planning {
   readonly usedModels = new Set<string>();
   private readonly draft: Draft;
   readonly names = new Names();
+  private readonly said = new Said();
   private readonly models: ReadonlyMap<string, Model>;
   /** Why rows of the part at hand are wrong, by row and by combination. */
   private wrong = new Map<string, string>();
@@ -55,7 +57,8 @@ export class Planning {
 
   private row(row: Row): void {
     const localInputs = this.input.localInputs?.found;
-    const checked = checkRow(row, { models: this.models, localInputs, repair: this.input.repair ?? false });
+    const { models, said } = this;
+    const checked = checkRow(row, { models, localInputs, repair: this.input.repair ?? false, said });
     this.learn(checked);
     const told = this.toldOf(row);
     const { problems, making } = this.making(checked, told !== undefined);

@@ -20,7 +20,8 @@ export class Prices {
   private readonly groups: PriceGroup[] = [];
   /** By the params' own object, which rows share that say the same. */
   private readonly known = new Map<object, ItemKind[]>();
-  private kept = 0;
+  /** By model and params as they are written, where rows that say the same do not share an object. */
+  private readonly written = new Map<string, ItemKind>();
   private readonly numbers = new Map<string, number>();
 
   /** `charges` are the highest charges seen, by group: what was really charged says more than the list. */
@@ -30,6 +31,9 @@ export class Prices {
   of(model: Model, params: ItemKind["params"]): ItemKind {
     const known = this.known.get(params);
     for (const kind of known ?? []) if (kind.model === model.model_key) return kind;
+    const written = model.model_key + JSON.stringify(params);
+    const alike = this.written.get(written);
+    if (alike !== undefined) return alike;
     const name = priceGroup({ model: model.model_key, params });
     const kind: ItemKind = {
       model: model.model_key,
@@ -38,7 +42,10 @@ export class Prices {
       price: this.charges.get(name) ?? credits(model.credits_cost),
       group: this.numbers.get(name) ?? this.begin(model, name),
     };
-    if (this.kept++ < keptMax) this.known.set(params, [...(known ?? []), kind]);
+    if (this.written.size < keptMax) {
+      this.written.set(written, kind);
+      this.known.set(params, [...(known ?? []), kind]);
+    }
     return kind;
   }
 

@@ -1,6 +1,5 @@
 import type { Draft, GroupSum, Ordered, PlannedItem, Standing, Totals } from "../core/draft.js";
 import { type Credits, plus } from "../core/money.js";
-import type { Problem } from "../core/problem.js";
 import type { SheetRow } from "../core/sheet.js";
 import type { Sqlite } from "../sqlite.js";
 import { listing } from "./draft-listing.js";
@@ -8,7 +7,7 @@ import type { Planned, Progress } from "./draft-tables.js";
 import type { Sql } from "./open.js";
 
 type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
-type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "problems" | "sheet">;
+type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
 
 /** What a plan in the making came to. */
 export function draftReading(db: Sqlite, sql: Sql, progress: Progress): Facts & Lists {
@@ -113,13 +112,6 @@ function lists(db: Sqlite, progress: Progress): Lists {
          UNION ALL SELECT key FROM known WHERE row_id IN (SELECT id FROM wrong_ids)
            AND key NOT IN (SELECT key FROM drafted WHERE key IS NOT NULL)`,
         (row) => row["key"] as string,
-      ),
-
-    problems: () =>
-      listing(
-        db,
-        "SELECT document FROM problems WHERE NOT hidden ORDER BY row, id",
-        (row) => JSON.parse(row["document"] as string) as Problem,
       ),
 
     sheet: (columns) => ({ columns, rows: { [Symbol.iterator]: () => sheetRows(db) } }),

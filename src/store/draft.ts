@@ -4,6 +4,7 @@ import { openSqlite, type Sqlite } from "../sqlite.js";
 import { draftChoice } from "./draft-choice.js";
 import { draftHistory } from "./draft-history.js";
 import { draftInsert } from "./draft-insert.js";
+import { draftProblems, type Problems } from "./draft-problems.js";
 import { draftReading } from "./draft-reading.js";
 import { draftTables, type Planned, type Progress, tableNames } from "./draft-tables.js";
 import { Tally } from "./draft-tally.js";
@@ -25,12 +26,14 @@ export function openDraft(): Draft {
   const sql = statements(db);
   db.exec("BEGIN");
   const progress: Progress = { records: 0, rows: 0, prioritised: false, tally: new Tally() };
+  const problems = draftProblems(db);
   return {
-    ...draftWriting(db, sql, progress),
-    ...draftGroups(db, sql, progress),
+    ...draftWriting(db, sql, progress, problems),
+    ...draftGroups(db, sql, progress, problems),
     ...draftHistory(db, sql, progress),
     ...draftChoice(sql, progress),
     ...draftReading(db, sql, progress),
+    problems: problems.all,
     close: () => db.close(),
   };
 }
@@ -39,9 +42,9 @@ function draftWriting(
   db: Sqlite,
   sql: Sql,
   progress: Progress,
+  problems: Problems,
 ): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
   const insert = draftInsert(db, progress);
-  const problem = db.prepare("INSERT INTO problems (row, row_id, document) VALUES (?, ?, ?)");
   const head = db.prepare("SELECT key, number, repeat FROM drafted WHERE position = ?");
   return {
     add(row, items) {
@@ -56,14 +59,13 @@ function draftWriting(
 
     recordAt: (at) => head.get(at) as ReturnType<Draft["recordAt"]>,
 
-    problem(found) {
-      problem.run(found.place.row ?? 0, found.place.id ?? null, JSON.stringify(found));
-    },
+    problem: problems.put,
 
     clear() {
       insert.clear();
       for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
       progress.tally.clear();
+      problems.clear();
       Object.assign(progress, { records: 0, rows: 0, prioritised: false });
     },
   };
@@ -73,6 +75,7 @@ function draftGroups(
   db: Sqlite,
   sql: Sql,
   { tally }: Progress,
+  problems: Problems,
 ): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
   const slotsOf = (head: number) =>
     (
@@ -102,7 +105,7 @@ function draftGroups(
         sql(`SELECT position, row, without FROM drafted WHERE ${without}`).all(after) as Without[];
       tally.spoil();
       for (let some = page(-1); some.length > 0; some = page(some.at(-1)?.position ?? 0)) {
-        for (const record of some) refuse(sql, record, defaults);
+        for (const record of some) refuse(sql, problems, record, defaults);
       }
     },
   };
@@ -114,15 +117,11 @@ interface Without {
   without: string;
 }
 
-function refuse(sql: Sql, { row, without }: Without, defaults: readonly string[]): void {
+function refuse(sql: Sql, problems: Problems, { row, without }: Without, defaults: readonly string[]): void {
   const found = (JSON.parse(without) as DraftRow["without"]).filter(({ key }) => defaults.includes(key));
   const [first] = found;
   if (first === undefined) return;
-  for (const { problem } of found) {
-    sql("INSERT INTO problems (row, row_id, document) VALUES (?, ?, ?)").run(
-      ...[problem.place.row ?? 0, problem.place.id ?? null, JSON.stringify(problem)],
-    );
-  }
+  for (const { problem } of found) problems.put(problem);
   sql("UPDATE drafted SET key = NULL, shares = NULL, problem = coalesce(problem, ?) WHERE row = ?").run(
     ...[first.problem.message, row],
   );

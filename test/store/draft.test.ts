@@ -63,3 +63,21 @@ test("a draft that is cleared holds nothing, and takes the same items again", ()
   expect([...draft.items("", null, 1)]).toMatchObject([{ rowId: "r0", model: "animate", name: "n" }]);
   draft.close();
 });
+
+test("problems are told in the order of the sheet, in whatever order they were found", () => {
+  const draft = openDraft();
+  const tell = (at: number | null, message: string) =>
+    draft.problem({ place: { file: "a.csv", row: at }, message, expected: "x", got: "y" });
+  const told = () => [...draft.problems()].map(({ message }) => message);
+  tell(2, "a");
+  tell(2, "b");
+  tell(5, "c");
+  expect(told()).toEqual(["a", "b", "c"]);
+  tell(3, "d");
+  tell(7, "e");
+  tell(null, "f");
+  expect(told()).toEqual(["f", "a", "b", "d", "c", "e"]);
+  draft.clear();
+  expect(told()).toEqual([]);
+  draft.close();
+});
