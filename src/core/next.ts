@@ -6,6 +6,7 @@ import type { Task } from "./poll.js";
 import type { PollProfile, Waiting } from "./pressure.js";
 import { modelOfGroup } from "./price.js";
 import {
+  freeInWindows,
   freePlaces,
   left,
   minuteMs,
@@ -44,6 +45,8 @@ export interface View {
   pace(group: string): Pace;
   /** How eagerly to look; null leaves it to what is short. */
   profile: PollProfile | null;
+  /** Nothing is submitted until something is found out: what is at the service is looked at meanwhile. */
+  holdsBack: boolean;
   /** Places reserved for requests that are being made are already part of `quota`. */
   free: Readonly<Record<StepKind, number>>;
   stops: readonly Stop[];
@@ -92,7 +95,7 @@ export function next(view: View): Decision {
   const looks = looksOf(view);
   const submits = dueSubmits(view);
   const places = freePlaces(view.quota, view.now);
-  const chosen = choose(view, looks, submits.items, places);
+  const chosen = choose(view, looks, view.holdsBack ? [] : submits.items, places);
   const steps = [...downloads(view), ...chosen.steps];
   const unserved = looks.due.length + submits.items.length > chosen.steps.length;
   const short: Shortage = !unserved
@@ -122,8 +125,7 @@ function choose(
   submits: readonly number[],
   places: number,
 ): { steps: Step[]; room: number } {
-  const forLooks = looks.isTail ? Math.max(0, places - submits.length) : places;
-  const looking = looks.due.slice(0, Math.min(forLooks, view.free.poll));
+  const looking = looks.due.slice(0, Math.min(placesForLooks(view, looks, submits, places), view.free.poll));
   const free = places - looking.length;
   const room = Math.max(0, dayRoom(view, looking.length));
   const kept = looks.isTail ? 0 : heldFor(view, looks, free, looks.due.length - looking.length);
@@ -135,6 +137,17 @@ function choose(
     ],
     room,
   };
+}
+
+/**
+ * At the end the submits go first, and those that wait for a lane have their places kept. What cannot go because the
+ * day is short keeps none, or nobody would use them.
+ */
+function placesForLooks(view: View, { isTail }: Looks, submits: readonly number[], places: number): number {
+  if (!isTail) return places;
+  const going = Math.min(submits.length, Math.max(0, dayRoom(view, 0)));
+  const now = Math.min(going, view.free.submit);
+  return Math.max(0, Math.min(places - now, freeInWindows(view.quota) - going));
 }
 
 /** What expires first comes first; addresses that have probably expired are tried when no other is left. */

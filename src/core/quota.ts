@@ -33,10 +33,34 @@ export const gaits = ["burst", "paced", "strict"] as const;
 export type Gait = (typeof gaits)[number];
 export const gaitMemoryMs = 30 * dayMs;
 
+/**
+ * Until an account has sent a few minutes' worth of requests in a burst, so few are under way at once, and the very
+ * first go one by one: where the service counts in another way, no more are refused before that is known.
+ */
+export const provenMinutes = 3;
+const firstOnes = 3;
+
+export function unprovenAtOnce(sent: number): number {
+  return sent < firstOnes ? 1 : 2;
+}
+
+/** An answer that takes longer than this (ms) holds nobody up: even so, a whole minute's requests find their way. */
+export const promptMs = 2_000;
+
 /** The least time (ms) between two requests of a gait: two places a minute stay unused. */
 export function spacingMs(gait: Gait, perMinute: number | null): number {
   return gait === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
 }
+
+/**
+ * How long nothing is sent after a step to this gait, in ms, whatever the service asks for: where refused requests count
+ * as well, an estimate of the window is fuller than it was when it named its time.
+ */
+export function restMs(gait: Gait, perMinute: number | null): number {
+  return Math.min(restMsMax, 5 * spacingMs(gait, perMinute));
+}
+
+const restMsMax = 15_000;
 
 /** The gait after a 429 that the ledger did not deserve. */
 export function slower(gait: Gait): Gait {
@@ -60,8 +84,11 @@ export interface Quota {
   day: Window;
   /** When the places of the minute that are taken now are free again (UTC ms), soonest first. */
   releases: readonly number[];
-  /** What the account's gait asks for: the least time between two sends (ms), and when the next may leave (UTC ms). */
-  gait: { spacingMs: number; nextAt: number };
+  /**
+   * What the account's gait asks for: the least time between two sends (ms), when the next may leave (UTC ms), and how
+   * many may leave now, where that is bounded.
+   */
+  gait: { spacingMs: number; nextAt: number; atOnce?: number };
   /** Requests of the day that other workspaces of the account need for their open tasks. */
   owedElsewhere: number;
   /** The service asked for silence until then (UTC ms), or null. */
@@ -72,8 +99,13 @@ export interface Quota {
 export function freePlaces(quota: Quota, now: number): number {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return 0;
   if (quota.gait.nextAt > now) return 0;
-  const places = Math.max(0, Math.min(left(quota.minute), left(quota.day)));
-  return quota.gait.spacingMs > 0 ? Math.min(1, places) : places;
+  const places = freeInWindows(quota);
+  return Math.min(places, quota.gait.spacingMs > 0 ? 1 : (quota.gait.atOnce ?? places));
+}
+
+/** Places that the windows have free, whether or not all of them may be taken at once. */
+export function freeInWindows({ minute, day }: Quota): number {
+  return Math.max(0, Math.min(left(minute), left(day)));
 }
 
 /** Milliseconds that a place takes to come round: the minute, and about as long as an answer takes. */

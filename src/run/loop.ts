@@ -145,8 +145,9 @@ class Loop {
       counts,
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
+      holdsBack: !this.session.mayBuy || this.session.settling.holdsBack(now),
       free: {
-        submit: this.session.mayBuy && !this.session.settling.holdsBack(now) ? lanes - busy("submit") : 0,
+        submit: lanes - busy("submit"),
         poll: polls - busy("poll"),
         download: downloads - busy("download"),
       },

@@ -7,6 +7,7 @@ import {
   minuteMs,
   nextSendAt,
   presumedEnd,
+  restMs,
   slower,
   waitsFor,
 } from "../core/quota.js";
@@ -83,14 +84,16 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         const again = row.silent_until !== null && row.silent_until > now;
         const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
         const wait = ms === null ? silenceMs(strikes) : Math.max(ms, leastSilenceMs(strikes));
-        const until = Math.max(now + wait, again ? (row.silent_until ?? 0) : 0);
+        const slowed = again ? null : stepDown(sql, row, ms, now);
+        const rest = slowed === null ? 0 : restMs(slowed, row.limit_minute);
+        const until = Math.max(now + wait, now + rest, again ? (row.silent_until ?? 0) : 0);
         sql("UPDATE accounts SET silent_until = ?, silent_at = ?, strikes = ? WHERE id = ?").run(
           until,
           now,
           strikes,
           accountId,
         );
-        return { until, slowed: again ? null : stepDown(sql, row, ms, now) };
+        return { until, slowed };
       }),
 
     counted: async (accountId, fingerprint, requests) =>

@@ -3,8 +3,11 @@ import {
   type Gait,
   gaitMemoryMs,
   minuteMs,
+  promptMs,
+  provenMinutes,
   type Quota,
   spacingMs,
+  unprovenAtOnce,
   type Window,
 } from "../core/quota.js";
 import type { AccountRow } from "./accounts-schema.js";
@@ -99,9 +102,23 @@ function endedAt(sql: Sql, accountId: number, since: number, index: number): num
 function pacing(row: AccountRow, requests: readonly Occupant[], now: number): Quota["gait"] {
   const gait = gaitOf(row, now);
   const spacing = spacingMs(gait, row.limit_minute);
-  if (spacing === 0) return { spacingMs: 0, nextAt: 0 };
+  if (spacing === 0) return burst(row, requests, now);
   const times = requests.map(({ sentAt, endedAt }) => (gait === "paced" ? sentAt : endedAt));
   return { spacingMs: spacing, nextAt: times.length === 0 ? 0 : Math.max(...times) + spacing };
+}
+
+/** A burst, which is kept small where the service has not been seen to accept one yet. */
+function burst(row: AccountRow, requests: readonly Occupant[], now: number): Quota["gait"] {
+  if (row.limit_minute === null || isProven(row, row.limit_minute)) return { spacingMs: 0, nextAt: 0 };
+  const open = requests.filter(({ sentAt, endedAt }) => endedAt > now && sentAt > now - promptMs);
+  const atOnce = Math.max(0, unprovenAtOnce(row.sent) - open.length);
+  const first = Math.min(...open.map(({ sentAt }) => sentAt));
+  return { spacingMs: 0, nextAt: atOnce === 0 ? first + promptMs : 0, atOnce };
+}
+
+/** Where bursts were refused once, it is known for a month, and then tried with as much care as the first time. */
+function isProven({ gait, sent }: AccountRow, perMinute: number): boolean {
+  return gait === "burst" && sent >= provenMinutes * perMinute;
 }
 
 /** Longer than any request can take. */

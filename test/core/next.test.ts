@@ -50,6 +50,7 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
     },
     busy: new Set(),
     quota: quota(0),
+    holdsBack: false,
     free: { submit: 2, poll: 8, download: 4 },
     stops: [],
     committed: noCredits,
@@ -253,6 +254,38 @@ describe("what is worth a request", () => {
       );
     expect(steps(now).steps).toHaveLength(1);
     expect(steps(now + 500)).toMatchObject({ steps: [], wakeAt: now + 500, waiting: "minute" });
+  });
+
+  describe("P10: near the end, with one place at a time,", () => {
+    const end = (change: Parameters<typeof view>[0]) =>
+      next(
+        view({
+          ...{ planned: planned(1, 2), waiting: [{ group: "a", items: 2 }], tasks: due(3) },
+          quota: { ...quota(0), gait: { spacingMs: 1_035, nextAt: 0 } },
+          state: { planned: 2, processing: 1 },
+          ...change,
+        }),
+      ).steps;
+
+    test("a submit goes before a look that is due", () => {
+      expect(end({})).toEqual([{ do: "submit", item: 1 }]);
+    });
+
+    test("a look goes while the lanes are busy", () => {
+      expect(end({ free: { submit: 0, poll: 8, download: 4 } })).toEqual([{ do: "poll", item: 3 }]);
+    });
+
+    test("submits that are held back until something is found out leave it to the look", () => {
+      expect(end({ holdsBack: true })).toEqual([{ do: "poll", item: 3 }]);
+    });
+
+    test("P12: submits that the day has no room for leave it to the look", () => {
+      const short = { ...quota(0, 94, [60, 100]), gait: { spacingMs: 1_035, nextAt: 0 } };
+      const tasks = due(3, 4, 5, 6, 7);
+      const one = { planned: planned(1), waiting: [{ group: "a", items: 1 }] };
+      const steps = end({ ...one, tasks, quota: short, state: { planned: 1, processing: 5 } });
+      expect(steps).toEqual([{ do: "poll", item: 3 }]);
+    });
   });
 });
 

@@ -75,6 +75,7 @@ export class OurRun implements Run {
       quota: await ledger.quota(),
       pace: (group: string) => this.paces.of(group),
       profile: this.profile,
+      holdsBack: false,
       free: { submit: lanesMost - isBusy("submit"), poll: pollsMax - isBusy("poll"), download: 1 },
       stops: [],
       committed: noCredits,
