@@ -12,16 +12,30 @@ export class Seen {
   put(text: string, number: number, same: (number: number) => boolean = () => true): number | null {
     if (this.size * 2 >= this.capacity) this.grow();
     hash(text);
-    const [low, high] = lanes as unknown as [number, number];
+    const at = this.placeOf(same);
+    const kept = this.table[at + 2] as number;
+    if (kept !== 0) return kept - 1;
+    this.write(at, lanes[0] as number, lanes[1] as number, number);
+    return null;
+  }
+
+  /** The number that came with the text first, or null for one that was never put here. */
+  find(text: string): number | null {
+    if (this.size === 0) return null;
+    hash(text);
+    const kept = this.table[this.placeOf(() => true) + 2] as number;
+    return kept === 0 ? null : kept - 1;
+  }
+
+  /** Where the text is that was hashed last, or where it would go. */
+  private placeOf(same: (number: number) => boolean): number {
+    const low = lanes[0] as number;
+    const high = lanes[1] as number;
     for (let slot = low & (this.capacity - 1); ; slot = (slot + 1) & (this.capacity - 1)) {
       const at = slot * 3;
       const kept = this.table[at + 2] as number;
-      if (kept === 0) {
-        this.write(at, low, high, number);
-        return null;
-      }
-      const alike = this.table[at] === low && this.table[at + 1] === high;
-      if (alike && same(kept - 1)) return kept - 1;
+      if (kept === 0) return at;
+      if (this.table[at] === low && this.table[at + 1] === high && same(kept - 1)) return at;
     }
   }
 

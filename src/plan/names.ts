@@ -11,7 +11,9 @@ import { Gathered } from "./gathered.js";
  * wrong ones, so that everything is told at once.
  */
 export class Names {
+  /** Names with the numbers of their rows, doubled; and one more where the very same text is the row's id. */
   private readonly names = new Seen();
+  /** All other ids with the same, and one more where it is the id of a copy: in most sheets there are none. */
   private readonly ids = new Seen();
   private readonly changed = new Gathered();
 
@@ -22,14 +24,36 @@ export class Names {
 
   /** What is wrong with the id and the output of the next row. */
   check(row: Row): Problem[] {
-    // An id that a row says has an even number, one of its copies an odd one.
-    const earlier = row.id === null ? null : this.ids.put(row.id, row.number * 2);
-    const twin = row.id !== null && earlier !== null && earlier % 2 === 0;
-    const told = twin ? [twinProblem(row, row.id ?? "", earlier / 2)] : [];
+    const { id } = row;
+    if (id !== null && row.output === null && row.repeat === 1 && isSmall.test(id))
+      return this.small(row, id);
+    const earlier = id === null ? null : this.idBefore(id, row.number * 2);
+    const twin = id !== null && earlier !== null && earlier % 2 === 0;
+    const told = twin ? [twinProblem(row, id, earlier / 2)] : none;
     const outside = row.output === null ? null : outsideProblem(row, row.output);
     if (outside) return [...told, outside];
     const clash = this.clash(row, twin, earlier);
     return clash ? [...told, clash] : told;
+  }
+
+  /** A row whose file is named by its id as it is, as in nearly all sheets: it is kept once for both. */
+  private small(row: Row, id: string): Problem[] {
+    const name = this.names.put(id, row.number * 2 + 1);
+    const isId = name === null || name % 2 === 1;
+    const earlier = isId
+      ? (this.ids.find(id) ?? (name === null ? null : name - 1))
+      : this.ids.put(id, row.number * 2);
+    if (earlier !== null && earlier % 2 === 0) return [twinProblem(row, id, earlier / 2)];
+    const taken = earlier ?? name;
+    return taken === null ? none : [clashProblem(row, Math.floor(taken / 2), "id", id)];
+  }
+
+  /** The first row with this id, doubled, and one more where it is the id of its copy; else the id is kept as this row's. */
+  private idBefore(id: string, own: number): number | null {
+    const kept = this.ids.find(id);
+    if (kept !== null) return kept;
+    const name = this.names.find(id);
+    return name !== null && name % 2 === 1 ? name - 1 : this.ids.put(id, own);
   }
 
   private clash(row: Row, told: boolean, earlier: number | null): Problem | null {
@@ -37,14 +61,14 @@ export class Names {
     for (let copy = 1; copy <= row.repeat; copy++) {
       const id = row.id === null ? null : copyName(row.id, copy);
       const name = row.output === null ? id : copyName(outputName(row.output), copy);
-      const taken = id === null ? null : copy === 1 ? earlier : this.ids.put(id, row.number * 2 + 1);
+      const taken = id === null ? null : copy === 1 ? earlier : this.idBefore(id, row.number * 2 + 1);
       if (id !== null && taken !== null && !told)
         clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);
       if (name === null) continue;
-      const other = this.names.put(this.folded(name, row), row.number);
+      const other = this.names.put(this.folded(name, row), row.number * 2);
       // Two rows with one id were told; their names need no second telling.
       if (other === null || (told && row.output === null)) continue;
-      clash ??= clashProblem(row, other, row.output === null ? "id" : "output", name);
+      clash ??= clashProblem(row, Math.floor(other / 2), row.output === null ? "id" : "output", name);
     }
     return clash;
   }
@@ -62,6 +86,10 @@ export class Names {
 /** Names that are safe at a glance: none that is reserved anywhere is as long, and no media file's ending is in them. */
 const isPlain = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/i;
 
+/** The same without capitals: nothing about such a name is changed by folding it. */
+const isSmall = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/;
+
+const none: Problem[] = [];
 const shownMax = 60;
 
 function shown(name: string): string {

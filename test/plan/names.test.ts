@@ -1,4 +1,7 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Row } from "../../src/manifest/manifest.js";
+import { Names } from "../../src/plan/names.js";
 import { planOf } from "./account.js";
 
 const sheet = (...names: string[]) =>
@@ -24,4 +27,65 @@ test("names that become one once they are safe are found before anything is paid
   expect(problems).toMatchObject([
     { place: { row: 3, column: "output" }, message: "rows 2 and 3 want the same output", got: "cup/A-b" },
   ]);
+});
+
+/** What is found by two plain lists, one of ids and one of names without capitals. */
+function byLists(rows: readonly Row[]): string[][] {
+  const ids = new Map<string, { row: number; copy: number }>();
+  const names = new Map<string, number>();
+  return rows.map((row) => {
+    const first = row.id === null ? undefined : ids.get(row.id);
+    const told = first?.copy === 1 ? [`rows ${first.row} and ${row.number} have the same id`] : [];
+    let clash: string | undefined;
+    for (let copy = 1; copy <= row.repeat; copy++) {
+      const copied = (text: string | null) => (text === null || copy === 1 ? text : `${text}-${copy}`);
+      const [id, name] = [copied(row.id), copied(row.output ?? row.id)];
+      const taken = id === null ? undefined : ids.get(id);
+      if (id !== null && taken === undefined) ids.set(id, { row: row.number, copy });
+      if (taken && told.length === 0) clash ??= clashing(taken.row, row.number, "id");
+      if (name === null) continue;
+      const other = names.get(name.toLowerCase());
+      if (other === undefined) names.set(name.toLowerCase(), row.number);
+      else if (told.length === 0 || row.output !== null)
+        clash ??= clashing(other, row.number, row.output === null ? "id" : "output");
+    }
+    return clash === undefined ? told : [...told, clash];
+  });
+}
+
+function clashing(one: number, other: number, column: "id" | "output"): string {
+  const whose = one === other ? `several items of row ${other}` : `rows ${one} and ${other}`;
+  return `${whose} ${column === "id" ? "give their items the same name" : "want the same output"}`;
+}
+
+test("ids and names that are taken are found in any mixture of rows", () => {
+  const text = fc.constantFrom(
+    "studio",
+    "Studio",
+    "studio-2",
+    "STUDIO-2",
+    "studio-3",
+    "garden",
+    "a b",
+    "cup",
+  );
+  const rows = fc.array(
+    fc.record({
+      id: fc.option(text, { freq: 5 }),
+      output: fc.option(text, { freq: 1 }),
+      repeat: fc.constantFrom(1, 1, 1, 1, 2, 3),
+    }),
+    { maxLength: 8 },
+  );
+  fc.assert(
+    fc.property(rows, (made) => {
+      const all = made.map(
+        (row, index) =>
+          ({ ...row, number: index + 2, place: { file: "a.csv", row: index + 2 }, marks: {} }) as Row,
+      );
+      const names = new Names();
+      expect(all.map((row) => names.check(row).map(({ message }) => message))).toEqual(byLists(all));
+    }),
+    { numRuns: 3_000 },
+  );
 });
