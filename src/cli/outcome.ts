@@ -37,7 +37,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   const { execution, hold, startedAt } = outcome;
   const { run, counts, reasons, balance, books } = execution;
   const unfinished = exit === "unfinished";
-  const items = await hold.store.items(run.id);
+  const items = await hold.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
   const { charged, pending } = await hold.store.spending(run.id);
   const overdue = await waitingIn(hold.store, items, "overdue");
   const looks = items.filter((item) => item.state === "overdue").map((item) => item.nextAt);

@@ -18,6 +18,8 @@ export interface Store extends Orders {
   itemsOf(jobName: string): Promise<Item[]>;
   /** The same from the oldest to the newest and without the variants of redos, read one by one: a job may have more items than memory holds. */
   history(jobName: string): Iterable<Item>;
+  /** Items of the job that have files in the archive, or that no row asks for any more. */
+  settledOf(jobName: string): Promise<Item[]>;
   /** Starts a run of a job, or goes on with its unfinished one under new options. */
   startRun(jobId: number, start: RunStart): Promise<Run>;
   /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
@@ -54,7 +56,8 @@ export interface Store extends Orders {
   waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
   counts(runId: number): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
-  items(runId: number): Promise<Item[]>;
+  /** The items of a run; only those in these states, where some are named: a run may have more items than memory holds. */
+  items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** Credits of the run: charged for good, and those that are or may be charged. */
   spending(runId: number, model?: string): Promise<Spending>;
 

@@ -62,7 +62,7 @@ export function unfinishedRun(which: number | undefined): Continuation["choose"]
     const run = await store.run("unfinished");
     if (run) return run;
     const newest = await store.run("newest");
-    const held = newest ? await waitingIn(store, await store.items(newest.id), "held") : [];
+    const held = newest ? await waitingIn(store, await store.items(newest.id, ["held"]), "held") : [];
     if (newest && held.length > 0) throw stillHeld(newest, held);
     throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
   };

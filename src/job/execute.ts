@@ -115,7 +115,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     },
   );
   if (options.fetchOnly) session.stop("repair", "only what is paid for was fetched");
-  session.replacements.learn(await store.itemsOf(run.jobName), await store.files(run.jobName));
+  session.replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
   options.onBegin?.(run);

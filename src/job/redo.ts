@@ -44,7 +44,7 @@ async function redoable(store: Store, run: Run, selection: Selection): Promise<I
     throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
   }
   const wanted = selection.onlyFailed ? "failed" : "archived";
-  return (await store.items(run.id)).filter(({ state, variant }) => state === wanted && variant === 1);
+  return (await store.items(run.id, [wanted])).filter(({ variant }) => variant === 1);
 }
 
 async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {

@@ -14,7 +14,7 @@ export function retryFailed(
 ): Wish {
   return async (store) => {
     const run = await newestRun(which)(store);
-    const failed = (await store.items(run.id)).filter((item) => item.state === "failed");
+    const failed = await store.items(run.id, ["failed"]);
     const ofKind = failed.filter((item) => kinds.includes(item.failureKind ?? "unknown"));
     if (ofKind.length === 0) {
       const other =

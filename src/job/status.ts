@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.js";
+import type { ItemState } from "../core/item.js";
 import type { Item, Run, Store } from "../core/store.js";
 import { resumeCommand } from "../report/resume-command.js";
 import type { RunLine, StatusFacts, Trouble } from "../report/status.js";
@@ -9,7 +10,7 @@ import { evidenceOf, reasonOf } from "./evidence.js";
 import { type Holder, holderOf } from "./holder.js";
 import type { Workspace } from "./workspace.js";
 
-const troubled = ["failed", "held", "unknown", "overdue"];
+const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
 const open = ["running", "paused", "interrupted"];
 
 /** There is something to go on with; in a cancelled run, what was paid for. */
@@ -27,7 +28,7 @@ export async function statusOf(
   try {
     const run = await store.run(which);
     if (!run) return null;
-    const items = await store.items(run.id);
+    const items = await store.items(run.id, troubled);
     const { charged, pending } = await store.spending(run.id);
     return {
       ...lineOf(run, await store.runs(), holderOf(workspace.lockFile)),
@@ -47,7 +48,7 @@ export async function statusOf(
 /** The items in trouble. What failed cost nothing and has an answer, so nothing has to be found at the service. */
 async function troubleOf(store: Store, items: readonly Item[]): Promise<Trouble[]> {
   const trouble: Trouble[] = [];
-  for (const item of items.filter(({ state }) => troubled.includes(state))) {
+  for (const item of items) {
     const { rowNumber, rowId, state, nextAt } = item;
     const evidence = state === "failed" ? null : await evidenceOf(store, item.id);
     const due = state === "overdue" ? nextAt : null;

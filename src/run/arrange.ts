@@ -53,7 +53,7 @@ class Arrangement {
 
   async go(run: Run): Promise<void> {
     const { store } = this.ports;
-    for (const item of await store.itemsOf(run.jobName)) this.items.set(item.key, item);
+    for (const item of await store.settledOf(run.jobName)) this.items.set(item.key, item);
     const files = await store.files(run.jobName);
     const counts = new Map<number, number>();
     for (const { itemId } of files) counts.set(itemId, (counts.get(itemId) ?? 0) + 1);

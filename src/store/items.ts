@@ -11,6 +11,7 @@ type ItemMethods = Pick<
   Store,
   | "itemsOf"
   | "history"
+  | "settledOf"
   | "enroll"
   | "add"
   | "supply"
@@ -54,7 +55,18 @@ export function itemMethods(connection: Connection): ItemMethods {
         last = rows.at(-1);
       } while (last !== undefined);
     },
-    items: async (runId) => select("run_id = ? ORDER BY position, id", runId),
+    settledOf: async (jobName) =>
+      select(
+        `job_id = (SELECT id FROM jobs WHERE name = ?)
+           AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
+         ORDER BY position, id`,
+        jobName,
+      ),
+    items: async (runId, states = itemStates) =>
+      select(
+        "run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id",
+        ...[runId, JSON.stringify(states)],
+      ),
     interrupted: async () => select("state IN ('submitting', 'unknown') ORDER BY id"),
 
     async item(itemId) {

@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { IllegalTransition, transitionList } from "../../src/core/item.js";
+import { IllegalTransition, type ItemState, transitionList } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { Item, Store } from "../../src/core/store.js";
 import { openSqlite } from "../../src/sqlite.js";
@@ -160,6 +160,32 @@ describe("a manifest that changed between runs", () => {
     await store.enroll(runId, [newItem("a")]);
     await store.enroll(runId, [newItem("a"), newItem("b")]);
     expect((await store.items(runId)).map((item) => item.state)).toEqual(["planned", "planned"]);
+  });
+});
+
+describe("a part of many items", () => {
+  test("those of a run in some states, in the manifest's order", async () => {
+    await enrolled("a", "b", "c");
+    await submitted("c", "t1");
+    const rows = async (...states: ItemState[]) =>
+      (await store.items(runId, states)).map(({ rowId }) => rowId);
+    expect(await rows("planned")).toEqual(["a", "b"]);
+    expect(await rows("processing", "planned")).toEqual(["a", "b", "c"]);
+    expect(await rows("failed")).toEqual([]);
+    expect((await store.items(runId)).map(({ rowId }) => rowId)).toEqual(["a", "b", "c"]);
+  });
+
+  test("those of a job with files, of whatever run, and those that no row asks for any more", async () => {
+    await enrolled("a", "b", "c");
+    const a = await submitted("a", "t1");
+    await store.complete(a.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
+    const settled = async () => (await store.settledOf("demo")).map(({ rowId }) => rowId);
+    expect(await settled()).toEqual([]);
+    await store.saved(a.id, 1, savedFile);
+    expect(await settled()).toEqual(["a"]);
+    await store.enroll(runId, [newItem("a"), newItem("b")]);
+    expect(await settled()).toEqual(["a", "c"]);
+    expect(await store.settledOf("another")).toEqual([]);
   });
 });
 
