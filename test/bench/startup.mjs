@@ -1,65 +1,87 @@
 /**
- * How much longer the quick commands take to start than Node itself. All are run in turn within the same minute, so
- * that a busy machine slows all of them; medians, because a pause of the machine is no property of the program.
+ * What commands cost to start, as a multiple of what Node itself costs: the processor time of the whole process with its
+ * threads, and for the quick commands how long they take. All are run in turn within the same minute, so that a busy
+ * machine slows all of them; medians, because a pause of the machine is no property of the program.
  *
  *   node test/bench/startup.mjs [--short] [--json]
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const rounds = process.argv.includes("--short") ? 7 : 25;
+const rounds = process.argv.includes("--short") ? 3 : 15;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const main = join(root, "dist/cli/main.js");
 
-/** The most that a command may take, as a multiple of Node's own start. */
+/** The most that a quick command may cost, as a multiple of Node's own start. */
 const ratioMax = 3;
 
-const commands = {
+const quick = {
   "node -e 0": ["-e", "0"],
   "bulkgen --help": [main, "--help"],
   "bulkgen status": [main, "status"],
 };
+/** These ask a service, which with `--sandbox` is within their own process; the run makes, fetches and checks one picture. */
+const whole = {
+  "bulkgen plan --sandbox": [main, "plan", "sheet.csv", "--sandbox"],
+  "bulkgen run --sandbox": [main, "run", "sheet.csv", "--sandbox", "--yes"],
+};
+const sheet = "model,prompt\naurora-image-mini,a red fox\n";
+
+/** Has a process tell at its end, on a pipe of its own, what it used. */
+const telling = `data:text/javascript,${encodeURIComponent(
+  'import { writeSync } from "node:fs"; process.on("exit", () => writeSync(3, JSON.stringify(process.cpuUsage())));',
+)}`;
 
 if (!existsSync(main)) {
   console.error("startup: dist/cli/main.js is missing; run `npm run build` first");
   process.exit(1);
 }
 
-const workspace = mkdtempSync(join(tmpdir(), "bulkgen-startup-"));
+const places = mkdtempSync(join(tmpdir(), "bulkgen-startup-"));
 try {
   report(measure());
 } finally {
-  rmSync(workspace, { recursive: true, force: true });
+  rmSync(places, { recursive: true, force: true });
 }
 
 function measure() {
-  const times = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
+  const commands = { ...quick, ...whole };
+  const found = Object.fromEntries(Object.keys(commands).map((name) => [name, []]));
   // The first round warms the disk cache and is not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const [name, args] of Object.entries(commands)) {
-      const ms = once(name, args);
-      if (round > 0) times[name].push(ms);
+      const used = once(name, args, join(places, `${round} ${name}`));
+      if (round > 0) found[name].push(used);
     }
   }
-  return Object.fromEntries(Object.entries(times).map(([name, list]) => [name, median(list)]));
+  return Object.entries(found).map(([name, list]) => ({
+    name,
+    cpuMs: median(list.map((used) => used.cpuMs)),
+    ms: name in quick ? median(list.map((used) => used.ms)) : null,
+  }));
 }
 
-function once(name, args) {
+/** In a folder of its own, so that no round finds what another left. */
+function once(name, args, cwd) {
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "sheet.csv"), sheet);
   const began = process.hrtime.bigint();
-  const { status, stderr } = spawnSync(process.execPath, args, {
-    cwd: workspace,
-    env: { ...process.env, XDG_STATE_HOME: join(workspace, "state") },
+  const { status, stderr, output } = spawnSync(process.execPath, ["--import", telling, ...args], {
+    cwd,
+    env: { ...process.env, XDG_STATE_HOME: join(cwd, "state") },
     encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
   const ms = Number(process.hrtime.bigint() - began) / 1e6;
   if (status !== 0) {
     console.error(`startup: ${name} ended with ${status}: ${stderr}`);
     process.exit(1);
   }
-  return ms;
+  const { user, system } = JSON.parse(output[3]);
+  return { ms, cpuMs: (user + system) / 1000 };
 }
 
 function median(list) {
@@ -68,20 +90,37 @@ function median(list) {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-function report(medians) {
-  const bare = medians["node -e 0"];
-  const rows = Object.entries(medians).map(([name, ms]) => ({ name, ms, ratio: ms / bare }));
+function report(measured) {
+  const bare = measured[0];
+  const rows = measured.map((row) => ({
+    ...row,
+    cpuRatio: row.cpuMs / bare.cpuMs,
+    ratio: row.ms === null ? null : row.ms / bare.ms,
+  }));
   if (process.argv.includes("--json")) {
     console.log(JSON.stringify({ node: process.version, cpus: cpus().length, rounds, rows }));
   } else {
     console.log(`start-up on Node ${process.version}, ${cpus().length} cores, median of ${rounds} rounds`);
-    for (const { name, ms, ratio } of rows) {
-      console.log(`${name.padEnd(16)}${ms.toFixed(0).padStart(5)} ms${ratio.toFixed(2).padStart(7)} ×`);
+    console.log(
+      `${"".padEnd(24)}${"processor".padStart(12)}${"ratio".padStart(9)}${"time".padStart(9)}${"ratio".padStart(9)}`,
+    );
+    for (const { name, cpuMs, cpuRatio, ms, ratio } of rows) {
+      console.log(
+        `${name.padEnd(24)}${inMs(cpuMs).padStart(12)}${times(cpuRatio)}${inMs(ms).padStart(9)}${times(ratio)}`,
+      );
     }
   }
-  const slow = rows.filter((row) => row.ratio >= ratioMax);
-  for (const row of slow)
+  for (const { name, cpuRatio } of rows.filter((row) => row.name in quick && row.cpuRatio >= ratioMax)) {
     console.error(
-      `startup: ${row.name} takes ${row.ratio.toFixed(2)} times a bare start, the limit is ${ratioMax}`,
+      `startup: ${name} costs ${cpuRatio.toFixed(2)} times a bare start, the limit is ${ratioMax}`,
     );
+  }
+}
+
+function inMs(ms) {
+  return ms === null ? "" : `${ms.toFixed(0)} ms`;
+}
+
+function times(ratio) {
+  return (ratio === null ? "" : `${ratio.toFixed(2)} ×`).padStart(9);
 }
