@@ -3,7 +3,7 @@ import type { PlanLimits } from "../api/plans.js";
 import type { BookOwner, Books } from "./books.js";
 import type { Lifetime } from "./lifetimes.js";
 import type { Credits } from "./money.js";
-import type { Gait, Quota } from "./quota.js";
+import type { Gait, OwnLimits, Quota } from "./quota.js";
 import type { Ticket } from "./send.js";
 
 /**
@@ -20,6 +20,8 @@ export interface Accounts {
   name(accountId: number, userId: string): Promise<Account>;
   /** What the plan (and the user) allow from now on; null means unlimited. */
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
+  /** The user's own limits hold from the first request, before the service has told the plan. A share needs the plan. */
+  narrowLimits(accountId: number, own: Pick<OwnLimits, "rpm" | "rpd">): Promise<void>;
   /** The windows as a workspace sees them; what it owes itself is not in `owedElsewhere`. */
   quota(accountId: number, workspace?: string): Promise<Quota>;
   /**

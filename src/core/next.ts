@@ -107,7 +107,7 @@ export function next(view: View): Decision {
         : null;
   return {
     steps,
-    wakeAt: wakeTime(view, looks, short),
+    wakeAt: wakeTime(view, looks, short, chosen.steps.length),
     done: isDone(view, steps),
     capped: submits.capped,
     cappedModels: submits.cappedModels,
@@ -216,16 +216,21 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
   return items.filter((item) => isDue(item, view.now) && !view.busy.has(item.id));
 }
 
-function wakeTime(view: View, looks: Looks, short: Shortage): number | null {
+function wakeTime(view: View, looks: Looks, short: Shortage, begun: number): number | null {
   const [firstLook] = looks.later;
   const [release] = view.quota.releases;
-  const times = [
+  const placeAt = nextSendAt(view.quota, view.now, begun);
+  const requests = [
     ...(firstLook === undefined ? [] : [firstLook]),
     // With another place free, a look may be worth its request.
     ...(firstLook === undefined || release === undefined || release <= view.now ? [] : [release]),
     ...(isOpen("submit", view.stops) ? future(view, view.planned) : []),
+    ...(short === "places" ? [placeAt] : []),
+  ];
+  const times = [
+    // Whatever becomes due before there is a place waits for the place.
+    ...requests.map((at) => Math.max(at, placeAt)),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
-    ...(short === "places" ? [nextSendAt(view.quota, view.now)] : []),
     ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
   ];
   return times.length === 0 ? null : Math.min(...times);

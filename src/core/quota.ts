@@ -176,14 +176,21 @@ export function utcTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** When a request may be sent next, UTC ms. */
-export function nextSendAt(quota: Quota, now: number): number {
+/** When a request may be sent next (UTC ms), once so many more are on their way. */
+export function nextSendAt(quota: Quota, now: number, begun = 0): number {
+  const { spacingMs, nextAt } = quota.gait;
   return Math.max(
     quota.blockedUntil ?? now,
-    quota.gait.nextAt,
-    quota.minute.nextFreeAt,
-    quota.day.nextFreeAt,
+    begun > 0 && spacingMs > 0 ? now + spacingMs : nextAt,
+    minuteFreeAt(quota, now, begun),
+    begun > 0 && left(quota.day) <= begun ? (quota.day.nextReleaseAt ?? now + dayMs) : quota.day.nextFreeAt,
   );
+}
+
+function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): number {
+  if (begun === 0) return minute.nextFreeAt;
+  const missing = begun - left(minute);
+  return missing < 0 ? now : (releases[missing] ?? now + minuteMs);
 }
 
 /** What a user wants to be used of the account's requests: so many at most, or a share of them in percent. */

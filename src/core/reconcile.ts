@@ -141,12 +141,11 @@ function outlook(facts: Evidence, left: readonly Entry[]): Pick<Judgement, "unse
   };
 }
 
-/** Readings are wanted right after a POST was given up, and then twice. Null when all of them were taken. */
+/** Readings are wanted right after a POST was given up, then twice, and a day later. Null when all of them were taken. */
 function nextReading(facts: Evidence, entry: Entry): number | null {
   const ended = entry.endedSeq ?? Number.POSITIVE_INFINITY;
-  const usable = facts.readings.filter(
-    (reading) => reading.seq > ended && clarity(facts, reading) !== "never",
-  );
+  const after = facts.readings.filter((reading) => reading.seq > ended);
+  const usable = after.filter((reading) => clarity(facts, reading) !== "never");
   const [first] = usable;
   if (!first) return entry.endedAt ?? facts.now;
   const [early, late] = facts.settings.settleMs;
@@ -154,5 +153,8 @@ function nextReading(facts: Evidence, entry: Entry): number | null {
   const taken = usable.find((reading) => since(reading) >= early);
   if (!taken) return first.at + early - since(first);
   const both = usable.some((reading) => reading !== taken && since(reading) >= late);
-  return both ? null : first.at + late - since(first);
+  if (!both) return first.at + late - since(first);
+  // Whether a day has passed is the service's to say: this machine's clock may have been set.
+  const last = after.at(-1) ?? first;
+  return since(last) > dayMs ? null : last.at + dayMs + 1_000 - since(last);
 }

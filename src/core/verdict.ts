@@ -69,8 +69,10 @@ function hopeless(
       ? `${grownText(facts, late)}, which is not its price`
       : `the key's counters do not tell which of ${unknowns.length} unanswered requests were charged`;
   }
-  const tooOld = entry.endedAt !== null && facts.now - entry.endedAt > dayMs;
-  return tooOld ? "the key's counters could not be read clearly within a day" : null;
+  const last = facts.readings.findLast(({ seq }) => seq > (entry.endedSeq ?? Number.POSITIVE_INFINITY));
+  return last && elapsed(facts, entry, last) > dayMs
+    ? "the key's counters could not be read clearly within a day"
+    : null;
 }
 
 /**

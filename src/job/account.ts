@@ -59,6 +59,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const accounts = openAccounts(options.accountsFile, clock);
   const keyPrint = fingerprint(connection.key);
   let account = await accounts.accountOf(connection.origin, keyPrint);
+  await accounts.narrowLimits(account.id, options.limits ?? {});
   const books = accounts.books({
     origin: connection.origin,
     fingerprint: keyPrint,

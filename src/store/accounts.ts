@@ -3,6 +3,7 @@ import { planLimits } from "../api/plans.js";
 import type { Clock } from "../clock.js";
 import { type Account, type Accounts, OtherUser } from "../core/accounts.js";
 import type { Credits } from "../core/money.js";
+import { narrowed } from "../core/quota.js";
 import type { Sqlite } from "../sqlite.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { booksOf } from "./books.js";
@@ -10,6 +11,7 @@ import { durationMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
 import { lifetimeMethods } from "./lifetimes.js";
 import { openDatabase, type Sql, statements, transactions } from "./open.js";
+import { accountRow } from "./quota.js";
 import { spentSince } from "./spending.js";
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
@@ -44,13 +46,14 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
 
     name: async (accountId, userId) => atomic(() => name(sql, accountId, userId)),
 
-    async setLimits(accountId, limits: PlanLimits) {
-      sql("UPDATE accounts SET limit_minute = ?, limit_day = ? WHERE id = ?").run(
-        limits.perMinute,
-        limits.perDay,
-        accountId,
-      );
-    },
+    setLimits: async (accountId, limits) => setLimits(sql, accountId, limits),
+
+    narrowLimits: async (accountId, { rpm, rpd }) =>
+      atomic(() => {
+        const { limit_minute: perMinute, limit_day: perDay } = accountRow(sql, accountId);
+        const limits = narrowed({ perMinute, perDay }, { ...(rpm ? { rpm } : {}), ...(rpd ? { rpd } : {}) });
+        setLimits(sql, accountId, limits);
+      }),
 
     ...ledgerMethods(connection),
     ...durationMethods(connection),
@@ -77,6 +80,10 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
 
     close: () => db.close(),
   };
+}
+
+function setLimits(sql: Sql, accountId: number, { perMinute, perDay }: PlanLimits): void {
+  sql("UPDATE accounts SET limit_minute = ?, limit_day = ? WHERE id = ?").run(perMinute, perDay, accountId);
 }
 
 function name(sql: Sql, accountId: number, userId: string): Account {

@@ -308,6 +308,21 @@ describe("quota", () => {
     expect(decision).toMatchObject({ steps: [], wakeAt: now + 9_000, waiting: "service" });
   });
 
+  test("what becomes due before there is a place for it wakes nobody", () => {
+    const soon = [task(2, { kind: "overdue", nextAt: now + 2_000 })];
+    const silent = { ...quota(0), blockedUntil: now + 9_000 };
+    const state = { overdue: 1, planned: 2 };
+    expect(next(view({ tasks: soon, quota: silent, state })).wakeAt).toBe(now + 9_000);
+    const last = { ...quota(59), releases: [now + 5_000, now + 7_000] };
+    const far = [task(2, { kind: "overdue", nextAt: now + 20_000 })];
+    const decision = next(view({ planned: planned(1, 3), tasks: far, quota: last, state }));
+    expect(decision).toMatchObject({ steps: [{ do: "submit", item: 1 }], wakeAt: now + 5_000 });
+    const paced = { ...quota(0), gait: { spacingMs: 3_000, nextAt: now - 1 } };
+    expect(next(view({ planned: planned(1, 3), tasks: far, quota: paced, state })).wakeAt).toBe(now + 3_000);
+    const day = next(view({ tasks: due(4, 5), quota: quota(0, 999, [30, 1_000]), state }));
+    expect(day).toMatchObject({ steps: [{ do: "poll", item: 4 }], wakeAt: now + 3_600_000 });
+  });
+
   test("P12: a submit leaves one request of the day for every open task", () => {
     const state = { planned: 3, processing: 4, overdue: 1 };
     const free = { submit: 3, poll: 8, download: 4 };

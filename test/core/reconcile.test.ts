@@ -306,8 +306,19 @@ describe("an unanswered request is settled by the key's counters", () => {
 
   it("after a day without a clear reading a person has to judge", () => {
     const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
-    const readings = [reading(2, 10, 2, 104)];
-    const now = start + 25 * 60 * minute;
-    expect(verdicts({ entries: [open, unknown], readings, now })).toEqual([[2, "undecided"]]);
+    const readings = [reading(2, 10, 2, 104), reading(3, 11, 7, 104), reading(4, 12, 20, 104)];
+    const waiting = judged({ entries: [open, unknown], readings });
+    expect(waiting).toMatchObject({ verdicts: [], nextReadingAt: start + (24 * 60 + 2) * minute + 1_000 });
+    const last = reading(5, 13, 24 * 60 + 3, 104);
+    expect(verdicts({ entries: [open, unknown], readings: [...readings, last] })).toEqual([[2, "undecided"]]);
+  });
+
+  it("a clock that is put forward by a day makes none of it", () => {
+    const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
+    const ahead = 2 * 24 * 60;
+    const after = { servedAt: start + 3 * minute };
+    const readings = [reading(2, 10, 2, 104), reading(3, 11, ahead, 104, after)];
+    const now = start + ahead * minute;
+    expect(verdicts({ entries: [open, unknown], readings, now })).toEqual([]);
   });
 });

@@ -23,6 +23,7 @@ export function calm(seed = 1): Scenario {
     maxCredits: null,
     balance: 10_000,
     taskMs: { min: 2_000, max: 9_000 },
+    tellsTime: true,
     switches: {},
     faults: [],
   };

@@ -127,7 +127,7 @@ export class MoneyRules implements Rule {
    */
   private hidesForeign(): boolean {
     const { foreignBurst } = this.ledger;
-    if (foreignBurst === 0) return false;
+    if (foreignBurst === null) return false;
     if ((this.scenario.switches.requestsCount ?? "all") !== "all") return true;
     const isLost = ({ answer, reply }: Trip) => answer === null || reply?.kind !== "answer";
     const lost = this.trips.filter(isLost).length;

@@ -68,6 +68,7 @@ export async function execute(
   const { store, accounts, disk } = parts;
   const { clock } = process;
   let account = await accounts.accountOf(origin, fingerprint(ownKey));
+  await accounts.narrowLimits(account.id, scenario);
   const pacing = {
     accounts,
     accountId: () => account.id,

@@ -27,6 +27,8 @@ export interface Scenario {
   /** Whether whoever restarts a run does so with the manifest, or by resuming. */
   again: "run" | "resume";
   taskMs: { min: number; max: number };
+  /** Whether answers carry a `Date`, as HTTP wants it. */
+  tellsTime: boolean;
   switches: SwitchSettings;
   faults: PlannedFault[];
   /** Days of virtual time after which a run that has not ended counts as stuck. */

@@ -110,7 +110,7 @@ class Simulation {
       processes: [],
     };
     this.network = {
-      wire: new Wire(kernel, this.service, desk, seed, watch),
+      wire: new Wire(kernel, this.service, desk, seed, watch, scenario.tellsTime),
       files: new FileServer(kernel, this.service, desk, seed),
     };
   }

@@ -28,6 +28,7 @@ export class Wire {
     private readonly desk: FaultDesk,
     private readonly seed: number,
     private readonly watch: Watch,
+    private readonly tellsTime: boolean,
   ) {}
 
   /** The `Send` of one process. */
@@ -71,6 +72,11 @@ export class Wire {
     return kind && { kind, nth: this.count(kind) };
   }
 
+  private dated(answer: Written): Written {
+    if (!this.tellsTime) return answer;
+    return { ...answer, headers: { ...answer.headers, Date: new Date(this.kernel.now()).toUTCString() } };
+  }
+
   private travel(journey: Journey): void {
     const { trip, request, fault, lot, deliver } = journey;
     const up = lot.scale(wayMs.min, wayMs.max);
@@ -93,10 +99,11 @@ export class Wire {
         trip.made = made;
         this.watch.tell("arrived", trip);
         if (course.repliesMs === null || instead) return;
-        later(down + course.repliesMs, () => deliver(received(course, answer)));
+        const dated = this.dated(answer);
+        later(down + course.repliesMs, () => deliver(received(course, dated)));
       });
     }
-    if (instead) later(up + down, () => deliver(received(course, instead)));
+    if (instead) later(up + down, () => deliver(received(course, this.dated(instead))));
     // Half of the broken connections say so; of the others nothing is heard until the time is out.
     else if (course.repliesMs === null && lot.is(0.5)) {
       later(up + down, () => deliver({ kind: "no_answer", reason: "read ECONNRESET" }));

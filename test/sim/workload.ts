@@ -38,10 +38,14 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     again: lot.pick(["run", "resume"]),
     taskMs: isLong ? { min: 1_000, max: 1_500_000 } : { min: 500, max: lot.scale(1_000, 120_000) },
     switches: switchesOf(lot),
+    tellsTime: chance(seed, "time").is(0.8),
     faults: [],
     daysMax: 30 + 2 * days,
   };
-  return { ...scenario, faults: swarm(chance(seed, "swarm"), scenario) };
+  const faults = swarm(chance(seed, "swarm"), scenario);
+  // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
+  const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
+  return { ...scenario, tellsTime: jumps || scenario.tellsTime, faults };
 }
 
 function itemsOf(lot: Chance, count: number, workspaces: number): ScenarioItem[] {

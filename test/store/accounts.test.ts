@@ -98,6 +98,15 @@ test("an unlimited plan never waits, but a 429 silences it too", async () => {
   expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
 });
 
+test("the user's own limits hold before the service has told the plan, and never widen it", async () => {
+  await accounts.setLimits(id, { perMinute: null, perDay: 1_000 });
+  await accounts.narrowLimits(id, { rpm: 4, rpd: 5_000 });
+  const { minute, day } = await accounts.quota(id);
+  expect([minute.limit, day.limit]).toEqual([4, 1_000]);
+  await accounts.narrowLimits(id, {});
+  expect((await accounts.quota(id)).minute.limit).toBe(4);
+});
+
 test("P11: silences grow with each 429 in a row, and refusals in flight together are one", async () => {
   expect((await accounts.silence(id, null)).until - clock.now()).toBe(60_000);
   expect((await accounts.silence(id, null)).until - clock.now()).toBe(60_000);
