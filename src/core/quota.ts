@@ -178,13 +178,18 @@ export function utcTime(at: number): string {
 
 /** When a request may be sent next (UTC ms), once so many more are on their way. */
 export function nextSendAt(quota: Quota, now: number, begun = 0): number {
-  const { spacingMs, nextAt } = quota.gait;
   return Math.max(
     quota.blockedUntil ?? now,
-    begun > 0 && spacingMs > 0 ? now + spacingMs : nextAt,
+    gaitFreeAt(quota, now, begun),
     minuteFreeAt(quota, now, begun),
     begun > 0 && left(quota.day) <= begun ? (quota.day.nextReleaseAt ?? now + dayMs) : quota.day.nextFreeAt,
   );
+}
+
+function gaitFreeAt({ gait }: Quota, now: number, begun: number): number {
+  if (begun === 0) return gait.nextAt;
+  if (gait.spacingMs > 0) return now + gait.spacingMs;
+  return gait.atOnce !== undefined && begun >= gait.atOnce ? now + promptMs : gait.nextAt;
 }
 
 function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): number {

@@ -319,6 +319,10 @@ describe("quota", () => {
     expect(decision).toMatchObject({ steps: [{ do: "submit", item: 1 }], wakeAt: now + 5_000 });
     const paced = { ...quota(0), gait: { spacingMs: 3_000, nextAt: now - 1 } };
     expect(next(view({ planned: planned(1, 3), tasks: far, quota: paced, state })).wakeAt).toBe(now + 3_000);
+    const unproven = { ...quota(0), gait: { spacingMs: 0, nextAt: 0, atOnce: 1 } };
+    expect(next(view({ planned: planned(1, 3), tasks: far, quota: unproven, state })).wakeAt).toBe(
+      now + 2_000,
+    );
     const day = next(view({ tasks: due(4, 5), quota: quota(0, 999, [30, 1_000]), state }));
     expect(day).toMatchObject({ steps: [{ do: "poll", item: 4 }], wakeAt: now + 3_600_000 });
   });
