@@ -97,17 +97,11 @@ export function next(view: View): Decision {
   const places = freePlaces(view.quota, view.now);
   const chosen = choose(view, looks, view.holdsBack ? [] : submits.items, places);
   const steps = [...downloads(view), ...chosen.steps];
-  const unserved = looks.due.length + submits.items.length > chosen.steps.length;
-  const short: Shortage = !unserved
-    ? null
-    : places - chosen.steps.length < 1
-      ? "places"
-      : submits.items.length > 0 && chosen.room < 1
-        ? "day"
-        : null;
+  const placeAt = nextSendAt(view.quota, view.now, chosen.steps.length);
+  const short = shortage(view, { looks, submits: submits.items.length, places, placeAt }, chosen);
   return {
     steps,
-    wakeAt: wakeTime(view, looks, short, chosen.steps.length),
+    wakeAt: wakeTime(view, looks, short, placeAt),
     done: isDone(view, steps),
     capped: submits.capped,
     cappedModels: submits.cappedModels,
@@ -115,8 +109,24 @@ export function next(view: View): Decision {
   };
 }
 
-/** Why a due request was not chosen: no place in the quota, or what is left of the day is owed to open tasks. */
+/** Why a request cannot be made when it is due: no place in the quota, or what is left of the day is owed to open tasks. */
 type Shortage = "places" | "day" | null;
+
+function shortage(
+  view: View,
+  { looks, submits, places, placeAt }: { looks: Looks; submits: number; places: number; placeAt: number },
+  { steps, room }: { steps: readonly Step[]; room: number },
+): Shortage {
+  const unserved = looks.due.length + submits > steps.length;
+  if (places - steps.length < 1) return unserved || soonest(view, looks) < placeAt ? "places" : null;
+  return unserved && submits > 0 && room < 1 ? "day" : null;
+}
+
+/** When the next request is due that is not due yet (UTC ms). */
+function soonest(view: View, { later: [firstLook] }: Looks): number {
+  const submits = isOpen("submit", view.stops) ? future(view, view.planned) : [];
+  return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
+}
 
 /** Looks and submits for the places that are free, and how many submits the day has room for. */
 function choose(
@@ -216,24 +226,22 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
   return items.filter((item) => isDue(item, view.now) && !view.busy.has(item.id));
 }
 
-function wakeTime(view: View, looks: Looks, short: Shortage, begun: number): number | null {
+function wakeTime(view: View, looks: Looks, short: Shortage, placeAt: number): number | null {
   const [firstLook] = looks.later;
   const [release] = view.quota.releases;
-  const placeAt = nextSendAt(view.quota, view.now, begun);
   const requests = [
-    ...(firstLook === undefined ? [] : [firstLook]),
+    soonest(view, looks),
     // With another place free, a look may be worth its request.
     ...(firstLook === undefined || release === undefined || release <= view.now ? [] : [release]),
-    ...(isOpen("submit", view.stops) ? future(view, view.planned) : []),
     ...(short === "places" ? [placeAt] : []),
   ];
-  const times = [
+  const at = Math.min(
     // Whatever becomes due before there is a place waits for the place.
-    ...requests.map((at) => Math.max(at, placeAt)),
+    Math.max(placeAt, Math.min(...requests)),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
     ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
-  ];
-  return times.length === 0 ? null : Math.min(...times);
+  );
+  return at === Number.POSITIVE_INFINITY ? null : at;
 }
 
 function future(view: View, items: readonly { nextAt: number }[]): number[] {
