@@ -1,7 +1,9 @@
 import type { PlanLimits } from "../api/plans.js";
 import { lanesOf } from "./lanes.js";
 import { ageWhen, type Pace } from "./pace.js";
-import { dayMs, minuteMs } from "./quota.js";
+import { expectedLooks } from "./poll.js";
+import { certainty, pressureOf } from "./pressure.js";
+import { dayMs, minuteMs, type Quota, type Window } from "./quota.js";
 
 /**
  * What a run will need, said beforehand: requests, time, and which limit it is that keeps it from being faster. It is
@@ -31,8 +33,18 @@ export interface Outlook {
   isShortOfCredits: boolean;
 }
 
-/** Requests that an item costs, by the bench: its submit, its look, and a few looks that find nothing. */
+/**
+ * Requests that an item costs where they are short, by the bench: its submit, its look, and a few looks that find
+ * nothing. More are made only while there are places for them, so the time that a run takes follows from these.
+ */
 const requestsEach = 2.03;
+/**
+ * However many places there are, a look is on average no less likely to succeed than this, by the bench: what the first
+ * ones find tells when to look at the others.
+ */
+const leastChance = 0.27;
+/** The bench's models, of which nothing was known either, turned out to be no more spread than this. */
+const spreadMost = 0.4;
 /** What a place takes to come round, and a submit to be answered, in ms. */
 const roundMs = minuteMs + 700;
 const answerMs = 700;
@@ -52,15 +64,53 @@ export function forecastOf(
 function reckon(outlook: Outlook): Omit<Forecast, "larger"> {
   const { groups, open, limits, usedToday } = outlook;
   const items = groups.reduce((sum, group) => sum + group.items, 0);
-  const requests = Math.ceil(requestsEach * items + (requestsEach - 1) * open);
+  const needed = Math.ceil(requestsEach * items + (requestsEach - 1) * open);
+  const requests = Math.max(needed, Math.ceil((requestsEach - 1) * open + expectedRequests(outlook)));
   if (requests === 0) return { requests, ms: 0, binds: "generation" };
-  const minuteNeed = limits.perMinute === null ? 0 : Math.max(0, requests / limits.perMinute - 1) * roundMs;
-  const dayNeed = limits.perDay === null ? 0 : daysFor(requests, usedToday, limits.perDay) * dayMs;
+  const minuteNeed = limits.perMinute === null ? 0 : Math.max(0, needed / limits.perMinute - 1) * roundMs;
+  const dayNeed = limits.perDay === null ? 0 : daysFor(needed, usedToday, limits.perDay) * dayMs;
   const generationNeed = generationMs(outlook);
   const ms = Math.max(minuteNeed, dayNeed, generationNeed);
   const binds = outlook.isShortOfCredits ? "credits" : ms === dayNeed && dayNeed > 0 ? "day" : undefined;
   const unhurriedMs = generationMs({ ...outlook, limits: { ...limits, perMinute: null } });
   return { requests, ms: Math.round(ms), binds: binds ?? (unhurriedMs < 0.9 * ms ? "minute" : "generation") };
+}
+
+/** The submits, and the looks as the run will make them: a small set, for which there are places to spare, early. */
+function expectedRequests({ groups, limits, usedToday }: Outlook): number {
+  const named = new Map(groups.map(({ items, pace }, index) => [`${index}`, { items, pace: usual(pace) }]));
+  const waiting = [...named].map(([group, { items }]) => ({ group, items }));
+  const paceOf = (group: string) => (named.get(group) as { pace: Pace }).pace;
+  const pressure = pressureOf(
+    { tasks: [], waiting, pace: paceOf, quota: fresh(limits, usedToday), now: 0 },
+    null,
+  );
+  const known = new Map<string, number>();
+  let requests = 0;
+  for (const { items, pace } of named.values()) {
+    const key = `${pace.mean} ${pace.spread}`;
+    const chance = Math.max(leastChance, certainty(pressure, pace));
+    const looks = known.get(key) ?? expectedLooks(pace, chance);
+    known.set(key, looks);
+    requests += items * (1 + looks);
+  }
+  return requests;
+}
+
+function usual(pace: Pace): Pace {
+  return { ...pace, spread: Math.min(spreadMost, pace.spread) };
+}
+
+/** The windows as a run finds them that begins at 0. */
+function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
+  const window = (limit: number | null, used: number): Window => ({
+    ...{ limit, used, nextFreeAt: 0, nextReleaseAt: null },
+  });
+  return {
+    minute: window(perMinute, 0),
+    day: window(perDay, usedToday),
+    ...{ releases: [], gait: { spacingMs: 0, nextAt: 0 }, owedElsewhere: 0, blockedUntil: null },
+  };
 }
 
 /** Days that pass before the last request has its place. */

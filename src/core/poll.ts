@@ -1,4 +1,4 @@
-import { ageWhen, chanceDone, type Pace } from "./pace.js";
+import { ageWhen, chanceDone, type Pace, survival } from "./pace.js";
 import { dayMs } from "./quota.js";
 
 /**
@@ -58,6 +58,22 @@ export function lookAt(
     at: Math.max(nextAt, Math.ceil(since + Math.min(wanted, latest))),
     chance: chanceDone(pace, now - since, seenMs),
   };
+}
+
+/** Below this share of tasks that are unfinished, the looks at the rest count for nothing. */
+const shareMin = 0.001;
+
+/** How many looks a task costs on average, where each is made at the age at which it succeeds with that chance. */
+export function expectedLooks(pace: Pace, threshold: number): number {
+  let task: Task = { id: 0, group: "", kind: "processing", since: 0, seenAt: null, nextAt: pollMsMin };
+  let looks = 0;
+  for (let unfinished = 1; unfinished > shareMin && task.nextAt < pollWindowMs; ) {
+    looks += unfinished;
+    const { at } = lookAt(task, pace, threshold, task.nextAt);
+    unfinished = survival(pace, at);
+    task = { ...task, seenAt: at, nextAt: at + lookSpacing(at) };
+  }
+  return looks;
 }
 
 /** The look at a task of which nothing is known, as the service's page recommends it where places are plenty. */

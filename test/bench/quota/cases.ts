@@ -11,8 +11,8 @@ export interface Case extends Omit<Wanted, "seed"> {
   /** Others to compare with; the documented polling when left out. */
   against?: readonly UsualPolling[];
   untilMs?: number;
-  /** What the time is a multiple of. */
-  timeOf?: "least" | "unlimited";
+  /** What the time is a multiple of: the least possible, or polling without a quota, with or without lanes. */
+  timeOf?: "least" | "unlimited" | "unlimited, through the lanes";
   /** POSTs in flight at once, where not the plan's own. */
   lanes?: number;
   /** How many of the seeds, where all would take too long. */
@@ -43,6 +43,11 @@ export const mainCases: readonly Case[] = [
   { ...starter, name: "Pareto 1.5, mixed 400, Starter", mix: "Pareto 1.5" },
   { ...enterprise, name: "mixed 400, Enterprise", mix: "mixed", against: ["2→10 s, no bound"] },
   { ...few, name: "10 images, Starter", against: all },
+  {
+    ...{ ...few, name: "10 images, Starter, against one lane", against: [] },
+    timeOf: "unlimited, through the lanes",
+  },
+  { ...few, name: "10 images, Starter, 2 lanes", lanes: 2, against: [] },
   { ...few, name: "10 images, Starter, 16 lanes", lanes: 16, against: [] },
   {
     ...{ name: "a Starter day of 180 s videos", mix: "video of 180 s", items: 1_000, plan: "Starter" },
@@ -69,6 +74,17 @@ export const otherCases: readonly Case[] = [
     ...{ seedsMost: 2, against: [] },
   },
 ];
+
+/** Of how many requests the forecast is held against the run. */
+export const foreseen: readonly Pick<Case, "plan" | "mix" | "items">[] = (
+  [
+    ["Starter", "images"],
+    ["Starter", "mixed"],
+    ["Pro", "images"],
+    ["Pro", "mixed"],
+    ["Enterprise", "mixed"],
+  ] as const
+).flatMap(([plan, mix]) => [3, 10, 30, 100, 400].map((items) => ({ plan, mix, items })));
 
 /** A limiter at the service's door, the program's own ledger before it, and so many runs on the account. */
 export interface Refusing {

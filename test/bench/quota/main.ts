@@ -1,7 +1,9 @@
 import { parseArgs } from "node:util";
 import { planLimits } from "../../../src/api/plans.js";
+import { lanesOf } from "../../../src/core/lanes.js";
 import { AccountLedger } from "./account-ledger.js";
-import { type Case, documented, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
+import { type Case, documented, foreseen, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
+import { foresee } from "./foresee.js";
 import { Door } from "./limiter.js";
 import { type Job, jobsOf } from "./mixes.js";
 import { OurRun } from "./ours.js";
@@ -28,9 +30,10 @@ const firstSeed = Number(values.from);
 
 /** What the time of a run is held against; the pace may have changed in mid-run, so by what really happened. */
 async function yardstick(each: Case, jobs: readonly Job[], seed: number, service: TimedService) {
-  if (each.timeOf === "unlimited") {
+  if (each.timeOf?.startsWith("unlimited")) {
     const eager = usualPolling["every 0.5 s without a quota"];
-    return (await usual(new TimedService(jobs, seed), each.plan, eager)).ms;
+    const through = each.timeOf === "unlimited" ? {} : { lanes: each.lanes ?? lanesOf(each.plan) };
+    return (await usual(new TimedService(jobs, seed), each.plan, eager, through)).ms;
   }
   const real = jobs.map((job, index) => {
     const course = service.courses.get(index);
@@ -126,7 +129,7 @@ for (const each of cases.filter(({ name }) => name.includes(values.only))) {
     ? (each.against ?? documented).slice(0, 1)
     : (each.against ?? documented)) {
     const polling = usualPolling[policy];
-    const measured = await measure(each, (service) => usual(service, each.plan, polling, each.untilMs));
+    const measured = await measure(each, (service) => usual(service, each.plan, polling, each));
     console.log(row("", policy, each, measured));
   }
 }
@@ -136,3 +139,15 @@ console.log(
 console.log("|---|---|---|---|---|---|---|---|");
 for (const each of refusing.filter(({ limiter }) => limiter.includes(values.only)))
   console.log(await refusals(each));
+
+console.log("\n| Plan | Mix | Items | Requests an item, forecast | as it came |");
+console.log("|---|---|---|---|---|");
+for (const each of foreseen.filter(() => "forecast".includes(values.only))) {
+  const forecast: number[] = [];
+  const { requests } = await measure({ ...each, name: "" }, (service) => {
+    forecast.push(foresee(service.jobs, each.plan).requests / each.items);
+    return ours(service, { ...each, name: "" });
+  });
+  const mean = forecast.reduce((sum, value) => sum + value, 0) / forecast.length;
+  console.log(`| ${each.plan} | ${each.mix} | ${each.items} | ${mean.toFixed(2)} | ${requests.toFixed(2)} |`);
+}

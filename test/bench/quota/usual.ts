@@ -37,9 +37,11 @@ export async function usual(
   service: TimedService,
   plan: Plan,
   polling: Polling,
-  untilMs?: number,
+  { untilMs, lanes = Number.POSITIVE_INFINITY }: { untilMs?: number; lanes?: number } = {},
 ): Promise<Figures> {
   const time = new VirtualTime(start);
+  // POSTs in flight at once.
+  const submits = new PQueue({ concurrency: lanes });
   const queue = new PQueue({ concurrency: polling.inFlight });
   // Where a day is not what is measured, its limit is left out: this polling would need several for one set.
   const perDay = untilMs === undefined ? null : planLimits[plan].perDay;
@@ -48,7 +50,7 @@ export async function usual(
   let lastSeen = start;
   for (const index of service.jobs.keys()) {
     void queue.add(async () => {
-      await request((at) => service.create(index, at));
+      await submits.add(() => request((at) => service.create(index, at)));
       for (let looks = 0; ; looks++) {
         await time.until(time.now() + polling.intervalMs(looks));
         const isDone = await request((at) => service.isDone(index, at));

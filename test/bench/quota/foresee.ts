@@ -1,0 +1,18 @@
+import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { type Forecast, forecastOf } from "../../../src/core/forecast.js";
+import { Paces } from "../../../src/core/paces.js";
+import type { Job } from "./mixes.js";
+
+/** What the program would say of a set before its first run, when nothing is known of the models. */
+export function foresee(jobs: readonly Job[], plan: Plan): Forecast {
+  const paces = new Paces();
+  const items = new Map<string, number>();
+  for (const { model, category } of jobs) {
+    paces.introduce(model, model, category);
+    items.set(model, (items.get(model) ?? 0) + 1);
+  }
+  return forecastOf({
+    groups: [...items].map(([model, count]) => ({ items: count, pace: paces.of(model) })),
+    ...{ open: 0, limits: planLimits[plan], plan, usedToday: 0, isShortOfCredits: false },
+  });
+}
