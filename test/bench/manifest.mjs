@@ -17,8 +17,8 @@ const asked = process.argv.indexOf("--rounds");
 const rounds = asked > 0 ? Number(process.argv[asked + 1]) : short ? 1 : 3;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 
-/** The most that planning may take, as a multiple of csv-parse, and its memory in MiB. */
-const aims = { plain: 4, templates: 6, problems: null, mebibytes: 300 };
+/** The most that planning may take, as a multiple of csv-parse, and its memory in MB. */
+const aims = { plain: 4, templates: 6, problems: null, megabytes: 300 };
 
 const ratios = ["1:1", "16:9", "9:16", "4:3"];
 const kinds = {
@@ -94,7 +94,7 @@ function measured(name, folder) {
   return {
     ...{ name, rows, bytes: statSync(path).size, parseMs, planMs, ratio: planMs / parseMs },
     wallRatio: middle(plan, ({ wallMs }) => wallMs) / middle(parse, ({ wallMs }) => wallMs),
-    mebibytes: Math.max(...plan.map((each) => each.mebibytes)),
+    megabytes: Math.max(...plan.map((each) => each.megabytes)),
     items: found.items,
     problems: found.problems,
     told: found.told,
@@ -130,8 +130,8 @@ async function timed(work) {
   const found = await work();
   const { user, system } = process.cpuUsage(cpu);
   const wallMs = Number(process.hrtime.bigint() - began) / 1e6;
-  const mebibytes = process.resourceUsage().maxRSS / 1024;
-  console.log(JSON.stringify({ cpuMs: (user + system) / 1000, wallMs, mebibytes, ...found }));
+  const megabytes = (process.resourceUsage().maxRSS * 1024) / 1e6;
+  console.log(JSON.stringify({ cpuMs: (user + system) / 1000, wallMs, megabytes, ...found }));
 }
 
 async function parsed(path) {
@@ -166,17 +166,17 @@ function report(results) {
     return;
   }
   console.log(`${rows} rows on Node ${process.version}, ${cpus().length} cores, median of ${rounds}`);
-  for (const { name, parseMs, planMs, ratio, wallRatio, mebibytes, items, problems, told } of results) {
+  for (const { name, parseMs, planMs, ratio, wallRatio, megabytes, items, problems, told } of results) {
     const times = `csv-parse ${(parseMs / 1000).toFixed(1)} s, plan ${(planMs / 1000).toFixed(1)} s`;
     const made = problems > 0 ? `${problems} problems, ${told} told` : `${items} items`;
     const clock = `${wallRatio.toFixed(2)} × by the clock`;
     console.log(
-      `${name.padEnd(10)} ${times}: ${ratio.toFixed(2)} × (${clock}), ${mebibytes.toFixed(0)} MiB; ${made}`,
+      `${name.padEnd(10)} ${times}: ${ratio.toFixed(2)} × (${clock}), ${megabytes.toFixed(0)} MB; ${made}`,
     );
     const aim = aims[name];
     if (aim !== null && ratio > aim)
       console.error(`manifest: ${name} takes ${ratio.toFixed(2)} times csv-parse, the aim is ${aim}`);
-    if (mebibytes > aims.mebibytes)
-      console.error(`manifest: ${name} takes ${mebibytes.toFixed(0)} MiB, the aim is ${aims.mebibytes}`);
+    if (megabytes > aims.megabytes)
+      console.error(`manifest: ${name} takes ${megabytes.toFixed(0)} MB, the aim is ${aims.megabytes}`);
   }
 }
