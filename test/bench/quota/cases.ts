@@ -13,6 +13,8 @@ export interface Case extends Omit<Wanted, "seed"> {
   untilMs?: number;
   /** What the time is a multiple of: the least possible, or polling without a quota, with or without lanes. */
   timeOf?: "least" | "unlimited" | "unlimited, through the lanes";
+  /** The first run of an account, with the program's own ledger, which lets its first requests go a few at a time. */
+  isNewAccount?: true;
   /** POSTs in flight at once, where not the plan's own. */
   lanes?: number;
   /** How many of the seeds, where all would take too long. */
@@ -31,6 +33,9 @@ const starter = { plan: "Starter", items: 400 } as const;
 const pro = { plan: "Pro", items: 400 } as const;
 const enterprise = { plan: "Enterprise", items: 400 } as const;
 const few = { plan: "Starter", items: 10, mix: "images", timeOf: "unlimited" } as const;
+
+/** The first requests of an account, which go a few at a time. */
+const first = { ...few, isNewAccount: true, against: [] } as const;
 
 /** What is measured in the short form as well. */
 export const mainCases: readonly Case[] = [
@@ -56,6 +61,8 @@ export const mainCases: readonly Case[] = [
 ];
 
 export const otherCases: readonly Case[] = [
+  { ...first, name: "10 images, Starter, a new account" },
+  { ...first, name: "10 images, Starter, 16 lanes, a new account", lanes: 16 },
   { ...starter, name: "images 400, Starter", mix: "images" },
   { ...starter, name: "pace doubles in mid-run", mix: "mixed", paceAfterHalf: 2, against: [] },
   { ...starter, name: "pace halves in mid-run", mix: "mixed", paceAfterHalf: 0.5, against: [] },

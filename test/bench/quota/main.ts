@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { planLimits } from "../../../src/api/plans.js";
+import { type Plan, planLimits } from "../../../src/api/plans.js";
 import { lanesOf } from "../../../src/core/lanes.js";
 import { AccountLedger } from "./account-ledger.js";
 import { type Case, documented, foreseen, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
@@ -67,10 +67,24 @@ async function measure(each: Case, run: (service: TimedService) => Promise<Figur
   return sums;
 }
 
-async function ours(service: TimedService, { plan, profile, untilMs, lanes }: Case): Promise<Figures> {
-  const scene = new Scene(service, plan, null, undefined, lanes);
+/** An account that nothing was sent for yet, in the program's own ledger. */
+async function newAccount(service: TimedService, plan: Plan, door: Door | null, lanes?: number) {
+  const ledgers: AccountLedger[] = [];
+  const open = (clock: () => number) => {
+    ledgers.push(new AccountLedger(planLimits[plan], clock));
+    return ledgers[0] as AccountLedger;
+  };
+  const scene = new Scene(service, plan, door, open, lanes);
+  return { scene, ledger: await (ledgers[0] as AccountLedger).open() };
+}
+
+async function ours(service: TimedService, each: Case): Promise<Figures> {
+  const { plan, profile, untilMs, lanes } = each;
+  const own = each.isNewAccount ? await newAccount(service, plan, null, lanes) : null;
+  const scene = own?.scene ?? new Scene(service, plan, null, undefined, lanes);
   const run = new OurRun(scene, [...service.jobs.keys()], profile ?? null);
   await scene.play([run], untilMs);
+  own?.ledger.close();
   return figuresOf(service, run.lastSeen - start);
 }
 
@@ -88,14 +102,7 @@ async function refusedBy({ plan, limiter, runs }: Refusing, seed: number) {
   const jobs = jobsOf({ mix: "mixed", items: 120, seed });
   const service = new TimedService(jobs, seed);
   const door = new Door(plan, limiter);
-  const ledgers: AccountLedger[] = [];
-  const scene = new Scene(service, plan, door, (clock) => {
-    const ledger = new AccountLedger(planLimits[plan], clock);
-    ledgers.push(ledger);
-    return ledger;
-  });
-  const [ledger] = ledgers as [AccountLedger];
-  await ledger.open();
+  const { scene, ledger } = await newAccount(service, plan, door);
   const parts = Array.from({ length: runs }, (_, part) =>
     [...jobs.keys()].filter((index) => index % runs === part),
   );
