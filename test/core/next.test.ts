@@ -256,7 +256,7 @@ describe("what is worth a request", () => {
     expect(steps(now + 500)).toMatchObject({ steps: [], wakeAt: now + 500, waiting: "minute" });
   });
 
-  describe("P10: near the end, with one place at a time,", () => {
+  describe("P10: near the end, with few places at a time,", () => {
     const end = (change: Parameters<typeof view>[0]) =>
       next(
         view({
@@ -273,6 +273,13 @@ describe("what is worth a request", () => {
 
     test("a look goes while the lanes are busy", () => {
       expect(end({ free: { submit: 0, poll: 8, download: 4 } })).toEqual([{ do: "poll", item: 3 }]);
+    });
+
+    test("what is left of the minute is kept for submits that wait for a lane", () => {
+      const few = (used: number) => ({ ...quota(used), releases: Array(10).fill(now + 5_000) });
+      const steps = (used: number) => end({ quota: few(used), free: { submit: 0, poll: 8, download: 4 } });
+      expect(steps(58)).toEqual([]);
+      expect(steps(57)).toEqual([{ do: "poll", item: 3 }]);
     });
 
     test("submits that are held back until something is found out leave it to the look", () => {
