@@ -14,6 +14,8 @@ export class QuotaRules implements Rule {
   private readonly sends: Trip[] = [];
   /** Items whose task is on record, and its end is not: by workspace and item. */
   private readonly open = new Set<string>();
+  /** When each workspace last said what it owes: one that has been silent for a day holds back nobody. */
+  private readonly toldAt = new Map<number, number>();
   private readonly attempts = new Map<string, string>();
   private readonly posting = new Set<Trip>();
   private silence: { until: number; at: number; by: Sender; isKept: boolean } | null = null;
@@ -65,6 +67,8 @@ export class QuotaRules implements Rule {
 
   done({ sender, name, values, result }: Effect): void {
     if (name === "accounts.silence" && this.silence?.by === sender) this.silence.isKept = true;
+    const tells = name === "accounts.owes" || (name === "accounts.reserve" && values[2] !== undefined);
+    if (tells) this.toldAt.set(sender.workspace, this.now());
     const key = `${sender.workspace} ${values[0]}`;
     if (name === "store.intend") this.attempts.set(`${sender.workspace} ${(result as Attempt).id}`, key);
     const item = this.attempts.get(key);
@@ -99,7 +103,8 @@ export class QuotaRules implements Rule {
     const used = this.sends.filter(
       ({ sentAt, reply }) => this.now() - sentAt < dayMs && reply?.kind !== "not_sent",
     ).length;
-    const owed = this.open.size + this.posting.size + 1;
+    const isHeard = (key: string) => this.now() - (this.toldAt.get(Number(key.split(" ")[0])) ?? 0) < dayMs;
+    const owed = [...this.open].filter(isHeard).length + this.posting.size + 1;
     if (this.rpd - used < owed) {
       throw new Violation("P12", `${this.rpd - used} requests of the day are left for ${owed} open tasks`);
     }
