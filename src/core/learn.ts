@@ -1,11 +1,21 @@
-import { candidates, clarity, type Evidence, type Learned, type Reading, residual } from "./readings.js";
+import { composedMax, isComposed } from "./composition.js";
+import {
+  candidates,
+  clarity,
+  type Evidence,
+  type Hypothesis,
+  type Learned,
+  lostTasks,
+  type Reading,
+  residual,
+} from "./readings.js";
 
 /** What the readings since the baseline teach about a key's counters. */
 export function learn(evidence: Evidence): Learned {
   const clear = evidence.readings.filter((reading) => clarity(evidence, reading) === "clear");
   const plain = clear.filter((reading) => candidates(evidence, reading).length === 0);
   const hypotheses = evidence.hypotheses.filter((hypothesis) =>
-    plain.every((reading) => residual(evidence, reading, hypothesis) === 0),
+    plain.every((reading) => isExplained(evidence, reading, hypothesis)),
   );
   const matched = clear.some(
     (reading) =>
@@ -18,6 +28,14 @@ export function learn(evidence: Evidence): Learned {
     trusted: hypotheses.length > 0 && (evidence.trusted || matched),
     foreignAt: strange ? evidence.now : evidence.foreignAt,
   };
+}
+
+/** Nothing is left over, or just what lost tasks may have given back. */
+function isExplained(evidence: Evidence, reading: Reading, hypothesis: Hypothesis): boolean {
+  const rest = residual(evidence, reading, hypothesis);
+  if (rest === 0 || hypothesis === "gross") return rest === 0;
+  const lost = lostTasks(evidence, reading);
+  return lost.length > composedMax || isComposed(rest, [], lost);
 }
 
 /** Whether a request of ours was charged between the baseline and the reading. */

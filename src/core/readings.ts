@@ -1,4 +1,5 @@
 import { type Credits, minus, noCredits, plus } from "./money.js";
+import { dayMs } from "./quota.js";
 
 /** A reading of a key's counters next to the books: what the two say together. `reconcile` tells what for. */
 
@@ -137,6 +138,19 @@ function mayReturn(evidence: Evidence, entry: Entry, reading: Reading): boolean 
   const [settle] = evidence.settings.settleMs;
   if (ended !== null && ended > servedAt(reading) - settle && hadEnded) return true;
   return sinceMs(evidence, { seq: lookedSeq, at: lookedAt }, reading) < settle;
+}
+
+/**
+ * Charges, found or possible, whose tasks nobody can look at. One that fails has its credits given back, and nobody is
+ * told when: for a day, which is longer than tasks take, any reading may lack them.
+ */
+export function lostTasks(evidence: Evidence, reading: Reading): Entry[] {
+  return evidence.entries.filter((entry) => {
+    const { outcome, verdict, verdictSeq, intendedSeq } = entry;
+    const isFound = verdict === "charged" && (verdictSeq ?? 0) <= reading.seq;
+    const mayHaveTask = outcome === "unknown" && (isFound || verdict === "undecided");
+    return mayHaveTask && intendedSeq <= reading.seq && elapsed(evidence, entry, reading) < dayMs;
+  });
 }
 
 function servedAt(reading: Reading): number {

@@ -1,3 +1,4 @@
+import { composedMax, isComposed, subsets } from "./composition.js";
 import { plus, showCredits } from "./money.js";
 import { dayMs } from "./quota.js";
 import {
@@ -6,6 +7,7 @@ import {
   type Entry,
   type Evidence,
   elapsed,
+  lostTasks,
   type Reading,
   residual,
   type Verdict,
@@ -65,6 +67,8 @@ function hopeless(
   const late = clear.find((reading) => elapsed(facts, entry, reading) >= second);
   if (late && !facts.trusted) return "the key's counters have not been seen to match the books yet";
   if (late && chargedIn(facts, late, entry) === null) {
+    if (lostTasks(facts, late).length > 0)
+      return "credits of a lost task may have come back meanwhile, so the key's counters do not tell";
     return unknowns.length === 1
       ? `${grownText(facts, late)}, which is not its price`
       : `the key's counters do not tell which of ${unknowns.length} unanswered requests were charged`;
@@ -81,11 +85,12 @@ function hopeless(
  */
 function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | null {
   const possible = candidates(facts, reading);
-  if (possible.length > candidatesMax) return null;
   const answers = new Set<boolean | null>();
   for (const hypothesis of facts.hypotheses) {
+    const returned = hypothesis === "net" ? lostTasks(facts, reading) : [];
+    if (possible.length + returned.length > composedMax) return null;
     const rest = residual(facts, reading, hypothesis);
-    const ways = subsets(possible).filter((some) => plus(...some.map((other) => other.price)) === rest);
+    const ways = subsets(possible).filter((some) => isComposed(rest, some, returned));
     if (ways.length === 0) answers.add(null);
     for (const some of ways) answers.add(some.includes(entry));
   }
@@ -107,16 +112,6 @@ function isBeyond(facts: Evidence, reading: Reading, entry: Entry): boolean {
     const rest = residual(facts, reading, hypothesis);
     return rest > others && rest <= plus(others, entry.price);
   });
-}
-
-/** With more unknown POSTs than these, almost any residual could be composed of their prices. */
-const candidatesMax = 10;
-
-/** All choices among the entries, none and all of them included. */
-function subsets(entries: readonly Entry[]): Entry[][] {
-  const all: Entry[][] = [[]];
-  for (const entry of entries) all.push(...all.map((some) => [...some, entry]));
-  return all;
 }
 
 function grownText(facts: Evidence, reading: Reading): string {

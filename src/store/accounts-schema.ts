@@ -57,6 +57,11 @@ export const accountsMigrations: readonly Migration[] = [
     `),
   // When the service asked for silence: a silence that lies far ahead may be meant, or the clock was put back.
   (db) => db.exec("ALTER TABLE accounts ADD COLUMN silent_at INTEGER"),
+  // Charges whose tasks nobody can look at: what a failed one gives back may hide another charge.
+  (db) =>
+    db.exec(
+      "CREATE INDEX entries_lost ON entries (origin, fingerprint, ended_at) WHERE outcome = 'unknown' AND verdict IN ('charged', 'undecided')",
+    ),
 ];
 
 const timing = `

@@ -157,7 +157,8 @@ function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Re
        ${ids("intended_seq > @seq")}
        UNION ${ids("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
        UNION ${ids("task = 'open'")}
-       UNION ${ids("task = 'failed' AND looked_at > @recent")})
+       UNION ${ids("task = 'failed' AND looked_at > @recent")}
+       UNION ${ids("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND ended_at > @recent")})
      ORDER BY id`,
   ).all(values) as EntryRow[];
 }

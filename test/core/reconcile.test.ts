@@ -313,6 +313,39 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(verdicts({ entries: [open, unknown], readings: [...readings, last] })).toEqual([[2, "undecided"]]);
   });
 
+  describe("after a charge whose task was lost, and may fail and give its credits back", () => {
+    const gone: Entry = { ...lost(1, 2, 1), verdict: "charged", verdictSeq: 4 };
+    const baseline = reading(1, 4, 1, 104);
+    const later = (used: number) => [
+      reading(2, 10, 3, used),
+      reading(3, 11, 6, used),
+      reading(4, 12, 17, used),
+    ];
+    const same = { trusted: true, baseline, entries: [gone, lost(3, 7, 2)] };
+
+    it("P2: no growth proves nothing of a request that cost as much", () => {
+      expect(verdicts({ ...same, readings: later(104) })).toEqual([[3, "undecided"]]);
+      expect(judged({ ...same, readings: later(104) }).verdicts[0]?.evidence).toMatch(/lost task/);
+    });
+
+    it("it still tells of one with another price, and where failed tasks keep their credits", () => {
+      const other = { ...same, entries: [gone, lost(3, 7, 2, { price: credits(3) })] };
+      expect(verdicts({ ...other, readings: later(104) })).toEqual([[3, "not_charged"]]);
+      expect(verdicts({ ...same, hypotheses: ["gross"], readings: later(104) })).toEqual([
+        [3, "not_charged"],
+      ]);
+    });
+
+    it("credits that did come back are no contradiction, and a day later it is settled", () => {
+      const back = judged({ trusted: true, baseline, entries: [gone], readings: [reading(2, 10, 3, 100)] });
+      expect(back).toMatchObject({ hypotheses: ["net"], trusted: true, baseline: 2 });
+      const old = { ...gone, endedAt: start - 24 * 60 * minute };
+      expect(verdicts({ ...same, entries: [old, lost(3, 7, 2)], readings: later(104) })).toEqual([
+        [3, "not_charged"],
+      ]);
+    });
+  });
+
   it("a clock that is put forward by a day makes none of it", () => {
     const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
     const ahead = 2 * 24 * 60;

@@ -1,9 +1,10 @@
+import type { Reservation } from "../../src/core/accounts.js";
 import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import type { Ledger } from "./ledger.js";
 import { priceOf } from "./models.js";
 import type { Scenario } from "./scenario.js";
-import { type Effect, type Rule, type Trip, Violation } from "./watch.js";
+import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 import type { Workspace } from "./workspace.js";
 
 /**
@@ -20,6 +21,8 @@ export class MoneyRules implements Rule {
   private readonly excused = new Set<Trip>();
   /** Requests that their senders wait for. */
   private readonly underWay = new Set<Trip>();
+  /** Places taken in the ledger for requests that never left, because their process died: it counts them as sent. */
+  private unsent = 0;
   /** Readings of the counters, with the requests that were under way at some time together with them. */
   private readonly besides = new Map<Trip, Set<Trip>>();
   /** Items whose request was refused as wrong. */
@@ -39,6 +42,7 @@ export class MoneyRules implements Rule {
 
   sent(trip: Trip): void {
     this.trips.push(trip);
+    this.unsent--;
     this.noteUnderWay(trip);
     if (trip.endpoint !== "generate" || trip.item === null) return;
     const item = trip.item;
@@ -73,6 +77,8 @@ export class MoneyRules implements Rule {
       const attempt = result as Attempt;
       this.intents.set(`${sender.workspace} ${itemId(values)}`, attempt);
     }
+    if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
+    if (name === "accounts.release") this.unsent--;
     if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
     const isReleased =
       (name === "store.apply" && values[1] === "resubmit") ||
@@ -81,6 +87,11 @@ export class MoneyRules implements Rule {
     if (name === "store.giveVerdict" && values[1] === "charged")
       this.checkCharged(rowIdOf(workspace, itemId(values)));
     if (name === "receipts.append") this.noteReceipts(String(values[1]));
+  }
+
+  /** What a process had begun when it died may be a place in the ledger that was told to nobody. */
+  crashed(senders: readonly Sender[]): void {
+    this.unsent += senders.length;
   }
 
   /** P1: the intent is committed in the workspace and durable in the receipts. */
@@ -123,7 +134,7 @@ export class MoneyRules implements Rule {
 
   /**
    * Whether no counter shows that somebody else used the key: of as many of our own requests nobody knows whether they
-   * were counted between two readings, because they were lost, or under way while one of the two was.
+   * were counted between two readings, because they were lost, never left, or were under way while one of the two was.
    */
   private hidesForeign(): boolean {
     const { foreignBurst } = this.ledger;
@@ -133,7 +144,7 @@ export class MoneyRules implements Rule {
     const lost = this.trips.filter(isLost).length;
     const overlaps = [...this.besides.values()].map((some) => [...some].filter((one) => !isLost(one)).length);
     const [most = 0, next = 0] = overlaps.toSorted((a, b) => b - a);
-    return foreignBurst <= lost + most + next;
+    return foreignBurst <= lost + most + next + this.unsent;
   }
 
   private noteUnderWay(trip: Trip): void {
