@@ -96,8 +96,11 @@ export function residual(evidence: Evidence, reading: Reading, hypothesis: Hypot
 /** What the books say that the key had been charged by the time of a reading. */
 function known({ entries }: Evidence, reading: Reading, hypothesis: Hypothesis): Credits {
   const charges = entries.map((entry) => {
-    if (entry.verdict === "charged") return (entry.verdictSeq ?? 0) <= reading.seq ? entry.price : noCredits;
-    if (entry.outcome !== "accepted" || entry.intendedSeq > reading.seq) return noCredits;
+    const isFound = entry.verdict === "charged";
+    const chargedSeq = isFound ? (entry.verdictSeq ?? 0) : entry.intendedSeq;
+    if (chargedSeq > reading.seq) return noCredits;
+    // A charge whose task was found again and adopted is accepted as well, and may fail like any other.
+    if (entry.outcome !== "accepted") return isFound ? entry.price : noCredits;
     const returned = hypothesis === "net" && entry.task === "failed" && endedBefore(entry, reading);
     return returned ? entry.kept : (entry.charged ?? entry.price);
   });

@@ -346,6 +346,24 @@ describe("an unanswered request is settled by the key's counters", () => {
     });
   });
 
+  it("P2: a task that a person adopted gives back its credits when it fails, and hides no charge by that", () => {
+    const adopted = lost(1, 2, 1, {
+      outcome: "accepted",
+      verdict: "charged",
+      verdictSeq: 4,
+      charged: credits(4),
+    });
+    const failed: Entry = { ...adopted, task: "failed", taskEndedAt: start + 3 * minute, lookedSeq: 9 };
+    const facts = { trusted: true, hypotheses: ["net"] as const, baseline: reading(1, 4, 1, 104) };
+    const readings = [reading(2, 12, 12, 104), reading(3, 13, 17, 104), reading(4, 14, 28, 104)];
+    const unanswered = lost(3, 7, 2);
+    expect(verdicts({ ...facts, entries: [failed, unanswered], readings })).toEqual([[3, "charged"]]);
+    const free = readings.map((each) => ({ ...each, used: credits(100) }));
+    expect(verdicts({ ...facts, entries: [failed, unanswered], readings: free })).toEqual([
+      [3, "not_charged"],
+    ]);
+  });
+
   it("a clock that is put forward by a day makes none of it", () => {
     const open = { ...paid, task: "open" as const, taskEndedAt: null, lookedSeq: 0 };
     const ahead = 2 * 24 * 60;
