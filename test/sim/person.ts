@@ -73,10 +73,12 @@ async function standingOf(
   return { isDone: left.length === 0, isSettled: counts.unknown === 0, standing };
 }
 
-/** Nothing more will happen by itself, and the program has said why: it does not even say that tomorrow there will be. */
+/** Nothing more will happen by itself, and the program has said why: nothing that may be over the next time. */
 function isExplained(ending: Ending): boolean {
+  const lasting: StopKind[] = ["cap", "credits"];
   const stops = stopsOf(ending);
-  return ending.kind === "ended" && (stops.length === 0 || (stops.includes("cap") && !stops.includes("day")));
+  const isCapped = stops.includes("cap") && stops.every((kind) => lasting.includes(kind));
+  return ending.kind === "ended" && (stops.length === 0 || isCapped);
 }
 
 function stopsOf(ending: Ending): StopKind[] {
