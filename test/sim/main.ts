@@ -14,7 +14,7 @@ import { saveRegression } from "./regressions.js";
  *   --seeds N           so many runs (--seed S: from that seed on), --days D: longer ones, --minutes M: no more after that
  *   --crash-everywhere  a six-item run, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
- *   --short             for each check of a change: 2,000 seeds or 90 seconds of them, every crash and one mutant
+ *   --short             for each check of a change: 2,000 seeds or three minutes of them, every crash and one mutant
  */
 const { values } = parseArgs({
   options: {
@@ -32,7 +32,7 @@ const regressions = join("test", "sim", "regressions");
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Minutes after which no further seeds are begun in the short form. */
-const shortMinutes = 1.5;
+const shortMinutes = 3;
 
 async function seeds(count: number): Promise<boolean> {
   const first = Number(values.seed);
