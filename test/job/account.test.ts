@@ -75,6 +75,11 @@ describe("an account", () => {
     expect(await bound.limits()).toMatchObject({ minute: { limit: 12 }, day: { limit: 500 } });
   });
 
+  test("keeps the user's own limits from its first request on", async () => {
+    const { limits } = await machine((await service("Enterprise")).url, { rpm: 4, share: 50 });
+    expect(await limits()).toMatchObject({ minute: { limit: 4 }, day: { limit: 1_000 } });
+  });
+
   test("P12: of whose day a share leaves less than 3 requests is refused", async () => {
     const { url } = await service();
     const { account } = await machine(url, { rpd: 100, share: 1 });
