@@ -30,6 +30,7 @@ export type Template = (values: Values) => string;
 
 /** Whether a text holds a template at all; one that does not is never touched. */
 export function isTemplate(text: string): boolean {
+  // Most texts of a large sheet have no brace, and are looked through once.
   return text.includes("{") && (text.includes("{{") || text.includes("{%"));
 }
 

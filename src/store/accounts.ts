@@ -48,12 +48,14 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
 
     setLimits: async (accountId, limits) => setLimits(sql, accountId, limits),
 
-    narrowLimits: async (accountId, { rpm, rpd }) =>
+    async narrowLimits(accountId, { rpm, rpd }) {
+      if (rpm === undefined && rpd === undefined) return;
       atomic(() => {
         const { limit_minute: perMinute, limit_day: perDay } = accountRow(sql, accountId);
         const limits = narrowed({ perMinute, perDay }, { ...(rpm ? { rpm } : {}), ...(rpd ? { rpd } : {}) });
         setLimits(sql, accountId, limits);
-      }),
+      });
+    },
 
     ...ledgerMethods(connection),
     ...durationMethods(connection),

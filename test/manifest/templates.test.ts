@@ -177,29 +177,29 @@ describe("prompt files", () => {
 });
 
 test("a text without template marks comes out as it went in, whatever else is in it", async () => {
-  const text = fc.string({ unit: fc.constantFrom("{", "}", "%", "a", "'", "|", "\n", "é", "\\", "@") });
+  const texts = fc.string({ unit: fc.constantFrom("{", "}", "%", "a", "'", "|", "\n", "é", "\\", "@") });
   await fc.assert(
-    fc.asyncProperty(text, async (any) => {
-      fc.pre(any.trim() !== "" && !any.includes("{{") && !any.includes("{%"));
+    fc.asyncProperty(texts, async (text) => {
+      fc.pre(text.trim() !== "" && !text.includes("{{") && !text.includes("{%"));
       const rows = [
-        { id: "a", prompt: any },
+        { id: "a", prompt: text },
         { id: "b", prompt: "{{ id }}" },
       ];
       const manifest = await readManifest(await fileWith("job.json", JSON.stringify(rows)));
-      expect(manifest.rows.map(({ prompt }) => prompt)).toEqual([any, "b"]);
+      expect(manifest.rows.map(({ prompt }) => prompt)).toEqual([text, "b"]);
     }),
     { numRuns: 60 },
   );
 });
 
 test("a value with template marks of its own is text for whoever names it, once it is rendered", async () => {
-  const value = fc.string({
+  const values = fc.string({
     unit: fc.constantFrom("{{", "}}", "{%", "%}", "a", " ", "id", "|"),
     maxLength: 12,
   });
   await fc.assert(
-    fc.asyncProperty(value, async (any) => {
-      const job = { vars: { x: any }, rows: [{ id: "a" }], prompt: "{{ x }}{{ id }}" };
+    fc.asyncProperty(values, async (value) => {
+      const job = { vars: { x: value }, rows: [{ id: "a" }], prompt: "{{ x }}{{ id }}" };
       const manifest = await readManifest(await fileWith("job.json", JSON.stringify(job)));
       expect(manifest.rows.length + manifest.problems.length).toBeGreaterThan(0);
     }),
