@@ -47,21 +47,27 @@ export function slidingCounter(log: RequestLog, limit: number, span: Span, now: 
   const start = windowStart(span, now);
   const current = countSince(log, start);
   const previous = countSince(log, start - span.ms) - current;
-  const estimate = current + previous * (1 - (now - start) / span.ms);
+  const leftMs = start + span.ms - now;
+  // In requests times milliseconds, which are whole: a fraction's rounding would refuse who waited as long as was said.
+  const estimate = current * span.ms + previous * leftMs;
   return {
     limit,
-    waitMs: estimate < limit ? 0 : Math.max(1, start - now + roomAfter(limit, current, previous, span.ms)),
+    waitMs:
+      estimate < limit * span.ms
+        ? 0
+        : Math.max(1, start - now + roomAfter(limit, current, previous, span.ms)),
     standing: () => ({
-      remaining: Math.max(0, Math.ceil(limit - estimate)),
-      resetMs: start + span.ms - now,
+      remaining: Math.max(0, Math.ceil((limit * span.ms - estimate) / span.ms)),
+      resetMs: leftMs,
     }),
   };
 }
 
 /** Milliseconds after the window's start when the estimate falls below the limit, if nothing else is counted. */
 function roomAfter(limit: number, current: number, previous: number, ms: number): number {
-  const share = current < limit ? 1 - (limit - current) / previous : 1 + Math.max(0, 1 - limit / current);
-  return Math.floor(share * ms) + 1;
+  if (current < limit) return Math.floor(((previous - (limit - current)) * ms) / previous) + 1;
+  // Not before the next window, in which this one is the one before.
+  return ms + Math.floor(((current - limit) * ms) / current) + 1;
 }
 
 function nthLastAt({ state, accountId, newest }: RequestLog, n: number): number | undefined {
