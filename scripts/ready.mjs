@@ -1,28 +1,20 @@
 #!/usr/bin/env node
 /**
  * Makes a checkout ready: installs the packages when they are not those of the lockfile, and with `--build` compiles
- * when the build is not that of the sources. Silent when there is nothing to do. It runs before anything is
+ * and bundles when the build is not that of the sources. Silent when there is nothing to do. It runs before anything is
  * installed, so it uses Node's own modules alone.
  *
  * Contents are compared, never times: a fresh clone gives every file the time of the clone.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const inRoot = (...names) => join(root, ...names);
+const bundler = inRoot("scripts", "bundle.mjs");
 
 class SetupFailure extends Error {
   constructor(message, exitCode) {
@@ -91,7 +83,7 @@ function isBuilt() {
   return readText(inRoot("dist", ".built-from")) === fingerprint();
 }
 
-/** Compiles aside and then swaps, so that deleted sources do not linger and no one meets half a build. */
+/** Compiles and bundles aside and then swaps, so that deleted sources do not linger and no one meets half a build. */
 function build() {
   say("compiling");
   const from = fingerprint();
@@ -100,9 +92,8 @@ function build() {
   try {
     const compiler = inRoot("node_modules", "typescript", "bin", "tsc");
     run("tsc", process.execPath, [compiler, "-p", "tsconfig.json", "--outDir", fresh]);
-    mkdirSync(fresh, { recursive: true });
-    const main = join(fresh, "cli", "main.js");
-    if (existsSync(main)) chmodSync(main, 0o755);
+    run("the bundler", process.execPath, [bundler, fresh]);
+    chmodSync(join(fresh, "bin", "bulkgen.js"), 0o755);
     writeFileSync(join(fresh, ".built-from"), from);
     if (existsSync(inRoot("dist"))) renameSync(inRoot("dist"), old);
     renameSync(fresh, inRoot("dist"));
@@ -123,6 +114,7 @@ function fingerprint() {
     inRoot("package.json"),
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
+    bundler,
     ...sources,
   ]) {
     const text = readText(file) ?? "";

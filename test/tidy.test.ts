@@ -38,6 +38,8 @@ describe("the check of ranks", () => {
     ["src/core/next.ts", `export * from "../run/loop.js";`, "core has rank 1"],
     ["src/core/next.ts", `const { loop } = require("../run/loop.js");`, "core has rank 1"],
     ["src/core/next.ts", `new Worker(new URL("../run/worker.js", import.meta.url));`, "core has rank 1"],
+    ["src/core/next.ts", `new Worker(packageFile("dist/run/worker.js"));`, "core has rank 1"],
+    ["src/schedule/due.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`, "cli has rank 6"],
     [
       "src/store/open.ts",
       `import { fetchMe } from "../client/me.js";`,
@@ -61,7 +63,7 @@ describe("the check of ranks", () => {
     [
       "src/sandbox/world.ts",
       `import { follow } from "../core/item.js";`,
-      "the sandbox imports only api, sqlite.ts, clock.ts",
+      "the sandbox imports only api, sqlite.ts, clock.ts, package-file.ts",
     ],
     ["src/job/start.ts", `import { serve } from "../sandbox/http.js";`, "only cli knows the sandbox"],
     ["src/newroom/a.ts", `import { follow } from "../core/item.js";`, "the room newroom has no rank"],
@@ -85,7 +87,9 @@ describe("the check of ranks", () => {
       `import { openSqlite } from "../sqlite.js"; import type { Clock } from "../clock.js"; import { me } from "../api/records.js";`,
     ],
     ["src/cli/version.ts", `const { version } = require("../../package.json");`],
-    ["src/sandbox/media.ts", `new Worker(new URL("../../dist/sandbox/worker.js", import.meta.url));`],
+    ["src/sandbox/media.ts", `new Worker(packageFile("dist/sandbox/worker.js"));`],
+    ["src/sandbox/media.ts", `readFile(packageFile("src/sandbox/assets/font.ttf"));`],
+    ["src/cli/schedule.ts", `spawn(packageFile("dist/bin/bulkgen.js"));`],
     ["src/sandbox/media.ts", `readFile(new URL("./assets/font.ttf", import.meta.url));`],
   ])("in %s allows %s", (path, text) => expectNone(checkRanks([{ path, text }])));
 });

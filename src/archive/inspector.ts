@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../clock.js";
+import { packageFile } from "../package-file.js";
 import type { Content } from "./content.js";
 import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
@@ -8,7 +9,7 @@ import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
  * keep a decoder busy for ever or eat the memory. Such a thread is ended, and its file is no output. The compiled
  * worker is used also when this file runs from its source: Node cannot start a thread from that.
  */
-const workerFile = new URL("../../dist/archive/inspector-worker.js", import.meta.url);
+const workerFile = packageFile("dist/archive/inspector-worker.js");
 
 const threadsMax = 2;
 /** Memory of a thread's own heap; pictures are decoded outside of it, in strips. */
@@ -20,7 +21,7 @@ export interface InspectorSettings {
   msMax?: number;
   bytesPerSecondMin?: number;
   /** For tests. */
-  worker?: URL;
+  worker?: string;
 }
 
 export interface Inspector {

@@ -1,8 +1,8 @@
-import { fileURLToPath } from "node:url";
 import { type Command, Option } from "commander";
 import { EarlyExit } from "../core/exit.js";
 import type { Log } from "../core/log.js";
 import type { Workspace } from "../job/workspace.js";
+import { packageFile } from "../package-file.js";
 import type { DaemonNotice } from "../schedule/daemon.js";
 import type { Schedule, Schedules } from "../store/schedules.js";
 import { systemClock } from "../system.js";
@@ -16,10 +16,7 @@ interface StartFlags extends PlaceFlags {
 }
 
 /** What a night's process is started with. */
-export const thisProgram: [string, string] = [
-  process.execPath,
-  fileURLToPath(new URL("./main.js", import.meta.url)),
-];
+export const thisProgram: [string, string] = [process.execPath, packageFile("dist/bin/bulkgen.js")];
 
 export function defineScheduleStart(schedule: Command): void {
   withPlace(schedule.command("start"))

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { packageFile } from "../package-file.js";
 import { takeLock } from "../store/lock.js";
 
 /** What is wrong with the locks of a folder; null where one that is held is refused, and one that is free is given. */
@@ -49,7 +51,7 @@ function trial(folder: string, use: (path: string, release: () => void) => LockT
 }
 
 function elsewhere(path: string): number | null {
-  const module = new URL("../../dist/store/lock.js", import.meta.url).href;
+  const module = pathToFileURL(packageFile("dist/store/lock.js")).href;
   const script = `const { takeLock } = await import(process.argv[1]); process.exitCode = takeLock(process.argv[2]) ? ${given} : ${refused};`;
   const flags = ["--input-type=module", "-e", script, module, path];
   return spawnSync(process.execPath, flags, { timeout: 20_000 }).status;

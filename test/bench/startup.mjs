@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 
 const rounds = process.argv.includes("--short") ? 3 : 15;
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const main = join(root, "dist/cli/main.js");
+const main = join(root, "dist/bin/bulkgen.js");
 
 /** The most that a quick command may cost, as a multiple of Node's own start. */
 const ratioMax = 3;
@@ -36,7 +36,7 @@ const telling = `data:text/javascript,${encodeURIComponent(
 )}`;
 
 if (!existsSync(main)) {
-  console.error("startup: dist/cli/main.js is missing; run `npm run build` first");
+  console.error("startup: dist/bin/bulkgen.js is missing; run `npm run build` first");
   process.exit(1);
 }
 

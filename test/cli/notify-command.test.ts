@@ -64,7 +64,10 @@ describe("the command of the built program", () => {
 
   test("finds the workspace free", async () => {
     const command = `"$NODE" "$MAIN" resume --sandbox > second 2>&1; echo $? >> second`;
-    const env = { NODE: process.execPath, MAIN: new URL("../../dist/cli/main.js", import.meta.url).pathname };
+    const env = {
+      NODE: process.execPath,
+      MAIN: new URL("../../dist/bin/bulkgen.js", import.meta.url).pathname,
+    };
     await run(at, ["run", "set.csv", "--sandbox", "--yes", "--notify-command", command], { env });
     expect(readFileSync(join(at.folder, "second"), "utf8")).toBe(
       "bulkgen: nothing to resume: every run of this workspace is finished\n0\n",

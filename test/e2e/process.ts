@@ -18,7 +18,7 @@ import { searchOutput } from "./canary.js";
  * its own too. Nothing here sleeps: whoever waits, waits for a line, a request, a state or an end. What is made here
  * is removed by whoever asked for it.
  */
-export const main = resolve("dist", "cli", "main.js");
+export const main = resolve("dist", "bin", "bulkgen.js");
 
 /** The longest that any one process may live, in ms. One that is ended for it fails its test. */
 export const lifeMsMax = 110_000;

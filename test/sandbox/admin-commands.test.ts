@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-const main = resolve("dist/cli/main.js");
+const main = resolve("dist/bin/bulkgen.js");
 let folder: string;
 let child: ChildProcess | undefined;
 beforeEach(() => {

@@ -15,8 +15,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 /**
- * The script runs for real in a small checkout; npm and the compiler are stand-ins that write down how they were
- * called, because a real installation takes a minute.
+ * The script runs for real in a small checkout; npm, the compiler and the bundler are stand-ins, because a real
+ * installation takes a minute.
  */
 let root: string;
 
@@ -103,25 +103,31 @@ describe("the build", () => {
     compiler(`
       mkdirSync(out + "/cli", { recursive: true });
       writeFileSync(out + "/cli/main.js", readFileSync("src/cli/main.ts", "utf8"));`);
+    bundler(`
+      mkdirSync(out + "/bin");
+      writeFileSync(out + "/bin/bulkgen.js", "bundled " + readFileSync(out + "/cli/main.js", "utf8"));`);
   });
 
   test("is made when it is missing, is executable, and is not made twice", () => {
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
-    expect(statSync(join(root, "dist/cli/main.js")).mode & 0o111).toBe(0o111);
+    expect(statSync(join(root, "dist/bin/bulkgen.js")).mode & 0o111).toBe(0o111);
     expect(ready("--build").stderr).toBe("");
   });
 
-  test("follows a changed source, a removed source and the compiler's settings", () => {
+  test("follows a changed source, a removed source, the compiler's settings and the bundler", () => {
     ready("--build");
     write("src/cli/main.ts", "two");
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
-    expect(readFileSync(join(root, "dist/cli/main.js"), "utf8")).toBe("two");
+    expect(command()).toBe("bundled two");
     write("src/extra.ts", "");
     ready("--build");
     rmSync(join(root, "src/extra.ts"));
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
     write("tsconfig.json", "{ }");
     expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+    bundler(`mkdirSync(out + "/bin"); writeFileSync(out + "/bin/bulkgen.js", "bundled otherwise");`);
+    expect(ready("--build").stderr).toBe("bulkgen setup: compiling\n");
+    expect(command()).toBe("bundled otherwise");
   });
 
   test("holds nothing of a source that was deleted", () => {
@@ -139,8 +145,21 @@ describe("the build", () => {
     const failed = ready("--build");
     expect(failed.status).toBe(2);
     expect(failed.stderr).toBe("bulkgen setup: compiling\nbulkgen setup: tsc failed\n");
-    expect(readFileSync(join(root, "dist/cli/main.js"), "utf8")).toBe("one");
+    expect(command()).toBe("bundled one");
     expect(ready("--build").status).toBe(2);
+  });
+
+  test("stays as it was when the bundler fails or makes nothing", () => {
+    ready("--build");
+    bundler(`mkdirSync(out + "/bin"); process.exitCode = 3;`);
+    const failed = ready("--build");
+    expect(failed.status).toBe(3);
+    expect(failed.stderr).toBe("bulkgen setup: compiling\nbulkgen setup: the bundler failed\n");
+    expect(command()).toBe("bundled one");
+    bundler("");
+    expect(ready("--build").status).toBe(1);
+    expect(command()).toBe("bundled one");
+    expect(ready("--build").status).toBe(1);
   });
 });
 
@@ -156,6 +175,20 @@ function ready(...args: string[]) {
 function calls(): string[] {
   const path = join(root, "calls");
   return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
+}
+
+function command(): string {
+  return readFileSync(join(root, "dist/bin/bulkgen.js"), "utf8");
+}
+
+function bundler(body: string) {
+  write(
+    "scripts/bundle.mjs",
+    `
+    import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+    const out = process.argv[2];
+    ${body}`,
+  );
 }
 
 function compiler(body: string) {

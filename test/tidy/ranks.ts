@@ -6,6 +6,7 @@ const ranks: Readonly<Record<string, number>> = {
   api: 0,
   "sqlite.ts": 0,
   "clock.ts": 0,
+  "package-file.ts": 0,
   core: 1,
   manifest: 2,
   store: 2,
@@ -25,7 +26,7 @@ const ranks: Readonly<Record<string, number>> = {
 };
 
 /** The sandbox stands aside: its limiter and its ledger share no code with core, or a bug would cancel out. */
-const sandboxMayImport = ["api", "sqlite.ts", "clock.ts"];
+const sandboxMayImport = ["api", "sqlite.ts", "clock.ts", "package-file.ts"];
 
 /** What may be imported although its rank is not lower: only the outermost rooms know the real clock and the sandbox. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
@@ -55,18 +56,21 @@ function objection(file: SourceFile, { from }: Import): string | undefined {
   const room = roomOf(file.path);
   if (room !== "sandbox" && ranks[room] === undefined) return `the room ${room} has no rank`;
   if (from === null) return "what is loaded must be readable in the source";
-  if (!from.startsWith(".")) {
+  const isCompiled = from.startsWith("dist/");
+  if (!isCompiled && !from.startsWith(".")) {
     const acts = pureRooms.includes(room) && acting.test(from);
     return acts ? `${room} decides and never acts` : undefined;
   }
-  // A worker thread cannot load TypeScript, so sources may name their own compiled form.
-  const target = posix
-    .join(posix.dirname(file.path), from)
-    .replace(/\.js$/, ".ts")
-    .replace(/^dist\//, "src/");
+  const path = isCompiled ? sourceOf(from) : posix.join(posix.dirname(file.path), from);
+  const target = path.replace(/\.js$/, ".ts");
   if (target === "package.json") return undefined;
   if (!target.startsWith("src/")) return "sources import nothing from outside src";
   return roomObjection(room, roomOf(target));
+}
+
+/** A worker thread cannot load TypeScript, so sources may name their own compiled form. What is bundled is the command. */
+function sourceOf(compiled: string): string {
+  return compiled.startsWith("dist/bin/") ? "src/cli/main.ts" : compiled.replace(/^dist\//, "src/");
 }
 
 function roomObjection(room: string, target: string): string | undefined {

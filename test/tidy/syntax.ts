@@ -81,7 +81,10 @@ export interface Import {
   start: number;
 }
 
-/** Everything a file loads: static, type-only, dynamic and re-exporting imports, `require`, and a worker's URL. */
+/**
+ * Everything a file loads: static, type-only, dynamic and re-exporting imports, `require`, a worker's URL, and a compiled
+ * module of the package (`packageFile("dist/…")`).
+ */
 export function importsOf(file: SourceFile): Import[] {
   return [...visit(parse(file))].flatMap(({ node }) => {
     const from = sourceOf(node);
@@ -98,10 +101,13 @@ function sourceOf(node: SyntaxNode): string | null | undefined {
       return literal(node["source"]);
     case "ExportNamedDeclaration":
       return node["source"] === null ? undefined : literal(node["source"]);
-    case "CallExpression":
-      return nameOf(node["callee"]) === "require"
-        ? literal((node["arguments"] as SyntaxNode[])[0])
-        : undefined;
+    case "CallExpression": {
+      const [target] = node["arguments"] as SyntaxNode[];
+      if (nameOf(node["callee"]) === "require") return literal(target);
+      const isModule =
+        nameOf(node["callee"]) === "packageFile" && /^dist\/.*\.js$/.test(nameOf(target) ?? "");
+      return isModule ? nameOf(target) : undefined;
+    }
     case "NewExpression": {
       const [target, base] = node["arguments"] as SyntaxNode[];
       const aModule =

@@ -9,7 +9,7 @@ import { openSqlite, type Sqlite } from "../../src/sqlite.js";
 import { lastWords, type Point, pointVariable } from "./points.js";
 
 /**
- * Loaded before the built command (`node --import …/failpoints.js dist/cli/main.js …`): has the process kill itself
+ * Loaded before the built command (`node --import …/failpoints.js dist/bin/bulkgen.js …`): has the process kill itself
  * with SIGKILL the n-th time it comes to a named point. The points are put around what the product calls (files,
  * SQLite, undici's announcements), so the product itself knows nothing of them.
  */

@@ -1,12 +1,9 @@
-import { fileURLToPath } from "node:url";
 import { html } from "hono/html";
 import sharp, { type OverlayOptions } from "sharp";
+import { packageFile } from "../../package-file.js";
 
-/**
- * Prompts set in type. The font is shipped, because a machine without fonts would draw boxes; this path holds from
- * src and from dist alike.
- */
-const fontfile = fileURLToPath(new URL("../../../src/sandbox/assets/inter-semibold.ttf", import.meta.url));
+/** Prompts set in type. The font is shipped, because a machine without fonts would draw boxes. */
+const fontfile = packageFile("src/sandbox/assets/inter-semibold.ttf");
 
 const lettersMax = 220;
 

@@ -1,13 +1,14 @@
 import { Worker } from "node:worker_threads";
+import { packageFile } from "../../package-file.js";
 import type { MediaJob } from "./job.js";
 import type { WorkerAnswer } from "./worker.js";
 
 /**
  * A few worker threads that make media, so that encoding never holds up the answering of requests. Threads start with
  * the first jobs and do not keep the process alive. The compiled worker is used also when this file runs from its
- * TypeScript source, because Node cannot start a thread from that; the path is the same seen from src and from dist.
+ * TypeScript source, because Node cannot start a thread from that.
  */
-const workerFile = new URL("../../../dist/sandbox/media/worker.js", import.meta.url);
+const workerFile = packageFile("dist/sandbox/media/worker.js");
 
 /** Node calls WASI experimental each time a voice is loaded; that is nothing a user can act on. */
 const quiet = { execArgv: ["--disable-warning=ExperimentalWarning"] };

