@@ -12,6 +12,8 @@ export interface Looks {
   later: number[];
   /** How far ahead places are kept for them. */
   holdMs: number;
+  /** Every look that is worth anything is made: with more places there would be no more of them. */
+  isPlenty: boolean;
   isTail: boolean;
 }
 
@@ -20,7 +22,7 @@ const scoutThreshold = 0.6;
 const scoutsUntil = 3;
 
 export function looksOf(view: View): Looks {
-  if (!isOpen("poll", view.stops)) return { due: [], later: [], holdMs: 0, isTail: false };
+  if (!isOpen("poll", view.stops)) return { due: [], later: [], holdMs: 0, isPlenty: true, isTail: false };
   const work = workOf(view);
   const pressure = pressureOf(work, view.profile);
   const scouts = pressure.most > scoutThreshold ? scoutsOf(view, scoutsUntil) : new Set();
@@ -45,6 +47,7 @@ export function looksOf(view: View): Looks {
     due: due.map(({ id }) => id),
     later: later.sort((a, b) => a - b),
     holdMs: pressure.holdMs,
+    isPlenty: pressure.isPlenty,
     isTail: isTail(work),
   };
 }

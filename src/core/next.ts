@@ -98,10 +98,11 @@ export function next(view: View): Decision {
   const chosen = choose(view, looks, view.holdsBack ? [] : submits.items, places);
   const steps = [...downloads(view), ...chosen.steps];
   const placeAt = nextSendAt(view.quota, view.now, chosen.steps.length);
-  const short = shortage(view, { looks, submits: submits.items.length, places, placeAt }, chosen);
+  const unserved = looks.due.length + submits.items.length > chosen.steps.length;
+  const short = shortage(view, { looks, submits: submits.items.length, unserved, places, placeAt }, chosen);
   return {
     steps,
-    wakeAt: wakeTime(view, looks, short, placeAt),
+    wakeAt: wakeTime(view, looks, { short, unserved, placeAt }),
     done: isDone(view, steps),
     capped: submits.capped,
     cappedModels: submits.cappedModels,
@@ -112,12 +113,20 @@ export function next(view: View): Decision {
 /** Why a request cannot be made when it is due: no place in the quota, or what is left of the day is owed to open tasks. */
 type Shortage = "places" | "day" | null;
 
+interface Wants {
+  looks: Looks;
+  submits: number;
+  /** Something is due that no step was begun for. */
+  unserved: boolean;
+  places: number;
+  placeAt: number;
+}
+
 function shortage(
   view: View,
-  { looks, submits, places, placeAt }: { looks: Looks; submits: number; places: number; placeAt: number },
+  { looks, submits, unserved, places, placeAt }: Wants,
   { steps, room }: { steps: readonly Step[]; room: number },
 ): Shortage {
-  const unserved = looks.due.length + submits > steps.length;
   if (places - steps.length < 1) return unserved || soonest(view, looks) < placeAt ? "places" : null;
   return unserved && submits > 0 && room < 1 ? "day" : null;
 }
@@ -226,13 +235,16 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
   return items.filter((item) => isDue(item, view.now) && !view.busy.has(item.id));
 }
 
-function wakeTime(view: View, looks: Looks, short: Shortage, placeAt: number): number | null {
-  const [firstLook] = looks.later;
+function wakeTime(
+  view: View,
+  looks: Looks,
+  { short, unserved, placeAt }: { short: Shortage; unserved: boolean; placeAt: number },
+): number | null {
   const [release] = view.quota.releases;
+  const mayUsePlace = looks.later.length > 0 && (unserved || !looks.isPlenty);
   const requests = [
     soonest(view, looks),
-    // With another place free, a look may be worth its request.
-    ...(firstLook === undefined || release === undefined || release <= view.now ? [] : [release]),
+    ...(mayUsePlace && release !== undefined && release > view.now ? [release] : []),
     ...(short === "places" ? [placeAt] : []),
   ];
   const at = Math.min(

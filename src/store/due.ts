@@ -1,4 +1,5 @@
 import type { Due, Head, Parked, WaitingGroup } from "../core/due.js";
+import type { Task } from "../core/poll.js";
 import type { Sql } from "./open.js";
 
 /**
@@ -47,14 +48,17 @@ export function due(
   const { nothingParked, kept } = keptBack(stopped);
   const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
   const count = (text: string, values: object) => (sql(text).get(values) as { n: number }).n;
+  const open = sql(tasks).all({ runId, tasksMax }) as Task[];
+  // Those that the limit cut off are counted too.
+  const isWhole = open.length < tasksMax;
   return {
     planned:
       heads === null
         ? inOrder()
         : heads.flatMap(({ group, priority }) => sql(ofHead).all({ ...head, group, priority })),
-    tasks: sql(tasks).all({ runId, tasksMax }),
+    tasks: open,
     ready: sql(ready).all(head),
-    expired: count(expired, run),
+    expired: isWhole ? open.filter(({ kind }) => kind === "expired").length : count(expired, run),
     parked: nothingParked ? 0 : count(parked, { ...run, ...kept }),
   } as Due;
 }

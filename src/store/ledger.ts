@@ -54,18 +54,15 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
 
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
-        sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
-        const request = sql("SELECT account_id, sent_at FROM requests WHERE id = ?").get(ticket.id) as
-          | { account_id: number; sent_at: number }
-          | undefined;
+        const request = sql(
+          "UPDATE requests SET ended_at = ? WHERE id = ? RETURNING account_id, sent_at",
+        ).get(clock.now(), ticket.id) as { account_id: number; sent_at: number } | undefined;
         if (!request) return;
-        sql("UPDATE accounts SET answered = answered + 1 WHERE id = ?").run(request.account_id);
         // What was sent before the silence says nothing of whether it is over.
-        if (!isRefused)
-          sql("UPDATE accounts SET strikes = 0 WHERE id = ? AND strikes > 0 AND silent_until <= ?").run(
-            request.account_id,
-            request.sent_at,
-          );
+        sql(
+          `UPDATE accounts SET answered = answered + 1,
+             strikes = CASE WHEN ? AND silent_until <= ? THEN 0 ELSE strikes END WHERE id = ?`,
+        ).run(isRefused ? 0 : 1, request.sent_at, request.account_id);
       }),
 
     release: async (ticket) =>

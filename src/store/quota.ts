@@ -22,24 +22,35 @@ export function quotaOf(
   accountId: number,
   { now, workspace }: { now: number; workspace: string | undefined },
 ): Quota {
-  const row = accountRow(sql, accountId);
+  const since = now - dayMs;
+  const row = sql(accountOfDay).get(since, since, workspace ?? null, since, accountId) as AccountOfDay;
   const requests = requestsSince(sql, accountId, now - minuteMs);
   if (isOfFuture(row, requests, now)) {
     bringBack(sql, accountId, now);
     return quotaOf(sql, accountId, { now, workspace });
   }
-  const { owed } = sql(
-    "SELECT coalesce(sum(requests), 0) AS owed FROM owed WHERE account_id = ? AND workspace IS NOT ? AND at > ?",
-  ).get(accountId, workspace ?? null, now - dayMs) as { owed: number };
   return {
     minute: minuteWindow(row.limit_minute, requests, now),
     day: dayWindow(sql, row, now),
     releases: row.limit_minute === null ? [] : requests.map(({ endedAt }) => endedAt + minuteMs),
     gait: pacing(row, requests, now),
-    owedElsewhere: owed,
+    owedElsewhere: row.owed,
     blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
   };
 }
+
+/** An account with what its day's window holds, and what other workspaces need of it. */
+interface AccountOfDay extends AccountRow {
+  used: number;
+  first: number | null;
+  owed: number;
+}
+
+const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
+const accountOfDay = `
+  SELECT *, (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
+    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed
+  FROM accounts WHERE id = ?`;
 
 export function accountRow(sql: Sql, accountId: number): AccountRow {
   return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
@@ -75,11 +86,8 @@ function minuteWindow(limit: number | null, requests: readonly Occupant[], now: 
   };
 }
 
-function dayWindow(sql: Sql, { id, limit_day: limit }: AccountRow, now: number): Window {
+function dayWindow(sql: Sql, { id, limit_day: limit, used, first }: AccountOfDay, now: number): Window {
   const since = now - dayMs;
-  const { used, first } = sql(
-    "SELECT count(*) AS used, min(ended_at) AS first FROM requests WHERE account_id = ? AND ended_at > ?",
-  ).get(id, since) as { used: number; first: number | null };
   const isFull = limit !== null && used >= limit;
   return {
     limit,

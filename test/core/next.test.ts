@@ -334,6 +334,18 @@ describe("quota", () => {
     expect(day).toMatchObject({ steps: [{ do: "poll", item: 4 }], wakeAt: now + 3_600_000 });
   });
 
+  test("a place that comes free wakes the run only where it could be used", () => {
+    const later = (used: number) => Array<number>(used - 1).fill(now + 50_000);
+    const released = (used: number) => ({ ...quota(used), releases: [now + 3_000, ...later(used)] });
+    const far = Array.from({ length: 5 }, (_, index) => task(2 + index, { since: now }));
+    const state = { processing: 5 };
+    const wakeAt = (change: Partial<View>) => next(view({ tasks: far, state, ...change })).wakeAt ?? 0;
+    expect(wakeAt({ quota: released(10) })).toBeGreaterThan(now + 3_000);
+    expect(wakeAt({ quota: released(57) })).toBe(now + 3_000);
+    const lanes = { planned: planned(1), free: { submit: 0, poll: 8, download: 4 } };
+    expect(wakeAt({ ...lanes, quota: released(10) })).toBe(now + 3_000);
+  });
+
   test("P12: a submit leaves one request of the day for every open task", () => {
     const state = { planned: 3, processing: 4, overdue: 1 };
     const free = { submit: 3, poll: 8, download: 4 };

@@ -6,6 +6,7 @@ import type { Trip } from "./watch.js";
 export class FaultDesk {
   private readonly byPlace = new Map<string, PlannedFault>();
   private readonly effects = new Map<string, number>();
+  private readonly effectsPlanned: ReadonlySet<string>;
 
   constructor(
     private readonly plan: readonly PlannedFault[],
@@ -14,6 +15,7 @@ export class FaultDesk {
       at: { item?: string | null; taskId?: string | null },
     ) => void,
   ) {
+    this.effectsPlanned = new Set(plan.flatMap((fault) => (fault.at === "effect" ? [fault.effect] : [])));
     for (const fault of plan) {
       const place = placeOf(fault);
       if (place !== null && !this.byPlace.has(place)) this.byPlace.set(place, fault);
@@ -62,6 +64,7 @@ export class FaultDesk {
   private crashAt(name: string): Extract<PlannedFault, { at: "effect" }> | null {
     const nth = (this.effects.get(name) ?? 0) + 1;
     this.effects.set(name, nth);
+    if (!this.effectsPlanned.has(name)) return null;
     const planned = this.byPlace.get(`effect ${name} ${nth}`);
     return planned?.at === "effect" ? planned : null;
   }

@@ -1,4 +1,4 @@
-import { hash32 } from "./chance.js";
+import { createHash } from "node:crypto";
 import type { FaultKind, PlannedFault } from "./scenario.js";
 import type { Effect, Rule, Sender, Trip } from "./watch.js";
 import type { Workspace } from "./workspace.js";
@@ -9,9 +9,9 @@ const tailLength = 60;
 export class Trace implements Rule {
   readonly reached = new Map<string, number>();
   readonly faults = new Map<FaultKind, number>();
-  private readonly lines: string[] = [];
-  private even = 1;
-  private odd = 2;
+  private lines: string[] = [];
+  private hashed = 0;
+  private readonly digest = createHash("md5");
 
   constructor(
     private readonly now: () => number,
@@ -19,7 +19,8 @@ export class Trace implements Rule {
   ) {}
 
   get hash(): string {
-    return (this.even >>> 0).toString(16).padStart(8, "0") + (this.odd >>> 0).toString(16).padStart(8, "0");
+    this.digestLines();
+    return this.digest.copy().digest("hex");
   }
 
   get tail(): readonly string[] {
@@ -43,10 +44,8 @@ export class Trace implements Rule {
   }
 
   done({ sender, name, values }: Effect): void {
-    const told = values
-      .slice(0, 2)
-      .map((value) => (typeof value === "object" ? "" : String(value).slice(0, 120)));
-    this.note(`${sender.workspace} ${name} ${told.join(" ").slice(0, 120).trimEnd()}`);
+    const told = `${wordOf(values[0])} ${wordOf(values[1])}`;
+    this.note(`${sender.workspace} ${name} ${told.slice(0, 120)}`);
   }
 
   crashed(senders: readonly Sender[], isPowerCut: boolean): void {
@@ -78,10 +77,21 @@ export class Trace implements Rule {
   }
 
   private note(what: string): void {
-    const line = `${this.now()} ${what}`;
-    this.even = hash32(`${this.even}${line}`);
-    this.odd = hash32(`${line}${this.odd}`);
-    this.lines.push(line);
-    if (this.lines.length > 4 * tailLength) this.lines.splice(0, 2 * tailLength);
+    this.lines.push(`${this.now()} ${what}`);
+    if (this.lines.length < 8 * tailLength) return;
+    this.digestLines();
+    this.lines = this.lines.slice(-tailLength);
+    this.hashed = tailLength;
   }
+
+  /** Many lines at once: a digest costs more to begin with than to go on with. */
+  private digestLines(): void {
+    this.digest.update(this.lines.slice(this.hashed).join("\n"));
+    this.hashed = this.lines.length;
+  }
+}
+
+/** A value as far as it is short enough to be read. */
+function wordOf(value: unknown): string {
+  return typeof value === "object" || value === undefined ? "" : String(value).slice(0, 120);
 }

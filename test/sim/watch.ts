@@ -77,17 +77,24 @@ export class Violation extends Error {
 /** A rule looks at what happens and throws a Violation when a promise is broken. */
 export type Rule = Partial<Happenings>;
 
+type Listeners = { [Kind in keyof Happenings]: ((...values: Parameters<Happenings[Kind]>) => void)[] };
+
 /** Tells every rule of everything that happens. */
 export class Watch {
-  private readonly rules: Rule[] = [];
+  private readonly listeners: Listeners = { sent: [], arrived: [], replied: [], done: [], crashed: [] };
 
   add(...rules: Rule[]): void {
-    this.rules.push(...rules);
+    for (const rule of rules) {
+      for (const kind of Object.keys(this.listeners) as (keyof Happenings)[]) this.listen(kind, rule);
+    }
   }
 
   tell<Kind extends keyof Happenings>(kind: Kind, ...values: Parameters<Happenings[Kind]>): void {
-    for (const rule of this.rules) {
-      (rule[kind] as ((...given: Parameters<Happenings[Kind]>) => void) | undefined)?.(...values);
-    }
+    for (const listener of this.listeners[kind]) listener(...values);
+  }
+
+  private listen<Kind extends keyof Happenings>(kind: Kind, rule: Rule): void {
+    const act = rule[kind] as ((...values: Parameters<Happenings[Kind]>) => void) | undefined;
+    if (act) this.listeners[kind].push(act.bind(rule));
   }
 }
