@@ -46,7 +46,8 @@ export class Watch {
   }
 
   end(): void {
-    this.over.abort();
+    // Without a reason of its own each abort would make an error with a stack.
+    this.over.abort("ended");
     this.wanted?.removeEventListener("abort", this.unwanted);
   }
 

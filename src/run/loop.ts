@@ -274,7 +274,7 @@ class Loop {
       void clock.sleep(downloadGraceMs, over.signal).then(() => this.cutDownloads.abort());
     }
     await Promise.all([this.requests.onIdle(), this.downloads.onIdle()]);
-    over.abort();
+    over.abort("settled");
     await this.saveRequests();
     this.debt.is(await this.session.ports.store.counts(this.session.settings.run.id));
     await this.debt.tell();

@@ -147,20 +147,21 @@ function readingsFrom(sql: Sql, { origin, fingerprint }: BookOwner, baseline: nu
   return rows.map(asReading);
 }
 
+const ofKey = "origin = @origin AND fingerprint = @fingerprint";
+const entryIds = (condition: string) => `SELECT id FROM entries WHERE ${ofKey} AND ${condition}`;
+const relevantEntries = `
+  SELECT * FROM entries WHERE id IN (
+    ${entryIds("intended_seq > @seq")}
+    UNION ${entryIds("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
+    UNION ${entryIds("task = 'open'")}
+    UNION ${entryIds("task = 'failed' AND looked_at > @recent")}
+    UNION ${entryIds("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND ended_at > @recent")})
+  ORDER BY id`;
+
 /** Everything that may have moved the counters since the baseline, or is not settled. */
 function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
   const values = { origin, fingerprint, seq: baseline.seq, recent: baseline.at - dayMs };
-  const ids = (condition: string) =>
-    `SELECT id FROM entries WHERE origin = @origin AND fingerprint = @fingerprint AND ${condition}`;
-  return sql(
-    `SELECT * FROM entries WHERE id IN (
-       ${ids("intended_seq > @seq")}
-       UNION ${ids("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
-       UNION ${ids("task = 'open'")}
-       UNION ${ids("task = 'failed' AND looked_at > @recent")}
-       UNION ${ids("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND ended_at > @recent")})
-     ORDER BY id`,
-  ).all(values) as EntryRow[];
+  return sql(relevantEntries).all(values) as EntryRow[];
 }
 
 function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement): void {
@@ -179,13 +180,13 @@ function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement
   ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, origin, fingerprint);
 }
 
+const uselessReadings = `
+  DELETE FROM readings WHERE ${ofKey}
+    AND id <> (SELECT baseline FROM keys WHERE ${ofKey})
+    AND (id < (SELECT baseline FROM keys WHERE ${ofKey})
+      OR id NOT IN (SELECT id FROM readings WHERE ${ofKey} ORDER BY seq DESC LIMIT ${readingsMax}))`;
+
 /** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */
 function forget(sql: Sql, { origin, fingerprint }: BookOwner): void {
-  sql(
-    `DELETE FROM readings WHERE origin = @origin AND fingerprint = @fingerprint
-       AND id <> (SELECT baseline FROM keys WHERE origin = @origin AND fingerprint = @fingerprint)
-       AND (id < (SELECT baseline FROM keys WHERE origin = @origin AND fingerprint = @fingerprint)
-         OR id NOT IN (SELECT id FROM readings WHERE origin = @origin AND fingerprint = @fingerprint
-           ORDER BY seq DESC LIMIT ${readingsMax}))`,
-  ).run({ origin, fingerprint });
+  sql(uselessReadings).run({ origin, fingerprint });
 }

@@ -30,24 +30,32 @@ type ItemMethods = Pick<
 
 const pageItems = 1_000;
 
+// Whole texts, made once: statements are looked up by them, at each turn of a run.
+const items = (where: string) =>
+  `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
+const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
+const oneItem = items("id = ?");
+const jobItems = items(`${ofJob} ORDER BY position, id`);
+const pageOfJob = items(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
+const settledItems = items(
+  `${ofJob} AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
+   ORDER BY position, id`,
+);
+const runItems = items("run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id");
+const interruptedItems = items("state IN ('submitting', 'unknown') ORDER BY id");
+const namedItems = items(
+  `row_id = @name OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
+     OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
+);
+
 export function itemMethods(connection: Connection): ItemMethods {
   const { atomic, sql } = connection;
-  const select = (where: string, ...values: unknown[]) =>
-    (
-      sql(
-        `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`,
-      ).all(...values) as ItemRow[]
-    ).map(asItem);
+  const select = (text: string, ...values: unknown[]) => (sql(text).all(...values) as ItemRow[]).map(asItem);
 
   return {
-    itemsOf: async (jobName) =>
-      select("job_id = (SELECT id FROM jobs WHERE name = ?) ORDER BY position, id", jobName),
+    itemsOf: async (jobName) => select(jobItems, jobName),
     *history(jobName) {
-      const page = sql(
-        `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items
-         WHERE job_id = (SELECT id FROM jobs WHERE name = ?) AND variant = 1 AND id > ?
-         ORDER BY id LIMIT ${pageItems}`,
-      );
+      const page = sql(pageOfJob);
       let last: ItemRow | undefined;
       do {
         const rows = page.all(jobName, last?.id ?? 0) as ItemRow[];
@@ -55,22 +63,12 @@ export function itemMethods(connection: Connection): ItemMethods {
         last = rows.at(-1);
       } while (last !== undefined);
     },
-    settledOf: async (jobName) =>
-      select(
-        `job_id = (SELECT id FROM jobs WHERE name = ?)
-           AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
-         ORDER BY position, id`,
-        jobName,
-      ),
-    items: async (runId, states = itemStates) =>
-      select(
-        "run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id",
-        ...[runId, JSON.stringify(states)],
-      ),
-    interrupted: async () => select("state IN ('submitting', 'unknown') ORDER BY id"),
+    settledOf: async (jobName) => select(settledItems, jobName),
+    items: async (runId, states = itemStates) => select(runItems, runId, JSON.stringify(states)),
+    interrupted: async () => select(interruptedItems),
 
     async item(itemId) {
-      const [found] = select("id = ?", itemId);
+      const [found] = select(oneItem, itemId);
       if (!found) throw new Error(`no item ${itemId} in this workspace`);
       return found;
     },
@@ -93,12 +91,7 @@ export function itemMethods(connection: Connection): ItemMethods {
         sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),
 
-    find: async (name) =>
-      select(
-        `row_id = @name OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
-           OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
-        { name },
-      ),
+    find: async (name) => select(namedItems, { name }),
 
     due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
     groups: async (runId) =>
@@ -151,20 +144,22 @@ export function itemMethods(connection: Connection): ItemMethods {
   };
 }
 
+const spent = `
+  SELECT
+    coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
+    coalesce(sum(CASE WHEN a.closed THEN 0
+                      WHEN a.outcome = 'accepted' THEN coalesce(a.charged, i.price)
+                      WHEN a.verdict = 'not_charged' THEN 0
+                      WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
+                      ELSE 0 END), 0) AS pending
+  FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`;
+const spentOnModel = `${spent} AND i.model = ?`;
+
 /**
  * Credits of a run. An attempt without an answer counts with the item's price until it is settled: a cap that ignored
  * it could be broken by what turns out to have been charged.
  */
 function spending(sql: Sql, runId: number, model?: string): Spending {
-  const row = sql(
-    `SELECT
-       coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
-       coalesce(sum(CASE WHEN a.closed THEN 0
-                         WHEN a.outcome = 'accepted' THEN coalesce(a.charged, i.price)
-                         WHEN a.verdict = 'not_charged' THEN 0
-                         WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
-                         ELSE 0 END), 0) AS pending
-     FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?${model === undefined ? "" : " AND i.model = ?"}`,
-  ).get(...[runId, ...(model === undefined ? [] : [model])]) as { charged: number; pending: number };
-  return { charged: row.charged as Credits, pending: row.pending as Credits };
+  const row = model === undefined ? sql(spent).get(runId) : sql(spentOnModel).get(runId, model);
+  return row as { charged: Credits; pending: Credits };
 }
