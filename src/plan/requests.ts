@@ -20,11 +20,12 @@ export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanI
   const plan = me.subscription?.plan ?? null;
   const { perMinute, perDay } = limitsOf(plan ?? "");
   const above = plans.slice((plans as readonly string[]).indexOf(plan ?? "") + 1);
+  const groups = sums
+    .filter((group) => group.due > 0)
+    .map((group) => ({ model: group.model, items: group.due, pace: paceFor(group, input) }));
   const forecast: Forecast = forecastOf(
     {
-      groups: sums
-        .filter((group) => group.due > 0)
-        .map((group) => ({ items: group.due, pace: paceFor(group, input) })),
+      groups,
       open,
       limits: narrowed({ perMinute, perDay }, ownLimits),
       plan: plan ?? "",
@@ -34,7 +35,12 @@ export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanI
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),
   );
   const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;
-  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, finishAt };
+  const unseen = new Set(groups.filter(({ pace }) => pace.finished === 0).map(({ model }) => model));
+  const guessed =
+    forecast.binds !== "generation" || unseen.size === 0
+      ? null
+      : { models: [...unseen], areAll: groups.every(({ model }) => unseen.has(model)) };
+  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, guessed, finishAt };
 }
 
 function paceFor({ name, category }: Sum, { pace }: PlanInput): Pace {

@@ -117,7 +117,15 @@ function nothing({ name, file, columns }: Manifest): Plan {
     ...{ job: name, file, origin: "", user: "", edition: "", due: 0, ...lists },
     ...{ renamed: [], restored: [], unselected: [], missing: [], models: [], selection: null, standings: {} },
     ...{ sheet: { columns, rows: [] }, money },
-    requests: { atLeast: 0, plan: null, perMinute: null, perDay: null, forecast, finishAt: null },
+    requests: {
+      atLeast: 0,
+      plan: null,
+      perMinute: null,
+      perDay: null,
+      forecast,
+      guessed: null,
+      finishAt: null,
+    },
     files: { files: 0, bytes: 0, unknown: [] },
     fit: { items: 0, credits: noCredits, rowNumber: null, rowId: null },
   };

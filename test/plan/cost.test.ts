@@ -147,6 +147,20 @@ describe("requests", () => {
     expect(requests).toMatchObject({ atLeast: 5, plan: "Starter", perMinute: 30, perDay: 1_000 });
   });
 
+  test("take a time that is a guess for models that nothing was made with, unless requests are what binds", async () => {
+    const pace = (group: string) => ({
+      ...{ mean: Math.log(9_000), spread: 0.3 },
+      finished: group.includes("paint") ? 3 : 0,
+    });
+    const guessed = async (change: Parameters<typeof planOf>[1], text = sheet) =>
+      (await planOf(text, change)).requests.guessed;
+    expect(await guessed({})).toEqual({ models: ["edit", "paint"], areAll: true });
+    expect(await guessed({ pace })).toEqual({ models: ["edit"], areAll: false });
+    expect(await guessed({ pace: (group) => ({ ...pace(group), finished: 1 }) })).toBe(null);
+    const many = Array.from({ length: 100 }, (_, n) => `paint,${n}`).join("\n");
+    expect(await guessed({}, `model,prompt\n${many}\n`)).toBe(null);
+  });
+
   test("that are more than a day allows are a warning", async () => {
     const rows = Array.from({ length: 501 }, (_, n) => `paint,${n}`).join("\n");
     const warnings = async (subscription: Partial<NonNullable<Me["subscription"]>>) =>

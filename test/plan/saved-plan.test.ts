@@ -41,7 +41,15 @@ describe("a saved plan", () => {
   test("that is as it was has no drift; nor has one that became better", () => {
     expect(driftOf(saved, plan(), 0)).toEqual([]);
     const cheaper = four.map((each) => ({ ...each, price: credits(3) }));
-    const requests = { atLeast: 8, plan: "Enterprise", perMinute: null, perDay: null, forecast, finishAt };
+    const requests = {
+      atLeast: 8,
+      plan: "Enterprise",
+      perMinute: null,
+      perDay: null,
+      forecast,
+      guessed: null,
+      finishAt,
+    };
     expect(driftOf(saved, plan({ balance: 200, items: cheaper, requests }), 0)).toEqual([]);
   });
 
@@ -62,7 +70,17 @@ describe("a saved plan", () => {
     ],
     [
       "smaller limits",
-      { requests: { atLeast: 8, plan: "Starter", perMinute: 30, perDay: 1_000, forecast, finishAt } },
+      {
+        requests: {
+          atLeast: 8,
+          plan: "Starter",
+          perMinute: 30,
+          perDay: 1_000,
+          forecast,
+          guessed: null,
+          finishAt,
+        },
+      },
       [
         "limit: 60 requests a minute when planned, now 30",
         "limit: 10000 requests a day when planned, now 1000",

@@ -126,7 +126,15 @@ export const plan: PlanFacts = {
     maxCredits: credits(100),
     spent: credits(8),
   },
-  requests: { atLeast: 48, plan: "Pro", perMinute: 60, perDay: 10_000, forecast, finishAt: null },
+  requests: {
+    atLeast: 48,
+    plan: "Pro",
+    perMinute: 60,
+    perDay: 10_000,
+    forecast,
+    guessed: null,
+    finishAt: null,
+  },
   files: { files: 24, bytes: 2_710_000, unknown: ["voice"] },
   standings: { new: 24, archived: 2 },
   problems: [

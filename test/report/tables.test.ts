@@ -180,6 +180,7 @@ describe("a plan", () => {
         perMinute: null,
         perDay: null,
         forecast: { requests: 12, ms: 9_000, binds: "generation" as const, larger: null },
+        guessed: { models: ["voice"], areAll: true },
         finishAt: null,
       },
     };
@@ -192,9 +193,15 @@ describe("a plan", () => {
       items     24 new, 2 archived
       credits   3 needed, 60 on the account, 57 after
       requests  at least 12; without a plan: no limit
-      forecast  about 12 requests, 9s; the generations themselves take that long
+      forecast  about 12 requests, 9s; the generations themselves take that long; a guess before some are made
       files     24 files, about 2.71 MB without voice, of which nothing was made before"
     `);
+  });
+  test("names the models whose time is a guess", () => {
+    const guessed = { models: ["voice"], areAll: false };
+    expect(planText({ ...plan, requests: { ...plan.requests, guessed } }, here, wide)).toContain(
+      "take that long; a guess for voice, of\n          which nothing was made before",
+    );
   });
   test("shows its rows on one line each", () => {
     const row = {
