@@ -1,5 +1,4 @@
 import type { Due, Head, Parked, WaitingGroup } from "../core/due.js";
-import type { Task } from "../core/poll.js";
 import type { Sql } from "./open.js";
 
 /**
@@ -48,17 +47,14 @@ export function due(
   const { nothingParked, kept } = keptBack(stopped);
   const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
   const count = (text: string, values: object) => (sql(text).get(values) as { n: number }).n;
-  const open = sql(tasks).all({ runId, tasksMax }) as Task[];
-  // Those that the limit cut off are counted too.
-  const isWhole = open.length < tasksMax;
   return {
     planned:
       heads === null
         ? inOrder()
         : heads.flatMap(({ group, priority }) => sql(ofHead).all({ ...head, group, priority })),
-    tasks: open,
+    tasks: sql(tasks).all({ runId, tasksMax }),
     ready: sql(ready).all(head),
-    expired: isWhole ? open.filter(({ kind }) => kind === "expired").length : count(expired, run),
+    expired: count(expired, run),
     parked: nothingParked ? 0 : count(parked, { ...run, ...kept }),
   } as Due;
 }
