@@ -30,6 +30,8 @@ type ItemMethods = Pick<
 
 const pageItems = 1_000;
 
+const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
+
 // Whole texts, made once: statements are looked up by them, at each turn of a run.
 const items = (where: string) =>
   `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
@@ -101,7 +103,7 @@ export function itemMethods(connection: Connection): ItemMethods {
     waiting: async (runId, parked) => waiting(sql, runId, parked),
 
     async counts(runId) {
-      const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
+      const counts = { ...none };
       const rows = sql("SELECT state, count(*) AS n FROM items WHERE run_id = ? GROUP BY state").all(runId);
       for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
       return counts;
