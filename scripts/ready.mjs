@@ -115,6 +115,7 @@ function fingerprint() {
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
     bundler,
+    inRoot("scripts", "bundled-undici.cjs"),
     ...sources,
   ]) {
     const text = readText(file) ?? "";

@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import type { Agent, Dispatcher } from "undici";
+import type { Agent } from "undici";
 import type { Download, DownloadOptions, DownloadReply } from "../core/send.js";
 import { AddressRefused, type AddressRule, addressRule } from "./address.js";
 
@@ -39,7 +39,7 @@ export function undiciDownloads(settings: DownloadSettings): Downloads {
 }
 
 async function openAgent(rule: AddressRule): Promise<Agent> {
-  // 86 ms to load: commands that fetch nothing do without.
+  // Takes its time to load: commands that fetch nothing do without.
   const { Agent } = await import("undici");
   // How long to wait is for the caller to say, through `signal`: two clocks would disagree.
   return new Agent({ connect: { lookup: rule.lookup }, headersTimeout: 0, bodyTimeout: 0 });
@@ -49,14 +49,15 @@ async function follow(
   first: URL,
   options: DownloadOptions,
   rule: AddressRule,
-  dispatcher: Dispatcher,
+  agent: Agent,
 ): Promise<DownloadReply> {
-  const { request } = await import("undici");
   let url = first;
   for (let redirects = 0; ; redirects++) {
     await rule.check(url);
-    const reply = await request(url, {
-      dispatcher,
+    const reply = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "GET",
       signal: options.signal,
       headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": "bulkgen", ...options.headers },
     });

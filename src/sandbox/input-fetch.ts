@@ -77,9 +77,14 @@ function discard(body: Readable): void {
 }
 
 async function get(address: string, agent: Agent) {
-  const { request } = await import("undici");
+  const { origin, pathname, search } = new URL(address);
   try {
-    return await request(address, { dispatcher: agent, headers: { accept: "*/*" } });
+    return await agent.request({
+      origin,
+      path: pathname + search,
+      method: "GET",
+      headers: { accept: "*/*" },
+    });
   } catch (error) {
     throw new Error(`${address} cannot be reached: ${error instanceof Error ? error.message : error}`);
   }

@@ -17,12 +17,12 @@ describe("the bundled command", () => {
   const files = readdirSync("dist/bin", { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".js"),
   );
-  /** The bundler heads the code of each module with its path. */
+  /** The bundler heads the code of each module with its path from the folder of the build, which lies two below the packages. */
   const packages = [
     ...new Set(
       files
         .flatMap((name) => readFileSync(join("dist/bin", name), "utf8").split("\n"))
-        .flatMap((line) => /^\/\/ (?:\.\.\/)+((?:@[^/]+\/)?[^/]+)\//.exec(line)?.[1] ?? []),
+        .flatMap((line) => /^\/\/ \.\.\/\.\.\/((?:@[^/]+\/)?\w[^/]*)\//.exec(line)?.[1] ?? []),
     ),
   ].sort();
   const notices = readFileSync("dist/bin/NOTICES.txt", "utf8");
