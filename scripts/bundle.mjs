@@ -5,7 +5,7 @@
  *
  * Takes FOLDER/cli/main.js, makes FOLDER/bin/bulkgen.js of it with what it needs, and removes it: one file is the
  * command. What the sources load only when it is needed stays in files of its own, so each command still loads its own.
- * Names and lines of the code are kept, so that a stack can be read.
+ * Nothing is minified, and a stack tells the module of each place (src/cli/stack.ts).
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { EarlyExit, type ExitName, exitCode } from "../core/exit.js";
+import { stackWithModules } from "./stack.js";
 
 /** Sets the code that the process ends with. */
 export function endWith(exit: ExitName): void {
@@ -30,7 +31,8 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
     }
     const { message, stack } = error instanceof Error ? error : new Error(String(error));
     const exit = exitOf(error);
-    process.stderr.write(`bulkgen: ${exit === "crash" ? (stack ?? message) : message + wayOut(error)}\n`);
+    const text = exit === "crash" ? stackWithModules(stack ?? message) : message + wayOut(error);
+    process.stderr.write(`bulkgen: ${text}\n`);
     endWith(exit);
   }
 }

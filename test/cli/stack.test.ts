@@ -1,0 +1,38 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { stackWithModules } from "../../src/cli/stack.js";
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "bulkgen stack-"));
+  mkdirSync(join(root, "dist/bin"), { recursive: true });
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+test("places in the bundle tell their module, the others stay as they are", () => {
+  const text = [
+    `import { a } from "./a.js";`,
+    "// store/runs.js",
+    "function one() {}",
+    "// ../../zod/v4/core.cjs",
+    "function two() {}",
+    "two();",
+  ];
+  writeFileSync(join(root, "dist/bin/part.js"), text.join("\n"));
+  const part = pathToFileURL(join(root, "dist/bin/part.js")).href;
+  const gone = pathToFileURL(join(root, "dist/bin/gone.js")).href;
+  const places = [
+    [`at one (${part}:3:9)`, `at one (${part}:3:9, store/runs.js)`],
+    [`at async ${part}:6:1`, `at async ${part}:6:1, zod/v4/core.cjs`],
+    [`at ${part}:1:1`, `at ${part}:1:1`],
+    [`at three (${gone}:3:9)`, `at three (${gone}:3:9)`],
+    ["at open (/somewhere/lib/wrappers.js:5:21)", "at open (/somewhere/lib/wrappers.js:5:21)"],
+  ];
+  const stack = (column: 0 | 1) => ["Error: no", ...places.map((place) => place[column])].join("\n    ");
+  expect(stackWithModules(stack(0))).toBe(stack(1));
+});
