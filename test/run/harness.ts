@@ -110,12 +110,14 @@ export interface RunChange extends Partial<RunSettings> {
 export async function carryOn(world: World, run: Run, change: RunChange = {}): Promise<Session> {
   const { clock, accounts, store, sandbox } = world;
   let underWay = 0;
+  let wake = () => {};
   const counted = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     underWay++;
     try {
       return await work();
     } finally {
       underWay--;
+      if (underWay === 0) wake();
     }
   };
   const account = await accounts.accountOf("sandbox", fingerprint(sandbox.key));
@@ -211,12 +213,14 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     },
   }).finally(() => {
     ended = true;
+    wake();
   });
   // It is awaited below; until then a failure must not count as unhandled.
   loop.catch(() => {});
   while (!ended) {
-    await new Promise((resolve) => setImmediate(resolve));
-    if (underWay === 0 && !ended) await settledThenAdvance(clock, () => underWay);
+    if (underWay === 0) await settledThenAdvance(clock, () => underWay);
+    // Looking again and again would take the processor from what is under way.
+    else await new Promise<void>((resolve) => (wake = resolve));
   }
   await loop.finally(() => Promise.all([http.close(), downloads.close()]));
   return session;
