@@ -160,13 +160,23 @@ function servedAt(reading: Reading): number {
   return reading.servedAt ?? reading.at;
 }
 
-/** The unknown POSTs that a reading may hold, with those whose charge was only found in a later one. */
-export function candidates({ entries }: Evidence, { seq }: Reading): Entry[] {
-  return entries.filter(({ outcome, verdict, verdictSeq, intendedSeq }) => {
+/** The unknown POSTs that a reading may hold beyond the baseline, with those whose charge was only found in a later one. */
+export function candidates(evidence: Evidence, { seq }: Reading): Entry[] {
+  return evidence.entries.filter((entry) => {
+    const { outcome, verdict, verdictSeq, intendedSeq } = entry;
     const open = verdict === null && (outcome === "unknown" || outcome === null);
     const foundLater = verdict === "charged" && (verdictSeq ?? 0) > seq;
-    return (open || foundLater) && intendedSeq <= seq;
+    return (open || foundLater || mayComeLate(evidence, entry)) && intendedSeq <= seq;
   });
+}
+
+/** Whether a POST that nobody can judge was given up so short a time before the baseline that its charge may follow. */
+function mayComeLate(evidence: Evidence, entry: Entry): boolean {
+  const { outcome, verdict } = entry;
+  const [, late] = evidence.settings.settleMs;
+  return (
+    outcome === "unknown" && verdict === "undecided" && elapsed(evidence, entry, evidence.baseline) < late
+  );
 }
 
 /** How long after the end of a POST a reading was taken, in ms. */

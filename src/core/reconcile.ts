@@ -38,7 +38,7 @@ export function reconcile(evidence: Evidence): Judgement {
   const why = doubt(facts);
   const judged = open.flatMap((entry) => {
     const isFree = facts.settings.errorIsFree && entry.completeError;
-    const found = isFree ? errorIsFree : why === null ? judge(facts, open, entry) : null;
+    const found = isFree ? errorIsFree : why === null ? judge(facts, entry) : null;
     return found === null ? [] : [{ entry: entry.id, ...found }];
   });
   const decided = judged.filter(({ verdict }) => verdict !== "undecided");

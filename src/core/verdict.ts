@@ -22,7 +22,7 @@ export interface Finding {
 }
 
 /** A verdict on one unknown POST. Null while there is none. */
-export function judge(facts: Evidence, unknowns: readonly Entry[], entry: Entry): Finding | null {
+export function judge(facts: Evidence, entry: Entry): Finding | null {
   if (entry.intendedSeq <= facts.baseline.seq) {
     return undecided("the key's counters were not read before it was sent");
   }
@@ -36,7 +36,7 @@ export function judge(facts: Evidence, unknowns: readonly Entry[], entry: Entry)
   if (charge) return { verdict: "charged", evidence: grownText(facts, charge), seq: charge.seq };
   const proof = zeroProof(facts, clear, entry);
   if (proof !== null) return { verdict: "not_charged", evidence: proof, seq: null };
-  const why = hopeless(facts, clear, unknowns, entry);
+  const why = hopeless(facts, clear, entry);
   return why === null ? null : undecided(why);
 }
 
@@ -57,21 +57,17 @@ function zeroProof(facts: Evidence, clear: readonly Reading[], entry: Entry): st
 }
 
 /** Why no later reading would tell more; null when one may. */
-function hopeless(
-  facts: Evidence,
-  clear: readonly Reading[],
-  unknowns: readonly Entry[],
-  entry: Entry,
-): string | null {
+function hopeless(facts: Evidence, clear: readonly Reading[], entry: Entry): string | null {
   const [, second] = facts.settings.settleMs;
   const late = clear.find((reading) => elapsed(facts, entry, reading) >= second);
   if (late && !facts.trusted) return "the key's counters have not been seen to match the books yet";
   if (late && chargedIn(facts, late, entry) === null) {
     if (lostTasks(facts, late).length > 0)
       return "credits of a lost task may have come back meanwhile, so the key's counters do not tell";
-    return unknowns.length === 1
+    const possible = candidates(facts, late).length;
+    return possible === 1
       ? `${grownText(facts, late)}, which is not its price`
-      : `the key's counters do not tell which of ${unknowns.length} unanswered requests were charged`;
+      : `the key's counters do not tell which of ${possible} unanswered requests were charged`;
   }
   const last = facts.readings.findLast(({ seq }) => seq > (entry.endedSeq ?? Number.POSITIVE_INFINITY));
   return last && elapsed(facts, entry, last) > dayMs

@@ -346,6 +346,32 @@ describe("an unanswered request is settled by the key's counters", () => {
     });
   });
 
+  describe("after one that nobody could judge, because the counters were not read before it", () => {
+    const baseline = reading(1, 4, 1, 100);
+    const early = lost(1, 2, 1, { verdict: "undecided" });
+    const later = [reading(2, 10, 3, 104), reading(3, 11, 6, 104), reading(4, 12, 17, 104)];
+    const both = (first: Entry) => ({
+      trusted: true,
+      baseline,
+      entries: [first, lost(3, 7, 2)],
+      readings: later,
+    });
+
+    it("P5: the charge of the one may have come late, and is not blamed on the other", () => {
+      expect(verdicts(both(early))).toEqual([[3, "undecided"]]);
+    });
+
+    it("a quarter of an hour after it the baseline holds what it cost", () => {
+      expect(verdicts(both({ ...early, endedAt: start - 14 * minute }))).toEqual([[3, "charged"]]);
+      expect(verdicts(both({ ...early, endedAt: start - 13 * minute }))).toEqual([[3, "undecided"]]);
+    });
+
+    it("a charge that came late is no contradiction", () => {
+      const alone = judged({ trusted: true, baseline, entries: [early], readings: [reading(2, 10, 3, 104)] });
+      expect(alone).toMatchObject({ hypotheses: ["net", "gross"], trusted: true, baseline: 2 });
+    });
+  });
+
   it("P2: a task that a person adopted gives back its credits when it fails, and hides no charge by that", () => {
     const adopted = lost(1, 2, 1, {
       outcome: "accepted",
