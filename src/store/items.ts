@@ -30,22 +30,22 @@ type ItemMethods = Pick<
 
 const pageItems = 1_000;
 
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
+const zeroCounts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
 // Whole texts, made once: statements are looked up by them, at each turn of a run.
-const items = (where: string) =>
+const itemsWhere = (where: string) =>
   `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
 const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
-const oneItem = items("id = ?");
-const jobItems = items(`${ofJob} ORDER BY position, id`);
-const pageOfJob = items(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
-const settledItems = items(
+const oneItem = itemsWhere("id = ?");
+const jobItems = itemsWhere(`${ofJob} ORDER BY position, id`);
+const pageOfJob = itemsWhere(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
+const settledItems = itemsWhere(
   `${ofJob} AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
    ORDER BY position, id`,
 );
-const runItems = items("run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id");
-const interruptedItems = items("state IN ('submitting', 'unknown') ORDER BY id");
-const namedItems = items(
+const runItems = itemsWhere("run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id");
+const interruptedItems = itemsWhere("state IN ('submitting', 'unknown') ORDER BY id");
+const namedItems = itemsWhere(
   `row_id = @name OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
      OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
 );
@@ -103,7 +103,7 @@ export function itemMethods(connection: Connection): ItemMethods {
     waiting: async (runId, parked) => waiting(sql, runId, parked),
 
     async counts(runId) {
-      const counts = { ...none };
+      const counts = { ...zeroCounts };
       const rows = sql("SELECT state, count(*) AS n FROM items WHERE run_id = ? GROUP BY state").all(runId);
       for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
       return counts;
