@@ -52,9 +52,14 @@ export function looksOf(view: View): Looks {
   };
 }
 
-/** An overdue task waits twice as long while every place is wanted: the run does not end before the others anyway. */
+/** How many times as long an overdue task waits while every place is wanted, and the longest that this adds (ms). */
+const putOffTimes = 8;
+const putOffLongestMs = 3_600_000;
+
+/** An overdue task is put off while every place is wanted: the run does not end before the others anyway. */
 function putOff({ nextAt, seenAt }: Task): number {
-  return seenAt === null || seenAt > nextAt ? nextAt : 2 * nextAt - seenAt;
+  if (seenAt === null || seenAt > nextAt) return nextAt;
+  return nextAt + Math.min(putOffLongestMs, (putOffTimes - 1) * (nextAt - seenAt));
 }
 
 function workOf(view: View): Work {

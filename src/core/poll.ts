@@ -12,6 +12,11 @@ export const pollMsMin = 2_000;
 export const pollMsMax = 10_000;
 export const pollWindowMs = 10 * 60_000;
 const overdueMsMax = 60 * 60_000;
+/**
+ * What has lasted longer than nearly all of its kind may last far longer still: its age at the next look is at most so
+ * many times that at the last. Where durations have no heavy tail, it is looked at long before that.
+ */
+const growthMost = 4;
 const growth = 1.5;
 
 /** Milliseconds from one look to the next where the looks brought nothing to go by, after `looks` of them. */
@@ -53,7 +58,9 @@ export function lookAt(
   const seenMs = seenAt === null ? 0 : Math.max(1, seenAt - since);
   const wanted = ageWhen(pace, threshold, seenMs);
   const latest =
-    seenAt === null ? pollWindowMs : Math.min(pollWindowMs, Math.max(2 * seenMs, seenMs + pollMsMax));
+    seenAt === null
+      ? pollWindowMs
+      : Math.min(pollWindowMs, Math.max(growthMost * seenMs, seenMs + pollMsMax));
   return {
     at: Math.max(nextAt, Math.ceil(since + Math.min(wanted, latest))),
     chance: chanceDone(pace, now - since, seenMs),
@@ -97,13 +104,13 @@ export interface Overdue {
 const overdueShare = 0.1;
 const overdueSpacingMax = 14 * dayMs;
 /** A task's age grows by no less than this from one look to the next. */
-const overdueGrowth = 0.1;
+const overdueGrowth = 0.05;
 /** Most of what is overdue ends soon: so much of the share is for the looks up to this age. */
 const overdueEarlyMs = 60 * 60_000;
 const overdueEarlyShare = 0.6;
 
 /**
- * Milliseconds until an overdue task is looked at again: a tenth of its age, and never so soon that all of them
+ * Milliseconds until an overdue task is looked at again: a twentieth of its age, and never so soon that all of them
  * together take more than a tenth of the day's requests. With looks at ages that grow by a factor, there are most of
  * them in the first day, and the factor is such that they are not too many even then. A task that seems to be of the
  * future was begun before the clock was put back by at least so much, which counts as its age.

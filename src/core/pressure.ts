@@ -24,8 +24,10 @@ const manners: Readonly<Record<PollProfile, Manner>> = {
   balanced: { most: 0.976, holdMs: 14_000 },
   frugal: { most: 0.99, holdMs: 0 },
 };
-/** Less is asked of a model whose times are spread wide: the last few hundredths would take it very long. */
+/** Less is asked of a model whose times are spread wide, and far less of the widest: the last few hundredths would take it very long. */
 const perSpread = 0.028;
+const perWideSpread = 0.08;
+const wideSpread = 0.25;
 /** And of one that takes long (for each e-fold beyond 10 s), but not where long and spread wide come together. */
 const perLength = 0.016;
 const shortMs = 10_000;
@@ -78,7 +80,8 @@ export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
 export function certainty({ most, isDayShort }: Pressure, { mean, spread }: Pace): number {
   if (isDayShort) return most;
   const forLength = perLength * Math.max(0, mean - Math.log(shortMs)) * Math.max(0, 1 - spread);
-  return Math.min(most, Math.max(0.85, most - perSpread * spread - forLength));
+  const forSpread = Math.max(perSpread * spread, perWideSpread * (spread - wideSpread));
+  return Math.min(most, Math.max(0.85, most - forSpread - forLength));
 }
 
 /**

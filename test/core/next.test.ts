@@ -221,7 +221,7 @@ describe("what is worth a request", () => {
     expect(next({ ...idling, pace: () => ({ ...unknown, finished: 1 }) }).steps).toEqual([]);
   });
 
-  test("an overdue task waits twice as long while every place is wanted", () => {
+  test("an overdue task waits eight times as long while every place is wanted, an hour longer at most", () => {
     const overdue = task(1, { kind: "overdue", since: now - 800_000, seenAt: now - 60_000, nextAt: now });
     const asked = (waiting: View["waiting"]) =>
       next(
@@ -231,7 +231,7 @@ describe("what is worth a request", () => {
         }),
       );
     expect(asked([]).steps).toEqual([{ do: "poll", item: 1 }]);
-    expect(asked(full.waiting)).toMatchObject({ steps: [], wakeAt: now + 60_000 });
+    expect(asked(full.waiting)).toMatchObject({ steps: [], wakeAt: now + 7 * 60_000 });
   });
 
   test("P12: what other workspaces owe is left to them", () => {

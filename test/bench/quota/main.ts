@@ -51,7 +51,7 @@ interface Sums {
 }
 
 async function measure(each: Case, run: (service: TimedService) => Promise<Figures>): Promise<Sums> {
-  const count = Math.min(seeds, each.seedsMost ?? seeds);
+  const count = values.short ? 1 : Math.max(Math.min(seeds, each.seedsMost ?? seeds), each.seedsLeast ?? 1);
   const sums: Sums = { requests: 0, ratios: [], lateMs: 0, seen: 0, left: 0 };
   for (let seed = 1; seed <= count; seed++) {
     const jobs = jobsOf({ ...each, seed: firstSeed + seed });
