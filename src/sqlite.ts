@@ -30,3 +30,69 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
   Database ??= load();
   return new Database(path, options);
 }
+
+/** Gives the statement of a text. */
+export type Sql = (text: string) => Statement;
+
+/** Statements by their text: each is prepared once per connection. */
+export function statements(db: Sqlite): Sql {
+  const prepared = new Map<string, Statement>();
+  return (text) => {
+    let statement = prepared.get(text);
+    if (!statement) {
+      statement = new Statement(db.prepare(text));
+      prepared.set(text, statement);
+    }
+    return statement;
+  };
+}
+
+/**
+ * A prepared statement whose rows are objects by column. better-sqlite3 makes such objects too, one property at a time
+ * through the engine's interface, which takes longer than the query where rows are wide; so it is asked for arrays, and
+ * the objects are made of them here.
+ */
+export class Statement {
+  private columns = 0;
+  private objectOf: (row: unknown[]) => unknown = () => undefined;
+
+  constructor(private readonly prepared: BetterSqlite3.Statement<unknown[]>) {
+    if (prepared.reader) prepared.raw();
+  }
+
+  /** For what answers no rows: how many it changed, and the last number that it gave. */
+  run(...values: unknown[]): BetterSqlite3.RunResult {
+    return this.prepared.run(...values);
+  }
+
+  /** The first row, or undefined where there is none. */
+  get(...values: unknown[]): unknown {
+    const row = this.prepared.get(...values) as unknown[] | undefined;
+    return row === undefined ? undefined : this.object(row);
+  }
+
+  all(...values: unknown[]): unknown[] {
+    const rows = this.prepared.all(...values) as unknown[][];
+    return rows.map((row) => this.object(row));
+  }
+
+  /** The first column of the first row, or undefined where there is none. */
+  value(...values: unknown[]): unknown {
+    return (this.prepared.get(...values) as unknown[] | undefined)?.[0];
+  }
+
+  private object(row: unknown[]): unknown {
+    // Another process may add columns to a table while this one runs, and `*` has them from then on.
+    if (row.length !== this.columns) {
+      this.columns = row.length;
+      this.objectOf = maker(this.prepared.columns().map(({ name }) => name));
+    }
+    return this.objectOf(row);
+  }
+}
+
+/** Makes an object with these names of a row's values: code of its own, so that all rows have one shape for the engine. */
+function maker(names: readonly string[]): (row: unknown[]) => unknown {
+  const fields = names.map((name, index) => `${JSON.stringify(name)}: row[${index}]`);
+  return new Function("row", `return { ${fields.join(", ")} };`) as (row: unknown[]) => unknown;
+}

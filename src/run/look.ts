@@ -34,7 +34,6 @@ async function record(session: Session, looking: Looking, outcome: TaskOutcome):
   if (outcome.kind === "unclear" && !outcome.reached) session.missed(outcome.reason);
   else session.reached();
   await note(session, looking, outcome);
-  await session.settling.looked();
 }
 
 /** What the look tells about its item; the books learn of an end after it. */
@@ -84,8 +83,10 @@ function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly str
   return { urls, fetchBy: lifetimes.fetchBy(urls, ports.clock.now()) };
 }
 
-async function book({ ports }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {
-  if (bookEntry !== null) await ports.books.looked(bookEntry, look);
+async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {
+  if (bookEntry === null) return;
+  await ports.books.looked(bookEntry, look);
+  await settling.looked();
 }
 
 /** The service does not know a task any more that had ended well: without it there are no fresh addresses. */

@@ -36,8 +36,15 @@ export class Reserve {
   }
 }
 
-/** Text that no file system makes smaller. */
+let filled: string | undefined;
+
+/** Text that no file system makes smaller. A process with many runs makes it once. */
 function filling(): string {
+  filled ??= noise();
+  return filled;
+}
+
+function noise(): string {
   const cipher = createCipheriv("aes-128-ctr", Buffer.alloc(16), Buffer.alloc(16));
   return cipher.update(Buffer.alloc((reserveBytes * 3) / 4)).toString("base64");
 }

@@ -1,12 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqlite, type Sqlite } from "../sqlite.js";
+import { openSqlite, type Sql, type Sqlite, statements } from "../sqlite.js";
 import { admissionsKept } from "./limiter/admit.js";
 import { type TaskRow, taskFromRow } from "./rows.js";
 import { prepareTables } from "./schema.js";
 import { Standings } from "./standings.js";
 import type { AccountRecord, Bucket, Change, KeyRecord, TaskRecord, Window, WorldState } from "./state.js";
-import { type Sql, statementsOf } from "./statements.js";
 
 /**
  * The sandbox's state in one SQLite file. What was committed is on disk when `transact` returns, whatever is cut
@@ -28,7 +27,7 @@ export class SqliteState implements WorldState {
     this.db.pragma("wal_autocheckpoint = 8000");
     this.db.pragma("busy_timeout = 5000");
     prepareTables(this.db);
-    this.sql = statementsOf(this.db);
+    this.sql = statements(this.db);
     this.standings = new Standings(this.sql);
   }
 

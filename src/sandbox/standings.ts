@@ -1,6 +1,6 @@
+import type { Sql } from "../sqlite.js";
 import { type AccountRow, accountFromRow, type KeyRow, keyFromRow } from "./rows.js";
 import type { AccountRecord, KeyRecord } from "./state.js";
-import type { Sql } from "./statements.js";
 
 /**
  * Where keys and accounts stand: requests counted, credits used and left. Every request reads its own key and account

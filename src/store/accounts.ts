@@ -4,13 +4,13 @@ import type { Clock } from "../clock.js";
 import { type Account, type Accounts, OtherUser } from "../core/accounts.js";
 import type { Credits } from "../core/money.js";
 import { narrowed } from "../core/quota.js";
-import type { Sqlite } from "../sqlite.js";
+import { type Sql, type Sqlite, statements } from "../sqlite.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { booksOf } from "./books.js";
 import { durationMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
 import { lifetimeMethods } from "./lifetimes.js";
-import { openDatabase, type Sql, statements, transactions } from "./open.js";
+import { openDatabase, transactions } from "./open.js";
 import { accountRow } from "./quota.js";
 import { spentSince } from "./spending.js";
 

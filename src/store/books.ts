@@ -3,10 +3,10 @@ import { plus } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
 import type { Evidence, Reading } from "../core/readings.js";
 import type { Judgement } from "../core/reconcile.js";
+import type { Sql } from "../sqlite.js";
 import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type ReadingRow } from "./books-rows.js";
 import { firstNumber } from "./entry-number.js";
 import type { Connection } from "./item-rows.js";
-import type { Sql } from "./open.js";
 import { spentSince } from "./spending.js";
 
 /** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */

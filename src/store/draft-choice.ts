@@ -1,6 +1,6 @@
 import type { Draft } from "../core/draft.js";
+import type { Sql } from "../sqlite.js";
 import type { Progress } from "./draft-tables.js";
-import type { Sql } from "./open.js";
 
 /** Which rows of a plan in the making are wanted, and in which order their items go. */
 export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" | "reorder"> {
@@ -16,7 +16,7 @@ export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" 
         `UPDATE problems SET hidden = 1 WHERE row IN (SELECT number FROM drafted)
            AND row NOT IN (SELECT number FROM drafted WHERE chosen)`,
       ).run();
-      return sql("SELECT count(*) FROM drafted WHERE chosen AND first").pluck().get() as number;
+      return sql("SELECT count(*) FROM drafted WHERE chosen AND first").value() as number;
     },
 
     reorder(order) {

@@ -1,8 +1,7 @@
 import type { Comparison, Content, Draft } from "../core/draft.js";
-import type { Sqlite } from "../sqlite.js";
+import type { Sql, Sqlite } from "../sqlite.js";
 import { listing } from "./draft-listing.js";
 import type { Progress } from "./draft-tables.js";
-import type { Sql } from "./open.js";
 
 /** What a plan in the making takes from the job's history: where items stand, and what has changed. */
 export function draftHistory(
@@ -22,7 +21,7 @@ export function draftHistory(
       }
     },
 
-    rowIdOf: (key) => sql("SELECT row_id FROM known WHERE key = ?").pluck().get(key) as string | undefined,
+    rowIdOf: (key) => sql("SELECT row_id FROM known WHERE key = ?").value(key) as string | undefined,
 
     stand(again) {
       tally.spoil();

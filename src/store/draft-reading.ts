@@ -1,10 +1,9 @@
 import type { Draft, GroupSum, Ordered, PlannedItem, Standing, Totals } from "../core/draft.js";
 import { type Credits, plus } from "../core/money.js";
 import type { SheetRow } from "../core/sheet.js";
-import type { Sqlite } from "../sqlite.js";
+import type { Sql, Sqlite } from "../sqlite.js";
 import { listing } from "./draft-listing.js";
 import type { Planned, Progress } from "./draft-tables.js";
-import type { Sql } from "./open.js";
 
 type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
 type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
@@ -15,7 +14,7 @@ export function draftReading(db: Sqlite, sql: Sql, progress: Progress): Facts & 
 }
 
 function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
-  const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).pluck().get() as number;
+  const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).value() as number;
   return {
     counts: () => ({
       rows: progress.rows,

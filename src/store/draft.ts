@@ -1,6 +1,6 @@
 import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/draft.js";
 import type { Credits } from "../core/money.js";
-import { openSqlite, type Sqlite } from "../sqlite.js";
+import { openSqlite, type Sql, type Sqlite, statements } from "../sqlite.js";
 import { draftChoice } from "./draft-choice.js";
 import { draftHistory } from "./draft-history.js";
 import { draftInsert } from "./draft-insert.js";
@@ -8,7 +8,6 @@ import { draftProblems, type Problems } from "./draft-problems.js";
 import { draftReading } from "./draft-reading.js";
 import { draftTables, type Planned, type Progress, tableNames } from "./draft-tables.js";
 import { Tally } from "./draft-tally.js";
-import { type Sql, statements } from "./open.js";
 
 /**
  * A plan in the making, in a database of its own that is gone when it is closed: SQLite keeps it in memory while it is
@@ -87,8 +86,8 @@ function draftGroups(
   return {
     *groups() {
       db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
-      const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL").pluck();
-      for (let head = next.get(-1); head !== null; head = next.get(head)) yield slotsOf(head as number);
+      const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL");
+      for (let head = next.value(-1); head !== null; head = next.value(head)) yield slotsOf(head as number);
     },
 
     rename(position, { key, occurrence, rowId, name }) {

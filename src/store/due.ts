@@ -1,5 +1,5 @@
 import type { Due, Head, Parked, WaitingGroup } from "../core/due.js";
-import type { Sql } from "./open.js";
+import type { Sql } from "../sqlite.js";
 
 /**
  * What a run has to do soon. The loop asks this at every turn, of a few items and of many thousands, so each part reads

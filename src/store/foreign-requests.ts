@@ -1,6 +1,6 @@
 import { dayMs } from "../core/quota.js";
+import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
-import type { Sql } from "./open.js";
 
 interface Told {
   fingerprint: string;

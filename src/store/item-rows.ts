@@ -3,7 +3,8 @@ import type { FailureKind } from "../core/failure.js";
 import { follow, type ItemEvent, type ItemState } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/store.js";
-import type { Atomic, Sql } from "./open.js";
+import type { Sql } from "../sqlite.js";
+import type { Atomic } from "./open.js";
 
 /** An open workspace database. */
 export interface Connection {

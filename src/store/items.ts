@@ -1,10 +1,10 @@
 import { type ItemState, itemStates } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Spending, Store } from "../core/store.js";
+import type { Sql } from "../sqlite.js";
 import { due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { asItem, type Connection, type ItemRow, step } from "./item-rows.js";
-import type { Sql } from "./open.js";
 
 /** Items of the workspace: reading them, what is due, and their events. */
 type ItemMethods = Pick<

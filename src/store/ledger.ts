@@ -12,10 +12,10 @@ import {
   waitsFor,
 } from "../core/quota.js";
 import { leastSilenceMs, silenceMs } from "../core/retry.js";
+import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { bookForeign } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
-import type { Sql } from "./open.js";
 import { accountRow, gaitOf, quotaOf } from "./quota.js";
 
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
@@ -26,14 +26,15 @@ type LedgerMethods = Pick<
 
 export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
   return {
+    // It only looks, and whatever another process does meanwhile, the reservation finds out: nobody is kept from writing.
     quota: async (accountId, workspace) =>
-      atomic(() => quotaOf(sql, accountId, { now: clock.now(), workspace })),
+      quotaOf({ sql, atomic }, accountId, { now: clock.now(), workspace }),
 
     reserve: async (accountId, endpoint, claim) =>
       atomic(() => {
         const now = clock.now();
         forget(sql, accountId, now);
-        const current = quotaOf(sql, accountId, { now, workspace: claim?.workspace });
+        const current = quotaOf({ sql, atomic }, accountId, { now, workspace: claim?.workspace });
         if (freePlaces(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
         }

@@ -74,21 +74,6 @@ function backUp(db: Sqlite, path: string, version: number): void {
   copyInto(db, copy);
 }
 
-/** Statements prepared once per connection. */
-export type Sql = (text: string) => import("better-sqlite3").Statement<unknown[]>;
-
-export function statements(db: Sqlite): Sql {
-  const known = new Map<string, ReturnType<Sql>>();
-  return (text) => {
-    let statement = known.get(text);
-    if (!statement) {
-      statement = db.prepare(text);
-      known.set(text, statement);
-    }
-    return statement;
-  };
-}
-
 /** Does work in a transaction that may write from its beginning, and takes it all back when the work throws. */
 export type Atomic = <Result>(work: () => Result) => Result;
 

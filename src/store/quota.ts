@@ -10,15 +10,16 @@ import {
   unprovenAtOnce,
   type Window,
 } from "../core/quota.js";
+import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
-import type { Sql } from "./open.js";
+import type { Connection } from "./item-rows.js";
 
 /**
  * What an account's requests leave free. A run asks it at every turn, so the requests of the last minute are read once,
  * and all that is to be known of the minute is taken from them.
  */
 export function quotaOf(
-  sql: Sql,
+  { sql, atomic }: Pick<Connection, "sql" | "atomic">,
   accountId: number,
   { now, workspace }: { now: number; workspace: string | undefined },
 ): Quota {
@@ -26,8 +27,8 @@ export function quotaOf(
   const row = sql(accountOfDay).get(since, since, workspace ?? null, since, accountId) as AccountOfDay;
   const requests = requestsSince(sql, accountId, now - minuteMs);
   if (isOfFuture(row, requests, now)) {
-    bringBack(sql, accountId, now);
-    return quotaOf(sql, accountId, { now, workspace });
+    atomic(() => bringBack(sql, accountId, now));
+    return quotaOf({ sql, atomic }, accountId, { now, workspace });
   }
   return {
     minute: minuteWindow(row.limit_minute, requests, now),

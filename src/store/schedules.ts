@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import type { Credits } from "../core/money.js";
-import type { Sqlite } from "../sqlite.js";
-import { type Migration, openDatabase, statements } from "./open.js";
+import { type Sqlite, statements } from "../sqlite.js";
+import { type Migration, openDatabase } from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
 

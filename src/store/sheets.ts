@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Sheet } from "../core/sheet.js";
 import type { Store } from "../core/store.js";
+import type { Sql } from "../sqlite.js";
 import type { Connection } from "./item-rows.js";
-import type { Sql } from "./open.js";
 
 /** Sheets as runs read them. The same sheet is kept once, so a job that runs every night does not grow by it. */
 type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;

@@ -1,6 +1,6 @@
 import type { Credits } from "../core/money.js";
+import type { Sql } from "../sqlite.js";
 import { firstNumber } from "./entry-number.js";
-import type { Sql } from "./open.js";
 
 /** What an entry of the books has cost, or may have: a task that failed and an answer that was no charge free its price. */
 const cost = `

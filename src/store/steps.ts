@@ -1,8 +1,7 @@
 import type { FailureKind } from "../core/failure.js";
 import type { ItemEvent, ItemState } from "../core/item.js";
 import type { Credits } from "../core/money.js";
-import { openSqlite } from "../sqlite.js";
-import { statements } from "./open.js";
+import { openSqlite, statements } from "../sqlite.js";
 
 /** A step that an item took, as it was committed, with what is known of the attempt that it belongs to. */
 export interface Step {

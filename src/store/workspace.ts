@@ -1,12 +1,12 @@
 import type { Clock } from "../clock.js";
 import type { Store } from "../core/store.js";
-import type { Sqlite } from "../sqlite.js";
+import { type Sqlite, statements } from "../sqlite.js";
 import { archivedMethods } from "./archived.js";
 import { attemptMethods } from "./attempts.js";
 import { copyInto } from "./copy.js";
 import type { Connection } from "./item-rows.js";
 import { itemMethods } from "./items.js";
-import { openDatabase, statements, transactions } from "./open.js";
+import { openDatabase, transactions } from "./open.js";
 import { orderMethods } from "./orders.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
