@@ -3,6 +3,9 @@ import type { Store } from "../../src/core/store.js";
 /** What a run asks at every turn. */
 const eachTurn: readonly string[] = ["due", "waiting", "counts", "spending", "waitingOrders"];
 
+/** Methods of a store that change nothing of that: a run's own state, and how many requests it has made. */
+const besides: readonly string[] = ["setRun"];
+
 /** Methods of a store that change nothing. */
 export const storeLooks = [
   ...([
@@ -46,8 +49,8 @@ export function remembering(store: Store): Store {
       answers.clear();
       return act(...values);
     };
-    const looksOnly = (storeLooks as readonly string[]).includes(name);
-    return [name, eachTurn.includes(name) ? remembered : looksOnly ? act : forgetting];
+    const keeps = (storeLooks as readonly string[]).includes(name) || besides.includes(name);
+    return [name, eachTurn.includes(name) ? remembered : keeps ? act : forgetting];
   });
   return Object.fromEntries(methods) as Store;
 }
