@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Configured } from "./settings.js";
-import { duration, gathered, oneOf } from "./values.js";
+import { amount, duration, gathered, oneOf } from "./values.js";
 
 /** Flags that every command with a workspace takes. */
 export interface SharedFlags {
@@ -53,6 +53,15 @@ export function withCarry(command: Command, ifLocked = whenLocked()): Command {
     )
     .option("--smtp-url <url>", "mail server of mailto:, such as smtp://HOST:587; $NAME reads a variable")
     .option("--smtp-from <address>", "sender of the mails");
+}
+
+/** Adds the cap that is the account's and not one run's: it holds as it is set now, also for a run that began before. */
+export function withDailyCap(command: Command): Command {
+  return command.option(
+    "--max-credits-per-day <n>",
+    "spend at most so much from midnight to midnight, over all runs of the account",
+    amount,
+  );
 }
 
 function whenLocked(): Option {

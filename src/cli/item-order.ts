@@ -3,7 +3,7 @@ import { EarlyExit, type ExitName } from "../core/exit.js";
 import type { Carried } from "../job/give-order.js";
 import type { PriceConsent, Wish } from "../job/wish.js";
 import { endWith } from "./ending.js";
-import { withCarry, withService } from "./flags.js";
+import { withCarry, withDailyCap, withService } from "./flags.js";
 import type { CarryFlags, Prepared } from "./job-options.js";
 import { onSlow, showCarried } from "./order.js";
 import { oneOf } from "./values.js";
@@ -15,7 +15,7 @@ export interface ItemOrderFlags extends Omit<CarryFlags, "ifLocked"> {
 }
 
 export function withItemOrder(command: Command): Command {
-  return withCarry(
+  const carrying = withCarry(
     withService(command),
     new Option(
       "--if-locked <what>",
@@ -23,7 +23,8 @@ export function withItemOrder(command: Command): Command {
     )
       .argParser(oneOf("order", "fail", "wait", "skip"))
       .default("order"),
-  ).option("--yes", "do not ask before spending (required without a terminal)");
+  );
+  return withDailyCap(carrying).option("--yes", "do not ask before spending (required without a terminal)");
 }
 
 /**

@@ -21,6 +21,7 @@ import type { Share } from "./values.js";
 
 /** Flags of every command that carries a run on. */
 export interface CarryFlags extends SharedFlags {
+  maxCreditsPerDay?: number;
   unreachableWait: number;
   ifLocked: "fail" | "wait" | "skip";
   events?: boolean;
@@ -110,6 +111,7 @@ export async function jobOptions(flags: CarryFlags, workspace: Workspace): Promi
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,
+    ...dailyOf(flags),
     onBegin: (run) => events?.begin(run),
     onProgress(progress) {
       display.progress(progress);
@@ -135,8 +137,12 @@ export function spendingOptions(flags: CapFlags): SpendingOptions {
     maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
     ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
     ...(flags.keepCredits === undefined ? {} : { keepCredits: credits(flags.keepCredits) }),
-    ...(flags.maxCreditsPerDay === undefined ? {} : { dailyCredits: credits(flags.maxCreditsPerDay) }),
+    ...dailyOf(flags),
   };
+}
+
+function dailyOf({ maxCreditsPerDay }: Pick<CapFlags, "maxCreditsPerDay">): { dailyCredits?: Credits } {
+  return maxCreditsPerDay === undefined ? {} : { dailyCredits: credits(maxCreditsPerDay) };
 }
 
 /** The options that are kept with the run, so that a resume goes on with them. */

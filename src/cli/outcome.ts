@@ -114,7 +114,7 @@ function afterCap(stops: Outcome["execution"]["stops"], resume: string): string 
   const steps: Partial<Record<StopKind, string>> = {
     cap: `raise --max-credits and ${again}`,
     keep: `top up or lower --keep-credits, then ${again}`,
-    daily: `${resume} goes on tomorrow; or raise --max-credits-per-day and ${again}`,
+    daily: `${resume} goes on tomorrow, or at once with a higher --max-credits-per-day`,
     failures: `look at why they failed, then ${again}`,
   };
   const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);

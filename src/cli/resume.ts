@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import { endWith } from "./ending.js";
-import { withCarry, withService } from "./flags.js";
+import { withCarry, withDailyCap, withService } from "./flags.js";
 import type { CarryFlags } from "./job-options.js";
 import { positive } from "./values.js";
 
 export function defineResume(program: Command): void {
-  withCarry(withService(program.command("resume")))
+  withDailyCap(withCarry(withService(program.command("resume"))))
     .description("go on with the newest or the named unfinished run, with its own options")
     .argument("[run]", "number of the run", positive)
     .action(resume);

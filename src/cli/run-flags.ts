@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { withCarry, withService } from "./flags.js";
+import { withCarry, withDailyCap, withService } from "./flags.js";
 import { withManifest } from "./manifest-flags.js";
 import { withSettling } from "./settle-flags.js";
 import {
@@ -59,17 +59,13 @@ export function withRun(command: Command): Command {
 
 /** Adds the flags of what may be spent, by which `plan` prices too. */
 export function withCaps(command: Command): Command {
-  return command
+  const ofRun = command
     .option("--max-credits <n>", "spend at most this many credits in this run", amount)
     .option(
       "--max-credits-per-model <model=n>",
       "spend at most so much on this model; the others go on; may be repeated",
       modelAmount,
     )
-    .option("--keep-credits <n>", "leave at least this many credits on the account", amount)
-    .option(
-      "--max-credits-per-day <n>",
-      "spend at most so much from midnight to midnight, over all runs of the account",
-      amount,
-    );
+    .option("--keep-credits <n>", "leave at least this many credits on the account", amount);
+  return withDailyCap(ofRun);
 }

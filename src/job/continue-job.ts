@@ -1,4 +1,5 @@
 import { EarlyExit } from "../core/exit.js";
+import type { RunOptions } from "../core/run-options.js";
 import type { Run, Store } from "../core/store.js";
 import { count } from "../report/amounts.js";
 import { heldAdvice, reasonLines, type Waiting } from "../report/evidence.js";
@@ -46,13 +47,18 @@ export async function continueJob<Result>(
     // A cancelled run is gone on with to collect what it owes, unless a person wants something of it again.
     const state = found.state === "cancelled" && planned === 0 ? "cancelled" : "running";
     await hold.store.setRun(changed.id, { state, exit: null, endedAt: null });
-    const run = { ...changed, requests: changed.requests + 1 };
+    const run = { ...changed, options: withDaily(changed.options, options), requests: changed.requests + 1 };
     const before = (await hold.store.counts(run.id)).archived;
     const execution = await execute({ ...options, hold, run, me, inOrder: false });
     return await use({ execution, leftOut: 0, before, startedAt, hold });
   } finally {
     await hold.close();
   }
+}
+
+/** A run goes on under its own options; the day's cap is the account's, and holds as it is set now. */
+function withDaily(own: RunOptions, { dailyCredits }: Pick<JobOptions, "dailyCredits">): RunOptions {
+  return dailyCredits === undefined ? own : { ...own, dailyCredits };
 }
 
 /** The newest unfinished run, or the one of that number. */

@@ -6,7 +6,7 @@ import type { PlannedItem } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
 import { only } from "../core/listing.js";
 import type { Log } from "../core/log.js";
-import { showCredits } from "../core/money.js";
+import { type Credits, showCredits } from "../core/money.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
@@ -29,6 +29,8 @@ export interface JobOptions {
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
+  /** What all runs of the account may spend in a day, in place of what the run was begun with. */
+  dailyCredits?: Credits;
   /** Nothing is submitted, only what is paid for is fetched. */
   fetchOnly?: boolean;
   /** The run is on record and its items are in it; nothing was submitted yet. */

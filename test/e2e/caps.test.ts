@@ -60,6 +60,36 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     expect(more, more.stderr).toMatchObject({ code: 0 });
   });
 
+  test("of a day, as it is set when a run is gone on with: in a file, lower than it was, or higher by a flag", async () => {
+    const service = await startService();
+    const place = newPlace();
+    const rows = ["a", "b", "c", "d"].map((id) => `${id},plain-image,${id}`);
+    place.write("set.csv", ["id,model,prompt", ...rows].join("\n"));
+    const began = await run(place, ["run", "set.csv", "--yes", "--max-credits-per-day", "3"], service);
+    expect(began, began.stderr).toMatchObject({
+      code: 6,
+      stdout: expect.stringMatching(/^credits +2 spent/m),
+    });
+    expect(began.stdout).toContain(
+      "`bulkgen resume` goes on tomorrow, or at once with a higher --max-credits-per-day",
+    );
+    place.write("bulkgen.config.yaml", "max-credits-per-day: 5");
+    const again = await run(place, ["resume"], service);
+    expect(again, again.stderr).toMatchObject({
+      code: 6,
+      stdout: expect.stringContaining("4 of the 5 that"),
+    });
+    const higher = await run(place, ["resume", "--max-credits-per-day", "6"], service);
+    expect(higher, higher.stderr).toMatchObject({
+      code: 6,
+      stdout: expect.stringContaining("6 of the 6 that"),
+    });
+    expect(service.made).toHaveLength(3);
+    const last = await run(place, ["resume", "--max-credits-per-day", "8"], service);
+    expect(last, last.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(4);
+  });
+
   test("that a plan names is told with what it leaves undone; one of a model that there is not is refused", async () => {
     const place = newPlace();
     place.write("set.csv", both);
