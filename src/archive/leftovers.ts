@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Disk } from "../core/disk.js";
 import { temporaryName } from "./temporary.js";
 
@@ -20,5 +20,6 @@ export async function findLeftovers(disk: Disk, jobFolder: string): Promise<stri
 export async function removeLeftovers(disk: Disk, jobFolder: string): Promise<string[]> {
   const found = await findLeftovers(disk, jobFolder);
   for (const path of found) await disk.unlink(path);
+  for (const folder of new Set(found.map((path) => dirname(path)))) await disk.syncFolder(folder);
   return found;
 }

@@ -120,7 +120,7 @@ export class Partials {
     const kept = this.kept.get(identity);
     this.kept.delete(identity);
     if (kept?.folder === folder) return kept;
-    await kept?.temporary.discard();
+    await kept?.temporary.abandon();
     return new Partial(await openTemporary(disk, folder, identity), folder);
   }
 
@@ -137,7 +137,7 @@ export class Partials {
   }
 
   private async discard(identity: string): Promise<void> {
-    await this.kept.get(identity)?.temporary.discard();
+    await this.kept.get(identity)?.temporary.abandon();
     this.kept.delete(identity);
   }
 }

@@ -114,7 +114,7 @@ async function fetchAndSave(request: SaveRequest, ports: SavePorts, index: JobIn
     return await takeIn(request, ports, index, { name, folder, partial, received });
   } finally {
     if (kept) await ports.partials.keep(identity, partial);
-    else await partial.temporary.discard();
+    else await partial.temporary.abandon();
   }
 }
 

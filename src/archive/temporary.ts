@@ -6,8 +6,10 @@ import type { Disk, NewFile } from "../core/disk.js";
 export interface Temporary {
   path: string;
   file: NewFile;
-  /** Closes it and removes its name, unless that is done. What cannot be removed is left to `leftovers`. */
+  /** Closes it and removes its name, unless that is done; the caller syncs the folder. What cannot be removed is left to `leftovers`. */
   discard(): Promise<void>;
+  /** The same for good: after a power cut its name would be there again, and a run that has ended does not come back for it. */
+  abandon(): Promise<void>;
 }
 
 /** What a run that died leaves behind. */
@@ -19,23 +21,29 @@ export async function openTemporary(disk: Disk, folder: string, identity: string
   for (let number = 1; ; number++) {
     const path = join(folder, `.bulkgen-${short}-${number}.part`);
     try {
-      return openAs(disk, path, await disk.create(path));
+      return openAs(disk, folder, path, await disk.create(path));
     } catch (error) {
       if ((error as { code?: unknown }).code !== "EEXIST") throw error;
     }
   }
 }
 
-function openAs(disk: Disk, path: string, file: NewFile): Temporary {
+function openAs(disk: Disk, folder: string, path: string, file: NewFile): Temporary {
   let discarded = false;
+  const discard = async () => {
+    if (discarded) return;
+    discarded = true;
+    await file.close().catch(() => undefined);
+    await disk.unlink(path).catch(() => undefined);
+  };
   return {
     path,
     file,
-    async discard() {
+    discard,
+    async abandon() {
       if (discarded) return;
-      discarded = true;
-      await file.close().catch(() => undefined);
-      await disk.unlink(path).catch(() => undefined);
+      await discard();
+      await disk.syncFolder(folder).catch(() => undefined);
     },
   };
 }

@@ -506,6 +506,21 @@ describe("a bad answer", () => {
     },
   );
 
+  test("P13: what came of it is gone for good: a power cut after the run's end would bring back a name", async () => {
+    const steps: string[] = [];
+    const disk = watchedDisk(nodeDisk, (step, path) => {
+      if (step === "unlink" || step === "syncFolder")
+        steps.push(`${step} ${relative(folder, path).slice(0, 14)}`);
+    });
+    server.answer(sends("<Error/>", 403));
+    expect(await save(wanted(), { disk })).toMatchObject({ kind: "expired" });
+    expect(steps).toEqual(["unlink Café/.bulkgen-", "syncFolder Café"]);
+    steps.length = 0;
+    await writeFile(join(folder, "Café", ".bulkgen-0123456789abcdef-1.part"), "left");
+    await removeLeftovers(disk, folder);
+    expect(steps).toEqual(["unlink Café/.bulkgen-", "syncFolder Café"]);
+  });
+
   test.each([204, 206, 408, 429, 500, 503])("%i is tried again", async (status) => {
     server.answer((_, reply) => reply.writeHead(status).end());
     expect(await save(wanted())).toEqual({ kind: "try_again", reason: `the server answered ${status}` });
