@@ -24,9 +24,9 @@ export function pollInterval(looks: number): number {
   return Math.min(pollMsMax, pollMsMin * growth ** looks);
 }
 
-/** The least time (ms) from a look that found a task of this age unfinished to the next. */
+/** The least time (whole ms) from a look that found a task of this age unfinished to the next. */
 export function lookSpacing(ageMs: number): number {
-  return Math.min(pollMsMax, Math.max(pollMsMin, ageMs / 14));
+  return Math.min(pollMsMax, Math.max(pollMsMin, Math.ceil(ageMs / 14)));
 }
 
 /** A task at the service, as far as it matters for when to look at it. Times are UTC ms. */

@@ -31,7 +31,7 @@ const wideSpread = 0.25;
 /** And of one that takes long (for each e-fold beyond 10 s), but not where long and spread wide come together. */
 const perLength = 0.016;
 const shortMs = 10_000;
-const leastChance = 0.2;
+const leastChance = 0.17;
 /** Asked for while the day's requests do not suffice for all that is to do: each one wasted is an item less. */
 const chanceOfShortDay = 0.99;
 const horizonMsMin = 10_000;

@@ -19,7 +19,7 @@ const task = (change: Partial<Task>): Task => ({
 
 test("looks that brought nothing begin at two seconds and grow to ten, and so does the least time between two", () => {
   expect([0, 1, 2, 3, 4, 20].map(pollInterval)).toEqual([2_000, 3_000, 4_500, 6_750, 10_000, 10_000]);
-  expect([0, 70_000, 1_000_000].map(lookSpacing)).toEqual([2_000, 5_000, 10_000]);
+  expect([0, 70_000, 70_001, 1_000_000].map(lookSpacing)).toEqual([2_000, 5_000, 5_001, 10_000]);
 });
 
 describe("when a look is due", () => {
