@@ -6,9 +6,12 @@ import type { Disk, NewFile } from "../core/disk.js";
 export interface Temporary {
   path: string;
   file: NewFile;
-  /** Closes it and removes its name, unless that is done; the caller syncs the folder. What cannot be removed is left to `leftovers`. */
+  /**
+   * Closes it and removes its name, unless that is done; what cannot be removed is left to `leftovers`. The caller syncs
+   * the folder.
+   */
   discard(): Promise<void>;
-  /** The same for good: after a power cut its name would be there again, and a run that has ended does not come back for it. */
+  /** The same for good: a power cut would bring the name back, and a run that has ended does not come back for it. */
   abandon(): Promise<void>;
 }
 

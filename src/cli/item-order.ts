@@ -1,6 +1,8 @@
 import { type Command, Option } from "commander";
 import { EarlyExit, type ExitName } from "../core/exit.js";
+import type { RunOptions } from "../core/run-options.js";
 import type { Carried } from "../job/give-order.js";
+import type { JobOptions } from "../job/run-job.js";
 import type { PriceConsent, Wish } from "../job/wish.js";
 import { endWith } from "./ending.js";
 import { withCarry, withDailyCap, withService } from "./flags.js";
@@ -70,7 +72,16 @@ async function hereOrThere(
     // Its end is told to nobody where it cannot begin for being carried out elsewhere.
     async () => (holderOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
   );
-  return typeof told === "string" ? told : endOf(told, flags);
+  if (typeof told === "string") return told;
+  if (told.kind === "done" && isOtherDay(told.run.options, options)) {
+    onSlow(flags)("the process at work keeps to the day's cap that it was begun with");
+  }
+  return endOf(told, flags);
+}
+
+/** Whether the day's cap as it is set now is another one than that of the run. */
+function isOtherDay(run: RunOptions, { dailyCredits }: JobOptions): boolean {
+  return dailyCredits !== undefined && dailyCredits !== run.dailyCredits;
 }
 
 function nullWhereLocked(error: unknown): null {

@@ -24,7 +24,10 @@ const manners: Readonly<Record<PollProfile, Manner>> = {
   balanced: { most: 0.976, holdMs: 14_000 },
   frugal: { most: 0.99, holdMs: 0 },
 };
-/** Less is asked of a model whose times are spread wide, and far less of the widest: the last few hundredths would take it very long. */
+/**
+ * Less is asked of a model whose times are spread wide, and far less of the widest: the last few hundredths would take
+ * it very long.
+ */
 const perSpread = 0.028;
 const perWideSpread = 0.08;
 const wideSpread = 0.25;

@@ -110,13 +110,14 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     const stage = await openStage();
     const given: Ended[] = [];
     const end = await whileAtWork(stage, async () => {
-      for (const flags of [[], ["--yes"], ["--yes"]])
+      for (const flags of [[], ["--yes", "--max-credits-per-day", "50"], ["--yes"]])
         given.push(await run(stage.place, ["resolve", "a02", "--resubmit", ...flags]));
     });
     const [unasked, done, again] = given;
     expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("add --yes") });
     expect(unasked?.stderr).toContain("1 item to be submitted again, 1 credit");
     expect(done).toMatchObject({ code: 0, stdout: `a02 is to be submitted again; ${goesOn}\n` });
+    expect(done?.stderr).toContain("keeps to the day's cap that it was begun with");
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("expected held, got planned") });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(stage.place), ids(4));
