@@ -2,6 +2,8 @@ import type { Clock } from "../src/clock.js";
 
 /** A clock that stands still until a test moves it. Sleepers wake in the order of their times. */
 export class ManualClock implements Clock {
+  /** How much too early sleepers wake (ms), as those of a real clock may. */
+  earlyMs = 0;
   private sleepers: { at: number; wake(): void }[] = [];
 
   constructor(private time = Date.UTC(2026, 0, 1)) {}
@@ -17,7 +19,7 @@ export class ManualClock implements Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const sleeper = { at: this.time + ms, wake: resolve };
+      const sleeper = { at: this.time + Math.max(Math.min(1, ms), ms - this.earlyMs), wake: resolve };
       this.sleepers.push(sleeper);
       signal?.addEventListener("abort", () => {
         this.sleepers = this.sleepers.filter((other) => other !== sleeper);

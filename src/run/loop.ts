@@ -88,6 +88,7 @@ class Loop {
       while (this.crash === undefined) {
         if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
         if (this.wake.signal.aborted) this.wake = new AbortController();
+        const turnAt = this.session.ports.clock.now();
         await this.control.attend?.(new Set(this.busy.keys()));
         await lookAtBalance(this.session);
         if (this.collects) await this.settleUnknowns(this.session.ports.clock.now());
@@ -99,7 +100,7 @@ class Loop {
         if (decision.done && (await this.fetchMissing())) continue;
         if (decision.done || this.session.stopped("interrupted")) break;
         const began = await this.beginAll(decision.steps);
-        if (this.collects) await this.nap(began ? decision.wakeAt : view.now + contendedMs);
+        if (this.collects) await this.nap(began ? decision.wakeAt : view.now + contendedMs, turnAt);
         this.collects = true;
       }
     } finally {
@@ -237,22 +238,23 @@ class Loop {
     return (await saved.fetchMissing(ports, settings.run)) > 0;
   }
 
-  private async nap(wakeAt: number | null): Promise<void> {
+  /** `turnAt` is when this turn began to look around: what was due by then it has seen. */
+  private async nap(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) {
       await this.saveRequests();
       await this.debt.tell();
     }
     if (this.wake.signal.aborted) return;
-    const now = clock.now();
     const { balanceAt, receiptsAt, settings, settling, reach } = this.session;
-    // The time to wake may have come while the loop was deciding; the others, once past, stay past.
-    const waking = wakeAt === null ? [] : [Math.max(1, wakeAt - now)];
+    // What has become due while the turn was deciding nobody has seen; what was due before stays past.
     const others = [
       ...[balanceAt, receiptsAt, settings.deadline, settling.wakeAt, reach.silentUntil],
       this.overdueWait.until,
-    ].filter((at) => at !== null && at > now) as number[];
-    await clock.sleep(Math.min(napMsMax, ...waking, ...others.map((at) => at - now)), this.wake.signal);
+    ].filter((at) => at !== null && at > turnAt) as number[];
+    const now = clock.now();
+    const waits = [...(wakeAt === null ? [] : [wakeAt]), ...others].map((at) => Math.max(1, at - now));
+    await clock.sleep(Math.min(napMsMax, ...waits), this.wake.signal);
   }
 
   private report(view: View, decision: Decision): void {

@@ -91,6 +91,18 @@ describe("a request whose answer was lost", () => {
     expect(await spent()).toBe(12);
   });
 
+  test("P5: a reading that becomes due while a turn is deciding is not slept through", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    world.clock.earlyMs = 1;
+    world.onProgress = () => world.clock.advance(2);
+    const began = world.clock.now();
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
+    expect(Object.values(await states(world, run))).toEqual(["archived", "archived", "archived"]);
+    expect(world.clock.now() - began).toBeLessThan(16 * 60_000);
+  });
+
   test("P5: a run does not wait for it, and the next one settles it", async () => {
     await open();
     const run = await start(world, pictures(3));
