@@ -222,16 +222,18 @@ describe("what is worth a request", () => {
   });
 
   test("an overdue task waits eight times as long while every place is wanted, an hour longer at most", () => {
-    const overdue = task(1, { kind: "overdue", since: now - 800_000, seenAt: now - 60_000, nextAt: now });
-    const asked = (waiting: View["waiting"]) =>
-      next(
+    const asked = (waiting: View["waiting"], seenAt = now - 60_000) => {
+      const overdue = task(1, { kind: "overdue", since: now - 800_000, seenAt, nextAt: now });
+      return next(
         view({
           ...{ tasks: [overdue], waiting, pace, quota: quota(20, 20, [30, 1_000]) },
           state: { overdue: 1, planned: waiting.length * 200 },
         }),
       );
+    };
     expect(asked([]).steps).toEqual([{ do: "poll", item: 1 }]);
     expect(asked(full.waiting)).toMatchObject({ steps: [], wakeAt: now + 7 * 60_000 });
+    expect(asked(full.waiting, now - 30 * 60_000)).toMatchObject({ steps: [], wakeAt: now + 60 * 60_000 });
   });
 
   test("P12: what other workspaces owe is left to them", () => {
