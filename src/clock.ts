@@ -8,6 +8,15 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** A clock by which somebody can wait for a time of the day. */
+export interface AlarmClock extends Clock {
+  /**
+   * Calls `ring` once, when the wall clock shows `at` (UTC ms). Sooner when the clock was set meanwhile or the machine
+   * slept, so that whoever waits looks what time it is. Returns what takes it back.
+   */
+  alarm(at: number, ring: () => void): () => void;
+}
+
 /** Randomness as an argument. */
 export interface Random {
   /** A number in [0, 1). */

@@ -1,10 +1,15 @@
-import type { Clock } from "../src/clock.js";
+import type { AlarmClock } from "../src/clock.js";
+
+interface Sleeper {
+  at: number;
+  wake(): void;
+}
 
 /** A clock that stands still until a test moves it. Sleepers wake in the order of their times. */
-export class ManualClock implements Clock {
+export class ManualClock implements AlarmClock {
   /** How much too early sleepers wake (ms), as those of a real clock may. */
   earlyMs = 0;
-  private sleepers: { at: number; wake(): void }[] = [];
+  private sleepers: Sleeper[] = [];
 
   constructor(private time = Date.UTC(2026, 0, 1)) {}
 
@@ -19,13 +24,21 @@ export class ManualClock implements Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const sleeper = { at: this.time + Math.max(Math.min(1, ms), ms - this.earlyMs), wake: resolve };
-      this.sleepers.push(sleeper);
+      const takeBack = this.alarm(this.time + ms, resolve);
       signal?.addEventListener("abort", () => {
-        this.sleepers = this.sleepers.filter((other) => other !== sleeper);
+        takeBack();
         resolve();
       });
     });
+  }
+
+  alarm(at: number, ring: () => void): () => void {
+    const ms = at - this.time;
+    const sleeper = { at: this.time + Math.max(Math.min(1, ms), ms - this.earlyMs), wake: ring };
+    this.sleepers.push(sleeper);
+    return () => {
+      this.sleepers = this.sleepers.filter((other) => other !== sleeper);
+    };
   }
 
   /** Moves the time and wakes whoever was to wake by then. */

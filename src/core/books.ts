@@ -17,6 +17,8 @@ export interface Books {
   looked(entry: number, look: BookedLook): Promise<void>;
   /** The counters, read while no POST of the key was under way in any process. */
   read(counters: Counters): Promise<void>;
+  /** How far the books go: the number grows with everything that is written in them, from whatever process. */
+  seq(): Promise<number>;
   /** All that a judgement needs; null while there is no reading. */
   evidence(settings: ReconcileSettings): Promise<Evidence | null>;
   /** Keeps what was judged, and begins anew from its baseline. */

@@ -121,12 +121,19 @@ function comparableEnd({ taskEndedAt }: Entry, reading: Reading): number | null 
 export function clarity(evidence: Evidence, reading: Reading): "clear" | "pending" | "never" {
   let result: "clear" | "pending" | "never" = "clear";
   for (const entry of evidence.entries) {
+    if (isAwaited(entry, reading)) result = "pending";
     if (entry.intendedSeq > reading.seq) continue;
-    if (entry.outcome === "accepted" && entry.task === "open" && entry.lookedSeq <= reading.seq)
-      result = "pending";
     if (entry.task === "failed" && mayReturn(evidence, entry, reading)) return "never";
   }
   return result;
+}
+
+/** Whether a POST's task was open when a reading was taken, and nobody has looked at it since. */
+export function isAwaited(
+  { outcome, task, intendedSeq, lookedSeq }: Entry,
+  { seq }: Pick<Reading, "seq">,
+): boolean {
+  return outcome === "accepted" && task === "open" && intendedSeq <= seq && lookedSeq <= seq;
 }
 
 /**

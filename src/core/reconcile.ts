@@ -1,6 +1,14 @@
 import { learn } from "./learn.js";
 import { dayMs } from "./quota.js";
-import { clarity, type Entry, type Evidence, elapsed, type Learned, nothingLearned } from "./readings.js";
+import {
+  clarity,
+  type Entry,
+  type Evidence,
+  elapsed,
+  isAwaited,
+  type Learned,
+  nothingLearned,
+} from "./readings.js";
 import { type Finding, judge, undecided } from "./verdict.js";
 
 /**
@@ -26,6 +34,8 @@ export interface Judgement extends Learned {
   unsettled: number;
   /** When another reading could settle something (UTC ms by this machine); null when none could. */
   nextReadingAt: number | null;
+  /** Of each reading that is not clear yet, the entries at whose tasks somebody has to look first. */
+  awaited: readonly (readonly number[])[];
 }
 
 /** Until a reading is tried again after one that came to nothing, in ms. */
@@ -131,13 +141,19 @@ function learnedOf({ hypotheses, trusted, foreignAt }: Learned): Learned {
 }
 
 /** What is left open, and the first time at which a reading is wanted that has not been taken. */
-function outlook(facts: Evidence, left: readonly Entry[]): Pick<Judgement, "unsettled" | "nextReadingAt"> {
+function outlook(
+  facts: Evidence,
+  left: readonly Entry[],
+): Pick<Judgement, "unsettled" | "nextReadingAt" | "awaited"> {
   const times = left.map((entry) => nextReading(facts, entry)).filter((at) => at !== null);
   const last = facts.readings.at(-1);
   const wasted = last !== undefined && clarity(facts, last) === "never" ? last.at + againMs : 0;
   return {
     unsettled: left.length,
     nextReadingAt: times.length === 0 ? null : Math.max(wasted, Math.min(...times)),
+    awaited: facts.readings
+      .map((reading) => facts.entries.filter((entry) => isAwaited(entry, reading)).map(({ id }) => id))
+      .filter((entries) => entries.length > 0),
   };
 }
 

@@ -4,7 +4,7 @@ import { undiciDownloads } from "../archive/download.js";
 import { openInspector } from "../archive/inspector.js";
 import { removeLeftovers } from "../archive/leftovers.js";
 import { nodeDisk } from "../archive/node-disk.js";
-import type { Clock } from "../clock.js";
+import type { AlarmClock, Clock } from "../clock.js";
 import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
@@ -36,7 +36,7 @@ export interface ExecuteOptions {
   run: Run;
   /** The account as it was when the run began. */
   me: Me;
-  clock: Clock;
+  clock: AlarmClock;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Me } from "../api/records.js";
-import type { Clock } from "../clock.js";
+import type { AlarmClock } from "../clock.js";
 import type { PlannedItem } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
 import { only } from "../core/listing.js";
@@ -25,7 +25,7 @@ export interface JobOptions {
   workspace: Workspace;
   /** Starts the sandbox, or names the service; local inputs lie in the manifest's folder. */
   connect(manifest: string): Promise<{ connection: Connection; close(): Promise<void> }>;
-  clock: Clock;
+  clock: AlarmClock;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;

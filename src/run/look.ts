@@ -65,8 +65,9 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
       await book(session, attempt, bookedEnd("failed", outcome));
       return;
     case "processing":
-      // Only where something is to be settled does it matter until when a task was open.
-      if (session.settling.unsettled > 0) await book(session, attempt, { task: "open" });
+      // Until when a task was open matters only where a reading of the counters waits for it.
+      if (attempt.bookEntry !== null && session.settling.awaits(attempt.bookEntry))
+        await book(session, attempt, { task: "open" });
       await lookAgain(session, looking, null, true);
       return;
     case "refused":
@@ -86,7 +87,7 @@ function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly str
 async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {
   if (bookEntry === null) return;
   await ports.books.looked(bookEntry, look);
-  await settling.looked();
+  await settling.looked(bookEntry, look.task !== "open");
 }
 
 /** The service does not know a task any more that had ended well: without it there are no fresh addresses. */

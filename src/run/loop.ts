@@ -5,6 +5,7 @@ import type { Quota } from "../core/quota.js";
 import { isOpen, type StepKind, type Stop } from "../core/stop.js";
 import { lookAtBalance } from "./balance.js";
 import { Debt } from "./debt.js";
+import { Doorbell } from "./doorbell.js";
 import { fetchOutputs } from "./fetch.js";
 import { recall } from "./learn.js";
 import { stopForLongWait } from "./long-wait.js";
@@ -36,10 +37,10 @@ export interface Progress {
 
 /** Milliseconds that downloads are given to finish after an interruption. */
 const downloadGraceMs = 5_000;
-/** The longest sleep without a look around (ms), so that a clock that jumps cannot put the run to sleep. */
-const napMsMax = 300_000;
-/** Why a sleep ends early. Without a reason of its own each abort would make an error with a stack. */
-const woken = "something happened";
+/** The longest sleep without a look around (ms): other processes change what the account may do. */
+const napMsMax = 900_000;
+/** How long the number of requests may stay unsaved while the run goes on (ms): each time costs the disk a sync. */
+const requestsMs = 30_000;
 /** Sleep after another process was quicker (ms). */
 const contendedMs = 1_000;
 
@@ -60,12 +61,12 @@ class Loop {
   private readonly requests: PQueue;
   private readonly downloads: PQueue;
   private readonly cutDownloads = new AbortController();
-  private wake = new AbortController();
+  private readonly bell = new Doorbell();
   private crash: unknown;
   /** What is paid for and due has been begun with: it goes before what is unknown, and that before what is bought. */
   private collects = false;
   private readonly overdueWait: OverdueWait;
-  private savedRequests: number;
+  private savedRequests: { number: number; at: number };
   private readonly debt: Debt;
 
   constructor(
@@ -73,7 +74,7 @@ class Loop {
     private readonly control: Control,
   ) {
     const { lanes, polls, downloads } = session.settings;
-    this.savedRequests = session.requests;
+    this.savedRequests = { number: session.requests, at: session.ports.clock.monotonic() };
     this.debt = new Debt(session.ports);
     this.overdueWait = new OverdueWait(session.ports.clock, session.settings.overdueWaitMs);
     this.requests = new PQueue({ concurrency: lanes + polls });
@@ -81,13 +82,13 @@ class Loop {
   }
 
   async go(): Promise<void> {
-    const onInterrupt = () => this.wake.abort(woken);
+    const onInterrupt = () => this.bell.ring();
     this.control.interrupt.addEventListener("abort", onInterrupt);
     this.session.wake = onInterrupt;
     try {
       while (this.crash === undefined) {
         if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
-        if (this.wake.signal.aborted) this.wake = new AbortController();
+        this.bell.listen();
         const turnAt = this.session.ports.clock.now();
         await this.control.attend?.(new Set(this.busy.keys()));
         await lookAtBalance(this.session);
@@ -228,7 +229,7 @@ class Loop {
       })
       .finally(() => {
         this.busy.delete(step.item);
-        this.wake.abort(woken);
+        this.bell.ring();
       });
   }
 
@@ -242,10 +243,9 @@ class Loop {
   private async nap(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) {
-      await this.saveRequests();
+      if (clock.monotonic() - this.savedRequests.at >= requestsMs) await this.saveRequests();
       await this.debt.tell();
     }
-    if (this.wake.signal.aborted) return;
     const { balanceAt, receiptsAt, settings, settling, reach } = this.session;
     // What has become due while the turn was deciding nobody has seen; what was due before stays past.
     const others = [
@@ -253,8 +253,8 @@ class Loop {
       this.overdueWait.until,
     ].filter((at) => at !== null && at > turnAt) as number[];
     const now = clock.now();
-    const waits = [...(wakeAt === null ? [] : [wakeAt]), ...others].map((at) => Math.max(1, at - now));
-    await clock.sleep(Math.min(napMsMax, ...waits), this.wake.signal);
+    const at = Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others);
+    await this.bell.until(clock, Math.max(now + 1, at));
   }
 
   private report(view: View, decision: Decision): void {
@@ -284,8 +284,7 @@ class Loop {
 
   private async saveRequests(): Promise<void> {
     const { requests, ports, settings } = this.session;
-    if (requests === this.savedRequests) return;
-    await ports.store.setRun(settings.run.id, { requests });
-    this.savedRequests = requests;
+    if (requests !== this.savedRequests.number) await ports.store.setRun(settings.run.id, { requests });
+    this.savedRequests = { number: requests, at: ports.clock.monotonic() };
   }
 }

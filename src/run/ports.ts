@@ -1,6 +1,6 @@
 import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { Service } from "../client/service.js";
-import type { Clock } from "../clock.js";
+import type { AlarmClock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import type { Books } from "../core/books.js";
 import type { Lanes } from "../core/lanes.js";
@@ -26,7 +26,7 @@ export interface RunPorts {
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
   /** Whether there is a file at this path. */
   exists(path: string): Promise<boolean>;
-  clock: Clock;
+  clock: AlarmClock;
   log: Log;
 }
 

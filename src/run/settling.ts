@@ -37,6 +37,10 @@ export class Settling {
   /** When there will be a place for a reading that is due. */
   private placeAt = 0;
   private againAt: number | null = null;
+  /** How far the books went when they were judged last. */
+  private judgedSeq: number | null = null;
+  /** Of each reading that is not clear yet, the entries at whose tasks somebody has to look first. */
+  private awaited: readonly Set<number>[] = [];
 
   constructor(
     private readonly ports: RunPorts,
@@ -68,7 +72,8 @@ export class Settling {
     const { ports } = this;
     if (!this.isDue(now)) {
       // A time further ahead was set before the clock was put back.
-      if (this.againAt !== null && (this.againAt <= now || this.againAt > now + againMs)) await this.judge();
+      if (this.againAt !== null && (this.againAt <= now || this.againAt > now + againMs))
+        await this.judgeNews();
       return 0;
     }
     const quota = await ports.accounts.quota(ports.accountId);
@@ -94,6 +99,7 @@ export class Settling {
   /** Judges by what the books hold now. */
   async judge(): Promise<void> {
     const { books, log } = this.ports;
+    this.judgedSeq = await books.seq();
     const evidence = await books.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
@@ -101,16 +107,34 @@ export class Settling {
       if (isNews(judgement, evidence)) await books.keep(judgement);
       this.unsettled = judgement.unsettled;
       this.nextReadingAt = judgement.nextReadingAt;
+      this.awaited = judgement.awaited.map((entries) => new Set(entries));
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
       if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
     }
-    this.againAt = this.unsettled > 0 ? this.ports.clock.now() + againMs : null;
+    this.planNext();
     await this.deliver();
   }
 
-  /** A task was looked at: where something is unsettled, its end may be what was missing. */
-  async looked(): Promise<void> {
-    if (this.unsettled > 0) await this.judge();
+  /** Judges if anything was written in the books since: the same books give the same judgement. */
+  private async judgeNews(): Promise<void> {
+    if ((await this.ports.books.seq()) === this.judgedSeq) this.planNext();
+    else await this.judge();
+  }
+
+  private planNext(): void {
+    this.againAt = this.unsettled > 0 ? this.ports.clock.now() + againMs : null;
+  }
+
+  /** Whether a look at this entry's task tells something, though the task is still open. */
+  awaits(entry: number): boolean {
+    return this.unsettled > 0 && this.awaited.some((entries) => entries.has(entry));
+  }
+
+  /** A task was looked at, and the books have it: where something is unsettled, that may be what was missing. */
+  async looked(entry: number, hasEnded: boolean): Promise<void> {
+    if (this.unsettled === 0) return;
+    for (const entries of this.awaited) entries.delete(entry);
+    if (hasEnded || this.awaited.some(({ size }) => size === 0)) await this.judge();
   }
 
   /** Gives this workspace's items the verdicts that are in the books. */

@@ -89,6 +89,8 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
         forget(sql, owner);
       }),
 
+    seq: async () => sql("SELECT last FROM sequence").value() as number,
+
     evidence: async (settings) =>
       atomic(() => {
         const key = sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(origin, fingerprint) as
@@ -174,6 +176,8 @@ function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement
       entry,
     );
   }
+  // Whoever else waits for a verdict sees by it that there is one.
+  nextSeq(sql);
   sql(
     `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
      WHERE origin = ? AND fingerprint = ?`,

@@ -97,14 +97,14 @@ describe("a run", () => {
     world.refuseReceipts = true;
     const interrupt = new AbortController();
     const tries: number[] = [];
-    const { sleep } = world.clock;
-    world.clock.sleep = (ms, signal) => {
-      tries.push(ms);
+    const { alarm } = world.clock;
+    world.clock.alarm = (at, ring) => {
+      tries.push(at);
       if (tries.length > 5) interrupt.abort();
-      return sleep.call(world.clock, ms, signal);
+      return alarm.call(world.clock, at, ring);
     };
     await carryOn(world, started, { interrupt: interrupt.signal });
-    world.clock.sleep = sleep;
+    world.clock.alarm = alarm;
     expect(world.sent).toEqual([]);
     expect(await states(world, started)).toEqual({ a: "planned" });
     world.refuseReceipts = false;

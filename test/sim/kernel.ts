@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/clock.js";
+import type { AlarmClock } from "../../src/clock.js";
 
 /**
  * Virtual time. It moves only when nothing can go on by itself: one sleeper is woken, everything that follows from it
@@ -80,9 +80,13 @@ function isLater(a: Sleeper, b: Sleeper): boolean {
   return a.at > b.at || (a.at === b.at && a.order > b.order);
 }
 
+/** When it is noticed at the latest that the clock was set (ms). */
+const noticedMs = 30_000;
+
 /** The clock of one process: its wall clock may be wrong and may jump; its sleepers die with it. */
-export class ProcessClock implements Clock {
+export class ProcessClock implements AlarmClock {
   private readonly bornAt: number;
+  private readonly alarms = new Set<() => void>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -111,5 +115,25 @@ export class ProcessClock implements Clock {
       const takeBack = this.kernel.schedule(this.kernel.now() + Math.max(0, ms), end);
       signal?.addEventListener("abort", end);
     });
+  }
+
+  alarm(at: number, ring: () => void): () => void {
+    const end = () => {
+      takeBack();
+      if (this.isAlive()) ring();
+    };
+    const noSchedule = this.kernel.schedule(this.kernel.now() + Math.max(0, at - this.now()), end);
+    const takeBack = () => {
+      noSchedule();
+      this.alarms.delete(end);
+    };
+    this.alarms.add(end);
+    return takeBack;
+  }
+
+  /** Whoever waits for a time of the wall clock notices some time later that it was set. */
+  wasSet(): void {
+    const notice = (end: () => void) => () => this.alarms.has(end) && end();
+    for (const end of this.alarms) this.kernel.schedule(this.kernel.now() + noticedMs, notice(end));
   }
 }

@@ -87,7 +87,7 @@ export async function execute(
       fingerprint: fingerprint(ownKey),
       workspace: `workspace ${workspace.number}`,
     }),
-    ["evidence", "entry", "open"],
+    ["seq", "evidence", "entry", "open"],
   );
   try {
     const { me } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });

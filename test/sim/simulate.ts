@@ -7,7 +7,7 @@ import { audit } from "./auditor.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
-import { Kernel } from "./kernel.js";
+import { Kernel, ProcessClock } from "./kernel.js";
 import type { Machine } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { priceOf } from "./models.js";
@@ -75,12 +75,7 @@ class Simulation {
     const kernel: Kernel = new Kernel(beginning, () => this.machine.processes.some((one) => one.isWorking()));
     const now = () => kernel.now();
     const wall = { offsetMs: 0 };
-    const clock = {
-      now: () => now() + wall.offsetMs,
-      monotonic: now,
-      sleep: (ms: number) => kernel.sleep(ms),
-    };
-    this.databases = new Databases(clock);
+    this.databases = new Databases(new ProcessClock(kernel, wall, () => true));
     this.workspaces = Array.from({ length: scenario.workspaces }, (_, number) =>
       workspaceOf(number, remembering(this.databases.workspace()), scenario),
     );
@@ -175,6 +170,7 @@ class Simulation {
       case "clock-jump":
         wall.offsetMs += fault.byMs;
         this.isClockTrue = false;
+        for (const { clock } of this.machine.processes) clock.wasSet();
         return;
       case "disk-full":
         disk.fullUntil = kernel.now() + fault.forMs;
