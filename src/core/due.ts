@@ -1,3 +1,4 @@
+import type { ItemState } from "./item.js";
 import type { Credits } from "./money.js";
 import type { Planned } from "./next.js";
 import type { Task } from "./poll.js";
@@ -20,6 +21,7 @@ export interface WaitingGroup extends Head {
 }
 
 export interface Due {
+  counts: Record<ItemState, number>;
   planned: Planned[];
   /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
   tasks: Task[];

@@ -128,11 +128,10 @@ class Loop {
       !reachesAll(waiting, committed, this.session.caps.cap);
     const heads = inOrder ? null : firstHeads(waiting, pace, limit);
     const due = await store.due(run.id, limit, parked, heads);
-    const counts = await store.counts(run.id);
     const quota = await accounts.quota(accountId, workspace);
-    this.debt.is(counts);
+    this.debt.is(due.counts);
     // Nothing waits for the disk any more, so nothing would ever tell that it is well again.
-    if (counts.ready === 0) this.session.diskTrouble = null;
+    if (due.counts.ready === 0) this.session.diskTrouble = null;
     const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
     const now = clock.now();
     const silent = Math.max(quota.blockedUntil ?? 0, this.session.reach.silentUntil);
@@ -144,7 +143,6 @@ class Loop {
       inOrder,
       pace,
       profile,
-      counts,
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
       holdsBack: !this.session.mayBuy || this.session.settling.holdsBack(now),
@@ -157,7 +155,7 @@ class Loop {
       committed,
       cap: this.session.caps.cap,
       modelRooms,
-      awaitsOverdue: this.overdueWait.keepsOpen(counts),
+      awaitsOverdue: this.overdueWait.keepsOpen(due.counts),
       awaitsSettling: this.session.settling.keepsOpen(now),
     };
   }

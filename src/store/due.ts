@@ -1,4 +1,5 @@
 import type { Due, Head, Parked, WaitingGroup } from "../core/due.js";
+import { type ItemState, itemStates } from "../core/item.js";
 import type { Sql } from "../sqlite.js";
 
 /**
@@ -19,7 +20,7 @@ const tasks = `
 /** Tasks that are weighed against one another: more of them at once than any limited plan can look at. */
 const tasksMax = 2_000;
 const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND NOT expired ORDER BY next_at, fetch_by, id ${first}`;
-const expired = `SELECT count(*) AS n ${ofRun} 'ready' AND expired`;
+const expired = `SELECT count(*) ${ofRun} 'ready' AND expired`;
 const isParked =
   "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";
 const plannedItem = `SELECT ${time}, price, price_group AS "group", priority, position ${ofRun} 'planned'`;
@@ -32,9 +33,17 @@ const groups = (condition: string) =>
   `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits ${ofRun} 'planned' ${condition} GROUP BY price_group, priority`;
 const allGroups = groups("");
 const unparkedGroups = groups(`AND NOT ${isParked}`);
-const parked = `SELECT count(*) AS n ${ofRun} 'planned' AND ${isParked}`;
+const parked = `SELECT count(*) ${ofRun} 'planned' AND ${isParked}`;
+const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
-/** At most `limit` items of each kind; of the planned ones, as many of each head. */
+export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
+  const counts = { ...noItems };
+  const rows = sql("SELECT state, count(*) AS n FROM items WHERE run_id = ? GROUP BY state").all(runId);
+  for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
+  return counts;
+}
+
+/** At most `limit` items of each kind; of the planned ones, as many of each head. What there is none of is not asked for. */
 export function due(
   sql: Sql,
   runId: number,
@@ -42,20 +51,20 @@ export function due(
   stopped: Parked,
   heads: readonly Head[] | null,
 ): Due {
-  const run = { runId };
   const head = { runId, limit };
   const { nothingParked, kept } = keptBack(stopped);
   const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
-  const count = (text: string, values: object) => (sql(text).get(values) as { n: number }).n;
+  const ofHeads = (some: readonly Head[]) =>
+    some.flatMap(({ group, priority }) => sql(ofHead).all({ ...head, group, priority }));
+  const counts = countsOf(sql, runId);
+  const hasTasks = counts.processing + counts.overdue + counts.ready > 0;
   return {
-    planned:
-      heads === null
-        ? inOrder()
-        : heads.flatMap(({ group, priority }) => sql(ofHead).all({ ...head, group, priority })),
-    tasks: sql(tasks).all({ runId, tasksMax }),
-    ready: sql(ready).all(head),
-    expired: count(expired, run),
-    parked: nothingParked ? 0 : count(parked, { ...run, ...kept }),
+    counts,
+    planned: counts.planned === 0 ? [] : heads === null ? inOrder() : ofHeads(heads),
+    tasks: hasTasks ? sql(tasks).all({ runId, tasksMax }) : [],
+    ready: counts.ready > 0 ? sql(ready).all(head) : [],
+    expired: counts.ready > 0 ? sql(expired).value({ runId }) : 0,
+    parked: nothingParked || counts.planned === 0 ? 0 : sql(parked).value({ runId, ...kept }),
   } as Due;
 }
 

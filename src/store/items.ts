@@ -1,8 +1,8 @@
-import { type ItemState, itemStates } from "../core/item.js";
+import { itemStates } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Spending, Store } from "../core/store.js";
 import type { Sql } from "../sqlite.js";
-import { due, waiting } from "./due.js";
+import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { asItem, type Connection, type ItemRow, step } from "./item-rows.js";
 
@@ -29,8 +29,6 @@ type ItemMethods = Pick<
 >;
 
 const pageItems = 1_000;
-
-const zeroCounts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
 // Whole texts, made once: statements are looked up by them, at each turn of a run.
 const itemsWhere = (where: string) =>
@@ -102,12 +100,7 @@ export function itemMethods(connection: Connection): ItemMethods {
       ).all(runId) as { group: string; model: string; category: string }[],
     waiting: async (runId, parked) => waiting(sql, runId, parked),
 
-    async counts(runId) {
-      const counts = { ...zeroCounts };
-      const rows = sql("SELECT state, count(*) AS n FROM items WHERE run_id = ? GROUP BY state").all(runId);
-      for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
-      return counts;
-    },
+    counts: async (runId) => countsOf(sql, runId),
 
     spending: async (runId, model) => spending(sql, runId, model),
 

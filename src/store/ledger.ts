@@ -55,10 +55,11 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
 
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
-        const request = sql(
-          "UPDATE requests SET ended_at = ? WHERE id = ? RETURNING account_id, sent_at",
-        ).get(clock.now(), ticket.id) as { account_id: number; sent_at: number } | undefined;
+        const request = sql("SELECT account_id, sent_at FROM requests WHERE id = ?").get(ticket.id) as
+          | { account_id: number; sent_at: number }
+          | undefined;
         if (!request) return;
+        sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
         // What was sent before the silence says nothing of whether it is over.
         sql(
           `UPDATE accounts SET answered = answered + 1,

@@ -1,7 +1,7 @@
 import type { Store } from "../../src/core/store.js";
 
 /** What a run asks at every turn. */
-const eachTurn: readonly string[] = ["due", "waiting", "counts", "spending", "waitingOrders"];
+const eachTurn: readonly string[] = ["due", "waiting", "spending"];
 
 /** Methods of a store that change nothing of that: a run's own state, and how many requests it has made. */
 const besides: readonly string[] = ["setRun"];
@@ -32,17 +32,23 @@ export const storeLooks = [
   ] as const),
 ];
 
+interface Answer {
+  to: unknown;
+  answer: unknown;
+}
+
 /**
  * A store whose answers are kept until something is written. A run that waits asks the same at every turn, for days of
  * virtual time, and nothing but its own writes can change the answer.
  */
 export function remembering(store: Store): Store {
-  const answers = new Map<string, Promise<unknown>>();
+  const answers = new Map<string, Answer>();
   const methods = Object.entries(store).map(([name, act]: [string, (...values: unknown[]) => unknown]) => {
     const remembered = (...values: unknown[]) => {
-      const question = `${name} ${JSON.stringify(values)}`;
-      const answer = answers.get(question) ?? (act(...values) as Promise<unknown>);
-      answers.set(question, answer);
+      const last = answers.get(name);
+      if (last !== undefined && isSame(last.to, values)) return last.answer;
+      const answer = act(...values);
+      answers.set(name, { to: values, answer });
       return answer;
     };
     const forgetting = (...values: unknown[]) => {
@@ -53,4 +59,15 @@ export function remembering(store: Store): Store {
     return [name, eachTurn.includes(name) ? remembered : keeps ? act : forgetting];
   });
   return Object.fromEntries(methods) as Store;
+}
+
+/** Whether two values say the same: plain ones, and lists and records of them. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  return (
+    keys.length === others.length &&
+    keys.every((key) => isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]))
+  );
 }
