@@ -121,9 +121,13 @@ export function placesWithin(quota: Quota, now: number, times: readonly number[]
   const free = left(quota.minute);
   const starts = quota.releases.map((at) => Math.max(silentMs, at - now));
   return times.map((ms) => {
-    const rounds = (startMs: number) => (ms < startMs ? 0 : 1 + Math.floor((ms - startMs) / roundMs));
-    let places = free === Number.POSITIVE_INFINITY ? (ms < silentMs ? 0 : free) : free * rounds(silentMs);
-    for (const startMs of starts) places += rounds(startMs);
+    const rounds = (startMs: number) => 1 + Math.floor((ms - startMs) / roundMs);
+    const isSilent = ms < silentMs;
+    let places = isSilent ? 0 : free === Number.POSITIVE_INFINITY ? free : free * rounds(silentMs);
+    for (const startMs of starts) {
+      if (ms < startMs) break;
+      places += rounds(startMs);
+    }
     if (spacingMs > 0) {
       const waitMs = Math.max(silentMs, nextAt - now);
       places = Math.min(places, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));

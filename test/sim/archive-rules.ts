@@ -24,18 +24,26 @@ export class ArchiveRules implements Rule {
 
   done({ sender, name, values }: Effect): void {
     const workspace = this.workspaces[sender.workspace] as Workspace;
-    const [path, to] = name.startsWith("disk.") ? values.map(String) : [];
-    if (name === "disk.link" && to !== undefined) this.checkFile(to);
-    const isInArchive = path?.startsWith(`${workspace.outFolder}/`) === true;
-    if (name === "disk.create" && isInArchive && !temporary.test(basename(path))) {
-      throw new Violation("P13", `${path} has a name of the archive before it has its content`);
+    const isKept = (path: string) =>
+      path.startsWith(`${workspace.outFolder}/`) && !temporary.test(basename(path));
+    const [first, second] = values;
+    switch (name) {
+      case "disk.link":
+        this.checkFile(String(second));
+        return;
+      case "disk.create":
+        if (isKept(String(first)))
+          throw new Violation("P13", `${first} has a name of the archive before it has its content`);
+        return;
+      case "disk.unlink":
+        if (isKept(String(first))) throw new Violation("P13", `${first} was removed from the archive`);
+        return;
+      case "disk.append":
+        if (basename(String(first)) === "index.jsonl") this.checkIndex(String(first), String(second));
+        return;
+      case "store.saved":
+        this.checkSaved(workspace, values[2] as SavedFile);
     }
-    if (name === "disk.unlink" && isInArchive && !temporary.test(basename(path))) {
-      throw new Violation("P13", `${path} was removed from the archive`);
-    }
-    const isIndex = path !== undefined && basename(path) === "index.jsonl";
-    if (name === "disk.append" && isIndex && to !== undefined) this.checkIndex(path, to);
-    if (name === "store.saved") this.checkSaved(workspace, values[2] as SavedFile);
   }
 
   /** A line that was torn off is written again; that is no second line. */
@@ -43,9 +51,9 @@ export class ArchiveRules implements Rule {
     this.indexed.clear();
     for (const { outFolder } of this.workspaces) {
       const index = join(outFolder, "demo", "index.jsonl");
-      for (const line of this.disk.content(index)?.toString("utf8").split("\n") ?? []) {
-        const identity = identityIn(index, line);
-        if (identity !== null) this.indexed.add(identity);
+      for (const text of this.disk.content(index)?.toString("utf8").split("\n") ?? []) {
+        const line = readable(text);
+        if (line !== null) this.indexed.add(identityOf(index, line));
       }
     }
   }
@@ -64,12 +72,13 @@ export class ArchiveRules implements Rule {
       throw new Violation("P13", `${path} has its name before it is synced`);
   }
 
-  private checkIndex(path: string, text: string): void {
+  private checkIndex(path: string, lines: string): void {
     if (path.includes("/_quarantine/")) return;
-    for (const line of text.split("\n")) {
-      const identity = identityIn(path, line);
-      if (identity === null) continue;
-      const file = join(dirname(path), String(readable(line)?.["file"]));
+    for (const text of lines.split("\n")) {
+      const line = readable(text);
+      if (line === null) continue;
+      const identity = identityOf(path, line);
+      const file = join(dirname(path), String(line["file"]));
       if (!this.disk.isDurable(file)) throw new Violation("P13", `the index tells of ${file} too early`);
       if (this.indexed.has(identity)) throw new Violation("P13", `a second index line for ${identity}`);
       this.indexed.add(identity);
@@ -105,8 +114,7 @@ export function sha256(content: Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** What tells one index line from another; null for what is no line. */
-function identityIn(path: string, text: string): string | null {
-  const line = readable(text);
-  return line === null ? null : `${path} ${line["key"]} ${line["task"]} ${line["output"]}`;
+/** What tells one index line from another. */
+function identityOf(path: string, line: Record<string, unknown>): string {
+  return `${path} ${line["key"]} ${line["task"]} ${line["output"]}`;
 }

@@ -5,7 +5,10 @@ import type { Trip } from "./watch.js";
 /** Hands out the faults of a plan, each when its time has come, and tells of each that really happens. */
 export class FaultDesk {
   private readonly byPlace = new Map<string, PlannedFault>();
+  /** Of the effects that a crash is planned for, how often each has happened. */
   private readonly effects = new Map<string, number>();
+  /** How many effects there were, of all names together. */
+  effectCount = 0;
   private readonly effectsPlanned: ReadonlySet<string>;
 
   constructor(
@@ -40,8 +43,9 @@ export class FaultDesk {
 
   /** To be asked once for each effect, by whoever is about to have it. */
   ofEffect(name: string): Crash | null {
-    const own = this.crashAt(name);
-    const any = this.crashAt("any");
+    this.effectCount++;
+    const own = this.effectsPlanned.has(name) ? this.crashAt(name, this.count(name)) : null;
+    const any = this.effectsPlanned.has("any") ? this.crashAt("any", this.effectCount) : null;
     const planned = own ?? any;
     if (planned === null) return null;
     this.happens(planned, {});
@@ -56,15 +60,13 @@ export class FaultDesk {
     );
   }
 
-  /** How many effects there were, of all names together. */
-  get effectCount(): number {
-    return this.effects.get("any") ?? 0;
-  }
-
-  private crashAt(name: string): Extract<PlannedFault, { at: "effect" }> | null {
+  private count(name: string): number {
     const nth = (this.effects.get(name) ?? 0) + 1;
     this.effects.set(name, nth);
-    if (!this.effectsPlanned.has(name)) return null;
+    return nth;
+  }
+
+  private crashAt(name: string, nth: number): Extract<PlannedFault, { at: "effect" }> | null {
     const planned = this.byPlace.get(`effect ${name} ${nth}`);
     return planned?.at === "effect" ? planned : null;
   }

@@ -66,15 +66,33 @@ export class QuotaRules implements Rule {
   }
 
   done({ sender, name, values, result }: Effect): void {
-    if (name === "accounts.silence" && this.silence?.by === sender) this.silence.isKept = true;
-    const tells = name === "accounts.owes" || (name === "accounts.reserve" && values[2] !== undefined);
-    if (tells) this.toldAt.set(sender.workspace, this.now());
-    const key = `${sender.workspace} ${values[0]}`;
-    if (name === "store.intend") this.attempts.set(`${sender.workspace} ${(result as Attempt).id}`, key);
-    const item = this.attempts.get(key);
-    if (name === "store.conclude" && values[1] === "accepted" && item !== undefined) this.open.add(item);
-    const isOver = name === "store.complete" || (name === "store.apply" && values[1] === "task_failed");
-    if (isOver) this.open.delete(key);
+    const { workspace } = sender;
+    // The first value is an item's number, or that of an attempt.
+    const key = () => `${workspace} ${values[0]}`;
+    switch (name) {
+      case "accounts.silence":
+        if (this.silence?.by === sender) this.silence.isKept = true;
+        return;
+      case "accounts.owes":
+        this.toldAt.set(workspace, this.now());
+        return;
+      case "accounts.reserve":
+        if (values[2] !== undefined) this.toldAt.set(workspace, this.now());
+        return;
+      case "store.intend":
+        this.attempts.set(`${workspace} ${(result as Attempt).id}`, key());
+        return;
+      case "store.conclude": {
+        const item = this.attempts.get(key());
+        if (values[1] === "accepted" && item !== undefined) this.open.add(item);
+        return;
+      }
+      case "store.complete":
+        this.open.delete(key());
+        return;
+      case "store.apply":
+        if (values[1] === "task_failed") this.open.delete(key());
+    }
   }
 
   crashed(senders: readonly Sender[]): void {
