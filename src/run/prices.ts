@@ -10,11 +10,8 @@ type Standing = "tried" | "proven" | { stopped: string };
  */
 export class Prices {
   private readonly groups = new Map<string, Standing>();
-
   /** Groups that must not be submitted in this run. */
-  get stopped(): string[] {
-    return [...this.groups].flatMap(([group, standing]) => (typeof standing === "object" ? [group] : []));
-  }
+  readonly stopped: string[] = [];
 
   /** One line for each stopped group. */
   get messages(): string[] {
@@ -47,6 +44,7 @@ export class Prices {
     if (typeof this.groups.get(group) === "object") return;
     const dearer = amount !== null && amount > item.price;
     this.groups.set(group, dearer ? { stopped: surprise(item, amount) } : "proven");
+    if (dearer) this.stopped.push(group);
   }
 
   /** It was not accepted: the next one is the first again. */

@@ -119,6 +119,21 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(judged({ entries: [paid, unknown] }).unsettled).toBe(1);
   });
 
+  it("tells which tasks somebody has to look at before a reading is clear", () => {
+    const open = entry(3, 3, 1, { task: "open", lookedSeq: 5, taskEndedAt: null });
+    const other = entry(4, 4, 1, { task: "open", lookedSeq: 0, taskEndedAt: null });
+    const readings = [reading(2, 8, 2, 112), reading(3, 12, 6, 112)];
+    const awaited = (entries: Entry[]) => judged({ entries: [paid, unknown, ...entries], readings }).awaited;
+    expect(awaited([])).toEqual([]);
+    expect(awaited([open, other])).toEqual([
+      [3, 4],
+      [3, 4],
+    ]);
+    expect(awaited([{ ...open, lookedSeq: 9 }, other])).toEqual([[4], [3, 4]]);
+    expect(awaited([{ ...open, lookedSeq: 13 }])).toEqual([]);
+    expect(awaited([{ ...open, intendedSeq: 9 }])).toEqual([[3]]);
+  });
+
   it("is news only when something was found that the books do not hold", () => {
     const isNewsOf = (change: Partial<Evidence>) => isNews(judged(change), evidenceOf(change));
     const entries = [paid, unknown];

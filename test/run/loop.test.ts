@@ -508,6 +508,41 @@ describe("the day's requests", () => {
     expect(posts()).toBe(1);
   });
 
+  test("a run that waits for the day sees within a quarter of an hour that the plan allows more", async () => {
+    world = await openWorld();
+    const run = await start(world, pictures(8));
+    let until: number | null = null;
+    world.onProgress = (progress) => {
+      if (progress.waiting !== "day" || until !== null) return;
+      until = world.clock.now() + 15 * 60_000;
+      world.clock.alarm(world.clock.now() + 5 * 60_000, () => {
+        void world.accounts
+          .accountOf("sandbox", fingerprint(world.sandbox.key))
+          .then(({ id }) => world.accounts.setLimits(id, { perMinute: 60, perDay: 500 }));
+      });
+    };
+    await carryOn(world, run, { perDay: 10, onDailyLimit: "wait" });
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(until).not.toBeNull();
+    expect(world.clock.now()).toBeLessThan((until ?? 0) + 60_000);
+  });
+
+  test("how many requests it made is saved every half minute and at its end", async () => {
+    world = await openWorld();
+    const run = await start(world, pictures(20));
+    const saved: { requests: number; at: number }[] = [];
+    const { setRun } = world.store;
+    world.store.setRun = (id, change) => {
+      if (change.requests !== undefined) saved.push({ requests: change.requests, at: world.clock.now() });
+      return setRun(id, change);
+    };
+    const session = await carryOn(world, run, { perMinute: 10 });
+    expect(saved.at(-1)).toEqual({ requests: session.requests, at: world.clock.now() });
+    const between = saved.slice(1).map(({ at }, index) => at - (saved[index]?.at ?? 0));
+    expect(between.length).toBeGreaterThan(2);
+    expect(Math.min(...between.slice(0, -1))).toBeGreaterThanOrEqual(30_000);
+  });
+
   test("with --on-daily-limit wait the run goes on when the day has room again", async () => {
     await open();
     const run = await start(world, pictures(3));

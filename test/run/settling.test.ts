@@ -103,6 +103,46 @@ describe("a request whose answer was lost", () => {
     expect(world.clock.now() - began).toBeLessThan(16 * 60_000);
   });
 
+  test("P5: the books are judged anew only when something was written in them", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const judged: number[] = [];
+    const real = world.accounts.books;
+    world.accounts.books = (owner) => {
+      const books = real(owner);
+      const evidence: typeof books.evidence = async (settings) => {
+        judged.push(await books.seq());
+        return books.evidence(settings);
+      };
+      return { ...books, evidence };
+    };
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
+    expect(Object.values(await states(world, run))).toEqual(["archived", "archived", "archived"]);
+    expect(judged.length).toBeGreaterThan(3);
+    expect(judged).toEqual([...new Set(judged)]);
+  });
+
+  test("P5: a look at an open task goes into the books only where a reading waits for it", async () => {
+    await open({ taskMs: { min: 60_000, max: 60_000 } });
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const looks: string[] = [];
+    const real = world.accounts.books;
+    world.accounts.books = (owner) => {
+      const books = real(owner);
+      const looked: typeof books.looked = (entry, look) => {
+        looks.push(look.task);
+        return books.looked(entry, look);
+      };
+      return { ...books, looked };
+    };
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(world.sent.filter((request) => request.includes("/task/")).length).toBeGreaterThan(6);
+    // The reading after the second request found the first one's task open.
+    expect(looks).toEqual(["open", "completed", "completed"]);
+  });
+
   test("P5: a run does not wait for it, and the next one settles it", async () => {
     await open();
     const run = await start(world, pictures(3));

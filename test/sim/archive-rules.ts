@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import type { SavedFile } from "../../src/core/archived.js";
 import { contentOf } from "./files.js";
@@ -111,7 +111,7 @@ export class ArchiveRules implements Rule {
 }
 
 export function sha256(content: Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
+  return hash("sha256", content);
 }
 
 /** What tells one index line from another. */

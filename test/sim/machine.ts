@@ -55,14 +55,11 @@ export class Process implements Sender {
   }
 
   /** Something that changes the world. */
-  async effect<Result>(
-    name: string,
-    values: readonly unknown[],
-    act: () => Promise<Result>,
-  ): Promise<Result> {
+  effect<Result>(name: string, values: readonly unknown[], act: () => Promise<Result>): Promise<Result> {
     if (!this.alive) return never();
     const { desk } = this.machine;
-    if (desk.effectCount >= effectsMax) throw new Violation("liveness", `more than ${effectsMax} effects`);
+    if (desk.effectCount >= effectsMax)
+      return Promise.reject(new Violation("liveness", `more than ${effectsMax} effects`));
     const crash = desk.ofEffect(name);
     if (crash !== null && !crash.after) {
       if (crash.kind === "crash" && name.endsWith(".append")) this.tear(values);
@@ -73,21 +70,13 @@ export class Process implements Sender {
       (value) => this.outcome({ sender: this, name, values, result: value }, value),
       (error: unknown) => (this.alive ? Promise.reject(error) : never<Result>()),
     );
-    // What waits for the network has left by now, and that is the effect.
-    if (crash !== null) {
-      result.catch(() => undefined);
-      await null;
-      this.crash(crash);
-      return never();
-    }
-    return result;
+    return crash === null ? result : this.crashAfter(crash, result);
   }
 
   /** Something that only looks. */
-  async look<Result>(act: () => Promise<Result>): Promise<Result> {
+  look<Result>(act: () => Promise<Result>): Promise<Result> {
     if (!this.alive) return never();
-    const value = await act();
-    return this.alive ? value : never();
+    return act().then((value) => (this.alive ? value : never()));
   }
 
   /** Real work for which virtual time stands still, but for what is done within `asleep`. */
@@ -118,6 +107,14 @@ export class Process implements Sender {
     if (!this.alive) return never();
     this.machine.watch.tell("done", effect);
     return value;
+  }
+
+  /** What waits for the network has left by now, and that is the effect. */
+  private async crashAfter<Result>(crash: Crash, result: Promise<Result>): Promise<Result> {
+    result.catch(() => undefined);
+    await null;
+    this.crash(crash);
+    return never();
   }
 
   private crash(crash: Crash): void {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { crc32, deflateSync } from "node:zlib";
 import { hash32 } from "./chance.js";
 
@@ -15,7 +15,7 @@ export function formOf(taskId: string, category: string): Form {
 
 /** The same for the same name, on every machine. */
 export function outputBytes(form: Form, name: string): Buffer {
-  const mark = createHash("sha256").update(name).digest();
+  const mark = hash("sha256", name, "buffer");
   if (form === "png") return png(mark);
   return form === "wav" ? wav(mark) : bmp(mark);
 }

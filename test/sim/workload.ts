@@ -31,7 +31,7 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     maxCredits: lot.is(0.3) ? Math.ceil(worth * (0.2 + lot.next())) : null,
     balance: lot.is(0.1) ? Math.ceil(worth * lot.next()) : 10_000,
     retries: lot.whole(0, 2),
-    // Waiting for a day is watched in naps of half a minute, which takes the simulation long.
+    // Days of waiting take the simulation long.
     onDailyLimit: lot.is(0.92) ? "stop" : "wait",
     onInsufficient: lot.is(0.92) ? "stop" : "wait",
     settle: lot.is(0.6) ? "stop" : "wait",
