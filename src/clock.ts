@@ -11,8 +11,8 @@ export interface Clock {
 /** A clock by which somebody can wait for a time of the day. */
 export interface AlarmClock extends Clock {
   /**
-   * Calls `ring` once, when the wall clock shows `at` (UTC ms). Sooner when the clock was set meanwhile or the machine
-   * slept, so that whoever waits looks what time it is. Returns what takes it back.
+   * Calls `ring` once, when the wall clock shows `at` (UTC ms). Sooner when it was set meanwhile, as it seems to be after
+   * the machine has slept, so that whoever waits looks what time it is. Returns what takes it back.
    */
   alarm(at: number, ring: () => void): () => void;
 }

@@ -34,8 +34,8 @@ export interface Judgement extends Learned {
   unsettled: number;
   /** When another reading could settle something (UTC ms by this machine); null when none could. */
   nextReadingAt: number | null;
-  /** Of each reading that is not clear yet, the entries at whose tasks somebody has to look first. */
-  awaited: readonly (readonly number[])[];
+  /** Entries at whose tasks somebody has to look before every reading is clear. */
+  awaited: readonly number[];
 }
 
 /** Until a reading is tried again after one that came to nothing, in ms. */
@@ -151,9 +151,9 @@ function outlook(
   return {
     unsettled: left.length,
     nextReadingAt: times.length === 0 ? null : Math.max(wasted, Math.min(...times)),
-    awaited: facts.readings
-      .map((reading) => facts.entries.filter((entry) => isAwaited(entry, reading)).map(({ id }) => id))
-      .filter((entries) => entries.length > 0),
+    awaited: facts.entries
+      .filter((entry) => facts.readings.some((reading) => isAwaited(entry, reading)))
+      .map(({ id }) => id),
   };
 }
 

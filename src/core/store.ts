@@ -46,8 +46,9 @@ export interface Store extends Orders {
   /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */
   find(name: string): Promise<Item[]>;
   /**
-   * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the planned ones so
-   * many of each head; with `heads` null, the first in the manifest's order. Parked items are not to be submitted.
+   * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the
+   * planned ones so many of each head; with `heads` null, the first in the manifest's order. Parked items are not to be
+   * submitted.
    */
   due(runId: number, limit: number, parked: Parked, heads: readonly Head[] | null): Promise<Due>;
   /** The price groups of a run's items, with their models. */

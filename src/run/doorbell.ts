@@ -15,7 +15,7 @@ export class Doorbell {
     this.hasRung = false;
   }
 
-  /** Sleeps until the clock shows `at` (UTC ms), or has been set. Not at all when it has rung since `listen`. */
+  /** Sleeps until the clock shows `at` (UTC ms) or was set, or until it rings; not at all when it has rung since `listen`. */
   async until(clock: AlarmClock, at: number): Promise<void> {
     if (this.hasRung) return;
     await new Promise<void>((resolve) => {

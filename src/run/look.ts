@@ -87,7 +87,7 @@ function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly str
 async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {
   if (bookEntry === null) return;
   await ports.books.looked(bookEntry, look);
-  await settling.looked(bookEntry, look.task !== "open");
+  await settling.looked();
 }
 
 /** The service does not know a task any more that had ended well: without it there are no fresh addresses. */

@@ -39,7 +39,7 @@ export interface Progress {
 const downloadGraceMs = 5_000;
 /** The longest sleep without a look around (ms): other processes change what the account may do. */
 const napMsMax = 900_000;
-/** How long the number of requests may stay unsaved while the run goes on (ms): each time costs the disk a sync. */
+/** The number of requests is saved before a longer sleep than this (ms), else no more often: each time costs the disk a sync. */
 const requestsMs = 30_000;
 /** Sleep after another process was quicker (ms). */
 const contendedMs = 1_000;
@@ -240,10 +240,7 @@ class Loop {
   /** `turnAt` is when this turn began to look around: what was due by then it has seen. */
   private async nap(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
-    if (this.busy.size === 0) {
-      if (clock.monotonic() - this.savedRequests.at >= requestsMs) await this.saveRequests();
-      await this.debt.tell();
-    }
+    if (this.busy.size === 0) await this.debt.tell();
     const { balanceAt, receiptsAt, settings, settling, reach } = this.session;
     // What has become due while the turn was deciding nobody has seen; what was due before stays past.
     const others = [
@@ -251,8 +248,10 @@ class Loop {
       this.overdueWait.until,
     ].filter((at) => at !== null && at > turnAt) as number[];
     const now = clock.now();
-    const at = Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others);
-    await this.bell.until(clock, Math.max(now + 1, at));
+    const at = Math.max(now + 1, Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));
+    const isLong = at - now > requestsMs || clock.monotonic() - this.savedRequests.at >= requestsMs;
+    if (this.busy.size === 0 && isLong) await this.saveRequests();
+    await this.bell.until(clock, at);
   }
 
   private report(view: View, decision: Decision): void {

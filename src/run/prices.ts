@@ -10,8 +10,12 @@ type Standing = "tried" | "proven" | { stopped: string };
  */
 export class Prices {
   private readonly groups = new Map<string, Standing>();
+  private stoppedGroups: readonly string[] = [];
+
   /** Groups that must not be submitted in this run. */
-  readonly stopped: string[] = [];
+  get stopped(): readonly string[] {
+    return this.stoppedGroups;
+  }
 
   /** One line for each stopped group. */
   get messages(): string[] {
@@ -44,7 +48,7 @@ export class Prices {
     if (typeof this.groups.get(group) === "object") return;
     const dearer = amount !== null && amount > item.price;
     this.groups.set(group, dearer ? { stopped: surprise(item, amount) } : "proven");
-    if (dearer) this.stopped.push(group);
+    if (dearer) this.stoppedGroups = [...this.stoppedGroups, group];
   }
 
   /** It was not accepted: the next one is the first again. */

@@ -39,8 +39,8 @@ export class Settling {
   private againAt: number | null = null;
   /** How far the books went when they were judged last. */
   private judgedSeq: number | null = null;
-  /** Of each reading that is not clear yet, the entries at whose tasks somebody has to look first. */
-  private awaited: readonly Set<number>[] = [];
+  /** Entries at whose tasks somebody has to look before every reading is clear. */
+  private awaited: readonly number[] = [];
 
   constructor(
     private readonly ports: RunPorts,
@@ -107,7 +107,7 @@ export class Settling {
       if (isNews(judgement, evidence)) await books.keep(judgement);
       this.unsettled = judgement.unsettled;
       this.nextReadingAt = judgement.nextReadingAt;
-      this.awaited = judgement.awaited.map((entries) => new Set(entries));
+      this.awaited = judgement.awaited;
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
       if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
     }
@@ -115,7 +115,7 @@ export class Settling {
     await this.deliver();
   }
 
-  /** Judges if anything was written in the books since: the same books give the same judgement. */
+  /** Judges if anything was written in the books since: without news there is nothing to find. */
   private async judgeNews(): Promise<void> {
     if ((await this.ports.books.seq()) === this.judgedSeq) this.planNext();
     else await this.judge();
@@ -127,14 +127,12 @@ export class Settling {
 
   /** Whether a look at this entry's task tells something, though the task is still open. */
   awaits(entry: number): boolean {
-    return this.unsettled > 0 && this.awaited.some((entries) => entries.has(entry));
+    return this.unsettled > 0 && this.awaited.includes(entry);
   }
 
-  /** A task was looked at, and the books have it: where something is unsettled, that may be what was missing. */
-  async looked(entry: number, hasEnded: boolean): Promise<void> {
-    if (this.unsettled === 0) return;
-    for (const entries of this.awaited) entries.delete(entry);
-    if (hasEnded || this.awaited.some(({ size }) => size === 0)) await this.judge();
+  /** A look at a task went into the books: where something is unsettled, that may be what was missing. */
+  async looked(): Promise<void> {
+    if (this.unsettled > 0) await this.judge();
   }
 
   /** Gives this workspace's items the verdicts that are in the books. */

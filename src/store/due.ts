@@ -43,7 +43,7 @@ export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
   return counts;
 }
 
-/** At most `limit` items of each kind; of the planned ones, as many of each head. What there is none of is not asked for. */
+/** At most `limit` items of each kind; of the planned ones, as many of each head. Nobody asks for what there is none of. */
 export function due(
   sql: Sql,
   runId: number,

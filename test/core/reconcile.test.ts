@@ -125,13 +125,10 @@ describe("an unanswered request is settled by the key's counters", () => {
     const readings = [reading(2, 8, 2, 112), reading(3, 12, 6, 112)];
     const awaited = (entries: Entry[]) => judged({ entries: [paid, unknown, ...entries], readings }).awaited;
     expect(awaited([])).toEqual([]);
-    expect(awaited([open, other])).toEqual([
-      [3, 4],
-      [3, 4],
-    ]);
-    expect(awaited([{ ...open, lookedSeq: 9 }, other])).toEqual([[4], [3, 4]]);
-    expect(awaited([{ ...open, lookedSeq: 13 }])).toEqual([]);
-    expect(awaited([{ ...open, intendedSeq: 9 }])).toEqual([[3]]);
+    expect(awaited([open, other])).toEqual([3, 4]);
+    expect(awaited([{ ...open, lookedSeq: 9 }, other])).toEqual([3, 4]);
+    expect(awaited([{ ...open, lookedSeq: 13 }, other])).toEqual([4]);
+    expect(awaited([{ ...open, intendedSeq: 13 }])).toEqual([]);
   });
 
   it("is news only when something was found that the books do not hold", () => {

@@ -143,6 +143,55 @@ describe("a request whose answer was lost", () => {
     expect(looks).toEqual(["open", "completed", "completed"]);
   });
 
+  test("P5: a look at an open task settles at once what a reading waited for", async () => {
+    await open({ taskMs: { min: 300_000, max: 300_000 } });
+    const run = await start(world, pictures(2));
+    const body = JSON.stringify({ error: { code: "GENERATION_ERROR", message: "try later" } });
+    loses([2], { kind: "answer", status: 500, headers: {}, body });
+    const began = world.clock.now();
+    const submitted: number[] = [];
+    const { tamper } = world;
+    world.tamper = (request, pass) => {
+      if (request.startsWith("POST")) submitted.push(world.clock.now() - began);
+      return tamper ? tamper(request, pass) : pass();
+    };
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
+    expect(submitted).toHaveLength(3);
+    // The first task is still at work then.
+    expect(submitted[2]).toBeLessThan(120_000);
+  });
+
+  test("P5: what another workspace found out about its task is taken up within ten minutes", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const began = world.clock.now();
+    await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    const others = world.accounts.books({
+      ...{ origin: "sandbox", fingerprint: fingerprint(world.sandbox.key) },
+      workspace: "elsewhere",
+    });
+    let theirs = 0;
+    const { tamper } = world;
+    world.tamper = async (request, pass) => {
+      // Their task was open when the counters were read for the first time.
+      if (request.startsWith("POST") && theirs === 0) {
+        theirs = await others.intend({ itemKey: "k1:other", price: noCredits });
+        await others.answered(theirs, { outcome: "accepted", charged: noCredits });
+      }
+      return tamper ? tamper(request, pass) : pass();
+    };
+    const minutes = (count: number) => began + count * 60_000;
+    world.clock.alarm(minutes(40), () => {
+      void others.looked(theirs, { task: "completed", charged: noCredits, endedAt: null });
+    });
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
+    expect(world.clock.now()).toBeGreaterThan(minutes(40));
+    expect(world.clock.now()).toBeLessThan(minutes(51));
+  });
+
   test("P5: a run does not wait for it, and the next one settles it", async () => {
     await open();
     const run = await start(world, pictures(3));

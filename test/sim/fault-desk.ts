@@ -7,8 +7,7 @@ export class FaultDesk {
   private readonly byPlace = new Map<string, PlannedFault>();
   /** Of the effects that a crash is planned for, how often each has happened. */
   private readonly effects = new Map<string, number>();
-  /** How many effects there were, of all names together. */
-  effectCount = 0;
+  private count = 0;
   private readonly effectsPlanned: ReadonlySet<string>;
 
   constructor(
@@ -43,9 +42,9 @@ export class FaultDesk {
 
   /** To be asked once for each effect, by whoever is about to have it. */
   ofEffect(name: string): Crash | null {
-    this.effectCount++;
-    const own = this.effectsPlanned.has(name) ? this.crashAt(name, this.count(name)) : null;
-    const any = this.effectsPlanned.has("any") ? this.crashAt("any", this.effectCount) : null;
+    this.count++;
+    const own = this.effectsPlanned.has(name) ? this.crashAt(name, this.nth(name)) : null;
+    const any = this.effectsPlanned.has("any") ? this.crashAt("any", this.count) : null;
     const planned = own ?? any;
     if (planned === null) return null;
     this.happens(planned, {});
@@ -60,7 +59,12 @@ export class FaultDesk {
     );
   }
 
-  private count(name: string): number {
+  /** How many effects there were, of all names together. */
+  get effectCount(): number {
+    return this.count;
+  }
+
+  private nth(name: string): number {
     const nth = (this.effects.get(name) ?? 0) + 1;
     this.effects.set(name, nth);
     return nth;

@@ -2,8 +2,11 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Accounts } from "../../src/core/accounts.js";
+import type { Books } from "../../src/core/books.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { lateMsMax } from "../../src/core/quota.js";
+import { nothingLearned } from "../../src/core/readings.js";
+import type { Judgement } from "../../src/core/reconcile.js";
 import { type Ticket, timeoutMs } from "../../src/core/send.js";
 import { openAccounts } from "../../src/store/accounts.js";
 import { ManualClock } from "../manual-clock.js";
@@ -219,6 +222,29 @@ test("what a day has cost is counted over all keys of the account, and what was 
   expect(await one?.intendWithin(day, { itemKey: "k", price: credits(1) })).not.toBeNull();
   clock.advance(1);
   expect(await accounts.spentSince(id, clock.now())).toBe(noCredits);
+});
+
+test("P5: what one workspace writes in a key's books, a verdict too, moves the number by which others see that there is news", async () => {
+  const [one, other] = ["here", "elsewhere"].map((workspace) =>
+    accounts.books({ origin, fingerprint: "f1", workspace }),
+  ) as [Books, Books];
+  const settled: Judgement = {
+    ...{ ...nothingLearned, baseline: null, unsettled: 0, nextReadingAt: null, awaited: [] },
+    verdicts: [],
+  };
+  const entry = await one.intend({ itemKey: "k", price: credits(4) });
+  const steps = [
+    () => one.answered(entry, { outcome: "unknown", completeError: false }),
+    () => one.read({ used: credits(0), requests: 1, servedAt: null }),
+    () => one.keep({ ...settled, verdicts: [{ entry, verdict: "undecided", evidence: "", seq: null }] }),
+    () => one.looked(entry, { task: "open" }),
+  ];
+  for (const step of steps) {
+    const before = await other.seq();
+    expect(await other.seq()).toBe(before);
+    await step();
+    expect(await other.seq()).toBeGreaterThan(before);
+  }
 });
 
 test("the same user id at another service is another account", async () => {
