@@ -15,6 +15,14 @@ export interface Forecast {
   binds: Binding;
   /** The same on the next larger plan, where that would be faster. */
   larger: { plan: string; ms: number } | null;
+  /** Models that nothing was made with yet, where the time follows from how long they take; left out where there are none. */
+  guessed?: Guessed;
+}
+
+export interface Guessed {
+  models: string[];
+  /** Nothing was made with any model of the run. */
+  areAll: boolean;
 }
 
 export type Binding = "minute" | "day" | "credits" | "generation";
@@ -53,7 +61,7 @@ const answerMs = 700;
 export function forecastOf(
   outlook: Outlook,
   larger: readonly { plan: string; limits: PlanLimits }[] = [],
-): Forecast {
+): Omit<Forecast, "guessed"> {
   const own = reckon(outlook);
   const above = larger
     .map(({ plan, limits }) => ({ plan, ms: reckon({ ...outlook, plan, limits }).ms }))
@@ -61,7 +69,7 @@ export function forecastOf(
   return { ...own, larger: above ?? null };
 }
 
-function reckon(outlook: Outlook): Omit<Forecast, "larger"> {
+function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
   const { groups, open, limits, usedToday } = outlook;
   const items = groups.reduce((sum, group) => sum + group.items, 0);
   const needed = Math.ceil(requestsEach * items + (requestsEach - 1) * open);

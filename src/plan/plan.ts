@@ -155,8 +155,6 @@ export interface Money {
 export interface Requests {
   /** What the run will need: requests, time, the limit that binds. */
   forecast: Forecast;
-  /** Models that nothing was made with yet, where the time follows from how long they take; null without any. */
-  guessed: { models: string[]; areAll: boolean } | null;
   /** When it will be over (UTC ms); null where there is nothing to do. */
   finishAt: number | null;
   /** One submit and one look for each item that is paid for, one look for each task at the service. */

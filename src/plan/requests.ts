@@ -23,7 +23,7 @@ export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanI
   const groups = sums
     .filter((group) => group.due > 0)
     .map((group) => ({ model: group.model, items: group.due, pace: paceFor(group, input) }));
-  const forecast: Forecast = forecastOf(
+  const reckoned = forecastOf(
     {
       groups,
       open,
@@ -34,13 +34,12 @@ export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanI
     },
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),
   );
-  const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;
   const unseen = new Set(groups.filter(({ pace }) => pace.finished === 0).map(({ model }) => model));
-  const guessed =
-    forecast.binds !== "generation" || unseen.size === 0
-      ? null
-      : { models: [...unseen], areAll: groups.every(({ model }) => unseen.has(model)) };
-  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, guessed, finishAt };
+  const guessed = { models: [...unseen], areAll: groups.every(({ model }) => unseen.has(model)) };
+  const isGuess = reckoned.binds === "generation" && unseen.size > 0;
+  const forecast: Forecast = { ...reckoned, ...(isGuess ? { guessed } : {}) };
+  const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;
+  return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, finishAt };
 }
 
 function paceFor({ name, category }: Sum, { pace }: PlanInput): Pace {

@@ -1,5 +1,5 @@
 import { limitsOf } from "../api/plans.js";
-import type { Binding, Forecast } from "../core/forecast.js";
+import type { Binding, Forecast, Guessed } from "../core/forecast.js";
 import { utcTime } from "../core/quota.js";
 import { duration } from "./amounts.js";
 
@@ -12,13 +12,19 @@ const bindings: Readonly<Record<Binding, string>> = {
 
 /** What a run is expected to need, on one line. */
 export function forecastText(
-  { requests, ms, binds, larger }: Forecast,
+  { requests, ms, binds, larger, guessed }: Forecast,
   finishAt: number | null = null,
 ): string {
   if (requests === 0) return "nothing to do";
   const faster = larger === null ? "" : `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}`;
   const finish = finishAt === null || ms < longMs ? "" : ` (until about ${utcTime(finishAt)})`;
-  return `about ${requests} requests, ${about(ms)}${finish}; ${bindings[binds]}${faster}`;
+  return `about ${requests} requests, ${about(ms)}${finish}; ${bindings[binds]}${faster}${guessed === undefined ? "" : guessText(guessed)}`;
+}
+
+function guessText({ models, areAll }: Guessed): string {
+  return areAll
+    ? "; a guess before some are made"
+    : `; a guess for ${models.join(", ")}, of which nothing was made before`;
 }
 
 /** From here on people look at the clock rather than wait. */

@@ -38,7 +38,6 @@ export interface PlanFacts {
     perMinute: number | null;
     perDay: number | null;
     forecast: Forecast;
-    guessed: { models: readonly string[]; areAll: boolean } | null;
     finishAt: number | null;
   };
   files: { files: number; bytes: number; unknown: readonly string[] };
@@ -81,7 +80,7 @@ export function planText(plan: PlanFacts, folder: string, look: Look = plainLook
     ["items", standings(plan)],
     ["credits", creditsText(plan)],
     ["requests", requestsText(plan)],
-    ["forecast", expectation(plan)],
+    ["forecast", forecastText(plan.requests.forecast, plan.requests.finishAt)],
     ...files(plan),
   ];
   const blocks = [
@@ -194,15 +193,6 @@ function creditsText({ money: { needed, within, balance, after, maxCredits, spen
   if (maxCredits !== null) pieces.push(`cap ${showCredits(maxCredits)}, ${showCredits(spent)} of it spent`);
   const text = pieces.join(", ");
   return short ? { text, tone: "bad" } : text;
-}
-
-function expectation({ requests: { forecast, guessed, finishAt } }: PlanFacts): string {
-  const text = forecastText(forecast, finishAt);
-  if (guessed === null) return text;
-  const of = guessed.areAll
-    ? "before some are made"
-    : `for ${guessed.models.join(", ")}, of which nothing was made before`;
-  return `${text}; a guess ${of}`;
 }
 
 function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: PlanFacts): string {

@@ -123,7 +123,6 @@ function nothing({ name, file, columns }: Manifest): Plan {
       perMinute: null,
       perDay: null,
       forecast,
-      guessed: null,
       finishAt: null,
     },
     files: { files: 0, bytes: 0, unknown: [] },

@@ -47,7 +47,6 @@ describe("a saved plan", () => {
       perMinute: null,
       perDay: null,
       forecast,
-      guessed: null,
       finishAt,
     };
     expect(driftOf(saved, plan({ balance: 200, items: cheaper, requests }), 0)).toEqual([]);
@@ -77,7 +76,6 @@ describe("a saved plan", () => {
           perMinute: 30,
           perDay: 1_000,
           forecast,
-          guessed: null,
           finishAt,
         },
       },

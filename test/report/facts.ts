@@ -132,7 +132,6 @@ export const plan: PlanFacts = {
     perMinute: 60,
     perDay: 10_000,
     forecast,
-    guessed: null,
     finishAt: null,
   },
   files: { files: 24, bytes: 2_710_000, unknown: ["voice"] },

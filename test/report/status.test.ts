@@ -53,6 +53,22 @@ describe("status", () => {
     `);
   });
 
+  test("says of a run under way when it should end, and where that is a guess", () => {
+    const guessed = { models: ["voice"], areAll: false };
+    const running = { ...facts, state: "running", endedAt: null, exit: null, trouble: [] } as const;
+    const line = (forecast: typeof facts.forecast) =>
+      statusText({ ...running, forecast }, { width: 400, colour: false })
+        .split("\n")
+        .find((text) => text.startsWith("forecast"));
+    const known = { ...{ requests: 53, ms: 400_000, larger: null }, binds: "generation" } as const;
+    expect(line(known)).toBe(
+      "forecast  about 53 requests, 6m 40s; the generations themselves take that long; until 2026-11-21 02:49 UTC",
+    );
+    expect(line({ ...known, guessed })).toBe(
+      "forecast  about 53 requests, 6m 40s; the generations themselves take that long; a guess for voice, of which nothing was made before; until 2026-11-21 02:49 UTC",
+    );
+  });
+
   test("fits into 60 columns, with the evidence of what is held and the next look of what is overdue", () => {
     const late = { ...facts.trouble[0]!, rowId: "clip-3", state: "overdue", reason: "still processing" };
     const trouble = [facts.trouble[0]!, { ...late, nextAt: Date.UTC(2026, 10, 21, 3, 0, 1) }];

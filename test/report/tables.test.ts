@@ -179,8 +179,10 @@ describe("a plan", () => {
         plan: null,
         perMinute: null,
         perDay: null,
-        forecast: { requests: 12, ms: 9_000, binds: "generation" as const, larger: null },
-        guessed: { models: ["voice"], areAll: true },
+        forecast: {
+          ...{ requests: 12, ms: 9_000, binds: "generation" as const, larger: null },
+          guessed: { models: ["voice"], areAll: true },
+        },
         finishAt: null,
       },
     };
@@ -198,8 +200,8 @@ describe("a plan", () => {
     `);
   });
   test("names the models whose time is a guess", () => {
-    const guessed = { models: ["voice"], areAll: false };
-    expect(planText({ ...plan, requests: { ...plan.requests, guessed } }, here, wide)).toContain(
+    const forecast = { ...plan.requests.forecast, guessed: { models: ["voice"], areAll: false } };
+    expect(planText({ ...plan, requests: { ...plan.requests, forecast } }, here, wide)).toContain(
       "take that long; a guess for voice, of\n          which nothing was made before",
     );
   });
