@@ -97,7 +97,8 @@ async function lookForLost(session: Session, item: Item, reason: string): Promis
     await store.apply(item.id, "unfetchable", { note: `no fresh address: ${reason}` });
     return;
   }
-  const wait = overdueInterval(0, await overdue(session));
+  // It is asked for a few times only, so it need not share the looks of the day with all that are overdue.
+  const wait = overdueInterval(0, { ...(await overdue(session)), tasks: 1 });
   await store.reschedule(item.id, clock.now() + wait, { looks: 1, note: reason });
 }
 

@@ -229,6 +229,30 @@ describe("tasks", () => {
     expect(posts()).toBe(1);
   });
 
+  test("P15: a lost output is soon given to a person, however many tasks are overdue beside it", async () => {
+    await open({ urlMs: 30_000 });
+    const run = await start(world, pictures(16));
+    const missing: Reply = { kind: "answer", status: 404, headers: {}, body: "{}" };
+    const began = world.clock.now();
+    let finishedAt: number | null = null;
+    let heldAt = Number.POSITIVE_INFINITY;
+    world.tamper = async (request, pass) => {
+      if (request.startsWith("POST")) return pass();
+      if (finishedAt !== null || world.clock.now() - began < 900_000) return missing;
+      finishedAt = world.clock.now();
+      const reply = await pass();
+      world.clock.advance(60_000);
+      return reply;
+    };
+    world.onProgress = ({ counts }) => {
+      if (counts.held === 1) heldAt = Math.min(heldAt, world.clock.now());
+    };
+    await carryOn(world, run, { perDay: 1_000, overdueWaitMs: 7_200_000 });
+    const found = Object.values(await states(world, run)).toSorted();
+    expect(found).toEqual(["held", ...Array.from({ length: 15 }, () => "overdue")].toSorted());
+    expect(heldAt - (finishedAt ?? 0)).toBeLessThan(600_000);
+  });
+
   test("P15: addresses that have expired are asked for anew, and nothing is paid for it", async () => {
     await open({ urlMs: 30_000 });
     const run = await start(world, pictures(1));
