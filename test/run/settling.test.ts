@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
+import type { Books } from "../../src/core/books.js";
 import { credits, noCredits, times } from "../../src/core/money.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Reply } from "../../src/core/send.js";
@@ -28,6 +29,15 @@ function loses(which: readonly number[], how: "answer" | "request" | Reply): voi
     if (!request.startsWith("POST") || !which.includes(++count)) return pass();
     if (how === "answer") await pass();
     return typeof how === "string" ? cut : how;
+  };
+}
+
+/** Hears what is asked of the real books. */
+function listenIn(heard: (books: Books) => Partial<Books>): void {
+  const real = world.accounts.books;
+  world.accounts.books = (owner) => {
+    const books = real(owner);
+    return { ...books, ...heard(books) };
   };
 }
 
@@ -108,15 +118,12 @@ describe("a request whose answer was lost", () => {
     const run = await start(world, pictures(3));
     loses([2], "request");
     const judged: number[] = [];
-    const real = world.accounts.books;
-    world.accounts.books = (owner) => {
-      const books = real(owner);
-      const evidence: typeof books.evidence = async (settings) => {
+    listenIn((books) => ({
+      evidence: async (settings) => {
         judged.push(await books.seq());
         return books.evidence(settings);
-      };
-      return { ...books, evidence };
-    };
+      },
+    }));
     await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
     expect(Object.values(await states(world, run))).toEqual(["archived", "archived", "archived"]);
     expect(judged.length).toBeGreaterThan(3);
@@ -128,15 +135,12 @@ describe("a request whose answer was lost", () => {
     const run = await start(world, pictures(3));
     loses([2], "request");
     const looks: string[] = [];
-    const real = world.accounts.books;
-    world.accounts.books = (owner) => {
-      const books = real(owner);
-      const looked: typeof books.looked = (entry, look) => {
+    listenIn((books) => ({
+      looked: (entry, look) => {
         looks.push(look.task);
         return books.looked(entry, look);
-      };
-      return { ...books, looked };
-    };
+      },
+    }));
     await carryOn(world, run, { lanes: 1, reads: true });
     expect(world.sent.filter((request) => request.includes("/task/")).length).toBeGreaterThan(6);
     // The reading after the second request found the first one's task open.
