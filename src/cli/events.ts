@@ -46,7 +46,7 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
   let run: Run | null = null;
   let steps: Steps | null = null;
   let seen = 0;
-  let stopped = 0;
+  let stopped: readonly Stop[] = [];
   let wait = { what: "", until: 0 };
 
   const tell = (event: string, at: number, facts: object) =>
@@ -60,8 +60,11 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
     }
   };
   const tellStops = (stops: readonly Stop[]) => {
-    for (const { kind, message } of stops.slice(stopped)) tell("stopped", clock.now(), { kind, message });
-    stopped = Math.max(stopped, stops.length);
+    const added = stops.filter((stop) => !stopped.includes(stop));
+    const lifted = stopped.filter((stop) => !stops.includes(stop));
+    for (const { kind, message } of added) tell("stopped", clock.now(), { kind, message });
+    for (const { kind } of lifted) tell("continued", clock.now(), { kind });
+    stopped = stops;
   };
   const waiting = (what: string, until: number) => {
     // The same wait is looked at many times until it is over.

@@ -264,12 +264,21 @@ function future(view: View, items: readonly { nextAt: number }[]): number[] {
 function isDone(view: View, steps: readonly Step[]): boolean {
   if (steps.length > 0 || view.busy.size > 0) return false;
   if (view.awaitsSettling && isOpen("poll", view.stops)) return false;
-  const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, view.stops);
-  return !(
-    waitsFor("submit", view.counts.planned - view.parked) ||
-    waitsFor("poll", view.counts.processing + (view.awaitsOverdue ? view.counts.overdue : 0)) ||
-    waitsFor("poll", view.expired) ||
-    waitsFor("download", view.counts.ready - view.expired)
+  return !hasWork(view) && !(view.awaitsOverdue && view.counts.overdue > 0 && isOpen("poll", view.stops));
+}
+
+/** Whether anything that may go on keeps the run open, overdue tasks aside. */
+export function hasWork({
+  counts,
+  parked,
+  expired,
+  stops,
+}: Pick<View, "counts" | "parked" | "expired" | "stops">): boolean {
+  const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, stops);
+  return (
+    waitsFor("submit", counts.planned - parked) ||
+    waitsFor("poll", counts.processing + expired) ||
+    waitsFor("download", counts.ready - expired)
   );
 }
 

@@ -34,6 +34,9 @@ export interface Stop {
   message: string;
 }
 
+/** Stops that are no longer meant once more credits are left than when they were reached. */
+export const capStops: readonly StopKind[] = ["cap", "keep", "daily"];
+
 /** Whether none of the stops closes this kind of step. */
 export function isOpen(step: StepKind, stops: readonly Stop[]): boolean {
   return !stops.some((stop) => (stopTable[stop.kind].closes as readonly StepKind[]).includes(step));

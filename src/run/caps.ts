@@ -20,6 +20,8 @@ export class Caps {
   private kept: Credits | null;
   /** The most that may be committed within the day's credits, and what is said when that is reached. */
   private today: Cap | null = null;
+  /** What was left when no item fitted any more; null as long as one may. */
+  private leftover: Credits | null = null;
   /** Models that wait at their cap, with what they had committed by then. */
   private readonly waiting = new Map<string, Credits>();
 
@@ -33,10 +35,24 @@ export class Caps {
     return this.smallest?.most ?? null;
   }
 
-  /** The stop that the smallest one leads to. */
-  get stop(): Stop {
+  /** No item fits any more: the stop that the smallest one leads to. */
+  reached(committed: Credits): Stop {
+    this.leftover = this.left(committed);
     const { kind, message } = this.smallest ?? { kind: "cap", message: "the credit cap is reached" };
     return { kind, message };
+  }
+
+  /** Whether they were reached and leave more now than then: what failed or was not charged has given its price back. */
+  leaveMore(committed: Credits): boolean {
+    if (this.leftover === null) return false;
+    const left = this.left(committed);
+    if (left !== null && left <= this.leftover) return false;
+    this.leftover = null;
+    return true;
+  }
+
+  private left(committed: Credits): Credits | null {
+    return this.cap === null ? null : minus(this.cap, committed);
   }
 
   private get smallest(): Cap | null {

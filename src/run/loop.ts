@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import { plus } from "../core/money.js";
-import { type Decision, next, type Step, type View } from "../core/next.js";
+import { type Decision, hasWork, next, type Step, type View } from "../core/next.js";
 import type { Quota } from "../core/quota.js";
 import { isOpen, type StepKind, type Stop } from "../core/stop.js";
 import { lookAtBalance } from "./balance.js";
@@ -122,6 +122,7 @@ class Loop {
     const spending = await store.spending(run.id);
     const committed = plus(spending.charged, spending.pending);
     await this.session.caps.lookAtDay(accounts, accountId, { now: clock.now(), committed });
+    if (this.session.caps.leaveMore(committed)) this.session.liftCaps();
     const inOrder =
       this.session.settings.inOrder ||
       modelRooms.size > 0 ||
@@ -155,7 +156,10 @@ class Loop {
       committed,
       cap: this.session.caps.cap,
       modelRooms,
-      awaitsOverdue: this.overdueWait.keepsOpen(due.counts),
+      awaitsOverdue: this.overdueWait.keepsOpen(
+        due.counts.overdue,
+        hasWork({ ...due, stops: this.session.stops }),
+      ),
       awaitsSettling: this.session.settling.keepsOpen(now),
     };
   }
@@ -172,7 +176,8 @@ class Loop {
     // so the cap is final only when nothing is open and nothing waits.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
     if (decision.capped && open === 0 && !view.awaitsSettling && decision.waiting === null) {
-      session.stop(session.caps.stop.kind, session.caps.stop.message);
+      const { kind, message } = session.caps.reached(view.committed);
+      session.stop(kind, message);
     }
     return session.stops.length > before;
   }

@@ -1,5 +1,4 @@
 import type { Clock } from "../clock.js";
-import type { ItemState } from "../core/item.js";
 
 /** Whether overdue tasks, and nothing else, keep a run open for a while. */
 export class OverdueWait {
@@ -10,11 +9,11 @@ export class OverdueWait {
     private readonly forMs: number,
   ) {}
 
-  keepsOpen(counts: Readonly<Record<ItemState, number>>): boolean {
-    const open = counts.planned + counts.submitting + counts.processing + counts.ready;
-    if (counts.overdue === 0 || open > 0) this.since = null;
+  /** `overdue` tasks; `hasOthers` whether anything else that may go on keeps the run open. */
+  keepsOpen(overdue: number, hasOthers: boolean): boolean {
+    if (overdue === 0 || hasOthers) this.since = null;
     else this.since ??= this.clock.monotonic();
-    if (this.since === null) return counts.overdue > 0 && this.forMs > 0;
+    if (this.since === null) return overdue > 0 && this.forMs > 0;
     return this.clock.monotonic() - this.since < this.forMs;
   }
 

@@ -2,7 +2,7 @@ import type { Parked } from "../core/due.js";
 import { Lifetimes } from "../core/lifetimes.js";
 import type { Credits } from "../core/money.js";
 import { Paces } from "../core/paces.js";
-import type { Stop, StopKind } from "../core/stop.js";
+import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
 import { Caps } from "./caps.js";
 import { Saved } from "./missing.js";
@@ -23,7 +23,7 @@ const receiptsMs = 15_000;
  * and the requests it has made. Nothing in here is needed to resume.
  */
 export class Session {
-  readonly stops: Stop[] = [];
+  stops: readonly Stop[] = [];
   readonly reach: Reach;
   readonly breaker = new Breaker();
   readonly prices = new Prices();
@@ -70,13 +70,19 @@ export class Session {
 
   stop(kind: StopKind, message: string): void {
     if (this.stopped(kind)) return;
-    this.stops.push({ kind, message });
+    this.stops = [...this.stops, { kind, message }];
     // The summary tells a person; the log tells when it was.
     this.ports.log.info({ stop: kind }, message);
   }
 
   stopped(kind: StopKind): boolean {
     return this.stops.some((stop) => stop.kind === kind);
+  }
+
+  /** Credits are free again under a cap that was reached: submitting goes on. */
+  liftCaps(): void {
+    this.stops = this.stops.filter(({ kind }) => !capStops.includes(kind));
+    this.ports.log.info({}, "credits are free again under the cap: submitting goes on");
   }
 
   /** The service answered something. */

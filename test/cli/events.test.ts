@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openEvents } from "../../src/cli/events.js";
+import type { Stop } from "../../src/core/stop.js";
 import type { Progress } from "../../src/run/loop.js";
 import { newPlace, type Place, run, start } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
@@ -130,4 +131,25 @@ describe("waiting", () => {
     waits("service", clock.now() + 4_000);
     expect(told()).toHaveLength(1);
   });
+});
+
+test("a stop is told once, and that it was taken back", () => {
+  const written: Line[] = [];
+  const events = openEvents("unused", new ManualClock(), (line) => written.push(JSON.parse(line)));
+  const stands = (...stops: Stop[]) =>
+    events.progress({ waiting: null, until: null, stops } as unknown as Progress);
+  const cap: Stop = { kind: "cap", message: "the credit cap is reached" };
+  const time: Stop = { kind: "time", message: "the time is over" };
+  stands();
+  stands(cap);
+  stands(cap);
+  stands();
+  stands(time);
+  stands(time, cap);
+  expect(written.map((line) => [line.event, line["kind"]])).toEqual([
+    ["stopped", "cap"],
+    ["continued", "cap"],
+    ["stopped", "time"],
+    ["stopped", "cap"],
+  ]);
 });

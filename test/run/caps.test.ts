@@ -13,9 +13,9 @@ const keeping = (maxCredits: number | null = null, daily: number | null = null) 
 describe("caps", () => {
   test("leave the balance that is to be kept, or stop at the run's own cap when that comes first", () => {
     expect(keeping().cap).toBe(credits(8));
-    expect(keeping().stop.kind).toBe("keep");
+    expect(keeping().reached(noCredits).kind).toBe("keep");
     expect(keeping(7).cap).toBe(credits(7));
-    expect(keeping(7).stop).toEqual({ kind: "cap", message: "the credit cap is reached" });
+    expect(keeping(7).reached(noCredits)).toEqual({ kind: "cap", message: "the credit cap is reached" });
     expect(keeping(9).cap).toBe(credits(8));
   });
 
@@ -42,14 +42,25 @@ describe("caps", () => {
     await caps.lookAtDay(accounts, 1, { now: noon, committed: credits(4) });
     expect(asked).toEqual([new Date(2026, 10, 20).getTime()]);
     expect(caps.cap).toBe(credits(5));
-    expect(caps.stop).toEqual({
+    expect(caps.reached(credits(4))).toEqual({
       kind: "daily",
       message:
         "the day's credits are used up: all runs of the account have spent 49 of the 50 that --max-credits-per-day allows",
     });
     await caps.lookAtDay(accounts, 1, { now: noon + 24 * 3_600_000, committed: credits(4) });
     expect(caps.cap).toBe(credits(8));
-    expect(caps.stop.kind).toBe("keep");
+    expect(caps.leaveMore(credits(4))).toBe(true);
+    expect(caps.reached(credits(4)).kind).toBe("keep");
+  });
+
+  test("are no longer reached once more is left than when they were", () => {
+    const caps = keeping(7);
+    expect(caps.leaveMore(noCredits)).toBe(false);
+    caps.reached(credits(5));
+    expect(caps.leaveMore(credits(6))).toBe(false);
+    expect(caps.leaveMore(credits(5))).toBe(false);
+    expect(caps.leaveMore(credits(4))).toBe(true);
+    expect(caps.leaveMore(credits(3))).toBe(false);
   });
 
   test("of a model hold it until one of its tasks has failed", async () => {

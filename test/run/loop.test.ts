@@ -413,6 +413,34 @@ describe("waiting", () => {
     expect(await states(world, run)).toEqual({ p1: "archived" });
   });
 
+  test("P7: a cap that was reached holds no longer than its credits are spoken for: an overdue task fails", async () => {
+    await open({ taskMs: { min: 900_000, max: 900_000 } });
+    const run = await start(world, [
+      picture("bad", 1, { prompt: "a [[provider-error]] of sorts" }),
+      picture("good", 2),
+      picture("more", 3),
+    ]);
+    const seen = new Set<string>();
+    world.onProgress = ({ stops }) => {
+      for (const { kind } of stops) seen.add(kind);
+    };
+    const session = await carryOn(world, run, {
+      ...{ lanes: 1, maxCredits: credits(4), overdueWaitMs: 3_600_000, retries: 0 },
+    });
+    expect(await states(world, run)).toEqual({ bad: "failed", good: "archived", more: "planned" });
+    expect(seen).toEqual(new Set(["cap"]));
+    expect(session.stops.map(({ kind }) => kind)).toEqual(["cap"]);
+  });
+
+  test("overdue tasks are not awaited longer because items wait behind a cap", async () => {
+    await open({ taskMs: { min: 9_000_000, max: 9_000_000 } });
+    const run = await start(world, pictures(2));
+    const began = world.clock.now();
+    await carryOn(world, run, { maxCredits: credits(4), overdueWaitMs: 1_800_000 });
+    expect(Object.values(await states(world, run)).toSorted()).toEqual(["overdue", "planned"]);
+    expect(world.clock.now() - began).toBeLessThan(600_000 + 2 * 1_800_000);
+  });
+
   test("overdue tasks that take longer than was asked are left for a later resume", async () => {
     await open({ taskMs: { min: 9_000_000, max: 9_000_000 } });
     const run = await start(world, pictures(1));
