@@ -40,7 +40,7 @@ const downloadGraceMs = 5_000;
 /** The longest sleep without a look around (ms): other processes change what the account may do. */
 const napMsMax = 900_000;
 /** The number of requests is saved before a longer sleep than this (ms), else no more often: each time costs the disk a sync. */
-const requestsMs = 10_000;
+const requestsMs = 60_000;
 /** Sleep after another process was quicker (ms). */
 const contendedMs = 1_000;
 

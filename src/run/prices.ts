@@ -11,6 +11,7 @@ type Standing = "tried" | "proven" | { stopped: string };
 export class Prices {
   private readonly groups = new Map<string, Standing>();
   private stoppedGroups: readonly string[] = [];
+  private readonly highest = new Map<string, Credits>();
 
   /** Groups that must not be submitted in this run. */
   get stopped(): readonly string[] {
@@ -49,6 +50,15 @@ export class Prices {
     const dearer = amount !== null && amount > item.price;
     this.groups.set(group, dearer ? { stopped: surprise(item, amount) } : "proven");
     if (dearer) this.stoppedGroups = [...this.stoppedGroups, group];
+  }
+
+  /** Whether no item of its group was charged as much in this run: only that is worth remembering. */
+  isHighest(item: Pick<Item, "model" | "params">, amount: Credits): boolean {
+    const group = priceGroup(item);
+    const highest = this.highest.get(group);
+    if (highest !== undefined && amount <= highest) return false;
+    this.highest.set(group, amount);
+    return true;
   }
 
   /** It was not accepted: the next one is the first again. */

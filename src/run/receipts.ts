@@ -33,8 +33,16 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
     await disk.append(path, text);
     begin = "";
   };
+  // Its folder is there, unless this is the first line of all, or somebody took it away.
+  const inFolder = async (work: () => Promise<void>) => {
+    await work().catch(async (error: unknown) => {
+      if (!isError(error, "ENOENT")) throw error;
+      await disk.makeFolder(dirname(path));
+      await work();
+    });
+  };
   const inTurn = (work: () => Promise<void>) => {
-    const done = last.then(() => disk.makeFolder(dirname(path))).then(work);
+    const done = last.then(() => inFolder(work));
     last = done.catch(() => undefined);
     return done;
   };
@@ -50,7 +58,8 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
       const line = { type: "answer", key: item.key, attempt: attempt.number, event, ...rest, ...amounts };
       return inTurn(() =>
         write(line).catch(async (error: unknown) => {
-          if (!isFull(error) || !(await reserve.give())) throw error;
+          // The disk is full, or what this user may take of it.
+          if (!isError(error, "ENOSPC", "EDQUOT") || !(await reserve.give())) throw error;
           await write(line);
         }),
       );
@@ -65,9 +74,8 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
   };
 }
 
-/** The disk, or what this user may take of it. */
-function isFull(error: unknown): boolean {
-  return ["ENOSPC", "EDQUOT"].includes(String((error as { code?: unknown }).code));
+function isError(error: unknown, ...codes: readonly string[]): boolean {
+  return codes.includes(String((error as { code?: unknown }).code));
 }
 
 /** What is written before a paid request leaves: enough to make its item again. */

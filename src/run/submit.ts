@@ -106,7 +106,8 @@ async function learnPrice(session: Session, item: Item, outcome: GenerateOutcome
     const { charged, pending } = await ports.store.spending(session.settings.run.id);
     session.caps.balanceTold(outcome.remaining, plus(charged, pending));
   }
-  await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
+  if (prices.isHighest(item, outcome.charged))
+    await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
 }
 
 /** What the answer means for the rest of the run. */

@@ -55,16 +55,13 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
 
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
-        const request = sql("SELECT account_id, sent_at FROM requests WHERE id = ?").get(ticket.id) as
-          | { account_id: number; sent_at: number }
-          | undefined;
-        if (!request) return;
         sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
         // What was sent before the silence says nothing of whether it is over.
         sql(
           `UPDATE accounts SET answered = answered + 1,
-             strikes = CASE WHEN ? AND silent_until <= ? THEN 0 ELSE strikes END WHERE id = ?`,
-        ).run(isRefused ? 0 : 1, request.sent_at, request.account_id);
+             strikes = CASE WHEN ? AND silent_until <= sent_at THEN 0 ELSE strikes END
+           FROM requests WHERE requests.id = ? AND accounts.id = account_id`,
+        ).run(isRefused ? 0 : 1, ticket.id);
       }),
 
     release: async (ticket) =>

@@ -40,16 +40,22 @@ export function quotaOf(
   };
 }
 
-/** An account with what its day's window holds, and what other workspaces need of it. */
-interface AccountOfDay extends AccountRow {
+/** What an account may and how it stands, with what its day's window holds and what other workspaces need of it. */
+interface AccountOfDay extends Standing {
+  limit_day: number | null;
+  silent_until: number | null;
+  silent_at: number | null;
   used: number;
   first: number | null;
   owed: number;
 }
 
+/** What the pace of its requests follows from. */
+type Standing = Pick<AccountRow, "id" | "limit_minute" | "gait" | "gait_at" | "sent">;
+
 const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
 const accountOfDay = `
-  SELECT *, (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
+  SELECT id, limit_minute, limit_day, silent_until, silent_at, gait, gait_at, sent, (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
     (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed
   FROM accounts WHERE id = ?`;
 
@@ -57,7 +63,7 @@ export function accountRow(sql: Sql, accountId: number): AccountRow {
   return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
 }
 
-export function gaitOf({ gait, gait_at: since }: AccountRow, now: number): Gait {
+export function gaitOf({ gait, gait_at: since }: Pick<AccountRow, "gait" | "gait_at">, now: number): Gait {
   return since !== null && now - since > gaitMemoryMs ? "burst" : gait;
 }
 
@@ -108,7 +114,7 @@ function endedAt(sql: Sql, accountId: number, since: number, index: number): num
 }
 
 /** When the gait lets the next request go: so long after the last sending, or after the last answer. */
-function pacing(row: AccountRow, requests: readonly Occupant[], now: number): Quota["gait"] {
+function pacing(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
   const gait = gaitOf(row, now);
   const spacing = spacingMs(gait, row.limit_minute);
   if (spacing === 0) return burst(row, requests, now);
@@ -117,7 +123,7 @@ function pacing(row: AccountRow, requests: readonly Occupant[], now: number): Qu
 }
 
 /** A burst, which is kept small where the service has not been seen to accept one yet. */
-function burst(row: AccountRow, requests: readonly Occupant[], now: number): Quota["gait"] {
+function burst(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
   if (row.limit_minute === null || isProven(row, row.limit_minute)) return { spacingMs: 0, nextAt: 0 };
   const open = requests.filter(({ sentAt, endedAt }) => endedAt > now && sentAt > now - promptMs);
   const atOnce = Math.max(0, unprovenAtOnce(row.sent) - open.length);
@@ -126,7 +132,7 @@ function burst(row: AccountRow, requests: readonly Occupant[], now: number): Quo
 }
 
 /** Where bursts were refused once, it is known for a month, and then tried with as much care as the first time. */
-function isProven({ gait, sent }: AccountRow, perMinute: number): boolean {
+function isProven({ gait, sent }: Standing, perMinute: number): boolean {
   return gait === "burst" && sent >= provenMinutes * perMinute;
 }
 
@@ -134,7 +140,7 @@ function isProven({ gait, sent }: AccountRow, perMinute: number): boolean {
 const aheadMsMax = 2 * 60 * minuteMs;
 
 /** Whether something was booked at a time that is still to come, because the clock was put back since. */
-function isOfFuture(row: AccountRow, requests: readonly Occupant[], now: number): boolean {
+function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {
   const limit = now + aheadMsMax;
   if (row.silent_at !== null && row.silent_at > limit) return true;
   return requests.some(({ sentAt, endedAt }) => sentAt > limit && endedAt > limit);

@@ -466,6 +466,26 @@ function setWatch(condition: () => boolean, interrupt: AbortController): () => v
 }
 
 describe("prices", () => {
+  test("what a group was charged is told to what remembers it once, and again when it was more", async () => {
+    world = await openWorld();
+    const run = await start(world, pictures(4));
+    const told: number[] = [];
+    const { charged } = world.accounts;
+    world.accounts.charged = (account, group, amount) => {
+      told.push(amount);
+      return charged(account, group, amount);
+    };
+    const { prices } = await carryOn(world, run);
+    expect(told).toEqual([credits(4)]);
+    const dearer = [credits(5), credits(5), credits(4), credits(6)];
+    expect(dearer.map((amount) => prices.isHighest(picture("p1", 1), amount))).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+
   const items = () => [
     ...["a", "b", "c"].map((id, index) => picture(id, index, { price: credits(2) })),
     ...["d", "e"].map((id, index) => picture(id, index + 3, { params: { aspect_ratio: "16:9" } })),
@@ -579,8 +599,8 @@ describe("the day's requests", () => {
     expect(world.clock.now()).toBeLessThan((until ?? 0) + 60_000);
   });
 
-  test("how many requests it made is saved at first, each ten seconds, before a longer sleep, and at its end", async () => {
-    world = await openWorld({ taskMs: { min: 100_000, max: 100_000 } });
+  test("how many requests it made is saved at first, each minute, before a longer sleep, and at its end", async () => {
+    world = await openWorld({ taskMs: { min: 200_000, max: 200_000 } });
     const run = await start(world, pictures(6));
     const began = world.clock.now();
     const saved: { requests: number; at: number }[] = [];
@@ -591,7 +611,7 @@ describe("the day's requests", () => {
     };
     const session = await carryOn(world, run);
     expect(saved.at(-1)).toEqual({ requests: session.requests, at: world.clock.now() });
-    const times = (world.clock.now() - began) / 10_000;
+    const times = (world.clock.now() - began) / 60_000;
     expect(saved[0]?.requests).toBeLessThan(10);
     expect(session.requests).toBeGreaterThan(20);
     expect(saved.length).toBeGreaterThan(4);

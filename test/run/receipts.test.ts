@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -41,6 +41,14 @@ describe("the receipts", () => {
     await receipts.answer({ ...item, key: "k1:b" }, attempt, accepted);
     expect(await receipts.answerTo("k1:a", 2)).toEqual(accepted);
     expect(await receipts.answerTo("k1:b", 2)).toEqual(accepted);
+  });
+
+  test("go on in a new folder when somebody took theirs away", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    rmSync(dirname(file), { recursive: true });
+    await receipts.answer(item, attempt, accepted);
+    expect(await receipts.answerTo(item.key, 2)).toEqual(accepted);
   });
 
   test("lines that are written at once do not tear each other", async () => {

@@ -1,7 +1,6 @@
-import { hash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import type { SavedFile } from "../../src/core/archived.js";
-import { contentOf } from "./files.js";
+import { madeOf, sha256 } from "./files.js";
 import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";
 import { readable } from "./money-rules.js";
@@ -104,14 +103,10 @@ export class ArchiveRules implements Rule {
       if (this.hashed.has(task.id)) continue;
       this.hashed.add(task.id);
       for (let number = 1; number <= task.outputs.length; number++)
-        this.hashes.add(sha256(contentOf(task, number)));
+        this.hashes.add(madeOf(task, number).sha256);
     }
     return this.hashes;
   }
-}
-
-export function sha256(content: Buffer): string {
-  return hash("sha256", content);
 }
 
 /** What tells one index line from another. */

@@ -1,8 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
-import { sha256 } from "./archive-rules.js";
-import { contentOf } from "./files.js";
+import { madeOf, sha256 } from "./files.js";
 import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";
 import { isPaid, readable } from "./money-rules.js";
@@ -110,7 +109,7 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): voi
 /** What was paid for is in the archive, or the user is told that it is not. */
 function checkKept(item: string, task: TaskRecord, files: Files, { listed }: Books): void {
   if (!isPaid(task)) return;
-  const kept = task.outputs.every((_, index) => files.has(sha256(contentOf(task, index + 1))));
+  const kept = task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
   const { state, note } = listed.get(item) ?? { state: "dropped", note: null };
   const told = state === "held" || state === "overdue" || state === "unknown";
   if (!kept && !told)
@@ -137,7 +136,7 @@ function madeFor(tasks: ReadonlyMap<string, TaskRecord[]>): Map<string, string> 
   const made = new Map<string, string>();
   for (const [item, own] of tasks) {
     for (const task of own)
-      for (let n = 1; n <= task.outputs.length; n++) made.set(sha256(contentOf(task, n)), item);
+      for (let n = 1; n <= task.outputs.length; n++) made.set(madeOf(task, n).sha256, item);
   }
   return made;
 }

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Download, DownloadOptions, DownloadReply } from "../../src/core/send.js";
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
 import { keptOf, spoiledFile } from "../../src/sandbox/faults/spoiled-file.js";
@@ -91,7 +92,7 @@ function versionOf({ task, number }: { task: TaskRecord; number: number }, fault
     const bytes = outputBytes(formOf(task.id, task.category), `${task.id} ${number} before`);
     return { bytes, contentType: "", etag: '"before"' };
   }
-  const bytes = spoiled(contentOf(task, number), task, fault);
+  const bytes = spoiled(madeOf(task, number).bytes, task, fault);
   // What stands in for the file is another thing, and a server that says so keeps to its tags.
   const etag = bytes === errorPage ? '"error page"' : `"${task.id}-${number}"`;
   return { bytes, contentType: "", etag };
@@ -101,9 +102,28 @@ function lowerCase(headers: Readonly<Record<string, string>>): Record<string, st
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** What the service made: the one content that counts. */
-export function contentOf(task: TaskRecord, number: number): Buffer {
-  return outputBytes(formOf(task.id, task.category), `${task.id} ${number}`);
+/** What the service made: the one content that counts, and its hash, by which files are told from one another. */
+interface Made {
+  bytes: Buffer;
+  sha256: string;
+}
+
+/** Made when it is first asked for: a task's outputs are compared with what lies in the archive again and again. */
+const madeBy = new WeakMap<TaskRecord, Map<number, Made>>();
+
+export function madeOf(task: TaskRecord, number: number): Made {
+  const outputs = madeBy.get(task) ?? new Map<number, Made>();
+  madeBy.set(task, outputs);
+  const known = outputs.get(number);
+  if (known) return known;
+  const bytes = outputBytes(formOf(task.id, task.category), `${task.id} ${number}`);
+  const made = { bytes, sha256: sha256(bytes) };
+  outputs.set(number, made);
+  return made;
+}
+
+export function sha256(content: Buffer): string {
+  return hash("sha256", content);
 }
 
 const errorPage = Buffer.from("<html><title>error</title></html>");

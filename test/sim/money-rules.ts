@@ -199,12 +199,12 @@ export class MoneyRules implements Rule {
   }
 
   private noteReceipts(text: string): void {
-    for (const line of text.split("\n").filter((one) => one.includes('"intent"'))) {
-      const { type, key, attempt } = readable(line) ?? {};
-      if (type === "intent") this.receipts.add(`${key} ${attempt}`);
-    }
+    for (const [, key, attempt] of text.matchAll(intentLine)) this.receipts.add(`${key} ${attempt}`);
   }
 }
+
+/** A whole line of the receipts that says what is about to be asked: of which item, and its how many-th attempt. */
+const intentLine = /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*\}$/gm;
 
 /** A failed task is given back. Until somebody was told so, or the credits are back, it counts as paid. */
 export function isPaid({ outcome, seenFinal, refunded }: TaskRecord): boolean {

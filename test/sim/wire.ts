@@ -122,8 +122,9 @@ interface Journey {
 function received(course: Course, answer: Written): Reply {
   const { status, headers, body } = course.spoil(answer);
   if (course.cut) return { kind: "no_answer", reason: "terminated", status };
-  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return { kind: "answer", status, headers: Object.fromEntries(lower), body };
+  const lower: Record<string, string> = {};
+  for (const name in headers) lower[name.toLowerCase()] = headers[name] ?? "";
+  return { kind: "answer", status, headers: lower, body };
 }
 
 function refusalCourse({ status, body, retryAfter }: Extract<WayFault, { kind: "refused" }>): Course {
