@@ -60,7 +60,7 @@ export interface Store extends Orders {
   /** The items of a run; only those in these states, where some are named: a run may have more items than memory holds. */
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** Credits of the run: charged for good, and those that are or may be charged. */
-  spending(runId: number, model?: string): Promise<Spending>;
+  spending(runId: number, of?: SpendingOf): Promise<Spending>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
@@ -205,6 +205,17 @@ export interface Spending {
   charged: Credits;
   /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
   pending: Credits;
+  /** What of that is for requests without an answer of which nothing is known: the balance may not show it yet. */
+  doubtful: Credits;
+  /** The newest attempt that counts; 0 without any. */
+  latest: number;
+}
+
+/** Which of a run's attempts count; all, if not said. */
+export interface SpendingOf {
+  model?: string;
+  /** Those after this one. */
+  after?: number;
 }
 
 export interface Intent {

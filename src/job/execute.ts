@@ -9,7 +9,7 @@ import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import { type Credits, credits, minus, plus } from "../core/money.js";
+import { type Credits, credits, minus } from "../core/money.js";
 import { freePlaces, left as leftOf, owedRequests } from "../core/quota.js";
 import { residual } from "../core/readings.js";
 import { reconcile } from "../core/reconcile.js";
@@ -17,6 +17,7 @@ import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { readAccount } from "../run/account-reading.js";
 import { arrange } from "../run/arrange.js";
+import { keeping } from "../run/caps.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import type { RunSettings } from "../run/ports.js";
@@ -136,8 +137,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 async function keepOf({ hold, run, me }: ExecuteOptions): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  const { charged, pending } = await hold.store.spending(run.id);
-  return { least: keepCredits, balance: credits(me.credits.balance), committed: plus(charged, pending) };
+  return keeping(keepCredits, credits(me.credits.balance), await hold.store.spending(run.id));
 }
 
 async function close(

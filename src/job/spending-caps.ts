@@ -5,7 +5,7 @@ import { EarlyExit } from "../core/exit.js";
 import { type Credits, noCredits, plus } from "../core/money.js";
 import { nearest } from "../core/nearest.js";
 import type { RunOptions } from "../core/run-options.js";
-import type { Store } from "../core/store.js";
+import type { SpendingOf, Store } from "../core/store.js";
 import type { SpendingCaps } from "../plan/caps.js";
 import type { OpenAccount } from "./account.js";
 
@@ -25,13 +25,13 @@ export async function spendingCaps(
   runId: number | null,
 ): Promise<SpendingCaps> {
   const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
-  const spent = async (model?: string): Promise<Credits> => {
+  const spent = async (of?: SpendingOf): Promise<Credits> => {
     if (store === null || runId === null) return noCredits;
-    const { charged, pending } = await store.spending(runId, model);
+    const { charged, pending } = await store.spending(runId, of);
     return plus(charged, pending);
   };
   const models = Object.entries(modelCaps).map(
-    async ([model, most]) => [model, { most, spent: await spent(model) }] as const,
+    async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
   const today = () => account.accounts.spentSince(account.accountId(), dayBegin(clock.now()));
   return {

@@ -3,8 +3,8 @@ import type { DailyCap } from "../core/books.js";
 import { dayBegin } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
 import type { Stop } from "../core/stop.js";
-import type { Store } from "../core/store.js";
-import type { RunSettings } from "./ports.js";
+import type { Spending, Store } from "../core/store.js";
+import type { Keep, RunSettings } from "./ports.js";
 
 /** One of the caps of a whole run: the most that the run may have committed, and the stop that it leads to. */
 interface Cap extends Stop {
@@ -12,12 +12,22 @@ interface Cap extends Stop {
 }
 
 /**
+ * What has to be kept of the balance of now, of which a run has spent so much. A request of which nobody knows whether
+ * it was charged may yet be taken from it; where it was before, a little less is spent than might be.
+ */
+export function keeping(least: Credits, balance: Credits, { doubtful, latest }: Spending): Keep {
+  return { least, room: minus(minus(balance, least), doubtful), after: latest };
+}
+
+/**
  * What a run may spend: its own cap, what must be left on the account, what the day leaves, and caps of single models.
  * A task that fails frees its price, so none of these is final while tasks are open.
  */
 export class Caps {
-  /** The most that may be committed, so that the balance stays; null where nothing has to. */
-  private kept: Credits | null;
+  /** What this process may spend, so that the balance stays; null where nothing has to. */
+  private room: Credits | null;
+  /** The most that may be committed for it. */
+  private kept: Credits | null = null;
   /** The most that may be committed within the day's credits, and what is said when that is reached. */
   private today: Cap | null = null;
   /** What was left when no item fitted any more; null as long as one may. */
@@ -26,8 +36,7 @@ export class Caps {
   private readonly waiting = new Map<string, Credits>();
 
   constructor(private readonly settings: Pick<RunSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
-    const { keep } = settings;
-    this.kept = keep === null ? null : plus(keep.committed, minus(keep.balance, keep.least));
+    this.room = settings.keep?.room ?? null;
   }
 
   /** The smallest of them; null where there is none. */
@@ -69,11 +78,27 @@ export class Caps {
     return first ?? null;
   }
 
-  /** The service told the balance. Where others spend from it too, less may be spent here. */
-  balanceTold(balance: Credits, committed: Credits): void {
+  /** The service told the balance after a paid request. Where others spend from it too, less may be spent here. */
+  async balanceTold(store: Pick<Store, "spending">, runId: number, balance: Credits): Promise<void> {
     const { keep } = this.settings;
-    if (keep === null || this.kept === null) return;
-    this.kept = Math.min(this.kept, plus(committed, minus(balance, keep.least))) as Credits;
+    if (keep === null || this.room === null) return;
+    const used = await this.usedOf(store, runId, keep);
+    this.room = Math.min(this.room, plus(used, minus(balance, keep.least))) as Credits;
+  }
+
+  /**
+   * Looks at what was spent since the balance was read. What earlier requests give back may have been in it by then, so
+   * it counts for nothing here.
+   */
+  async lookAtKept(store: Pick<Store, "spending">, runId: number, committed: Credits): Promise<void> {
+    const { keep } = this.settings;
+    if (keep === null || this.room === null) return;
+    this.kept = plus(committed, minus(this.room, await this.usedOf(store, runId, keep)));
+  }
+
+  private async usedOf(store: Pick<Store, "spending">, runId: number, { after }: Keep): Promise<Credits> {
+    const { charged, pending } = await store.spending(runId, { after });
+    return plus(charged, pending);
   }
 
   /** Looks at what the day has cost, over all runs of the account. At midnight another one begins. */
@@ -112,7 +137,7 @@ export class Caps {
   async rooms(store: Pick<Store, "spending">, runId: number): Promise<Map<string, Credits>> {
     const rooms = new Map<string, Credits>();
     for (const [model, cap] of this.settings.modelCaps) {
-      const { charged, pending } = await store.spending(runId, model);
+      const { charged, pending } = await store.spending(runId, { model });
       const committed = plus(charged, pending);
       if (committed < (this.waiting.get(model) ?? committed)) this.waiting.delete(model);
       rooms.set(model, minus(cap, committed));

@@ -1,4 +1,5 @@
 import PQueue from "p-queue";
+import type { Due } from "../core/due.js";
 import { plus } from "../core/money.js";
 import { type Decision, hasWork, next, type Step, type View } from "../core/next.js";
 import type { Quota } from "../core/quota.js";
@@ -121,6 +122,7 @@ class Loop {
     const waiting = await this.session.waiting.groups(parked);
     const spending = await store.spending(run.id);
     const committed = plus(spending.charged, spending.pending);
+    await this.session.caps.lookAtKept(store, run.id, committed);
     await this.session.caps.lookAtDay(accounts, accountId, { now: clock.now(), committed });
     if (this.session.caps.leaveMore(committed)) this.session.liftCaps();
     const inOrder =
@@ -156,12 +158,14 @@ class Loop {
       committed,
       cap: this.session.caps.cap,
       modelRooms,
-      awaitsOverdue: this.overdueWait.keepsOpen(
-        due.counts.overdue,
-        hasWork({ ...due, stops: this.session.stops }),
-      ),
+      awaitsOverdue: this.overdueWait.keepsOpen(due.counts.overdue, this.hasOthers(due)),
       awaitsSettling: this.session.settling.keepsOpen(now),
     };
+  }
+
+  /** Whether anything but overdue tasks keeps the run open. */
+  private hasOthers(due: Due): boolean {
+    return due.counts.submitting > 0 || hasWork({ ...due, stops: this.session.stops });
   }
 
   /** Turns what only the whole picture shows into stops. Returns true when there is a new one. */

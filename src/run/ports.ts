@@ -30,6 +30,14 @@ export interface RunPorts {
   log: Log;
 }
 
+/** A balance that must be left. */
+export interface Keep {
+  least: Credits;
+  /** What may be spent of the balance that was read at the beginning, by attempts after this one. */
+  room: Credits;
+  after: number;
+}
+
 export interface RunSettings {
   run: Run;
   /** POSTs, polls and downloads that may be in flight at once. */
@@ -39,8 +47,8 @@ export interface RunSettings {
   maxCredits: Credits | null;
   /** The same by model. */
   modelCaps: ReadonlyMap<string, Credits>;
-  /** The balance that must be left, and what there was when the run had committed so much. */
-  keep: { least: Credits; balance: Credits; committed: Credits } | null;
+  /** What must be left of the balance. */
+  keep: Keep | null;
   /** What all runs of the account together may spend from midnight to midnight. */
   daily: Credits | null;
   /** Failed items after which nothing more is submitted. */

@@ -52,8 +52,8 @@ export class Prices {
     if (dearer) this.stoppedGroups = [...this.stoppedGroups, group];
   }
 
-  /** Whether no item of its group was charged as much in this run: only that is worth remembering. */
-  isHighest(item: Pick<Item, "model" | "params">, amount: Credits): boolean {
+  /** Notes what an item was charged. Whether that is more than all of its group were in this run: only that is worth remembering. */
+  noteHighest(item: Pick<Item, "model" | "params">, amount: Credits): boolean {
     const group = priceGroup(item);
     const highest = this.highest.get(group);
     if (highest !== undefined && amount <= highest) return false;

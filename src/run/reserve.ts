@@ -25,6 +25,11 @@ export class Reserve {
     this.isTaken = true;
   }
 
+  /** Its folder was taken away: it has to be taken anew. */
+  isGone(): void {
+    this.isTaken = false;
+  }
+
   /** Gives the room back to the disk. False when there is none to give. */
   async give(): Promise<boolean> {
     if (!this.isTaken) return false;

@@ -79,10 +79,10 @@ export class Session {
     return this.stops.some((stop) => stop.kind === kind);
   }
 
-  /** Credits are free again under a cap that was reached: submitting goes on. */
+  /** Credits are free again under a cap that was reached, so it closes nothing any more. */
   liftCaps(): void {
     this.stops = this.stops.filter(({ kind }) => !capStops.includes(kind));
-    this.ports.log.info({}, "credits are free again under the cap: submitting goes on");
+    this.ports.log.info({}, "credits are free again under the cap that was reached");
   }
 
   /** The service answered something. */

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
-import { plus } from "../core/money.js";
 import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
@@ -102,11 +101,9 @@ async function learnPrice(session: Session, item: Item, outcome: GenerateOutcome
   if (outcome.kind !== "accepted") return prices.refused(item);
   prices.charged(item, outcome.charged);
   if (outcome.charged === null) return;
-  if (outcome.remaining !== null && session.settings.keep !== null) {
-    const { charged, pending } = await ports.store.spending(session.settings.run.id);
-    session.caps.balanceTold(outcome.remaining, plus(charged, pending));
-  }
-  if (prices.isHighest(item, outcome.charged))
+  const { run } = session.settings;
+  if (outcome.remaining !== null) await session.caps.balanceTold(ports.store, run.id, outcome.remaining);
+  if (prices.noteHighest(item, outcome.charged))
     await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
 }
 

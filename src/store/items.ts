@@ -1,6 +1,5 @@
 import { itemStates } from "../core/item.js";
-import type { Credits } from "../core/money.js";
-import type { Spending, Store } from "../core/store.js";
+import type { Spending, SpendingOf, Store } from "../core/store.js";
 import type { Sql } from "../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
@@ -102,7 +101,7 @@ export function itemMethods(connection: Connection): ItemMethods {
 
     counts: async (runId) => countsOf(sql, runId),
 
-    spending: async (runId, model) => spending(sql, runId, model),
+    spending: async (runId, of) => spending(sql, runId, of),
 
     apply: async (itemId, event, change) =>
       atomic(() => {
@@ -146,15 +145,18 @@ const spent = `
                       WHEN a.outcome = 'accepted' THEN coalesce(a.charged, i.price)
                       WHEN a.verdict = 'not_charged' THEN 0
                       WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
-                      ELSE 0 END), 0) AS pending
+                      ELSE 0 END), 0) AS pending,
+    coalesce(sum(CASE WHEN (a.outcome IS NULL OR a.outcome = 'unanswered') AND coalesce(a.verdict, 'undecided') = 'undecided'
+                      THEN i.price ELSE 0 END), 0) AS doubtful,
+    coalesce(max(a.id), 0) AS latest
   FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`;
-const spentOnModel = `${spent} AND i.model = ?`;
+const spentOf = `${spent} AND a.id > ? AND i.model = coalesce(?, i.model)`;
 
 /**
  * Credits of a run. An attempt without an answer counts with the item's price until it is settled: a cap that ignored
  * it could be broken by what turns out to have been charged.
  */
-function spending(sql: Sql, runId: number, model?: string): Spending {
-  const row = model === undefined ? sql(spent).get(runId) : sql(spentOnModel).get(runId, model);
-  return row as { charged: Credits; pending: Credits };
+function spending(sql: Sql, runId: number, of?: SpendingOf): Spending {
+  const row = of ? sql(spentOf).get(runId, of.after ?? 0, of.model ?? null) : sql(spent).get(runId);
+  return row as Spending;
 }

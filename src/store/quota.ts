@@ -55,7 +55,8 @@ type Standing = Pick<AccountRow, "id" | "limit_minute" | "gait" | "gait_at" | "s
 
 const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
 const accountOfDay = `
-  SELECT id, limit_minute, limit_day, silent_until, silent_at, gait, gait_at, sent, (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
+  SELECT id, limit_minute, limit_day, silent_until, silent_at, gait, gait_at, sent,
+    (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
     (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed
   FROM accounts WHERE id = ?`;
 

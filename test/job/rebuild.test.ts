@@ -134,7 +134,7 @@ describe("P4: from the receipts alone", () => {
     answer("b", "unanswered", 1, { message: "cut" });
     const { counts } = await rebuild();
     expect(counts).toMatchObject({ unknown: 2, planned: 0 });
-    expect(await inStore((store) => store.spending(1))).toEqual({ charged: 0, pending: credits(8) });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: 0, pending: credits(8) });
   });
 
   test("what was refused waits for its manifest, what was rejected has failed", async () => {
@@ -155,7 +155,7 @@ describe("P4: from the receipts alone", () => {
     const attempt = await inStore(async (store) => store.attempt(named(await store.itemsOf("demo"), "a").id));
     expect(attempt).toMatchObject({ number: 3, taskId: "task-a-3" });
     // The second counts as perhaps charged.
-    expect(await inStore((store) => store.spending(1))).toEqual({ charged: 0, pending: credits(8.5) });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: 0, pending: credits(8.5) });
   });
 
   test("lines that are damaged lose themselves and no other, and are told by number", async () => {
@@ -213,7 +213,10 @@ describe("P4: with the archive", () => {
     expect(await inStore((store) => store.filesOf(1))).toEqual({ files: 2, bytes: 2 });
     const [b] = await inStore((store) => store.find("better.png"));
     expect(b?.rowId).toBe("b");
-    expect(await inStore((store) => store.spending(1))).toEqual({ charged: credits(9), pending: credits(9) });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({
+      charged: credits(9),
+      pending: credits(9),
+    });
   });
 
   test("what only the archive knows comes back archived, and is not paid for again", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
+import type { Store } from "../../src/core/store.js";
 import { Caps } from "../../src/run/caps.js";
 
 const keeping = (maxCredits: number | null = null, daily: number | null = null) =>
@@ -7,26 +8,53 @@ const keeping = (maxCredits: number | null = null, daily: number | null = null) 
     maxCredits: maxCredits === null ? null : credits(maxCredits),
     modelCaps: new Map([["film", credits(20)]]),
     daily: daily === null ? null : credits(daily),
-    keep: { least: credits(95), balance: credits(100), committed: credits(3) },
+    keep: { least: credits(95), room: credits(5), after: 7 },
   });
+
+/** Credits that the run has committed, and what of that was since the balance was read. */
+const spends = (committed: number, since: number): Pick<Store, "spending"> => ({
+  spending: async (_, of) => {
+    if (of?.after !== undefined) expect(of).toEqual({ after: 7 });
+    const pending = credits(of?.after === undefined ? committed : since);
+    return { charged: noCredits, pending, doubtful: noCredits, latest: 9 };
+  },
+});
 
 describe("caps", () => {
-  test("leave the balance that is to be kept, or stop at the run's own cap when that comes first", () => {
-    expect(keeping().cap).toBe(credits(8));
-    expect(keeping().reached(noCredits).kind).toBe("keep");
-    expect(keeping(7).cap).toBe(credits(7));
-    expect(keeping(7).reached(noCredits)).toEqual({ kind: "cap", message: "the credit cap is reached" });
-    expect(keeping(9).cap).toBe(credits(8));
+  test("leave the balance that is to be kept, or stop at the run's own cap when that comes first", async () => {
+    const looked = async (maxCredits: number | null) => {
+      const caps = keeping(maxCredits);
+      await caps.lookAtKept(spends(3, 0), 1, credits(3));
+      return caps;
+    };
+    expect((await looked(null)).cap).toBe(credits(8));
+    expect((await looked(null)).reached(noCredits).kind).toBe("keep");
+    expect((await looked(7)).cap).toBe(credits(7));
+    const stop = { kind: "cap", message: "the credit cap is reached" };
+    expect((await looked(7)).reached(noCredits)).toEqual(stop);
+    expect((await looked(9)).cap).toBe(credits(8));
   });
 
-  test("count what others spend from the balance, and never take it for more than it was", () => {
+  test("count what others spend from the balance, and never take it for more than it was", async () => {
     const caps = keeping();
-    caps.balanceTold(credits(98), credits(5));
+    const told = async (balance: number) => {
+      await caps.balanceTold(spends(5, 2), 1, credits(balance));
+      await caps.lookAtKept(spends(5, 2), 1, credits(5));
+      return caps.cap;
+    };
+    expect(await told(98)).toBe(credits(8));
+    expect(await told(96)).toBe(credits(6));
+    expect(await told(500)).toBe(credits(6));
+  });
+
+  test("take nothing from the balance that earlier requests give back: it may have been in it when it was read", async () => {
+    const caps = keeping();
+    await caps.lookAtKept(spends(8, 5), 1, credits(8));
     expect(caps.cap).toBe(credits(8));
-    caps.balanceTold(credits(96), credits(5));
-    expect(caps.cap).toBe(credits(6));
-    caps.balanceTold(credits(500), credits(5));
-    expect(caps.cap).toBe(credits(6));
+    await caps.lookAtKept(spends(5, 5), 1, credits(5));
+    expect(caps.cap).toBe(credits(5));
+    await caps.lookAtKept(spends(4, 4), 1, credits(4));
+    expect(caps.cap).toBe(credits(5));
   });
 
   test("of a day count what all runs have spent since midnight, and begin anew with the next one", async () => {
@@ -41,6 +69,7 @@ describe("caps", () => {
     const noon = new Date(2026, 10, 20, 12).getTime();
     await caps.lookAtDay(accounts, 1, { now: noon, committed: credits(4) });
     expect(asked).toEqual([new Date(2026, 10, 20).getTime()]);
+    await caps.lookAtKept(spends(4, 1), 1, credits(4));
     expect(caps.cap).toBe(credits(5));
     expect(caps.reached(credits(4))).toEqual({
       kind: "daily",
@@ -66,7 +95,9 @@ describe("caps", () => {
   test("of a model hold it until one of its tasks has failed", async () => {
     const caps = keeping();
     let committed = credits(18);
-    const store = { spending: async () => ({ charged: noCredits, pending: committed }) };
+    const store = {
+      spending: async () => ({ charged: noCredits, pending: committed, doubtful: noCredits, latest: 0 }),
+    };
     const rooms = await caps.rooms(store, 1);
     expect(rooms).toEqual(new Map([["film", credits(2)]]));
     expect(caps.wait([], rooms)).toBe(false);

@@ -5,6 +5,7 @@ import { fingerprint } from "../../src/api/key.js";
 import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
+import { keeping } from "../../src/run/caps.js";
 import type { SandboxOptions } from "../../src/sandbox/serve.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -420,16 +421,40 @@ describe("waiting", () => {
       picture("good", 2),
       picture("more", 3),
     ]);
-    const seen = new Set<string>();
+    const stood: string[] = [];
     world.onProgress = ({ stops }) => {
-      for (const { kind } of stops) seen.add(kind);
+      const kinds = stops.map(({ kind }) => kind).join();
+      if (kinds !== stood.at(-1)) stood.push(kinds);
     };
     const session = await carryOn(world, run, {
       ...{ lanes: 1, maxCredits: credits(4), overdueWaitMs: 3_600_000, retries: 0 },
     });
     expect(await states(world, run)).toEqual({ bad: "failed", good: "archived", more: "planned" });
-    expect(seen).toEqual(new Set(["cap"]));
+    expect(stood).toEqual(["", "cap", "", "cap"]);
     expect(session.stops.map(({ kind }) => kind)).toEqual(["cap"]);
+  });
+
+  test("P7: of a balance that is to be kept nothing is spent for a request that turns out to have been free", async () => {
+    await open({ taskMs: { min: 9_000_000, max: 9_000_000 } });
+    const run = await start(world, [picture("slow", 1)]);
+    await carryOn(world, run, { reads: true });
+    await world.store.enroll(run.id, [picture("slow", 1), picture("lost", 2), picture("more", 3)]);
+    const controller = new AbortController();
+    world.tamper = async (request, pass) => {
+      if (!request.startsWith("POST")) return pass();
+      controller.abort();
+      return { kind: "no_answer", reason: "other side closed" };
+    };
+    await carryOn(world, run, { lanes: 1, interrupt: controller.signal });
+    expect(await states(world, run)).toMatchObject({ lost: "unknown", more: "planned" });
+
+    // The balance never fell for the lost one, so there is nothing that could be given back.
+    world.tamper = null;
+    const before = posts();
+    const keep = keeping(credits(496), credits(496), await world.store.spending(run.id));
+    await carryOn(world, run, { lanes: 1, overdueWaitMs: 3_600_000, keep });
+    expect(await states(world, run)).toMatchObject({ lost: "planned", more: "planned" });
+    expect(posts()).toBe(before);
   });
 
   test("overdue tasks are not awaited longer because items wait behind a cap", async () => {
@@ -478,7 +503,7 @@ describe("prices", () => {
     const { prices } = await carryOn(world, run);
     expect(told).toEqual([credits(4)]);
     const dearer = [credits(5), credits(5), credits(4), credits(6)];
-    expect(dearer.map((amount) => prices.isHighest(picture("p1", 1), amount))).toEqual([
+    expect(dearer.map((amount) => prices.noteHighest(picture("p1", 1), amount))).toEqual([
       true,
       false,
       false,

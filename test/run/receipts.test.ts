@@ -49,6 +49,8 @@ describe("the receipts", () => {
     rmSync(dirname(file), { recursive: true });
     await receipts.answer(item, attempt, accepted);
     expect(await receipts.answerTo(item.key, 2)).toEqual(accepted);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    expect(existsSync(join(dirname(file), "receipts.reserve"))).toBe(true);
   });
 
   test("lines that are written at once do not tear each other", async () => {

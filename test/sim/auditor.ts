@@ -5,6 +5,7 @@ import { madeOf, sha256 } from "./files.js";
 import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";
 import { isPaid, readable } from "./money-rules.js";
+import type { Scenario } from "./scenario.js";
 import { Violation } from "./watch.js";
 
 /**
@@ -24,10 +25,15 @@ export interface Books {
   rejected: ReadonlySet<string>;
   /** The most that a workspace's items may cost; null without a cap. */
   cap: number | null;
+  /** The most that a workspace's items of one model may cost. */
+  modelCap: Scenario["modelCap"];
+  modelOf(item: string): string;
   priceOf(item: string): number;
   workspaceOf(item: string): number;
   /** Credits that each workspace's run has cost, or may have, as the program tells its user. */
   spent: readonly number[];
+  /** How often an item was let go to be paid again, by the leave of whoever set how much that may cost. */
+  orphans: ReadonlyMap<string, number>;
   /** Tasks of which nothing that the program can see tells. */
   unknowable: ReadonlySet<string>;
 }
@@ -39,16 +45,16 @@ export function audit(books: Books): void {
     if (books.listed.has(item) && !books.unknowable.has(task.id))
       tasks.set(item, [...(tasks.get(item) ?? []), task]);
   }
-  for (const [item, own] of tasks) checkPaidOnce(item, own);
+  for (const [item, own] of tasks) checkPaidOnce(item, own, books);
   for (const [item, { state }] of books.listed) {
     const hasFailed = tasks.get(item)?.some((task) => task.outcome === "failed") || books.rejected.has(item);
     if (state === "failed" && !hasFailed)
       throw new Violation("audit", `${item} is listed as failed and has not`);
   }
-  checkCapUsed(books);
+  checkCapsUsed(books);
   checkBooks(tasks, books);
   const files = filesOf(books);
-  for (const [item, own] of tasks) for (const task of own) checkKept(item, task, files, books);
+  for (const [item, own] of tasks) checkKept(item, own, files, books);
   const made = madeFor(tasks);
   checkFiles(files, made, books);
   checkIndexes(files, made, books);
@@ -58,28 +64,30 @@ export function audit(books: Books): void {
   }
 }
 
-function checkPaidOnce(item: string, tasks: readonly TaskRecord[]): void {
+function checkPaidOnce(item: string, tasks: readonly TaskRecord[], { orphans }: Books): void {
   const paid = tasks.filter(isPaid);
-  if (paid.length > 1) throw new Violation("P2", `${item} was paid ${paid.length} times`);
+  if (paid.length > 1 + (orphans.get(item) ?? 0))
+    throw new Violation("P2", `${item} was paid ${paid.length} times`);
 }
 
 /** Nothing is left out for a cap that it would fit under: what failed has given its price back. */
-function checkCapUsed({ cap, listed, workspaceOf, priceOf }: Books): void {
-  if (cap === null) return;
-  const costs = new Map<number, number>();
+function checkCapsUsed({ cap, modelCap, listed, orphans, workspaceOf, modelOf, priceOf }: Books): void {
   const spends: ItemState[] = ["archived", "held", "overdue", "unknown", "ready", "processing"];
-  for (const [item, { state }] of listed) {
-    const workspace = workspaceOf(item);
-    if (spends.includes(state)) costs.set(workspace, (costs.get(workspace) ?? 0) + priceOf(item));
-  }
-  for (const [workspace, cost] of costs) {
-    const left = [...listed].filter(([item, { state }]) => {
-      return state === "planned" && workspaceOf(item) === workspace;
-    });
-    const dearest = Math.max(0, ...left.map(([item]) => priceOf(item)));
-    if (left.length > 0 && cost + dearest <= cap) {
-      throw new Violation("P7", `${left.length} items wait though ${cost} of ${cap} credits are spent`);
-    }
+  const check = (most: number, items: readonly string[], mayWait: (item: string) => boolean) => {
+    const stateOf = (item: string) => listed.get(item)?.state ?? "dropped";
+    const timesOf = (item: string) => (orphans.get(item) ?? 0) + (spends.includes(stateOf(item)) ? 1 : 0);
+    const cost = items.reduce((sum, item) => sum + timesOf(item) * priceOf(item), 0);
+    const left = items.filter((item) => stateOf(item) === "planned" && !mayWait(item));
+    const dearest = Math.max(0, ...left.map(priceOf));
+    if (left.length > 0 && cost + dearest <= most)
+      throw new Violation("P7", `${left.length} items wait though ${cost} of ${most} credits are spent`);
+  };
+  const items = [...listed.keys()];
+  for (const workspace of new Set(items.map(workspaceOf))) {
+    const own = items.filter((item) => workspaceOf(item) === workspace);
+    const isCapped = (item: string) => modelOf(item) === modelCap?.model;
+    if (cap !== null) check(cap, own, isCapped);
+    if (cap === null && modelCap) check(modelCap.most, own.filter(isCapped), () => false);
   }
 }
 
@@ -88,14 +96,14 @@ function checkCapUsed({ cap, listed, workspaceOf, priceOf }: Books): void {
  * items of which it tells that this is in doubt.
  */
 function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
-  const { listed, workspaceOf, priceOf } = books;
+  const { listed, orphans, workspaceOf, priceOf } = books;
   const doubtful: ItemState[] = ["held", "unknown", "overdue"];
   for (const [workspace, told] of books.spent.entries()) {
     let [charged, doubt] = [0, 0];
     for (const [item, { state }] of listed) {
       if (workspaceOf(item) !== workspace) continue;
       for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
-      if (doubtful.includes(state)) doubt += priceOf(item);
+      doubt += ((orphans.get(item) ?? 0) + (doubtful.includes(state) ? 1 : 0)) * priceOf(item);
     }
     if (told < charged - 1e-6 || told > charged + doubt + 1e-6) {
       throw new Violation(
@@ -107,12 +115,18 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): voi
 }
 
 /** What was paid for is in the archive, or the user is told that it is not. */
-function checkKept(item: string, task: TaskRecord, files: Files, { listed }: Books): void {
-  if (!isPaid(task)) return;
-  const kept = task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
+function checkKept(
+  item: string,
+  tasks: readonly TaskRecord[],
+  files: Files,
+  { listed, orphans }: Books,
+): void {
+  const isKept = (task: TaskRecord) =>
+    task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
+  const lost = tasks.filter((task) => isPaid(task) && !isKept(task));
   const { state, note } = listed.get(item) ?? { state: "dropped", note: null };
   const told = state === "held" || state === "overdue" || state === "unknown";
-  if (!kept && !told)
+  if (lost.length > (orphans.get(item) ?? 0) && !told)
     throw new Violation("audit", `${item} was paid for, has no file, and is listed as ${state}`);
   if (state === "held" && note === null) throw new Violation("audit", `${item} is held and nothing says why`);
 }

@@ -42,6 +42,7 @@ export class MemoryDisk implements Disk {
 
   async create(path: string): Promise<NewFile> {
     if (this.names.has(path)) throw systemError("EEXIST", path);
+    this.checkFolder(path);
     this.checkRoom();
     const node: FileNode = { pieces: [], bytes: 0, syncedBytes: 0 };
     this.names.set(path, node);
@@ -66,7 +67,12 @@ export class MemoryDisk implements Disk {
     };
   }
 
+  private checkFolder(path: string): void {
+    if (!this.folders.has(dirname(path))) throw systemError("ENOENT", path);
+  }
+
   async append(path: string, text: string): Promise<void> {
+    this.checkFolder(path);
     const known = this.names.get(path);
     const node = known ?? { pieces: [], bytes: 0, syncedBytes: 0 };
     const bytes = bytesOf(text);

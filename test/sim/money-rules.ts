@@ -1,9 +1,11 @@
 import type { Reservation } from "../../src/core/accounts.js";
+import { dayBegin } from "../../src/core/day.js";
 import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import type { Ledger } from "./ledger.js";
 import { priceOf } from "./models.js";
-import type { Scenario } from "./scenario.js";
+import type { Scenario, ScenarioItem } from "./scenario.js";
+import { userId } from "./service.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 import type { Workspace } from "./workspace.js";
 
@@ -31,8 +33,10 @@ export class MoneyRules implements Rule {
   private readonly failedForFree = new Set<string>();
   /** Paid POSTs that no counter shows, because somebody else's use of the key looked the same. */
   private readonly hidden = new Set<Trip>();
-  /** Items whose unknown POST was settled as not charged, or that a person let go again. */
+  /** Items whose unknown POST was settled as not charged, or that may be paid again. */
   private readonly released = new Set<string>();
+  /** How often an item was let go to be paid again, its first charge being lost. */
+  readonly orphans = new Map<string, number>();
 
   constructor(
     private readonly scenario: Scenario,
@@ -80,10 +84,9 @@ export class MoneyRules implements Rule {
     if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
     if (name === "accounts.release") this.unsent--;
     if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
-    const isReleased =
-      (name === "store.apply" && values[1] === "resubmit") ||
-      (name === "store.giveVerdict" && values[1] === "not_charged");
-    if (isReleased) this.released.add(rowIdOf(workspace, itemId(values)));
+    if (name === "store.giveVerdict" && values[1] === "not_charged")
+      this.released.add(rowIdOf(workspace, itemId(values)));
+    if (name === "store.apply" && values[1] === "resubmit") this.noteOrphan(workspace, itemId(values));
     if (name === "store.giveVerdict" && values[1] === "charged")
       this.checkCharged(rowIdOf(workspace, itemId(values)));
     if (name === "receipts.append") this.noteReceipts(String(values[1]));
@@ -115,13 +118,25 @@ export class MoneyRules implements Rule {
     const isSettled = this.released.has(item);
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
     const { made } = post;
-    if (post.mayArrive || (made !== null && isPaid(made))) {
+    if (!this.orphans.has(item) && (post.mayArrive || (made !== null && isPaid(made)))) {
       if (this.hidesForeign()) {
         this.hidden.add(post);
         return;
       }
       throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
     }
+  }
+
+  /** P6: no more is paid again than was allowed. */
+  private noteOrphan(workspace: Workspace, id: number): void {
+    const item = rowIdOf(workspace, id);
+    this.released.add(item);
+    this.orphans.set(item, (this.orphans.get(item) ?? 0) + 1);
+    const own = this.scenario.items.filter((other) => other.workspace === workspace.number);
+    const again = own.reduce((sum, { id, model }) => sum + (this.orphans.get(id) ?? 0) * priceOf(model), 0);
+    const most = this.scenario.orphanCredits ?? 0;
+    if (again > most + 1e-6)
+      throw new Violation("P6", `${item} is let go to be paid again: ${again} credits of ${most}`);
   }
 
   /** P5: what is said to have been charged was, unless somebody else's use of the key looked the same. */
@@ -169,22 +184,55 @@ export class MoneyRules implements Rule {
     }
   }
 
-  /** P7: what the service has charged, and what it may yet charge for POSTs under way, stays within the cap. */
+  /** P7: what the service has charged, and what it may yet charge for POSTs under way, stays within each cap. */
   private checkCap(trip: Trip, item: string): void {
-    const { maxCredits, items } = this.scenario;
-    if (maxCredits === null) return;
+    const { maxCredits, modelCap, dailyCredits, items, faults } = this.scenario;
     const own = items.filter((other) => other.workspace === trip.sender.workspace);
-    const committed = own.map((other) => this.committed(other.id, other.model));
-    const next = priceOf(items.find(({ id }) => id === item)?.model ?? "");
-    const total = committed.reduce((sum, amount) => sum + amount, next);
-    if (total > maxCredits + 1e-6) {
-      throw new Violation("P7", `the POST for ${item} brings ${total} credits under a cap of ${maxCredits}`);
+    const { model = "" } = items.find(({ id }) => id === item) ?? {};
+    const within = (cap: number, what: string, some: readonly ScenarioItem[], since = 0) => {
+      const committed = some.map((other) => this.committed(other, since));
+      const total = committed.reduce((sum, amount) => sum + amount, priceOf(model));
+      if (total > cap + 1e-6)
+        throw new Violation("P7", `the POST for ${item} brings ${total} credits under ${what} of ${cap}`);
+    };
+    if (maxCredits !== null) within(maxCredits, "a cap", own);
+    if (modelCap?.model === model) {
+      const alike = own.filter((other) => other.model === model);
+      within(modelCap.most, `the cap of ${model}`, alike);
     }
+    this.checkKept(item, own);
+    // With a clock that jumps the program's day is another one.
+    if (dailyCredits !== undefined && !faults.some(({ fault }) => fault.kind === "clock-jump"))
+      within(dailyCredits, "a day's cap", items, dayBegin(trip.sentAt));
   }
 
-  /** Credits that an item has cost, or may yet cost. */
-  private committed(item: string, model: string): number {
-    const charges = (this.posts.get(item) ?? []).map((post) => {
+  /** P7: what must be left of the balance is left, whatever POSTs under way may cost; of others' nobody knows beforehand. */
+  private checkKept(item: string, own: readonly ScenarioItem[]): void {
+    const { keepCredits, workspaces, faults } = this.scenario;
+    if (keepCredits === undefined || workspaces > 1) return;
+    if (faults.some(({ fault }) => fault.kind === "foreign-writer")) return;
+    const price = ({ id, model }: ScenarioItem) => {
+      const open = (this.posts.get(id) ?? []).filter(({ made, mayArrive }) => made === null && mayArrive);
+      return (open.length + (id === item ? 1 : 0)) * priceOf(model);
+    };
+    // What a failed task has cost is on its way back.
+    const failed = [...this.ledger.tasks.values()].filter(
+      ({ outcome, refunded }) => outcome === "failed" && !refunded,
+    );
+    const back = failed.reduce((sum, { costMicro }) => sum + costMicro, 0);
+    const balance = ((this.ledger.account(userId)?.balanceMicro ?? 0) + back) / 1e6;
+    const left = balance - own.reduce((sum, other) => sum + price(other), 0);
+    if (left < keepCredits - 1e-6)
+      throw new Violation(
+        "P7",
+        `the POST for ${item} leaves ${left} of the ${keepCredits} credits to be kept`,
+      );
+  }
+
+  /** Credits that POSTs of an item sent since then have cost, or may yet cost. */
+  private committed({ id, model }: ScenarioItem, since: number): number {
+    const posts = (this.posts.get(id) ?? []).filter((post) => post.sentAt >= since && !this.hidden.has(post));
+    const charges = posts.map((post) => {
       const { made } = post;
       if (made !== null) return isPaid(made) ? made.costMicro / 1e6 : 0;
       return post.mayArrive ? priceOf(model) : 0;
@@ -204,7 +252,7 @@ export class MoneyRules implements Rule {
 }
 
 /** A whole line of the receipts that says what is about to be asked: of which item, and its how many-th attempt. */
-const intentLine = /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*\}$/gm;
+const intentLine = /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*\}\}$/gm;
 
 /** A failed task is given back. Until somebody was told so, or the credits are back, it counts as paid. */
 export function isPaid({ outcome, seenFinal, refunded }: TaskRecord): boolean {

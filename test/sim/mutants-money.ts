@@ -131,6 +131,32 @@ export const moneyMutants: readonly Mutant[] = [
       })),
   },
   {
+    name: "overlooks the cap of a model",
+    matters: ({ modelCap }) => modelCap !== undefined,
+    make: () => ({ settings: (settings) => ({ ...settings, modelCaps: new Map() }) }),
+  },
+  {
+    name: "forgets what the day has cost",
+    matters: ({ dailyCredits }) => dailyCredits !== undefined,
+    make: () => ({
+      ports: (ports) => ({
+        ...ports,
+        accounts: { ...ports.accounts, spentSince: async () => noCredits },
+        books: { ...ports.books, intendWithin: (_, intent) => ports.books.intend(intent) },
+      }),
+    }),
+  },
+  {
+    name: "overlooks the balance that must be left",
+    matters: ({ keepCredits, workspaces }) => keepCredits !== undefined && workspaces === 1,
+    make: () => ({ settings: (settings) => ({ ...settings, keep: null }) }),
+  },
+  {
+    name: "forgets what it has paid again",
+    matters: ({ orphanCredits }) => orphanCredits !== undefined,
+    make: () => ofStore((store) => ({ ...store, resubmitted: async () => noCredits })),
+  },
+  {
     name: "has as many lanes as it likes",
     make: () => ({
       settings: (settings) => ({ ...settings, lanes: 12 }),

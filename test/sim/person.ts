@@ -75,9 +75,10 @@ async function standingOf(
 
 /** Nothing more will happen by itself, and the program has said why: nothing that may be over the next time. */
 function isExplained(ending: Ending): boolean {
-  const lasting: StopKind[] = ["cap", "credits"];
+  const caps: StopKind[] = ["cap", "keep"];
+  const lasting: StopKind[] = [...caps, "credits"];
   const stops = stopsOf(ending);
-  const isCapped = stops.includes("cap") && stops.every((kind) => lasting.includes(kind));
+  const isCapped = stops.some((kind) => caps.includes(kind)) && stops.every((kind) => lasting.includes(kind));
   return ending.kind === "ended" && (stops.length === 0 || isCapped);
 }
 
@@ -86,6 +87,8 @@ function stopsOf(ending: Ending): StopKind[] {
 }
 
 function pauseMs(ending: Ending, otherwise: number): number {
-  const waitsForDay = ending.kind === "broken off" ? ending.isDayOver : stopsOf(ending).includes("day");
+  const ofDay: StopKind[] = ["day", "daily"];
+  const waitsForDay =
+    ending.kind === "broken off" ? ending.isDayOver : stopsOf(ending).some((kind) => ofDay.includes(kind));
   return waitsForDay ? 86_400_000 + otherwise : otherwise;
 }

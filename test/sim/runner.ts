@@ -1,5 +1,6 @@
 import { fingerprint } from "../../src/api/key.js";
 import { limitsOf } from "../../src/api/plans.js";
+import type { Me } from "../../src/api/records.js";
 import { type Archive, openArchive } from "../../src/archive/archive.js";
 import { inspect } from "../../src/archive/content.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
@@ -8,13 +9,14 @@ import type { Accounts } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
-import { noCredits } from "../../src/core/money.js";
+import { credits } from "../../src/core/money.js";
 import { NoRequestsUntil, narrowed } from "../../src/core/quota.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Download, Send } from "../../src/core/send.js";
 import type { Stop } from "../../src/core/stop.js";
 import type { Run, Store } from "../../src/core/store.js";
 import { readAccount } from "../../src/run/account-reading.js";
+import { keeping } from "../../src/run/caps.js";
 import { jobFolder } from "../../src/run/folder.js";
 import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
@@ -97,7 +99,7 @@ export async function execute(
     const run = await begin(store, workspace, scenario);
     workspace.run = run;
     await removeLeftovers(disk, jobFolder(run));
-    const settings = settingsOf(run, scenario);
+    const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me) };
     const archive = archiveOf(process, parts);
     const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
     const session = new Session(
@@ -125,7 +127,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
   const { machine } = process;
   const parts: Parts = {
     store: gatedPort(process, "store", workspace.store, storeLooks),
-    accounts: gatedPort(process, "accounts", machine.accounts, ["quota"]),
+    accounts: gatedPort(process, "accounts", machine.accounts, ["quota", "spentSince"]),
     disk: gatedDisk(process, machine.disk),
     send: gatedSend(process, network.send),
     download: gatedDownload(process, network.download),
@@ -181,16 +183,21 @@ function portsOf(
   };
 }
 
-function settingsOf(run: Run, scenario: Scenario): RunSettings {
+async function keepOf(store: Store, run: Run, me: Me): Promise<RunSettings["keep"]> {
+  const { keepCredits } = run.options;
+  if (keepCredits === undefined) return null;
+  return keeping(keepCredits, credits(me.credits.balance), await store.spending(run.id));
+}
+
+function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {
   return {
     run,
     lanes: scenario.lanes,
     polls: 8,
     downloads: scenario.downloads,
     maxCredits: run.options.maxCredits,
-    modelCaps: new Map(),
-    keep: null,
-    daily: null,
+    modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
+    daily: run.options.dailyCredits ?? null,
     maxFailures: null,
     retries: scenario.retries,
     inOrder: false,
@@ -198,13 +205,13 @@ function settingsOf(run: Run, scenario: Scenario): RunSettings {
     onInsufficient: scenario.onInsufficient,
     onDailyLimit: scenario.onDailyLimit,
     deadline: null,
-    overdueWaitMs: 0,
+    overdueWaitMs: run.options.overdueWaitMs,
     unreachableMs: 600_000,
     settling: {
       ...defaultReconcile,
       unsettledMax: 5,
       wait: scenario.settle === "wait",
-      orphanCredits: noCredits,
+      orphanCredits: run.options.orphanCredits,
     },
   };
 }

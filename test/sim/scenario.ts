@@ -17,6 +17,16 @@ export interface Scenario {
   downloads: number;
   /** Credits a workspace may spend, or null. */
   maxCredits: number | null;
+  /** Credits a workspace may spend on one of its models. */
+  modelCap?: { model: string; most: number };
+  /** Credits that all runs of the account may spend in a day. */
+  dailyCredits?: number;
+  /** Credits that must be left on the account. */
+  keepCredits?: number;
+  /** Credits a run may spend again, by itself, on items whose first charge came to nothing. */
+  orphanCredits?: number;
+  /** How long a run stays for overdue tasks when nothing else is left to do. */
+  overdueWaitMs?: number;
   /** Credits of the account at the beginning. */
   balance: number;
   retries: number;

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { chance } from "./chance.js";
 import { calm, crashesAt } from "./crash-everywhere.js";
 import { canary, huntNamed } from "./hunt.js";
+import { MemoryDisk } from "./memory-disk.js";
 import { loadRegressions } from "./regressions.js";
 import { simulate } from "./simulate.js";
 import { scenarioOf } from "./workload.js";
@@ -28,6 +30,16 @@ describe("the simulation", () => {
   test("a runner that pays twice is caught", async () => {
     expect((await huntNamed(canary)).message).toMatch(/^P2: a second POST/);
   });
+});
+
+test("what was appended to a file lasts over a power cut, in a folder that was made", async () => {
+  const disk = new MemoryDisk(() => 0);
+  await expect(disk.append("/deep/receipts.jsonl", "a\n")).rejects.toThrow("ENOENT");
+  await expect(disk.create("/deep/file")).rejects.toThrow("ENOENT");
+  await disk.makeFolder("/deep");
+  await disk.append("/deep/receipts.jsonl", "a\n");
+  disk.powerCut(chance(1, "power"));
+  expect(disk.content("/deep/receipts.jsonl")?.toString()).toBe("a\n");
 });
 
 describe("what once broke a promise", () => {

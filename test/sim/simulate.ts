@@ -132,6 +132,11 @@ class Simulation {
     const end = await kernel.run(() => running === 0, beginning + scenario.daysMax * dayMs);
     if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
+    const modelOf = (item: string) => byId.get(item)?.model ?? "";
+    // What else is to be left of the balance may bind before a cap does.
+    const { maxCredits, modelCap, keepCredits } = scenario;
+    const caps =
+      keepCredits === undefined ? { cap: maxCredits, modelCap } : { cap: null, modelCap: undefined };
     audit({
       ledger: this.service.ledger,
       disk: machine.disk,
@@ -139,10 +144,12 @@ class Simulation {
       listed: await this.listed(),
       strangers: this.strangers,
       rejected: this.money.rejected,
-      cap: scenario.maxCredits,
-      priceOf: (item) => priceOf(byId.get(item)?.model ?? ""),
+      ...caps,
+      modelOf,
+      priceOf: (item) => priceOf(modelOf(item)),
       workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
       spent: await this.spent(),
+      orphans: this.money.orphans,
       unknowable: this.money.unknowable(),
     });
   }

@@ -43,9 +43,30 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     daysMax: 30 + 2 * days,
   };
   const faults = swarm(chance(seed, "swarm"), scenario);
+  const bounds = boundsOf(chance(seed, "bounds"), scenario);
   // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
   const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
-  return { ...scenario, tellsTime: jumps || scenario.tellsTime, faults };
+  return { ...scenario, ...bounds, tellsTime: jumps || scenario.tellsTime, faults };
+}
+
+type Bounds = Pick<Scenario, "modelCap" | "dailyCredits" | "keepCredits" | "orphanCredits" | "overdueWaitMs">;
+
+/** What somebody sets beside the cap of the whole run. A day's credits pay for any one item, or nothing would ever end. */
+function boundsOf(lot: Chance, { items, workspaces, balance }: Scenario): Bounds {
+  const worthOf = (some: readonly ScenarioItem[]) => some.reduce((sum, { model }) => sum + priceOf(model), 0);
+  const { model } = lot.pick(items);
+  const most = Math.ceil(
+    (worthOf(items.filter((item) => item.model === model)) / workspaces) * (0.2 + lot.next()),
+  );
+  const dearest = Math.max(...items.map((item) => priceOf(item.model)));
+  const perDay = Math.ceil(Math.max(dearest, worthOf(items) * (0.25 + lot.next())));
+  return {
+    ...(lot.is(0.12) ? { modelCap: { model, most } } : {}),
+    ...(lot.is(0.1) ? { dailyCredits: perDay } : {}),
+    ...(lot.is(0.1) ? { keepCredits: Math.max(0, Math.floor(balance - worthOf(items) * lot.next())) } : {}),
+    ...(lot.is(0.12) ? { orphanCredits: lot.whole(1, 40) } : {}),
+    ...(lot.is(0.2) ? { overdueWaitMs: lot.scale(60_000, 7_200_000) } : {}),
+  };
 }
 
 function itemsOf(lot: Chance, count: number, workspaces: number): ScenarioItem[] {

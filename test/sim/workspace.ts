@@ -1,4 +1,4 @@
-import { credits, noCredits } from "../../src/core/money.js";
+import { credits } from "../../src/core/money.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { NewItem, Run, RunStart, Store } from "../../src/core/store.js";
 import { categoryOf, priceOf } from "./models.js";
@@ -50,6 +50,7 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
 }
 
 export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
+  const { modelCap, dailyCredits, keepCredits, orphanCredits, overdueWaitMs } = scenario;
   return {
     manifest: `/workspace-${workspace.number}/items.csv`,
     origin,
@@ -58,6 +59,9 @@ export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
     outFolder: workspace.outFolder,
     options: {
       maxCredits: scenario.maxCredits === null ? null : credits(scenario.maxCredits),
+      ...(modelCap ? { modelCaps: { [modelCap.model]: credits(modelCap.most) } } : {}),
+      ...(dailyCredits === undefined ? {} : { dailyCredits: credits(dailyCredits) }),
+      ...(keepCredits === undefined ? {} : { keepCredits: credits(keepCredits) }),
       maxFailures: null,
       retries: scenario.retries,
       downloads: scenario.downloads,
@@ -65,11 +69,11 @@ export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
       onDailyLimit: scenario.onDailyLimit,
       until: null,
       maxDurationMs: null,
-      overdueWaitMs: 0,
+      overdueWaitMs: overdueWaitMs ?? 0,
       settle: scenario.settle,
       ...defaultReconcile,
       unsettledMax: 5,
-      orphanCredits: noCredits,
+      orphanCredits: credits(orphanCredits ?? 0),
       sandbox: false,
     },
   };

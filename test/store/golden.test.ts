@@ -149,7 +149,12 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
         taskId: "task-processing",
         charged: credits(4),
       });
-      expect(await store.spending(run?.id ?? 0)).toEqual({ charged: credits(12), pending: credits(20) });
+      expect(await store.spending(run?.id ?? 0)).toEqual({
+        charged: credits(12),
+        pending: credits(20),
+        doubtful: credits(12),
+        latest: expect.any(Number),
+      });
       expect(await store.filesOf(run?.id ?? 0)).toEqual({ files: 2, bytes: 6 });
       expect((await store.interrupted()).map((item) => item.rowId)).toEqual(["submitting", "unknown"]);
 

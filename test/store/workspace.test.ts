@@ -236,14 +236,31 @@ describe("what a run has committed", () => {
     await enrolled("a", "b", "c");
     const [, b, c] = await store.items(runId);
     const a = await submitted("a", "t1");
-    expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(4) });
-    await store.intend(b?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
-    expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(8) });
+    const stands = async (charged: number, pending: number, doubtful: number) =>
+      expect(await store.spending(runId)).toEqual({
+        charged: credits(charged),
+        pending: credits(pending),
+        doubtful: credits(doubtful),
+        latest: expect.any(Number),
+      });
+    await stands(0, 4, 0);
+    const attempt = await store.intend(b?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
+    await stands(0, 8, 4);
     await store.apply(a.id, "task_failed", { charged: noCredits });
-    expect(await store.spending(runId)).toEqual({ charged: noCredits, pending: credits(4) });
+    await stands(0, 4, 4);
     const done = await submitted("c", "t3");
     await store.complete(done.id, { ...facts, charged: credits(5) });
-    expect(await store.spending(runId)).toEqual({ charged: credits(5), pending: credits(4) });
+    await stands(5, 4, 4);
+    await store.conclude(attempt.id, "unanswered", { message: "no answer" });
+    await stands(5, 4, 4);
+    await store.giveVerdict(b?.id ?? 0, "charged", "the counter moved");
+    await stands(5, 4, 0);
+    const { latest } = await store.spending(runId);
+    expect(await store.spending(runId, { after: latest - 1 })).toMatchObject({
+      charged: credits(5),
+      pending: 0,
+    });
+    expect(await store.spending(runId, { after: latest })).toMatchObject({ charged: noCredits, latest: 0 });
     expect(c?.price).toBe(credits(4));
   });
 });
