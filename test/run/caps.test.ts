@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { Store } from "../../src/core/store.js";
-import { Caps } from "../../src/run/caps.js";
+import { Caps, keeping } from "../../src/run/caps.js";
 
-const keeping = (maxCredits: number | null = null, daily: number | null = null) =>
+const capped = (maxCredits: number | null = null, daily: number | null = null) =>
   new Caps({
     maxCredits: maxCredits === null ? null : credits(maxCredits),
     modelCaps: new Map([["film", credits(20)]]),
@@ -23,7 +23,7 @@ const spends = (committed: number, since: number): Pick<Store, "spending"> => ({
 describe("caps", () => {
   test("leave the balance that is to be kept, or stop at the run's own cap when that comes first", async () => {
     const looked = async (maxCredits: number | null) => {
-      const caps = keeping(maxCredits);
+      const caps = capped(maxCredits);
       await caps.lookAtKept(spends(3, 0), 1, credits(3));
       return caps;
     };
@@ -35,8 +35,14 @@ describe("caps", () => {
     expect((await looked(9)).cap).toBe(credits(8));
   });
 
+  test("reserve of a balance what earlier requests may yet be charged", () => {
+    const spending = { charged: credits(9), pending: credits(6), doubtful: credits(2), latest: 7 };
+    const keep = { least: credits(95), room: credits(3), after: 7 };
+    expect(keeping(credits(95), credits(100), spending)).toEqual(keep);
+  });
+
   test("count what others spend from the balance, and never take it for more than it was", async () => {
-    const caps = keeping();
+    const caps = capped();
     const told = async (balance: number) => {
       await caps.balanceTold(spends(5, 2), 1, credits(balance));
       await caps.lookAtKept(spends(5, 2), 1, credits(5));
@@ -48,7 +54,7 @@ describe("caps", () => {
   });
 
   test("take nothing from the balance that earlier requests give back: it may have been in it when it was read", async () => {
-    const caps = keeping();
+    const caps = capped();
     await caps.lookAtKept(spends(8, 5), 1, credits(8));
     expect(caps.cap).toBe(credits(8));
     await caps.lookAtKept(spends(5, 5), 1, credits(5));
@@ -58,7 +64,7 @@ describe("caps", () => {
   });
 
   test("of a day count what all runs have spent since midnight, and begin anew with the next one", async () => {
-    const caps = keeping(null, 50);
+    const caps = capped(null, 50);
     const asked: number[] = [];
     const accounts = {
       spentSince: async (_: number, since: number) => {
@@ -83,7 +89,7 @@ describe("caps", () => {
   });
 
   test("are no longer reached once more is left than when they were", () => {
-    const caps = keeping(7);
+    const caps = capped(7);
     expect(caps.leaveMore(noCredits)).toBe(false);
     caps.reached(credits(5));
     expect(caps.leaveMore(credits(6))).toBe(false);
@@ -93,7 +99,7 @@ describe("caps", () => {
   });
 
   test("of a model hold it until one of its tasks has failed", async () => {
-    const caps = keeping();
+    const caps = capped();
     let committed = credits(18);
     const store = {
       spending: async () => ({ charged: noCredits, pending: committed, doubtful: noCredits, latest: 0 }),

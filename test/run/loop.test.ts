@@ -457,6 +457,28 @@ describe("waiting", () => {
     expect(posts()).toBe(before);
   });
 
+  test("overdue tasks are awaited from when the last request was answered", async () => {
+    await open({ taskMs: { min: 90_000_000, max: 90_000_000 } });
+    const run = await start(world, [picture("slow", 1)]);
+    await carryOn(world, run, { reads: true });
+    await world.store.enroll(run.id, [picture("slow", 1), picture("lost", 2)]);
+    let answeredAt = Number.POSITIVE_INFINITY;
+    world.tamper = async (request, pass) => {
+      if (!request.startsWith("POST")) return pass();
+      // Meanwhile the overdue task is looked at.
+      const { length } = world.sent;
+      while (world.sent.length === length) {
+        world.clock.advance(60_000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      answeredAt = world.clock.now();
+      return { kind: "answer", status: 400, headers: {}, body: "{}" };
+    };
+    await carryOn(world, run, { lanes: 1, overdueWaitMs: 120_000 });
+    expect(await states(world, run)).toEqual({ slow: "overdue", lost: "failed" });
+    expect(world.clock.now() - answeredAt).toBeGreaterThanOrEqual(120_000);
+  });
+
   test("overdue tasks are not awaited longer because items wait behind a cap", async () => {
     await open({ taskMs: { min: 9_000_000, max: 9_000_000 } });
     const run = await start(world, pictures(2));
