@@ -77,8 +77,10 @@ function checkCapsUsed({ cap, modelCap, listed, orphans, workspaceOf, modelOf, p
     const stateOf = (item: string) => listed.get(item)?.state ?? "dropped";
     const timesOf = (item: string) => (orphans.get(item) ?? 0) + (spends.includes(stateOf(item)) ? 1 : 0);
     const cost = items.reduce((sum, item) => sum + timesOf(item) * priceOf(item), 0);
-    const left = items.filter((item) => stateOf(item) === "planned" && !mayWait(item));
-    const dearest = Math.max(0, ...left.map(priceOf));
+    const planned = items.filter((item) => stateOf(item) === "planned");
+    const left = planned.filter((item) => !mayWait(item));
+    // Credits that do not reach for all go to the items in their order, so that a dear one holds up the cheap.
+    const dearest = Math.max(0, ...planned.map(priceOf));
     if (left.length > 0 && cost + dearest <= most)
       throw new Violation("P7", `${left.length} items wait though ${cost} of ${most} credits are spent`);
   };
