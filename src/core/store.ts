@@ -61,6 +61,8 @@ export interface Store extends Orders {
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** Credits of the run: charged for good, and those that are or may be charged. */
   spending(runId: number, of?: SpendingOf): Promise<Spending>;
+  /** Prices of requests of all runs sent since then (UTC ms) without an answer or a verdict: the balance may yet fall by them. */
+  doubtful(since: number): Promise<Credits>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
@@ -205,8 +207,6 @@ export interface Spending {
   charged: Credits;
   /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
   pending: Credits;
-  /** What of that is for requests without an answer of which nothing is known: the balance may not show it yet. */
-  doubtful: Credits;
   /** The newest attempt that counts; 0 without any. */
   latest: number;
 }

@@ -17,7 +17,7 @@ import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { readAccount } from "../run/account-reading.js";
 import { arrange } from "../run/arrange.js";
-import { keeping } from "../run/caps.js";
+import { doubtfulNow, keeping } from "../run/caps.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import type { RunSettings } from "../run/ports.js";
@@ -134,10 +134,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 }
 
 /** What must be left of the balance, as it was before this execution. */
-async function keepOf({ hold, run, me }: ExecuteOptions): Promise<RunSettings["keep"]> {
+async function keepOf({ hold, run, me, clock }: ExecuteOptions): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  return keeping(keepCredits, credits(me.credits.balance), await hold.store.spending(run.id));
+  const { latest } = await hold.store.spending(run.id);
+  const doubtful = await doubtfulNow(hold.store, clock.now());
+  return keeping(keepCredits, { balance: credits(me.credits.balance), doubtful, latest });
 }
 
 async function close(

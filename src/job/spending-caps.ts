@@ -7,6 +7,7 @@ import { nearest } from "../core/nearest.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { SpendingOf, Store } from "../core/store.js";
 import type { SpendingCaps } from "../plan/caps.js";
+import { doubtfulNow } from "../run/caps.js";
 import type { OpenAccount } from "./account.js";
 
 /** What a run may spend, as its flags say. */
@@ -33,11 +34,12 @@ export async function spendingCaps(
   const models = Object.entries(modelCaps).map(
     async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
+  const inDoubt = (workspace: Store) => doubtfulNow(workspace, clock.now());
   const today = () => account.accounts.spentSince(account.accountId(), dayBegin(clock.now()));
   return {
     total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
     models: new Map(await Promise.all(models)),
-    keep: keepCredits,
+    keep: keepCredits === null || store === null ? keepCredits : plus(keepCredits, await inDoubt(store)),
     daily: dailyCredits === undefined ? null : { most: dailyCredits, spent: await today() },
   };
 }

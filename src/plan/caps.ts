@@ -8,7 +8,7 @@ export interface SpendingCaps {
   total: Spending | null;
   /** Of single models, at which the others go on. */
   models: ReadonlyMap<string, Spending>;
-  /** The balance that must be left. */
+  /** The balance that must be left, with what may yet be taken from it. */
   keep: Credits | null;
   /** Of the day, over all runs of the account. */
   daily: Spending | null;

@@ -3,7 +3,7 @@ import type { DailyCap } from "../core/books.js";
 import { dayBegin } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
 import type { Stop } from "../core/stop.js";
-import type { Spending, Store } from "../core/store.js";
+import type { Store } from "../core/store.js";
 import type { Keep, RunSettings } from "./ports.js";
 
 /** One of the caps of a whole run: the most that the run may have committed, and the stop that it leads to. */
@@ -11,11 +11,19 @@ interface Cap extends Stop {
   most: Credits;
 }
 
-/**
- * What has to be kept of the balance of now, of which a run has spent so much. A request of which nobody knows whether
- * it was charged may yet be taken from it; where it was before, a little less is spent than might be.
- */
-export function keeping(least: Credits, balance: Credits, { doubtful, latest }: Spending): Keep {
+/** Who is still in doubt after a day (ms) has been charged by then, or never will be. */
+const doubtMs = 86_400_000;
+
+/** What requests may yet take from the balance of now, though nobody knows whether they will. */
+export function doubtfulNow(store: Pick<Store, "doubtful">, now: number): Promise<Credits> {
+  return store.doubtful(now - doubtMs);
+}
+
+/** What has to be kept of the balance of now by what a run sends after its `latest` attempt. */
+export function keeping(
+  least: Credits,
+  { balance, doubtful, latest }: { balance: Credits; doubtful: Credits; latest: number },
+): Keep {
   return { least, room: minus(minus(balance, least), doubtful), after: latest };
 }
 

@@ -56,7 +56,7 @@ export function attemptMethods(connection: Connection): AttemptMethods {
     async resubmitted(runId) {
       const { sum } = sql(
         `SELECT coalesce(sum(i.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
-         WHERE a.run_id = ? AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
+         WHERE ? IN (a.run_id, i.run_id) AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
            AND (i.state NOT IN ('held', 'dropped')
              OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
       ).get(runId) as { sum: number };

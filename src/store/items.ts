@@ -1,4 +1,5 @@
 import { itemStates } from "../core/item.js";
+import type { Credits } from "../core/money.js";
 import type { Spending, SpendingOf, Store } from "../core/store.js";
 import type { Sql } from "../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
@@ -22,6 +23,7 @@ type ItemMethods = Pick<
   | "item"
   | "items"
   | "spending"
+  | "doubtful"
   | "apply"
   | "reschedule"
   | "interrupted"
@@ -103,6 +105,8 @@ export function itemMethods(connection: Connection): ItemMethods {
 
     spending: async (runId, of) => spending(sql, runId, of),
 
+    doubtful: async (since) => sql(doubtful).value(since) as Credits,
+
     apply: async (itemId, event, change) =>
       atomic(() => {
         step(connection, itemId, event);
@@ -146,10 +150,12 @@ const spent = `
                       WHEN a.verdict = 'not_charged' THEN 0
                       WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
                       ELSE 0 END), 0) AS pending,
-    coalesce(sum(CASE WHEN (a.outcome IS NULL OR a.outcome = 'unanswered') AND coalesce(a.verdict, 'undecided') = 'undecided'
-                      THEN i.price ELSE 0 END), 0) AS doubtful,
     coalesce(max(a.id), 0) AS latest
   FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`;
+const doubtful = `
+  SELECT coalesce(sum(i.price), 0) FROM attempts a JOIN items i ON i.id = a.item_id
+  WHERE a.intended_at > ? AND (a.outcome IS NULL OR a.outcome = 'unanswered')
+    AND coalesce(a.verdict, 'undecided') = 'undecided'`;
 const spentOf = `${spent} AND a.id > ? AND i.model = coalesce(?, i.model)`;
 
 /**

@@ -16,7 +16,7 @@ const spends = (committed: number, since: number): Pick<Store, "spending"> => ({
   spending: async (_, of) => {
     if (of?.after !== undefined) expect(of).toEqual({ after: 7 });
     const pending = credits(of?.after === undefined ? committed : since);
-    return { charged: noCredits, pending, doubtful: noCredits, latest: 9 };
+    return { charged: noCredits, pending, latest: 9 };
   },
 });
 
@@ -36,9 +36,9 @@ describe("caps", () => {
   });
 
   test("reserve of a balance what earlier requests may yet be charged", () => {
-    const spending = { charged: credits(9), pending: credits(6), doubtful: credits(2), latest: 7 };
     const keep = { least: credits(95), room: credits(3), after: 7 };
-    expect(keeping(credits(95), credits(100), spending)).toEqual(keep);
+    const now = { balance: credits(100), doubtful: credits(2), latest: 7 };
+    expect(keeping(credits(95), now)).toEqual(keep);
   });
 
   test("count what others spend from the balance, and never take it for more than it was", async () => {
@@ -102,7 +102,7 @@ describe("caps", () => {
     const caps = capped();
     let committed = credits(18);
     const store = {
-      spending: async () => ({ charged: noCredits, pending: committed, doubtful: noCredits, latest: 0 }),
+      spending: async () => ({ charged: noCredits, pending: committed, latest: 0 }),
     };
     const rooms = await caps.rooms(store, 1);
     expect(rooms).toEqual(new Map([["film", credits(2)]]));

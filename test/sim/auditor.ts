@@ -6,7 +6,7 @@ import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";
 import { isPaid, readable } from "./money-rules.js";
 import type { Scenario } from "./scenario.js";
-import { Violation } from "./watch.js";
+import { type Trip, Violation } from "./watch.js";
 
 /**
  * Judges a finished run from outside: the service's own books, the archive's folders, and the list of items that the
@@ -32,8 +32,8 @@ export interface Books {
   workspaceOf(item: string): number;
   /** Credits that each workspace's run has cost, or may have, as the program tells its user. */
   spent: readonly number[];
-  /** How often an item was let go to be paid again, by the leave of whoever set how much that may cost. */
-  orphans: ReadonlyMap<string, number>;
+  /** POSTs whose items were let go to be paid again, by the leave of whoever set how much that may cost. */
+  letGo: ReadonlySet<Trip>;
   /** Tasks of which nothing that the program can see tells. */
   unknowable: ReadonlySet<string>;
 }
@@ -54,7 +54,7 @@ export function audit(books: Books): void {
   checkCapsUsed(books);
   checkBooks(tasks, books);
   const files = filesOf(books);
-  for (const [item, own] of tasks) checkKept(item, own, files, books);
+  for (const [item, own] of tasks) for (const task of own) checkKept(item, task, files, books);
   const made = madeFor(tasks);
   checkFiles(files, made, books);
   checkIndexes(files, made, books);
@@ -64,18 +64,25 @@ export function audit(books: Books): void {
   }
 }
 
-function checkPaidOnce(item: string, tasks: readonly TaskRecord[], { orphans }: Books): void {
-  const paid = tasks.filter(isPaid);
-  if (paid.length > 1 + (orphans.get(item) ?? 0))
-    throw new Violation("P2", `${item} was paid ${paid.length} times`);
+function checkPaidOnce(item: string, tasks: readonly TaskRecord[], books: Books): void {
+  const paid = tasks.filter((task) => isPaid(task) && !isLetGo(task, books));
+  if (paid.length > 1) throw new Violation("P2", `${item} was paid ${paid.length} times`);
+}
+
+function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
+  return [...letGo].some(({ made }) => made?.id === id);
+}
+
+function timesLetGo(item: string, letGo: ReadonlySet<Trip>): number {
+  return [...letGo].filter((trip) => trip.item === item).length;
 }
 
 /** Nothing is left out for a cap that it would fit under: what failed has given its price back. */
-function checkCapsUsed({ cap, modelCap, listed, orphans, workspaceOf, modelOf, priceOf }: Books): void {
+function checkCapsUsed({ cap, modelCap, listed, letGo, workspaceOf, modelOf, priceOf }: Books): void {
   const spends: ItemState[] = ["archived", "held", "overdue", "unknown", "ready", "processing"];
   const check = (most: number, items: readonly string[], mayWait: (item: string) => boolean) => {
     const stateOf = (item: string) => listed.get(item)?.state ?? "dropped";
-    const timesOf = (item: string) => (orphans.get(item) ?? 0) + (spends.includes(stateOf(item)) ? 1 : 0);
+    const timesOf = (item: string) => timesLetGo(item, letGo) + (spends.includes(stateOf(item)) ? 1 : 0);
     const cost = items.reduce((sum, item) => sum + timesOf(item) * priceOf(item), 0);
     const planned = items.filter((item) => stateOf(item) === "planned");
     const left = planned.filter((item) => !mayWait(item));
@@ -98,14 +105,15 @@ function checkCapsUsed({ cap, modelCap, listed, orphans, workspaceOf, modelOf, p
  * items of which it tells that this is in doubt.
  */
 function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
-  const { listed, orphans, workspaceOf, priceOf } = books;
+  const { listed, letGo, workspaceOf, priceOf } = books;
+  const free = new Set([...letGo].filter(({ made }) => made === null || !isPaid(made)));
   const doubtful: ItemState[] = ["held", "unknown", "overdue"];
   for (const [workspace, told] of books.spent.entries()) {
     let [charged, doubt] = [0, 0];
     for (const [item, { state }] of listed) {
       if (workspaceOf(item) !== workspace) continue;
       for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
-      doubt += ((orphans.get(item) ?? 0) + (doubtful.includes(state) ? 1 : 0)) * priceOf(item);
+      doubt += (timesLetGo(item, free) + (doubtful.includes(state) ? 1 : 0)) * priceOf(item);
     }
     if (told < charged - 1e-6 || told > charged + doubt + 1e-6) {
       throw new Violation(
@@ -117,18 +125,12 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): voi
 }
 
 /** What was paid for is in the archive, or the user is told that it is not. */
-function checkKept(
-  item: string,
-  tasks: readonly TaskRecord[],
-  files: Files,
-  { listed, orphans }: Books,
-): void {
-  const isKept = (task: TaskRecord) =>
-    task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
-  const lost = tasks.filter((task) => isPaid(task) && !isKept(task));
-  const { state, note } = listed.get(item) ?? { state: "dropped", note: null };
+function checkKept(item: string, task: TaskRecord, files: Files, books: Books): void {
+  if (!isPaid(task) || isLetGo(task, books)) return;
+  const kept = task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
+  const { state, note } = books.listed.get(item) ?? { state: "dropped", note: null };
   const told = state === "held" || state === "overdue" || state === "unknown";
-  if (lost.length > (orphans.get(item) ?? 0) && !told)
+  if (!kept && !told)
     throw new Violation("audit", `${item} was paid for, has no file, and is listed as ${state}`);
   if (state === "held" && note === null) throw new Violation("audit", `${item} is held and nothing says why`);
 }

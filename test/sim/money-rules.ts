@@ -35,8 +35,8 @@ export class MoneyRules implements Rule {
   private readonly hidden = new Set<Trip>();
   /** Items whose unknown POST was settled as not charged, or that may be paid again. */
   private readonly released = new Set<string>();
-  /** How often an item was let go to be paid again, its first charge being lost. */
-  readonly orphans = new Map<string, number>();
+  /** POSTs whose items were let go to be paid again, what they were charged being lost. */
+  readonly letGo = new Set<Trip>();
 
   constructor(
     private readonly scenario: Scenario,
@@ -118,7 +118,7 @@ export class MoneyRules implements Rule {
     const isSettled = this.released.has(item);
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
     const { made } = post;
-    if (!this.orphans.has(item) && (post.mayArrive || (made !== null && isPaid(made)))) {
+    if (!this.letGo.has(post) && (post.mayArrive || (made !== null && isPaid(made)))) {
       if (this.hidesForeign()) {
         this.hidden.add(post);
         return;
@@ -131,9 +131,12 @@ export class MoneyRules implements Rule {
   private noteOrphan(workspace: Workspace, id: number): void {
     const item = rowIdOf(workspace, id);
     this.released.add(item);
-    this.orphans.set(item, (this.orphans.get(item) ?? 0) + 1);
-    const own = this.scenario.items.filter((other) => other.workspace === workspace.number);
-    const again = own.reduce((sum, { id, model }) => sum + (this.orphans.get(id) ?? 0) * priceOf(model), 0);
+    const post = this.posts.get(item)?.at(-1);
+    if (post === undefined) throw new Violation("P6", `${item} is let go and was never sent`);
+    this.letGo.add(post);
+    const own = [...this.letGo].filter(({ sender }) => sender.workspace === workspace.number);
+    const models = new Map(this.scenario.items.map(({ id, model }) => [id, model]));
+    const again = own.reduce((sum, trip) => sum + priceOf(models.get(trip.item ?? "") ?? ""), 0);
     const most = this.scenario.orphanCredits ?? 0;
     if (again > most + 1e-6)
       throw new Violation("P6", `${item} is let go to be paid again: ${again} credits of ${most}`);
@@ -217,7 +220,7 @@ export class MoneyRules implements Rule {
     };
     // What a failed task has cost is on its way back.
     const failed = [...this.ledger.tasks.values()].filter(
-      ({ outcome, refunded }) => outcome === "failed" && !refunded,
+      ({ outcome, seenFinal, refunded }) => outcome === "failed" && seenFinal && !refunded,
     );
     const back = failed.reduce((sum, { costMicro }) => sum + costMicro, 0);
     const balance = ((this.ledger.account(userId)?.balanceMicro ?? 0) + back) / 1e6;

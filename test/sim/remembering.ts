@@ -20,6 +20,7 @@ export const storeLooks = [
     "item",
     "items",
     "spending",
+    "doubtful",
   ] as const),
   ...([
     "attempt",

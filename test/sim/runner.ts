@@ -16,7 +16,7 @@ import type { Download, Send } from "../../src/core/send.js";
 import type { Stop } from "../../src/core/stop.js";
 import type { Run, Store } from "../../src/core/store.js";
 import { readAccount } from "../../src/run/account-reading.js";
-import { keeping } from "../../src/run/caps.js";
+import { doubtfulNow, keeping } from "../../src/run/caps.js";
 import { jobFolder } from "../../src/run/folder.js";
 import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
@@ -99,7 +99,7 @@ export async function execute(
     const run = await begin(store, workspace, scenario);
     workspace.run = run;
     await removeLeftovers(disk, jobFolder(run));
-    const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me) };
+    const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me, clock.now()) };
     const archive = archiveOf(process, parts);
     const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
     const session = new Session(
@@ -183,10 +183,12 @@ function portsOf(
   };
 }
 
-async function keepOf(store: Store, run: Run, me: Me): Promise<RunSettings["keep"]> {
+async function keepOf(store: Store, run: Run, me: Me, now: number): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  return keeping(keepCredits, credits(me.credits.balance), await store.spending(run.id));
+  const { latest } = await store.spending(run.id);
+  const doubtful = await doubtfulNow(store, now);
+  return keeping(keepCredits, { balance: credits(me.credits.balance), doubtful, latest });
 }
 
 function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {

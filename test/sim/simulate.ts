@@ -149,7 +149,7 @@ class Simulation {
       priceOf: (item) => priceOf(modelOf(item)),
       workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
       spent: await this.spent(),
-      orphans: this.money.orphans,
+      letGo: this.money.letGo,
       unknowable: this.money.unknowable(),
     });
   }

@@ -152,7 +152,6 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
       expect(await store.spending(run?.id ?? 0)).toEqual({
         charged: credits(12),
         pending: credits(20),
-        doubtful: credits(12),
         latest: expect.any(Number),
       });
       expect(await store.filesOf(run?.id ?? 0)).toEqual({ files: 2, bytes: 6 });

@@ -236,16 +236,19 @@ describe("what a run has committed", () => {
     await enrolled("a", "b", "c");
     const [, b, c] = await store.items(runId);
     const a = await submitted("a", "t1");
-    const stands = async (charged: number, pending: number, doubtful: number) =>
+    const stands = async (charged: number, pending: number, doubtful: number) => {
+      expect(await store.doubtful(0)).toBe(credits(doubtful));
       expect(await store.spending(runId)).toEqual({
         charged: credits(charged),
         pending: credits(pending),
-        doubtful: credits(doubtful),
         latest: expect.any(Number),
       });
+    };
     await stands(0, 4, 0);
     const attempt = await store.intend(b?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
     await stands(0, 8, 4);
+    expect(await store.doubtful(clock.now() - 1)).toBe(credits(4));
+    expect(await store.doubtful(clock.now())).toBe(noCredits);
     await store.apply(a.id, "task_failed", { charged: noCredits });
     await stands(0, 4, 4);
     const done = await submitted("c", "t3");
@@ -262,6 +265,23 @@ describe("what a run has committed", () => {
     });
     expect(await store.spending(runId, { after: latest })).toMatchObject({ charged: noCredits, latest: 0 });
     expect(c?.price).toBe(credits(4));
+  });
+
+  test("P6: what is paid again counts in the run that an item has moved to", async () => {
+    const [a] = await enrolled("a");
+    const id = a?.id ?? 0;
+    const attempt = await store.intend(id, { runId, bodySha256: "00", bookEntry: null });
+    await store.conclude(attempt.id, "unanswered", { message: "no answer" });
+    await store.setRun(runId, { state: "cancelled" });
+    const job = await store.job("demo");
+    const next = await store.startRun(job.id, runStart);
+    await store.enroll(next.id, [newItem("a")]);
+    expect((await store.item(id)).runId).toBe(next.id);
+    await store.giveVerdict(id, "charged", "the counter moved");
+    expect(await store.resubmitted(next.id)).toBe(noCredits);
+    await store.apply(id, "resubmit", { nextAt: 0 });
+    expect(await store.resubmitted(next.id)).toBe(credits(4));
+    expect(await store.resubmitted(runId)).toBe(credits(4));
   });
 });
 
