@@ -34,6 +34,8 @@ export interface Books {
   spent: readonly number[];
   /** POSTs whose items were let go to be paid again, by the leave of whoever set how much that may cost. */
   letGo: ReadonlySet<Trip>;
+  /** How often an item was let go. */
+  orphans: ReadonlyMap<string, number>;
   /** Tasks of which nothing that the program can see tells. */
   unknowable: ReadonlySet<string>;
 }
@@ -73,16 +75,12 @@ function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
   return [...letGo].some(({ made }) => made?.id === id);
 }
 
-function timesLetGo(item: string, letGo: ReadonlySet<Trip>): number {
-  return [...letGo].filter((trip) => trip.item === item).length;
-}
-
 /** Nothing is left out for a cap that it would fit under: what failed has given its price back. */
-function checkCapsUsed({ cap, modelCap, listed, letGo, workspaceOf, modelOf, priceOf }: Books): void {
+function checkCapsUsed({ cap, modelCap, listed, orphans, workspaceOf, modelOf, priceOf }: Books): void {
   const spends: ItemState[] = ["archived", "held", "overdue", "unknown", "ready", "processing"];
   const check = (most: number, items: readonly string[], mayWait: (item: string) => boolean) => {
     const stateOf = (item: string) => listed.get(item)?.state ?? "dropped";
-    const timesOf = (item: string) => timesLetGo(item, letGo) + (spends.includes(stateOf(item)) ? 1 : 0);
+    const timesOf = (item: string) => (orphans.get(item) ?? 0) + (spends.includes(stateOf(item)) ? 1 : 0);
     const cost = items.reduce((sum, item) => sum + timesOf(item) * priceOf(item), 0);
     const planned = items.filter((item) => stateOf(item) === "planned");
     const left = planned.filter((item) => !mayWait(item));
@@ -105,15 +103,16 @@ function checkCapsUsed({ cap, modelCap, listed, letGo, workspaceOf, modelOf, pri
  * items of which it tells that this is in doubt.
  */
 function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
-  const { listed, letGo, workspaceOf, priceOf } = books;
-  const free = new Set([...letGo].filter(({ made }) => made === null || !isPaid(made)));
+  const { listed, letGo, orphans, workspaceOf, priceOf } = books;
+  const paid = [...letGo].filter(({ made }) => made !== null && isPaid(made));
+  const free = (item: string) => (orphans.get(item) ?? 0) - paid.filter((trip) => trip.item === item).length;
   const doubtful: ItemState[] = ["held", "unknown", "overdue"];
   for (const [workspace, told] of books.spent.entries()) {
     let [charged, doubt] = [0, 0];
     for (const [item, { state }] of listed) {
       if (workspaceOf(item) !== workspace) continue;
       for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
-      doubt += (timesLetGo(item, free) + (doubtful.includes(state) ? 1 : 0)) * priceOf(item);
+      doubt += (free(item) + (doubtful.includes(state) ? 1 : 0)) * priceOf(item);
     }
     if (told < charged - 1e-6 || told > charged + doubt + 1e-6) {
       throw new Violation(

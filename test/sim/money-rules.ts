@@ -37,6 +37,8 @@ export class MoneyRules implements Rule {
   private readonly released = new Set<string>();
   /** POSTs whose items were let go to be paid again, what they were charged being lost. */
   readonly letGo = new Set<Trip>();
+  /** How often an item was: also for requests that never left, because their process died. */
+  readonly orphans = new Map<string, number>();
 
   constructor(
     private readonly scenario: Scenario,
@@ -132,11 +134,10 @@ export class MoneyRules implements Rule {
     const item = rowIdOf(workspace, id);
     this.released.add(item);
     const post = this.posts.get(item)?.at(-1);
-    if (post === undefined) throw new Violation("P6", `${item} is let go and was never sent`);
-    this.letGo.add(post);
-    const own = [...this.letGo].filter(({ sender }) => sender.workspace === workspace.number);
-    const models = new Map(this.scenario.items.map(({ id, model }) => [id, model]));
-    const again = own.reduce((sum, trip) => sum + priceOf(models.get(trip.item ?? "") ?? ""), 0);
+    if (post) this.letGo.add(post);
+    this.orphans.set(item, (this.orphans.get(item) ?? 0) + 1);
+    const own = this.scenario.items.filter((other) => other.workspace === workspace.number);
+    const again = own.reduce((sum, { id, model }) => sum + (this.orphans.get(id) ?? 0) * priceOf(model), 0);
     const most = this.scenario.orphanCredits ?? 0;
     if (again > most + 1e-6)
       throw new Violation("P6", `${item} is let go to be paid again: ${again} credits of ${most}`);

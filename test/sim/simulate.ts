@@ -150,6 +150,7 @@ class Simulation {
       workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
       spent: await this.spent(),
       letGo: this.money.letGo,
+      orphans: this.money.orphans,
       unknowable: this.money.unknowable(),
     });
   }
