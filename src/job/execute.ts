@@ -17,7 +17,7 @@ import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { readAccount } from "../run/account-reading.js";
 import { arrange } from "../run/arrange.js";
-import { doubtfulNow, keeping } from "../run/caps.js";
+import { keeping } from "../run/caps.js";
 import { jobFolder } from "../run/folder.js";
 import { type Progress, runLoop } from "../run/loop.js";
 import type { RunSettings } from "../run/ports.js";
@@ -137,9 +137,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 async function keepOf({ hold, run, me, clock }: ExecuteOptions): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  const { latest } = await hold.store.spending(run.id);
-  const doubtful = await doubtfulNow(hold.store, clock.now());
-  return keeping(keepCredits, { balance: credits(me.credits.balance), doubtful, latest });
+  const balance = credits(me.credits.balance);
+  return keeping(hold.store, run.id, { least: keepCredits, balance, now: clock.now() });
 }
 
 async function close(

@@ -2,6 +2,7 @@ import type { Accounts } from "../core/accounts.js";
 import type { DailyCap } from "../core/books.js";
 import { dayBegin } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
+import { dayMs } from "../core/quota.js";
 import type { Stop } from "../core/stop.js";
 import type { Store } from "../core/store.js";
 import type { Keep, RunSettings } from "./ports.js";
@@ -11,19 +12,19 @@ interface Cap extends Stop {
   most: Credits;
 }
 
-/** Who is still in doubt after a day (ms) has been charged by then, or never will be. */
-const doubtMs = 86_400_000;
-
-/** What requests may yet take from the balance of now, though nobody knows whether they will. */
+/** What requests may yet take from the balance of now: who is in doubt for a day has been charged by then, or never will be. */
 export function doubtfulNow(store: Pick<Store, "doubtful">, now: number): Promise<Credits> {
-  return store.doubtful(now - doubtMs);
+  return store.doubtful(now - dayMs);
 }
 
-/** What has to be kept of the balance of now by what a run sends after its `latest` attempt. */
-export function keeping(
-  least: Credits,
-  { balance, doubtful, latest }: { balance: Credits; doubtful: Credits; latest: number },
-): Keep {
+/** What a run has to keep of the balance that was read just now (UTC ms). */
+export async function keeping(
+  store: Pick<Store, "spending" | "doubtful">,
+  runId: number,
+  { least, balance, now }: { least: Credits; balance: Credits; now: number },
+): Promise<Keep> {
+  const { latest } = await store.spending(runId);
+  const doubtful = await doubtfulNow(store, now);
   return { least, room: minus(minus(balance, least), doubtful), after: latest };
 }
 
@@ -59,8 +60,11 @@ export class Caps {
     return { kind, message };
   }
 
-  /** Whether they were reached and leave more now than then: what failed or was not charged has given its price back. */
-  leaveMore(committed: Credits): boolean {
+  /**
+   * Takes it back that they were reached, where they leave more now than then: what failed or was not charged has given
+   * its price back. Returns whether it did.
+   */
+  takeBack(committed: Credits): boolean {
     if (this.leftover === null) return false;
     const left = this.left(committed);
     if (left !== null && left <= this.leftover) return false;

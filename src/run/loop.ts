@@ -124,7 +124,7 @@ class Loop {
     const committed = plus(spending.charged, spending.pending);
     await this.session.caps.lookAtKept(store, run.id, committed);
     await this.session.caps.lookAtDay(accounts, accountId, { now: clock.now(), committed });
-    if (this.session.caps.leaveMore(committed)) this.session.liftCaps();
+    if (this.session.caps.takeBack(committed)) this.session.liftCaps();
     const inOrder =
       this.session.settings.inOrder ||
       modelRooms.size > 0 ||

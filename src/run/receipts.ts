@@ -37,7 +37,7 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
   const inFolder = async (work: () => Promise<void>) => {
     await work().catch(async (error: unknown) => {
       if (!isError(error, "ENOENT")) throw error;
-      reserve.isGone();
+      reserve.lost();
       await disk.makeFolder(dirname(path));
       await work();
     });

@@ -25,8 +25,8 @@ export class Reserve {
     this.isTaken = true;
   }
 
-  /** Its folder was taken away: it has to be taken anew. */
-  isGone(): void {
+  /** Somebody took its folder away: it has to be taken anew. */
+  lost(): void {
     this.isTaken = false;
   }
 

@@ -35,10 +35,18 @@ describe("caps", () => {
     expect((await looked(9)).cap).toBe(credits(8));
   });
 
-  test("reserve of a balance what earlier requests may yet be charged", () => {
-    const keep = { least: credits(95), room: credits(3), after: 7 };
-    const now = { balance: credits(100), doubtful: credits(2), latest: 7 };
-    expect(keeping(credits(95), now)).toEqual(keep);
+  test("reserve of a balance what earlier requests may yet be charged", async () => {
+    const asked: number[] = [];
+    const store: Pick<Store, "spending" | "doubtful"> = {
+      spending: async () => ({ charged: credits(9), pending: credits(6), latest: 7 }),
+      doubtful: async (since) => {
+        asked.push(since);
+        return credits(2);
+      },
+    };
+    const now = { least: credits(95), balance: credits(100), now: 90_000_000 };
+    expect(await keeping(store, 1, now)).toEqual({ least: credits(95), room: credits(3), after: 7 });
+    expect(asked).toEqual([3_600_000]);
   });
 
   test("count what others spend from the balance, and never take it for more than it was", async () => {
@@ -84,18 +92,18 @@ describe("caps", () => {
     });
     await caps.lookAtDay(accounts, 1, { now: noon + 24 * 3_600_000, committed: credits(4) });
     expect(caps.cap).toBe(credits(8));
-    expect(caps.leaveMore(credits(4))).toBe(true);
+    expect(caps.takeBack(credits(4))).toBe(true);
     expect(caps.reached(credits(4)).kind).toBe("keep");
   });
 
   test("are no longer reached once more is left than when they were", () => {
     const caps = capped(7);
-    expect(caps.leaveMore(noCredits)).toBe(false);
+    expect(caps.takeBack(noCredits)).toBe(false);
     caps.reached(credits(5));
-    expect(caps.leaveMore(credits(6))).toBe(false);
-    expect(caps.leaveMore(credits(5))).toBe(false);
-    expect(caps.leaveMore(credits(4))).toBe(true);
-    expect(caps.leaveMore(credits(3))).toBe(false);
+    expect(caps.takeBack(credits(6))).toBe(false);
+    expect(caps.takeBack(credits(5))).toBe(false);
+    expect(caps.takeBack(credits(4))).toBe(true);
+    expect(caps.takeBack(credits(3))).toBe(false);
   });
 
   test("of a model hold it until one of its tasks has failed", async () => {

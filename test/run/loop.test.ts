@@ -5,7 +5,7 @@ import { fingerprint } from "../../src/api/key.js";
 import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
-import { doubtfulNow, keeping } from "../../src/run/caps.js";
+import { keeping } from "../../src/run/caps.js";
 import type { SandboxOptions } from "../../src/sandbox/serve.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -451,9 +451,9 @@ describe("waiting", () => {
     // The balance never fell for the lost one, so there is nothing that could be given back.
     world.tamper = null;
     const before = posts();
-    const { latest } = await world.store.spending(run.id);
-    const doubtful = await doubtfulNow(world.store, world.clock.now());
-    const keep = keeping(credits(496), { balance: credits(496), doubtful, latest });
+    const now = world.clock.now();
+    const balance = credits(496);
+    const keep = await keeping(world.store, run.id, { least: credits(496), balance, now });
     await carryOn(world, run, { lanes: 1, overdueWaitMs: 3_600_000, keep });
     expect(await states(world, run)).toMatchObject({ lost: "planned", more: "planned" });
     expect(posts()).toBe(before);

@@ -16,7 +16,7 @@ import type { Download, Send } from "../../src/core/send.js";
 import type { Stop } from "../../src/core/stop.js";
 import type { Run, Store } from "../../src/core/store.js";
 import { readAccount } from "../../src/run/account-reading.js";
-import { doubtfulNow, keeping } from "../../src/run/caps.js";
+import { keeping } from "../../src/run/caps.js";
 import { jobFolder } from "../../src/run/folder.js";
 import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
@@ -186,9 +186,7 @@ function portsOf(
 async function keepOf(store: Store, run: Run, me: Me, now: number): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  const { latest } = await store.spending(run.id);
-  const doubtful = await doubtfulNow(store, now);
-  return keeping(keepCredits, { balance: credits(me.credits.balance), doubtful, latest });
+  return keeping(store, run.id, { least: keepCredits, balance: credits(me.credits.balance), now });
 }
 
 function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {
