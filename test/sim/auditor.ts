@@ -27,6 +27,8 @@ export interface Books {
   cap: number | null;
   /** The most that a workspace's items of one model may cost. */
   modelCap: Scenario["modelCap"];
+  /** What need not be left of the account's balance at the end; null where all of it may be spent. */
+  spendable: number | null;
   modelOf(item: string): string;
   priceOf(item: string): number;
   workspaceOf(item: string): number;
@@ -39,6 +41,10 @@ export interface Books {
   /** Tasks of which nothing that the program can see tells. */
   unknowable: ReadonlySet<string>;
 }
+
+/** States of items whose charge is not known, and of all that have cost something or may have. */
+const doubtful: readonly ItemState[] = ["held", "unknown", "overdue"];
+const spending: readonly ItemState[] = [...doubtful, "archived", "ready", "processing"];
 
 export function audit(books: Books): void {
   const tasks = new Map<string, TaskRecord[]>();
@@ -75,26 +81,31 @@ function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
   return [...letGo].some(({ made }) => made?.id === id);
 }
 
-/** Nothing is left out for a cap that it would fit under: what failed has given its price back. */
-function checkCapsUsed({ cap, modelCap, listed, orphans, workspaceOf, modelOf, priceOf }: Books): void {
-  const spends: ItemState[] = ["archived", "held", "overdue", "unknown", "ready", "processing"];
-  const check = (most: number, items: readonly string[], mayWait: (item: string) => boolean) => {
-    const stateOf = (item: string) => listed.get(item)?.state ?? "dropped";
-    const timesOf = (item: string) => (orphans.get(item) ?? 0) + (spends.includes(stateOf(item)) ? 1 : 0);
-    const cost = items.reduce((sum, item) => sum + timesOf(item) * priceOf(item), 0);
-    const planned = items.filter((item) => stateOf(item) === "planned");
-    const left = planned.filter((item) => !mayWait(item));
-    // Credits that do not reach for all go to the items in their order, so that a dear one holds up the cheap.
-    const dearest = Math.max(0, ...planned.map(priceOf));
-    if (left.length > 0 && cost + dearest <= most)
-      throw new Violation("P7", `${left.length} items wait though ${cost} of ${most} credits are spent`);
-  };
+/**
+ * P7: nothing is left out for a cap that it would fit under: what failed has given its price back. Credits that do not
+ * reach for all go to the items in their order, so that a dear one holds up the cheap.
+ */
+function checkCapsUsed(books: Books): void {
+  const { cap, modelCap, spendable, listed, orphans, workspaceOf, modelOf, priceOf } = books;
+  const timesOf = (item: string, states: readonly ItemState[]) =>
+    (orphans.get(item) ?? 0) + (states.includes(listed.get(item)?.state ?? "dropped") ? 1 : 0);
+  const worth = (items: readonly string[], states: readonly ItemState[]) =>
+    items.reduce((sum, item) => sum + timesOf(item, states) * priceOf(item), 0);
   const items = [...listed.keys()];
   for (const workspace of new Set(items.map(workspaceOf))) {
     const own = items.filter((item) => workspaceOf(item) === workspace);
-    const isCapped = (item: string) => modelOf(item) === modelCap?.model;
-    if (cap !== null) check(cap, own, isCapped);
-    if (cap === null && modelCap) check(modelCap.most, own.filter(isCapped), () => false);
+    const alike = own.filter((item) => modelOf(item) === modelCap?.model);
+    const planned = own.filter((item) => listed.get(item)?.state === "planned");
+    const dearest = Math.max(0, ...planned.map(priceOf));
+    const room = Math.min(
+      cap === null ? Number.POSITIVE_INFINITY : cap - worth(own, spending),
+      spendable === null ? Number.POSITIVE_INFINITY : spendable - worth(own, doubtful),
+    );
+    const ofModel = modelCap === undefined ? room : Math.min(room, modelCap.most - worth(alike, spending));
+    const roomOf = (item: string) => (alike.includes(item) ? ofModel : room);
+    const left = planned.find((item) => dearest <= roomOf(item));
+    if (left !== undefined)
+      throw new Violation("P7", `${left} waits though ${roomOf(left)} credits may be spent`);
   }
 }
 
@@ -106,7 +117,6 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): voi
   const { listed, letGo, orphans, workspaceOf, priceOf } = books;
   const paid = [...letGo].filter(({ made }) => made !== null && isPaid(made));
   const free = (item: string) => (orphans.get(item) ?? 0) - paid.filter((trip) => trip.item === item).length;
-  const doubtful: ItemState[] = ["held", "unknown", "overdue"];
   for (const [workspace, told] of books.spent.entries()) {
     let [charged, doubt] = [0, 0];
     for (const [item, { state }] of listed) {

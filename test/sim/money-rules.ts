@@ -4,7 +4,7 @@ import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import type { Ledger } from "./ledger.js";
 import { priceOf } from "./models.js";
-import type { Scenario, ScenarioItem } from "./scenario.js";
+import { keptOf, type Scenario, type ScenarioItem } from "./scenario.js";
 import { userId } from "./service.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 import type { Workspace } from "./workspace.js";
@@ -212,9 +212,8 @@ export class MoneyRules implements Rule {
 
   /** P7: what must be left of the balance is left, whatever POSTs under way may cost; of others' nobody knows beforehand. */
   private checkKept(item: string, own: readonly ScenarioItem[]): void {
-    const { keepCredits, workspaces, faults } = this.scenario;
-    if (keepCredits === undefined || workspaces > 1) return;
-    if (faults.some(({ fault }) => fault.kind === "foreign-writer")) return;
+    const least = keptOf(this.scenario);
+    if (least === null) return;
     const price = ({ id, model }: ScenarioItem) => {
       const open = (this.posts.get(id) ?? []).filter(({ made, mayArrive }) => made === null && mayArrive);
       return (open.length + (id === item ? 1 : 0)) * priceOf(model);
@@ -226,11 +225,8 @@ export class MoneyRules implements Rule {
     const back = failed.reduce((sum, { costMicro }) => sum + costMicro, 0);
     const balance = ((this.ledger.account(userId)?.balanceMicro ?? 0) + back) / 1e6;
     const left = balance - own.reduce((sum, other) => sum + price(other), 0);
-    if (left < keepCredits - 1e-6)
-      throw new Violation(
-        "P7",
-        `the POST for ${item} leaves ${left} of the ${keepCredits} credits to be kept`,
-      );
+    if (left < least - 1e-6)
+      throw new Violation("P7", `the POST for ${item} leaves ${left} of the ${least} credits to be kept`);
   }
 
   /** Credits that POSTs of an item sent since then have cost, or may yet cost. */

@@ -1,8 +1,10 @@
-import { credits, noCredits, toNumber } from "../../src/core/money.js";
+import { credits, minus, noCredits, toNumber } from "../../src/core/money.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Attempt, Intent, Store } from "../../src/core/store.js";
+import type { Keep } from "../../src/run/ports.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
+import { keptOf, type Scenario } from "./scenario.js";
 
 /** Runners that are broken where money is at stake. */
 export const moneyMutants: readonly Mutant[] = [
@@ -148,8 +150,23 @@ export const moneyMutants: readonly Mutant[] = [
   },
   {
     name: "overlooks the balance that must be left",
-    matters: ({ keepCredits, workspaces }) => keepCredits !== undefined && workspaces === 1,
+    matters: keepsCredits,
     make: () => ({ settings: (settings) => ({ ...settings, keep: null }) }),
+  },
+  {
+    name: "leaves more of the balance than it must",
+    matters: keepsCredits,
+    make: () => keeping((keep) => ({ ...keep, room: minus(keep.room, credits(20)) })),
+  },
+  {
+    name: "counts what its run had spent before the balance was read",
+    matters: keepsCredits,
+    make: () => keeping((keep) => ({ ...keep, after: 0 })),
+  },
+  {
+    name: "keeps nothing back for what may yet be charged",
+    matters: keepsCredits,
+    make: () => ofStore((store) => ({ ...store, doubtful: async () => noCredits })),
   },
   {
     name: "forgets what it has paid again",
@@ -167,6 +184,14 @@ export const moneyMutants: readonly Mutant[] = [
 
 function ofStore(change: (store: Store) => Store): Substitution {
   return { parts: (parts) => ({ ...parts, store: change(parts.store) }) };
+}
+
+function keepsCredits(scenario: Scenario): boolean {
+  return keptOf(scenario) !== null;
+}
+
+function keeping(change: (keep: Keep) => Keep): Substitution {
+  return { settings: (settings) => ({ ...settings, keep: settings.keep && change(settings.keep) }) };
 }
 
 function sendsAgain(when: (reply: Reply) => boolean): Substitution {

@@ -45,6 +45,12 @@ export interface Scenario {
   daysMax: number;
 }
 
+/** What must be left on the account, where one workspace alone spends from it; null where nobody can say what has to be. */
+export function keptOf({ keepCredits, workspaces, faults }: Scenario): number | null {
+  const isShared = workspaces > 1 || faults.some(({ fault }) => fault.kind === "foreign-writer");
+  return isShared ? null : (keepCredits ?? null);
+}
+
 export interface ScenarioItem {
   /** From 0. */
   workspace: number;

@@ -17,7 +17,7 @@ import { live } from "./person.js";
 import { QuotaRules } from "./quota-rules.js";
 import { remembering } from "./remembering.js";
 import type { Substitution } from "./runner.js";
-import type { Event, FaultKind, Scenario } from "./scenario.js";
+import { type Event, type FaultKind, keptOf, type Scenario } from "./scenario.js";
 import { SimulatedService, userId } from "./service.js";
 import { SharedLanes } from "./shared-lanes.js";
 import { Trace } from "./trace.js";
@@ -119,7 +119,10 @@ class Simulation {
         this.happen(fault);
       });
     }
-    kernel.schedule(beginning + topUpMs, () => this.service.ledger.topUp(userId, toMicro(10_000)));
+    const { ledger } = this.service;
+    // More credits would hide whether all that need not be kept is spent.
+    if (keptOf(scenario) === null)
+      kernel.schedule(beginning + topUpMs, () => ledger.topUp(userId, toMicro(10_000)));
     let running = this.workspaces.length;
     for (const workspace of this.workspaces) {
       void live({ machine, workspace, scenario, network: this.network, mutant: this.mutant }).then(
@@ -133,18 +136,16 @@ class Simulation {
     if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
     const modelOf = (item: string) => byId.get(item)?.model ?? "";
-    // What else is to be left of the balance may bind before a cap does.
-    const { maxCredits, modelCap, keepCredits } = scenario;
-    const caps =
-      keepCredits === undefined ? { cap: maxCredits, modelCap } : { cap: null, modelCap: undefined };
     audit({
-      ledger: this.service.ledger,
+      ledger,
       disk: machine.disk,
       folders: this.workspaces.map((workspace) => join(workspace.outFolder, "demo")),
       listed: await this.listed(),
       strangers: this.strangers,
       rejected: this.money.rejected,
-      ...caps,
+      cap: scenario.maxCredits,
+      modelCap: scenario.modelCap,
+      spendable: this.spendable(),
       modelOf,
       priceOf: (item) => priceOf(modelOf(item)),
       workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
@@ -153,6 +154,14 @@ class Simulation {
       orphans: this.money.orphans,
       unknowable: this.money.unknowable(),
     });
+  }
+
+  /** Where others spend from it too, an item may wait for the balance at any time. */
+  private spendable(): number | null {
+    if (this.scenario.keepCredits === undefined) return null;
+    const least = keptOf(this.scenario);
+    const { balanceMicro = 0 } = this.service.ledger.account(userId) ?? {};
+    return least === null ? 0 : balanceMicro / 1e6 - least;
   }
 
   close(violation: Violation | null): Result {
