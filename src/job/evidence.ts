@@ -5,8 +5,8 @@ import type { Evidence, Waiting } from "../report/evidence.js";
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
   const attempt = await store.attempt(itemId);
   if (!attempt) return null;
-  const { intendedAt, status, bodySha256, taskId } = attempt;
-  return { sentAt: intendedAt, status, bodySha256, taskId };
+  const { intendedAt, status, bodySha256, taskId, externalTaskId } = attempt;
+  return { sentAt: intendedAt, status, bodySha256, taskId, externalTaskId };
 }
 
 /** Why an item is where it is, in words. */

@@ -10,6 +10,8 @@ export interface Evidence {
   /** SHA-256 of the request's body. */
   bodySha256: string;
   taskId: string | null;
+  /** The task at the provider behind the service. */
+  externalTaskId: string | null;
 }
 
 /** An item that waits for a person, or for its task. */
@@ -27,7 +29,7 @@ const reasonCharactersMax = 160;
 
 /** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`; the hash as far as there is room for it. */
 export function evidenceText(
-  { sentAt, status, bodySha256, taskId }: Evidence,
+  { sentAt, status, bodySha256, taskId, externalTaskId }: Evidence,
   characters = hashCharacters,
 ): string {
   return [
@@ -35,6 +37,7 @@ export function evidenceText(
     status === null ? "no answer" : `answer ${status}`,
     `body ${bodySha256.slice(0, characters)}`,
     ...(taskId === null ? [] : [`task ${terminalText(taskId)}`]),
+    ...(externalTaskId === null ? [] : [`provider's task ${terminalText(externalTaskId)}`]),
   ].join(", ");
 }
 

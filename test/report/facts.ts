@@ -28,6 +28,7 @@ export const runFacts: RunFacts = {
         status: 502,
         bodySha256: "3f2a91c40b7d".padEnd(64, "0"),
         taskId: "t_1",
+        externalTaskId: "ext-7",
       },
     },
   ],

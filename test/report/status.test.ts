@@ -32,6 +32,7 @@ const facts: StatusFacts = {
         status: null,
         bodySha256: "3f2a91c40b7d".padEnd(64, "0"),
         taskId: null,
+        externalTaskId: null,
       },
       nextAt: null,
     },

@@ -13,7 +13,8 @@ describe("the closing summary", () => {
                 1 × provider: no capacity (cover-3)
       held      1, charged or perhaps charged: a person decides
                 1 × the POST was cut off (clip-9)
-                clip-9: POST 2026-11-21 02:42:59 UTC, answer 502, body 3f2a91c40b7d, task t_1
+                clip-9: POST 2026-11-21 02:42:59 UTC, answer 502, body 3f2a91c40b7d, task t_1, provider's
+                task ext-7
       overdue   1, not finished in their time: never submitted again
                 1 × still processing (clip-3)
       dropped   2, not in the manifest, skipped, or cancelled
@@ -38,7 +39,7 @@ describe("the closing summary", () => {
       held      1, charged or perhaps charged: a person decides
                 1 × the POST was cut off (clip-9)
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502,
-                body 3f2a91c40b7d, task t_1
+                body 3f2a91c40b7d, task t_1, provider's task ext-7
       overdue   1, not finished in their time: never submitted
                 again
                 1 × still processing (clip-3)

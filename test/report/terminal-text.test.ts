@@ -83,7 +83,7 @@ describe("text for a terminal (P24)", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const failures = [{ rowId: text, kind: text, reason: text }];
-        const evidence = { sentAt: 0, status: 502, bodySha256: "00", taskId: text };
+        const evidence = { sentAt: 0, status: 502, bodySha256: "00", taskId: text, externalTaskId: text };
         const held = [{ rowId: text, reason: text, evidence }];
         const facts = { ...runFacts, job: text, failures, held, stops: [text], folder: text, nextStep: text };
         const place = { file: text, row: 1, column: text, id: text };
