@@ -55,7 +55,7 @@ describe("what happens when", () => {
     day: "the day's requests",
     reserve: "the day's requests",
     silence: "the service answers 429",
-    repair: "files are lost",
+    collect: "files are lost",
   };
 
   test.each(Object.entries(stops))("tells of the stop %s with its exit code", (kind, what) => {

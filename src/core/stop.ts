@@ -11,8 +11,8 @@ export const stopTable = {
   key: { closes: ["submit", "poll"], exit: "key" },
   subscription: { closes: ["submit", "poll"], exit: "key" },
   unreachable: { closes: ["submit", "poll"], exit: "unreachable" },
-  /** Only what is paid for already is wanted. */
-  repair: { closes: ["submit"], exit: "done" },
+  /** Only what is paid for already is wanted: of an archive that is repaired, or of a run that was cancelled before. */
+  collect: { closes: ["submit"], exit: "done" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
   keep: { closes: ["submit"], exit: "cap" },

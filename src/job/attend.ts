@@ -108,7 +108,7 @@ class Duty {
     const { store, session } = this;
     const facts: Facts | null = this.facts.of(given);
     if (facts === null || order.items.some((id) => this.busy.has(id))) return null;
-    if (session.stopped("cancelled") && run.id === session.settings.run.id && "agreed" in order)
+    if (run.state === "cancelled" && run.id === session.settings.run.id && "agreed" in order)
       throw new EarlyExit(
         "usage",
         `run ${run.id} was cancelled, and submits nothing more until it has ended`,
@@ -130,9 +130,8 @@ class Duty {
     if (run.id === own && (!stop || isOpen("agreed" in order ? "submit" : "poll", session.stops)))
       return `run ${own}, which is at work, goes on with it`;
     if (run.id === own && stop) return `run ${own} is about to end (${stop.message}): ${later}`;
-    const isOver = run.state === "cancelled" && (await store.counts(run.id)).planned === 0;
     const endedAt = run.endedAt ?? this.clock.now();
-    if (!isOver) await store.setRun(run.id, { state: "interrupted", exit: null, endedAt });
+    if (run.state !== "cancelled") await store.setRun(run.id, { state: "interrupted", exit: null, endedAt });
     return `once run ${own}, which is at work, has ended, ${later}`;
   }
 }

@@ -43,11 +43,11 @@ export async function continueJob<Result>(
     const me = await hold.account.identify();
     checkOwner(found, me.user.id, hold.connection.origin);
     const changed = (await continuation.change?.(hold, found)) ?? found;
-    const { planned } = await hold.store.counts(changed.id);
     // A cancelled run is gone on with to collect what it owes, unless a person wants something of it again.
-    const state = found.state === "cancelled" && planned === 0 ? "cancelled" : "running";
+    const state = changed.state === "cancelled" ? "cancelled" : "running";
     await hold.store.setRun(changed.id, { state, exit: null, endedAt: null });
-    const run = { ...changed, options: withDaily(changed.options, options), requests: changed.requests + 1 };
+    const own = withDaily(changed.options, options);
+    const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
     const before = (await hold.store.counts(run.id)).archived;
     const execution = await execute({ ...options, hold, run, me, inOrder: false });
     return await use({ execution, leftOut: 0, before, startedAt, hold });

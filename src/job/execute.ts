@@ -15,6 +15,7 @@ import { residual } from "../core/readings.js";
 import { reconcile } from "../core/reconcile.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
+import { count } from "../report/amounts.js";
 import { readAccount } from "../run/account-reading.js";
 import { arrange } from "../run/arrange.js";
 import { keeping } from "../run/caps.js";
@@ -115,7 +116,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       settling: settlingOf(run.options),
     },
   );
-  if (options.fetchOnly) session.stop("repair", "only what is paid for was fetched");
+  if (options.fetchOnly) session.stop("collect", "only what is paid for was fetched");
   session.replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
@@ -147,8 +148,8 @@ async function close(
 ): Promise<Execution> {
   const { store } = hold;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
-  // A request that was under way may have been refused.
-  if (cancelled) await store.cancelRun(run.id, new Set());
+  // What was refused, failed at the provider or turned out to be free meanwhile is not submitted again by this run.
+  const unsubmitted = cancelled ? await store.cancelRun(run.id, new Set()) : 0;
   const counts = await store.counts(run.id);
   const read = await accountNow(hold, stops, counts, clock);
   const books = read?.booked ? await closedBooks(hold, run.options) : null;
@@ -169,10 +170,19 @@ async function close(
     ...breaker.messages,
     ...prices.messages,
     ...caps.messages,
+    ...unsubmittedText(unsubmitted, run.jobName),
   ];
   const balance = read ? credits(read.me.credits.balance) : null;
   const resumeAt = (await afterTheDay(hold, stops, clock)) ?? settling.nextReadingAt;
   return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
+}
+
+/** What is not submitted again of a run that was cancelled. */
+function unsubmittedText(items: number, jobName: string): string[] {
+  if (items === 0) return [];
+  return [
+    `${count(items, "item")} not submitted again; the next run of ${jobName} takes up what its manifest asks for`,
+  ];
 }
 
 /** The day's requests come back one by one; going on needs some, so the first of them is given company. */

@@ -33,11 +33,17 @@ export async function orderItems(
   const { store } = work;
   const items = await Promise.all(order.items.map((id) => store.item(id)));
   if (order.do === "redo") return redo(work, run, items, order.agreed);
-  if (order.do === "retry") return { run, done: await retry(store, run, items, order.agreed) };
-  const [item] = items;
-  if (!item) throw new Error(`an order to ${order.do} nothing`);
-  mustBeHeld(item);
-  return { run, done: await resolve(work, item, order) };
+  const done =
+    order.do === "retry" ? await retry(store, run, items, order.agreed) : await resolve(work, items, order);
+  return { run: "agreed" in order ? await reopened(store, run, order.items) : run, done };
+}
+
+/** What is to be submitted opens its run again where that was cancelled; nothing else of it is submitted all the same. */
+async function reopened(store: Store, run: Run, items: readonly number[]): Promise<Run> {
+  if (run.state !== "cancelled") return run;
+  await store.cancelRun(run.id, new Set(items));
+  await store.setRun(run.id, { state: "interrupted" });
+  return { ...run, state: "interrupted" };
 }
 
 async function redo(
@@ -66,9 +72,11 @@ async function retry(store: Store, run: Run, items: readonly Item[], agreed: Cre
 
 async function resolve(
   { store, books, facts }: ItemWork,
-  item: Item,
+  [item]: readonly Item[],
   order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
 ): Promise<string> {
+  if (!item) throw new Error(`an order to ${order.do} nothing`);
+  mustBeHeld(item);
   const { rowId } = item;
   switch (order.do) {
     case "skip":

@@ -55,6 +55,8 @@ export class Session {
     this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id });
     this.caps = new Caps(settings);
     this.waiting = new WaitingList(ports, settings.run.id);
+    if (settings.run.state === "cancelled")
+      this.stop("collect", "the run was cancelled; what was submitted before is collected");
   }
 
   /** What must not be submitted for now. */

@@ -32,7 +32,7 @@ export interface ScriptedService {
   env: Record<string, string>;
   asked: Asked[];
   /** Ids of the tasks that were made, by prompt, in order. */
-  made: { prompt: string; task: string }[];
+  made: { prompt: string; task: string; body: Record<string, unknown> }[];
   /** How often this was asked. */
   count(what: string): number;
   script(script: Script): void;
@@ -234,6 +234,17 @@ function finished({ task, body }: { task: string; body: Record<string, unknown> 
     created_at: at,
     completed_at: at,
   };
+}
+
+/** The record of a task that failed at the provider. */
+export function failedTask(made: { task: string; body: Record<string, unknown> }) {
+  const failure = {
+    status: "failed",
+    output_urls: null,
+    error: "The provider is overloaded.",
+    credits_consumed: 0,
+  };
+  return { ...finished(made, ""), ...failure };
 }
 
 /** What GET models lists. */
