@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { asRecord, parseJson } from "../api/json.js";
 import { type ErrorFacts, errorFacts } from "../api/records.js";
-import { type Credits, credits } from "../core/money.js";
+import { type Credits, creditsTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/send.js";
 import { answerStatus, oddBody } from "./odd-answer.js";
 
@@ -45,8 +45,8 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
       status: reply.status,
       taskId,
       externalTaskId: typeof fields.external_task_id === "string" ? fields.external_task_id : null,
-      charged: amount(fields.credits_consumed),
-      remaining: amount(fields.credits_remaining),
+      charged: creditsTold(fields.credits_consumed),
+      remaining: creditsTold(fields.credits_remaining),
     };
   }
   const facts = errorFacts(body);
@@ -67,7 +67,14 @@ function isRefusal(code: number): code is 401 | 402 | 403 | 429 {
 /** What an answer to a look at a task means. Whatever says nothing about the task leaves it alive. */
 export type TaskOutcome =
   | { kind: "processing" }
-  | { kind: "completed"; urls: string[]; charged: Credits; createdAt: string; completedAt: string | null }
+  | {
+      kind: "completed";
+      urls: string[];
+      /** Null where it is not told. */
+      charged: Credits | null;
+      createdAt: string;
+      completedAt: string | null;
+    }
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
   | ({ kind: "refused"; status: 401 | 403 | 429 } & ErrorFacts)
   | { kind: "unclear"; reason: string; missing: boolean; reached: boolean };
@@ -76,7 +83,7 @@ const finished = z.looseObject({
   status: z.string(),
   output_urls: z.array(z.string()).nullish(),
   error: z.string().nullish(),
-  credits_consumed: z.number().nullish(),
+  credits_consumed: z.unknown().optional(),
   created_at: z.string().nullish(),
   completed_at: z.string().nullish(),
 });
@@ -104,20 +111,17 @@ export function taskOutcome(reply: Reply): TaskOutcome {
 }
 
 function settled(task: z.infer<typeof finished>): TaskOutcome | null {
-  const facts = {
-    charged: amount(task.credits_consumed) ?? credits(0),
-    completedAt: task.completed_at ?? null,
-  };
-  if (task.status === "failed")
-    return { kind: "failed", message: task.error ?? "no reason was given", ...facts };
+  const charged = creditsTold(task.credits_consumed);
+  const completedAt = task.completed_at ?? null;
+  if (task.status === "failed") {
+    const message = task.error ?? "no reason was given";
+    // A task that failed costs nothing, unless the service says so.
+    return { kind: "failed", message, charged: charged ?? noCredits, completedAt };
+  }
   if (task.status !== "completed") return { kind: "processing" };
   const urls = task.output_urls ?? [];
   if (urls.length === 0) return null;
-  return { kind: "completed", urls, createdAt: task.created_at ?? "", ...facts };
-}
-
-function amount(value: unknown): Credits | null {
-  return typeof value === "number" && Number.isFinite(value) ? credits(value) : null;
+  return { kind: "completed", urls, createdAt: task.created_at ?? "", charged, completedAt };
 }
 
 function followed(before: string, text: string | null): string {

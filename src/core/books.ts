@@ -59,8 +59,9 @@ export type BookedAnswer =
 
 export type BookedLook =
   | { task: "open" }
-  /** `endedAt` is the service's time (UTC ms), or null where it did not say. */
-  | { task: "completed" | "failed"; charged: Credits; endedAt: number | null };
+  /** `endedAt` is the service's time (UTC ms). Null is what it did not say: what was charged is then what is known of it. */
+  | { task: "completed"; charged: Credits | null; endedAt: number | null }
+  | { task: "failed"; charged: Credits; endedAt: number | null };
 
 /** GET me's counters of one key. */
 export interface Counters {

@@ -10,8 +10,15 @@ export const noCredits = 0 as Credits;
 
 /** From a number on the wire, in credits. Throws on what is not a finite number in the safe range. */
 export function credits(value: number): Credits {
-  const scaled = Math.round(value * scale);
-  if (!Number.isSafeInteger(scaled)) throw new RangeError(`not an amount of credits: ${value}`);
+  const amount = creditsTold(value);
+  if (amount === null) throw new RangeError(`not an amount of credits: ${value}`);
+  return amount;
+}
+
+/** The same from whatever was told; null where that is no amount, or none that can be held exactly. */
+export function creditsTold(value: unknown): Credits | null {
+  const scaled = typeof value === "number" ? Math.round(value * scale) : Number.NaN;
+  if (!Number.isSafeInteger(scaled)) return null;
   // `-0` would print and compare as another number than 0.
   return (scaled === 0 ? 0 : scaled) as Credits;
 }

@@ -283,7 +283,8 @@ export interface Addresses {
 }
 
 export interface TaskFacts extends Addresses {
-  charged: Credits;
+  /** Null where the service does not say: then what its request was charged stays, or else the item's price. */
+  charged: Credits | null;
   createdAt: string;
   completedAt: string | null;
 }

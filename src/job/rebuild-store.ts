@@ -125,7 +125,7 @@ class Refilling {
       // Long expired, like any address on record.
       fetchBy: 0,
       urls: lines.map(({ output }) => `https://expired.invalid/${task}/${output}`),
-      charged: line.credits === null ? (attempt?.charged ?? noCredits) : credits(line.credits),
+      charged: line.credits === null ? null : credits(line.credits),
       createdAt: line.created ?? "",
       completedAt: line.completed,
     });

@@ -2,7 +2,7 @@ import type { Task } from "../api/records.js";
 import { mismatches } from "../core/adopt.js";
 import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
-import { credits } from "../core/money.js";
+import { creditsTold } from "../core/money.js";
 import type { ItemOrder } from "../core/order.js";
 import type { Item, Store } from "../core/store.js";
 import { itemNamed } from "./item-named.js";
@@ -73,7 +73,7 @@ export async function adopt(store: Store, books: Books, item: Item, task: Task):
       `task ${taskId} is not the one of ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
     );
   }
-  const charged = credits(task.credits_consumed);
+  const charged = creditsTold(task.credits_consumed) ?? item.price;
   await store.adopt(item.id, { taskId, charged });
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.bookEntry !== null) await books.answered(attempt.bookEntry, { outcome: "accepted", charged });

@@ -64,8 +64,10 @@ export function bookedEnd(
   task: "completed" | "failed",
   facts: { charged: Credits | null; completedAt: string | null },
 ): BookedLook {
-  const endedAt = Date.parse(facts.completedAt ?? "");
-  return { task, charged: facts.charged ?? noCredits, endedAt: Number.isNaN(endedAt) ? null : endedAt };
+  const time = Date.parse(facts.completedAt ?? "");
+  const endedAt = Number.isNaN(time) ? null : time;
+  if (task === "completed") return { task, charged: facts.charged, endedAt };
+  return { task, charged: facts.charged ?? noCredits, endedAt };
 }
 
 /** Code and message of a refusal in one line. */

@@ -75,7 +75,9 @@ export function attemptMethods(connection: Connection): AttemptMethods {
       atomic(() => {
         step(connection, itemId, "completed");
         sql(
-          "UPDATE attempts SET charged = ?, created_at = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+          `UPDATE attempts SET charged = coalesce(?, charged, (SELECT price FROM items WHERE id = item_id)),
+             created_at = ?, completed_at = ?, closed = 1
+           WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
         sql("UPDATE items SET looks = 0, note = NULL WHERE id = ?").run(itemId);
         address(connection, itemId, facts);

@@ -70,7 +70,7 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
           entry,
         );
         if (look.task === "completed")
-          sql("UPDATE entries SET charged = ? WHERE id = ?").run(look.charged, entry);
+          sql("UPDATE entries SET charged = coalesce(?, charged) WHERE id = ?").run(look.charged, entry);
         if (look.task === "failed") sql("UPDATE entries SET kept = ? WHERE id = ?").run(look.charged, entry);
       }),
 

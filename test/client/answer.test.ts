@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { generateOutcome, taskOutcome } from "../../src/client/answer.js";
-import { credits } from "../../src/core/money.js";
+import { credits, noCredits } from "../../src/core/money.js";
 
 const answer = (status: number, body: unknown) => ({
   kind: "answer" as const,
@@ -25,6 +25,9 @@ describe("the answer to a paid request", () => {
         answer(200, { task_id: "t", external_task_id: "x", credits_consumed: 4.5, credits_remaining: 1 }),
       ),
     ).toMatchObject({ externalTaskId: "x", charged: credits(4.5), remaining: credits(1) });
+    expect(
+      generateOutcome(answer(200, { task_id: "t", credits_consumed: -1e300, credits_remaining: 1e10 })),
+    ).toMatchObject({ kind: "accepted", taskId: "t", charged: null, remaining: null });
   });
 
   test("a complete 401, 402, 403 or 429 is a refusal, with or without a known code", () => {
@@ -111,6 +114,14 @@ describe("the answer to a look at a task", () => {
       createdAt: "2026-01-01T00:00:00Z",
       completedAt: "2026-01-01T00:00:09Z",
     });
+  });
+
+  test("an odd price, or none, is not told, and keeps no output from being fetched", () => {
+    for (const odd of [undefined, null, 1e10, "4"]) {
+      const task = { ...record, credits_consumed: odd };
+      expect(taskOutcome(answer(200, task))).toMatchObject({ kind: "completed", charged: null });
+      expect(taskOutcome(answer(200, { ...task, status: "failed" }))).toMatchObject({ charged: noCredits });
+    }
   });
 
   test("a failed task brings its reason and what it cost", () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   type Credits,
   credits,
+  creditsTold,
   minus,
   noCredits,
   plus,
@@ -28,6 +29,12 @@ test("credits are shown without trailing zeros and with their sign", () => {
 test("what is not an amount is refused", () => {
   expect(() => credits(Number.NaN)).toThrow(RangeError);
   expect(() => credits(Number.POSITIVE_INFINITY)).toThrow("not an amount of credits: Infinity");
+  expect(() => credits(1e10)).toThrow("not an amount of credits: 10000000000");
+});
+
+test("what a service tells is an amount, or it has told none", () => {
+  expect(creditsTold(4.5)).toBe(credits(4.5));
+  for (const odd of [1e10, -1e300, Number.NaN, "4", null, undefined, {}]) expect(creditsTold(odd)).toBeNull();
 });
 
 test("taking away what was added, and multiplying, lose nothing", () => {

@@ -117,7 +117,7 @@ export const moneyMutants: readonly Mutant[] = [
         ...service,
         task: async (id, ticket) => {
           const outcome = await service.task(id, ticket);
-          return outcome.kind === "completed"
+          return outcome.kind === "completed" && outcome.charged !== null
             ? { ...outcome, charged: credits(toNumber(outcome.charged) / 2) }
             : outcome;
         },

@@ -214,6 +214,9 @@ test("what a day has cost is counted over all keys of the account, and what was 
   expect(await spent()).toBe(credits(12));
   await one?.answered(accepted, { outcome: "accepted", charged: credits(5) });
   expect(await spent()).toBe(credits(13));
+  // What its end does not tell stays as it was.
+  await one?.looked(accepted, { task: "completed", charged: null, endedAt: null });
+  expect(await spent()).toBe(credits(13));
   await one?.looked(accepted, { task: "failed", charged: noCredits, endedAt: null });
   await one?.answered((await spend(2)) ?? 0, { outcome: "free" });
   expect(await spent()).toBe(credits(8));

@@ -267,6 +267,18 @@ describe("what a run has committed", () => {
     expect(c?.price).toBe(credits(4));
   });
 
+  test.each([
+    ["what its request was charged", credits(3), credits(3)],
+    ["its price, where that is not known either", undefined, credits(4)],
+  ])("P7: a task that does not say what it cost leaves %s", async (_, charged, spent) => {
+    const [a] = await enrolled("a");
+    const attempt = await store.intend(a?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
+    await store.conclude(attempt.id, "accepted", { taskId: "t1", ...(charged && { charged }) });
+    await store.complete(a?.id ?? 0, { ...facts, charged: null });
+    expect(await store.spending(runId)).toMatchObject({ charged: spent, pending: noCredits });
+    expect(await store.attempt(a?.id ?? 0)).toMatchObject({ charged: spent });
+  });
+
   test("P6: what is paid again counts in the run that an item has moved to", async () => {
     const [a] = await enrolled("a");
     const id = a?.id ?? 0;
