@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.js";
-import type { Accounts } from "../core/accounts.js";
+import type { Accounts, Caller } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
 import { type Gait, isLongWait, NoRequestsUntil } from "../core/quota.js";
 import { retryAfterMs } from "../core/retry.js";
@@ -8,7 +8,7 @@ import type { ApiRequest, Reply, Send, Ticket } from "../core/send.js";
 /** Whose quota the requests use. The account may be renamed while requests are under way. */
 export interface Pacing {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
-  accountId(): number;
+  caller(): Caller;
   clock: Clock;
   log?: Pick<Log, "warn">;
   /** What to do when the day's requests are used up. */
@@ -46,7 +46,7 @@ async function book(pacing: Pacing, ticket: Ticket, reply: Reply): Promise<void>
   await accounts.answered(ticket, isRefused);
   if (!isRefused) return;
   const ms = retryAfterMs(reply.headers, clock.now());
-  const { slowed } = await accounts.silence(pacing.accountId(), ms);
+  const { slowed } = await accounts.silence(pacing.caller().accountId, ms);
   if (slowed !== null) pacing.onSlowed?.(slowed);
 }
 
@@ -56,7 +56,7 @@ async function waitForPlace(
   signal: AbortSignal | undefined,
 ): Promise<Ticket | null> {
   while (!signal?.aborted) {
-    const reservation = await pacing.accounts.reserve(pacing.accountId(), request.endpoint);
+    const reservation = await pacing.accounts.reserve(pacing.caller(), request.endpoint);
     if (reservation.ticket) return reservation.ticket;
     const { waitUntil, waitsFor } = reservation;
     const isLong = isLongWait(waitsFor, waitUntil - pacing.clock.now());

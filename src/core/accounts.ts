@@ -1,6 +1,6 @@
 import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
-import type { BookOwner, Books } from "./books.js";
+import type { BookOwner, Books, Counters } from "./books.js";
 import type { Lifetime } from "./lifetimes.js";
 import type { Credits } from "./money.js";
 import type { Gait, OwnLimits, Quota } from "./quota.js";
@@ -28,14 +28,14 @@ export interface Accounts {
    * Books a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
    * day then still holds all that this and the other workspaces of the account owe to their open tasks.
    */
-  reserve(accountId: number, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
+  reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
   /** Requests of the day that a workspace needs for its open tasks. What is not told again is forgotten in a day. */
   owes(accountId: number, claim: Claim): Promise<void>;
   /**
    * GET me has told how many requests the key ever made. What is beyond those of this machine since the last time was
    * made by somebody else: it is booked too. Returns how many that were.
    */
-  counted(accountId: number, keyFingerprint: string, requests: number): Promise<number>;
+  counted(caller: Caller, told: Pick<Counters, "requests" | "over">): Promise<number>;
   /**
    * The answer came: the place is occupied until the window's length after now. One that is no refusal ends a row of
    * 429s.
@@ -68,6 +68,13 @@ export interface Accounts {
   /** What is known of one host now. */
   addressesLive(accountId: number, lifetime: Lifetime): Promise<void>;
   close(): void;
+}
+
+/** Who calls the service: an account, with one of its keys. */
+export interface Caller {
+  accountId: number;
+  /** Of the key. */
+  fingerprint: string;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { composedMax, isComposed } from "./composition.js";
+import { foreignRequests } from "./foreign.js";
 import {
   candidates,
   clarity,
@@ -22,11 +23,10 @@ export function learn(evidence: Evidence): Learned {
       isMoved(evidence, reading) &&
       hypotheses.every((hypothesis) => residual(evidence, reading, hypothesis) === 0),
   );
-  const strange = evidence.readings.some((reading) => isForeign(evidence.baseline, reading));
   return {
     hypotheses,
     trusted: hypotheses.length > 0 && (evidence.trusted || matched),
-    foreignAt: strange ? evidence.now : evidence.foreignAt,
+    foreignAt: isForeign(evidence) ? evidence.now : evidence.foreignAt,
   };
 }
 
@@ -46,7 +46,8 @@ function isMoved({ entries, baseline }: Evidence, reading: Reading): boolean {
   });
 }
 
-/** More requests were counted than this machine can have sent. */
-function isForeign(baseline: Reading, reading: Reading): boolean {
-  return reading.requests - baseline.requests > reading.sent - baseline.answered;
+/** Between any two readings, more requests were counted than this machine can have sent. */
+function isForeign({ baseline, readings }: Evidence): boolean {
+  const looks = [baseline, ...readings];
+  return looks.some((later, at) => looks.slice(0, at).some((earlier) => foreignRequests(earlier, later) > 0));
 }

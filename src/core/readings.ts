@@ -1,9 +1,10 @@
+import type { Look } from "./foreign.js";
 import { type Credits, minus, noCredits, plus } from "./money.js";
 import { dayMs } from "./quota.js";
 
 /** A reading of a key's counters next to the books: what the two say together. `reconcile` tells what for. */
 
-export interface Reading {
+export interface Reading extends Look {
   id: number;
   /** Place in the order of all that the books hold. */
   seq: number;
@@ -12,11 +13,6 @@ export interface Reading {
   /** UTC ms by the service; null where it did not say. */
   servedAt: number | null;
   used: Credits;
-  /** Requests of the key, as the service counts them. */
-  requests: number;
-  /** Requests that this machine has sent so far, and those of them that were answered. */
-  sent: number;
-  answered: number;
 }
 
 /** One POST of the books, from any workspace on this machine. */

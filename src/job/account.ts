@@ -44,6 +44,8 @@ export interface OpenAccount {
   accounts: Accounts;
   service: Service;
   accountId(): number;
+  /** Of the key. */
+  fingerprint: string;
   /** The books of its key, and the lanes through which paid requests go. */
   books: Books;
   lanes(count: number): Lanes;
@@ -65,11 +67,15 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     fingerprint: keyPrint,
     workspace: options.stateFile,
   });
+  const caller = () => ({ accountId: account.id, fingerprint: keyPrint });
   const lanes = (count: number) => lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
   const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
   /** The service tells how many requests the key has made: what is beyond ours, somebody else's, counts too. */
-  const count = async (told: Awaited<ReturnType<Service["me"]>>) => {
-    const foreign = await accounts.counted(account.id, keyPrint, told.me.api_key.requests_count);
+  const me: Service["me"] = async () => {
+    const over = await books.over();
+    const told = await opened.me();
+    const requests = told.me.api_key.requests_count;
+    const foreign = await accounts.counted(caller(), { requests, over });
     if (foreign > 0) {
       log.warn(
         { requests: foreign },
@@ -80,7 +86,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   };
   const opened = openService(withoutKey(http.send, connection.key), {
     accounts,
-    accountId: () => account.id,
+    caller,
     clock,
     log,
     signal: options.signal,
@@ -92,12 +98,13 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         "refused within the limits: requests now follow one another more slowly, which is remembered",
       ),
   });
-  const service: Service = { ...opened, me: () => opened.me().then(count) };
+  const service: Service = { ...opened, me };
 
   return {
     accounts,
     service,
     accountId: () => account.id,
+    fingerprint: keyPrint,
     books,
     lanes,
     async identify() {

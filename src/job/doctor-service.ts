@@ -7,7 +7,7 @@ import { openHttp } from "../client/http.js";
 import { answerText, oddBody } from "../client/odd-answer.js";
 import { paced } from "../client/paced.js";
 import type { Clock } from "../clock.js";
-import { type Account, type Accounts, OtherUser } from "../core/accounts.js";
+import { type Account, type Accounts, type Caller, OtherUser } from "../core/accounts.js";
 import { credits, showCredits } from "../core/money.js";
 import type { Window } from "../core/quota.js";
 import { type Reply, timeoutMs } from "../core/send.js";
@@ -42,7 +42,8 @@ export async function examineService(options: ServiceOptions): Promise<Check[]> 
   try {
     const { origin, key } = options.connection;
     const account = await accounts.accountOf(origin, fingerprint(key));
-    const place = await accounts.reserve(account.id, "me");
+    const caller = { accountId: account.id, fingerprint: fingerprint(key) };
+    const place = await accounts.reserve(caller, "me");
     if (!place.ticket) {
       const until = new Date(place.waitUntil).toISOString().slice(0, 16).replace("T", " ");
       const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
@@ -51,7 +52,7 @@ export async function examineService(options: ServiceOptions): Promise<Check[]> 
         ...rest(["service", "key", "subscription", "clock"], "no request is left"),
       ];
     }
-    const asked = await ask(options, accounts, account.id, place.ticket);
+    const asked = await ask(options, accounts, caller, place.ticket);
     return [
       ...judge(options.connection, asked.reply),
       ...(await details(accounts, account.id, asked.reply)),
@@ -77,12 +78,12 @@ interface Asked {
 async function ask(
   { connection, clock, signal }: ServiceOptions,
   accounts: Accounts,
-  accountId: number,
+  caller: Caller,
   ticket: { id: number },
 ): Promise<Asked> {
   const http = openHttp({ ...connection, clock });
   try {
-    const send = paced(http.send, { accounts, accountId: () => accountId, clock, onDailyLimit: "stop" });
+    const send = paced(http.send, { accounts, caller: () => caller, clock, onDailyLimit: "stop" });
     const sentAt = clock.now();
     const request = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket } as const;
     const reply = await send(request, signal);

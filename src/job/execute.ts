@@ -85,6 +85,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       store,
       accounts: account.accounts,
       accountId: account.accountId(),
+      fingerprint: account.fingerprint,
       workspace: hold.workspace.stateFile,
       service: account.service,
       receipts: openReceipts(nodeDisk, hold.workspace.receiptsFile, () => clock.now()),

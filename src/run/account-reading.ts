@@ -6,7 +6,7 @@ import { credits } from "../core/money.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me">;
-  books: Pick<Books, "read">;
+  books: Pick<Books, "read" | "over">;
   lanes: Pick<Lanes, "bracket">;
 }
 
@@ -21,10 +21,11 @@ export async function readAccount({
 }: ReadingPorts): Promise<{ me: Me; booked: boolean }> {
   const bracket = lanes.bracket();
   try {
+    const over = await books.over();
     const { me, servedAt } = await service.me();
     if (bracket) {
       const used = credits(me.credits.used_this_key);
-      await books.read({ used, requests: me.api_key.requests_count, servedAt });
+      await books.read({ used, requests: me.api_key.requests_count, over, servedAt });
     }
     return { me, booked: bracket !== null };
   } finally {

@@ -207,13 +207,14 @@ class Loop {
       this.start(this.downloads, step, 0, () => fetchOutputs(this.session, step.item, signal));
       return true;
     }
-    const { accounts, accountId, lanes } = this.session.ports;
+    const { accounts, accountId, fingerprint, lanes } = this.session.ports;
+    const caller = { accountId, fingerprint };
     const lane = step.do === "submit" ? lanes.take() : null;
     if (step.do === "submit" && lane === null) return false;
     const { ticket } =
       lane === null
-        ? await accounts.reserve(accountId, "task")
-        : await accounts.reserve(accountId, "generate", this.debt.withOneMore);
+        ? await accounts.reserve(caller, "task")
+        : await accounts.reserve(caller, "generate", this.debt.withOneMore);
     if (!ticket) {
       lane?.release();
       return false;

@@ -17,6 +17,8 @@ export interface RunPorts {
   store: Store;
   accounts: Accounts;
   accountId: number;
+  /** Of the key. */
+  fingerprint: string;
   books: Books;
   /** The workspace's name among those of the account. */
   workspace: string;

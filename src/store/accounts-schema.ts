@@ -62,6 +62,7 @@ export const accountsMigrations: readonly Migration[] = [
     db.exec(
       "CREATE INDEX entries_lost ON entries (origin, fingerprint, ended_at) WHERE outcome = 'unknown' AND verdict IN ('charged', 'undecided')",
     ),
+  (db) => db.exec(perKey),
 ];
 
 const timing = `
@@ -94,6 +95,23 @@ const timing = `
   CREATE INDEX durations_kind ON durations (origin, model, price_group, id);
 `;
 
+/**
+ * Requests are counted for each key, as the service counts them. Of requests before a look, it keeps those that were
+ * over: what was lost explains nothing for ever. Looks that are there already cannot tell lost from answered; taking all
+ * of them for over errs on the side where nothing is paid twice.
+ */
+const perKey = `
+  ALTER TABLE requests ADD COLUMN fingerprint TEXT;
+  ALTER TABLE keys ADD COLUMN sent INTEGER NOT NULL DEFAULT 0;
+  UPDATE keys SET sent = (SELECT sent FROM accounts WHERE id = account_id);
+  ALTER TABLE readings RENAME COLUMN answered TO over;
+  UPDATE readings SET over = sent;
+  ALTER TABLE keys RENAME COLUMN told_open TO told_over;
+  UPDATE keys SET told_over = told_sent - told_over;
+  ALTER TABLE keys DROP COLUMN told_sent;
+  ALTER TABLE accounts DROP COLUMN answered;
+`;
+
 export interface AccountRow {
   id: number;
   origin: string;
@@ -107,5 +125,4 @@ export interface AccountRow {
   gait_at: number | null;
   gait_before: Gait | null;
   sent: number;
-  answered: number;
 }

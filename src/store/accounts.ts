@@ -101,11 +101,7 @@ function name(sql: Sql, accountId: number, userId: string): Account {
   }
   sql("UPDATE keys SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   sql("UPDATE requests SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
-  sql("UPDATE accounts SET sent = sent + ?, answered = answered + ? WHERE id = ?").run(
-    own.sent,
-    own.answered,
-    other.id,
-  );
+  sql("UPDATE accounts SET sent = sent + ? WHERE id = ?").run(own.sent, other.id);
   sql("UPDATE OR REPLACE owed SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   sql("DELETE FROM accounts WHERE id = ?").run(accountId);
   return asAccount(other);

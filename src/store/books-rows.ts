@@ -26,11 +26,11 @@ export interface ReadingRow {
   used: number;
   requests: number;
   sent: number;
-  answered: number;
+  over: number;
 }
 
-export function asReading({ id, seq, at, served_at, used, requests, sent, answered }: ReadingRow): Reading {
-  return { id, seq, at, servedAt: served_at, used: used as Credits, requests, sent, answered };
+export function asReading({ id, seq, at, served_at, used, requests, sent, over }: ReadingRow): Reading {
+  return { id, seq, at, servedAt: served_at, used: used as Credits, requests, sent, over };
 }
 
 export interface EntryRow {

@@ -6,6 +6,7 @@ import type { Judgement } from "../core/reconcile.js";
 import type { Sql } from "../sqlite.js";
 import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type ReadingRow } from "./books-rows.js";
 import { firstNumber } from "./entry-number.js";
+import { lookOf, overSoFar } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
 import { spentSince } from "./spending.js";
 
@@ -74,13 +75,15 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
         if (look.task === "failed") sql("UPDATE entries SET kept = ? WHERE id = ?").run(look.charged, entry);
       }),
 
-    read: async ({ used, requests, servedAt }) =>
+    over: async () => overSoFar(sql, owner, clock.now()),
+
+    read: async ({ used, servedAt, ...told }) =>
       atomic(() => {
+        const { requests, sent, over } = lookOf(sql, owner, told);
         const { lastInsertRowid } = sql(
-          `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, answered)
-           SELECT k.origin, k.fingerprint, ?, ?, ?, ?, ?, a.sent, a.answered
-           FROM keys k JOIN accounts a ON a.id = k.account_id WHERE k.origin = ? AND k.fingerprint = ?`,
-        ).run(nextSeq(sql), clock.now(), servedAt, used, requests, origin, fingerprint);
+          `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, over)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ).run(origin, fingerprint, nextSeq(sql), clock.now(), servedAt, used, requests, sent, over);
         sql("UPDATE keys SET baseline = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL").run(
           lastInsertRowid,
           origin,

@@ -1,42 +1,66 @@
-import { dayMs } from "../core/quota.js";
+import type { Counters } from "../core/books.js";
+import { foreignRequests, type Look } from "../core/foreign.js";
+import { dayMs, lateMsMax } from "../core/quota.js";
 import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
 
-interface Told {
+interface Key {
+  origin: string;
   fingerprint: string;
-  /** Requests that the key ever made, by GET me. */
-  requests: number;
-  now: number;
 }
+
+type Told = Pick<Counters, "requests" | "over">;
 
 interface KeyRow {
   told: number | null;
   told_at: number;
-  told_sent: number;
-  told_open: number;
+  told_over: number;
+}
+
+const ownKey = "origin = @origin AND fingerprint = @fingerprint";
+
+/** An answered request has ended; one that was not counts for so much longer that the two cannot be taken for each other. */
+const overNow = `
+  SELECT sent - (SELECT count(*) FROM requests AS r
+    WHERE r.account_id = keys.account_id AND r.fingerprint = keys.fingerprint
+      AND r.ended_at > @now AND r.ended_at - r.sent_at >= ${lateMsMax}) AS count
+  FROM keys WHERE ${ownKey}`;
+
+/** The requests of a key that were answered, or lost so long ago that none of them arrives any more. */
+export function overSoFar(sql: Sql, { origin, fingerprint }: Key, now: number): number {
+  return (sql(overNow).get({ origin, fingerprint, now }) as { count: number }).count;
+}
+
+/** What a look at the key's counters says of its requests, now that the answer is there. */
+export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): Look {
+  const { sent } = sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint }) as {
+    sent: number;
+  };
+  // The look itself is over as well: every service counts it either within its own answer or after it, each time.
+  return { requests, sent, over: over + 1 };
 }
 
 /**
  * Compares the service's count of the key's requests with ours since it was last told. Whatever it has more, somebody
  * else made, on another machine or with another program, and the account's windows hold it too: it is booked evenly
- * over the time in between. Requests that were still under way the last time may have been counted since, so they are
- * nobody else's. Returns how many were foreign; 0 the first time.
+ * over the time in between. Returns how many were foreign; 0 the first time.
  */
-export function bookForeign(sql: Sql, account: AccountRow, { fingerprint, requests, now }: Told): number {
-  const key = [account.origin, fingerprint];
-  const before = sql(
-    "SELECT told, told_at, told_sent, told_open FROM keys WHERE origin = ? AND fingerprint = ?",
-  ).get(...key) as KeyRow | undefined;
-  const { open } = sql("SELECT count(*) AS open FROM requests WHERE account_id = ? AND ended_at > ?").get(
-    account.id,
+export function bookForeign(
+  sql: Sql,
+  account: AccountRow,
+  { fingerprint, now, ...told }: Told & { fingerprint: string; now: number },
+): number {
+  const key = { origin: account.origin, fingerprint };
+  const before = sql(`SELECT told, told_at, told_over FROM keys WHERE ${ownKey}`).get(key) as KeyRow;
+  const look = lookOf(sql, key, told);
+  sql(`UPDATE keys SET told = @requests, told_at = @now, told_over = @over WHERE ${ownKey}`).run({
+    ...key,
+    requests: look.requests,
+    over: look.over,
     now,
-  ) as { open: number };
-  sql(
-    "UPDATE keys SET told = ?, told_at = ?, told_sent = ?, told_open = ? WHERE origin = ? AND fingerprint = ?",
-  ).run(requests, now, account.sent, open, ...key);
-  if (!before || before.told === null) return 0;
-  const ours = account.sent - before.told_sent + before.told_open;
-  const foreign = Math.max(0, requests - before.told - ours);
+  });
+  if (before.told === null) return 0;
+  const foreign = foreignRequests({ requests: before.told, over: before.told_over }, look);
   if (foreign > 0) book(sql, account, { foreign, from: Math.max(before.told_at, now - dayMs), now });
   return foreign;
 }

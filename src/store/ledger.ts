@@ -30,7 +30,7 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
     quota: async (accountId, workspace) =>
       quotaOf({ sql, atomic }, accountId, { now: clock.now(), workspace }),
 
-    reserve: async (accountId, endpoint, claim) =>
+    reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
       atomic(() => {
         const now = clock.now();
         forget(sql, accountId, now);
@@ -44,9 +44,9 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         }
         if (claim) owe(sql, accountId, claim.workspace, claim.requests, now);
         const { lastInsertRowid } = sql(
-          "INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?)",
-        ).run(accountId, endpoint, now, presumedEnd(endpoint, now));
-        sql("UPDATE accounts SET sent = sent + 1 WHERE id = ?").run(accountId);
+          "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
+        ).run(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
+        addSent(sql, Number(lastInsertRowid), 1);
         return { ticket: { id: Number(lastInsertRowid) } };
       }),
 
@@ -56,19 +56,17 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
         sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
+        if (isRefused) return;
         // What was sent before the silence says nothing of whether it is over.
         sql(
-          `UPDATE accounts SET answered = answered + 1,
-             strikes = CASE WHEN ? AND silent_until <= sent_at THEN 0 ELSE strikes END
-           FROM requests WHERE requests.id = ? AND accounts.id = account_id`,
-        ).run(isRefused ? 0 : 1, ticket.id);
+          `UPDATE accounts SET strikes = 0 FROM requests AS r
+           WHERE r.id = ? AND accounts.id = r.account_id AND silent_until <= r.sent_at`,
+        ).run(ticket.id);
       }),
 
     release: async (ticket) =>
       atomic(() => {
-        sql(
-          "UPDATE accounts SET sent = sent - 1 WHERE id = (SELECT account_id FROM requests WHERE id = ?)",
-        ).run(ticket.id);
+        addSent(sql, ticket.id, -1);
         sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
       }),
 
@@ -92,8 +90,8 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         return { until, slowed };
       }),
 
-    counted: async (accountId, fingerprint, requests) =>
-      atomic(() => bookForeign(sql, accountRow(sql, accountId), { fingerprint, requests, now: clock.now() })),
+    counted: async ({ accountId, fingerprint }, told) =>
+      atomic(() => bookForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),
   };
 }
 
@@ -128,6 +126,17 @@ function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Ga
     row.id,
   );
   return slowed;
+}
+
+/** Both the account's requests and the key's are counted: the one by its gait, the other against the service's count. */
+function addSent(sql: Sql, request: number, count: 1 | -1): void {
+  sql(
+    "UPDATE accounts SET sent = sent + ? FROM requests AS r WHERE r.id = ? AND accounts.id = r.account_id",
+  ).run(count, request);
+  sql(
+    `UPDATE keys SET sent = keys.sent + ? FROM requests AS r, accounts AS a
+     WHERE r.id = ? AND a.id = r.account_id AND keys.origin = a.origin AND keys.fingerprint = r.fingerprint`,
+  ).run(count, request);
 }
 
 function owe(sql: Sql, accountId: number, workspace: string, requests: number, now: number): void {

@@ -23,7 +23,7 @@ function reading(id: number, seq: number, at: number, used: number, change: Part
     used: credits(used),
     requests: seq,
     sent: seq,
-    answered: seq,
+    over: seq,
     ...change,
   };
 }

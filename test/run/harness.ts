@@ -135,7 +135,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     });
   const service = openService(send, {
     accounts,
-    accountId: () => account.id,
+    caller: () => ({ accountId: account.id, fingerprint: fingerprint(sandbox.key) }),
     clock,
     log: silentLog,
     onDailyLimit: "stop",
@@ -171,6 +171,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       store,
       accounts,
       accountId: account.id,
+      fingerprint: fingerprint(sandbox.key),
       workspace: "workspace",
       service,
       books,

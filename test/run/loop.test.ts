@@ -561,9 +561,10 @@ describe("prices", () => {
 
   /** The account's very first requests go one by one. */
   const answeredBefore = async (requests: number) => {
-    const account = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    const key = fingerprint(world.sandbox.key);
+    const { id } = await world.accounts.accountOf("sandbox", key);
     for (let n = 0; n < requests; n++) {
-      const { ticket } = await world.accounts.reserve(account.id, "me");
+      const { ticket } = await world.accounts.reserve({ accountId: id, fingerprint: key }, "me");
       if (ticket) await world.accounts.answered(ticket);
     }
   };

@@ -10,8 +10,8 @@ import type {
 /** The service's own books, in memory: what the auditor believes, and nothing of the runner's. */
 export class Ledger implements WorldState {
   readonly tasks = new Map<string, TaskRecord>();
-  /** The fewest tasks that somebody else has begun at once with the runner's key; null while nobody has. */
-  foreignBurst: number | null = null;
+  /** How many tasks somebody else has begun at once with the runner's key, each time. */
+  readonly foreignBursts: number[] = [];
   private readonly keys = new Map<string, KeyRecord>();
   private readonly accounts = new Map<string, AccountRecord>();
   private readonly admissions = new Map<number, number>();

@@ -1,4 +1,3 @@
-import type { Reservation } from "../../src/core/accounts.js";
 import { dayBegin } from "../../src/core/day.js";
 import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
@@ -6,6 +5,7 @@ import type { Ledger } from "./ledger.js";
 import { priceOf } from "./models.js";
 import { keptOf, type Scenario, type ScenarioItem } from "./scenario.js";
 import { userId } from "./service.js";
+import { Sight } from "./sight.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 import type { Workspace } from "./workspace.js";
 
@@ -19,14 +19,7 @@ export class MoneyRules implements Rule {
   /** Attempts that were committed and not concluded: attempt, by workspace and item. */
   private readonly intents = new Map<string, Attempt>();
   private readonly receipts = new Set<string>();
-  private readonly trips: Trip[] = [];
   private readonly excused = new Set<Trip>();
-  /** Requests that their senders wait for. */
-  private readonly underWay = new Set<Trip>();
-  /** Places taken in the ledger for requests that never left, because their process died: it counts them as sent. */
-  private unsent = 0;
-  /** Readings of the counters, with the requests that were under way at some time together with them. */
-  private readonly besides = new Map<Trip, Set<Trip>>();
   /** Items whose request was refused as wrong. */
   readonly rejected = new Set<string>();
   /** Items of which the runner has been told that their task failed for nothing. */
@@ -40,16 +33,18 @@ export class MoneyRules implements Rule {
   /** How often an item was: also for requests that never left, because their process died. */
   readonly orphans = new Map<string, number>();
 
+  private readonly sight: Sight;
+
   constructor(
     private readonly scenario: Scenario,
     private readonly ledger: Ledger,
     private readonly workspaces: readonly Workspace[],
-  ) {}
+  ) {
+    this.sight = new Sight(scenario, ledger);
+  }
 
   sent(trip: Trip): void {
-    this.trips.push(trip);
-    this.unsent--;
-    this.noteUnderWay(trip);
+    this.sight.sent(trip);
     if (trip.endpoint !== "generate" || trip.item === null) return;
     const item = trip.item;
     this.checkIntent(trip, item);
@@ -65,6 +60,10 @@ export class MoneyRules implements Rule {
     this.released.delete(item);
   }
 
+  arrived(trip: Trip): void {
+    this.sight.arrived(trip);
+  }
+
   replied(trip: Trip): void {
     if (trip.item !== null && trip.reply?.kind === "answer" && trip.reply.status === 400) {
       this.rejected.add(trip.item);
@@ -77,14 +76,14 @@ export class MoneyRules implements Rule {
     }
   }
 
-  done({ sender, name, values, result }: Effect): void {
+  done(effect: Effect): void {
+    const { sender, name, values, result } = effect;
+    this.sight.done(effect);
     const workspace = this.workspaces[sender.workspace] as Workspace;
     if (name === "store.intend") {
       const attempt = result as Attempt;
       this.intents.set(`${sender.workspace} ${itemId(values)}`, attempt);
     }
-    if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
-    if (name === "accounts.release") this.unsent--;
     if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
     if (name === "store.giveVerdict" && values[1] === "not_charged")
       this.released.add(rowIdOf(workspace, itemId(values)));
@@ -94,9 +93,8 @@ export class MoneyRules implements Rule {
     if (name === "receipts.append") this.noteReceipts(String(values[1]));
   }
 
-  /** What a process had begun when it died may be a place in the ledger that was told to nobody. */
   crashed(senders: readonly Sender[]): void {
-    this.unsent += senders.length;
+    this.sight.crashed(senders);
   }
 
   /** P1: the intent is committed in the workspace and durable in the receipts. */
@@ -121,7 +119,7 @@ export class MoneyRules implements Rule {
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
     const { made } = post;
     if (!this.letGo.has(post) && (post.mayArrive || (made !== null && isPaid(made)))) {
-      if (this.hidesForeign()) {
+      if (this.sight.hidesForeign()) {
         this.hidden.add(post);
         return;
       }
@@ -146,33 +144,9 @@ export class MoneyRules implements Rule {
   /** P5: what is said to have been charged was, unless somebody else's use of the key looked the same. */
   private checkCharged(item: string): void {
     const last = this.posts.get(item)?.at(-1);
-    if (last && last.made === null && !this.hidesForeign()) {
+    if (last && last.made === null && !this.sight.hidesForeign()) {
       throw new Violation("P5", `${item} was settled as charged, but its POST ${fate(last)}`);
     }
-  }
-
-  /**
-   * Whether no counter shows that somebody else used the key: of as many of our own requests nobody knows whether they
-   * were counted between two readings, because they were lost, never left, or were under way while one of the two was.
-   */
-  private hidesForeign(): boolean {
-    const { foreignBurst } = this.ledger;
-    if (foreignBurst === null) return false;
-    if ((this.scenario.switches.requestsCount ?? "all") !== "all") return true;
-    const isLost = ({ answer, reply }: Trip) => answer === null || reply?.kind !== "answer";
-    const lost = this.trips.filter(isLost).length;
-    const overlaps = [...this.besides.values()].map((some) => [...some].filter((one) => !isLost(one)).length);
-    const [most = 0, next = 0] = overlaps.toSorted((a, b) => b - a);
-    return foreignBurst <= lost + most + next + this.unsent;
-  }
-
-  private noteUnderWay(trip: Trip): void {
-    for (const one of this.underWay) {
-      if (!one.sender.isAlive() || one.reply !== null) this.underWay.delete(one);
-      else this.besides.get(one)?.add(trip);
-    }
-    if (trip.endpoint === "me") this.besides.set(trip, new Set(this.underWay));
-    this.underWay.add(trip);
   }
 
   /** Tasks that the runner cannot know of. */
@@ -182,7 +156,7 @@ export class MoneyRules implements Rule {
 
   /** P3: so many POSTs of the account may be in doubt at once. */
   private checkLanes(): void {
-    const count = [...this.underWay].filter(({ endpoint }) => endpoint === "generate").length;
+    const count = [...this.sight.underWay].filter(({ endpoint }) => endpoint === "generate").length;
     if (count > this.scenario.lanes) {
       throw new Violation("P3", `${count} POSTs in flight on ${this.scenario.lanes} lanes`);
     }

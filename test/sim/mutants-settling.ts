@@ -1,6 +1,8 @@
+import type { Accounts } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
+import type { Scenario } from "./scenario.js";
 
 /** Runners that are broken where they find out what became of an unanswered paid request. */
 export const settlingMutants: readonly Mutant[] = [
@@ -12,18 +14,36 @@ export const settlingMutants: readonly Mutant[] = [
   },
   {
     name: "overlooks that the key is used from elsewhere",
-    matters: ({ faults, switches }) =>
-      switches.requestsCount === "all" &&
-      faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey),
+    matters: isUsedElsewhere,
     make: () =>
       ofEvidence((evidence) => {
         const { baseline, readings } = evidence;
         const own = readings.map((reading) => ({
           ...reading,
-          requests: baseline.requests + reading.answered - baseline.answered,
+          requests: baseline.requests + reading.over - baseline.over,
         }));
         return { ...evidence, foreignAt: null, readings: own };
       }),
+  },
+  {
+    name: "lets every request that was ever lost explain what others do with the key",
+    matters: isUsedElsewhere,
+    make: () => {
+      let unanswered = 0;
+      return {
+        parts: (parts) => ({
+          ...parts,
+          accounts: counting(parts.accounts, (change) => (unanswered += change)),
+        }),
+        ...ofEvidence((evidence) => {
+          const lax = <Of extends { over: number }>(reading: Of) => ({
+            ...reading,
+            over: reading.over - unanswered,
+          });
+          return { ...evidence, baseline: lax(evidence.baseline), readings: evidence.readings.map(lax) };
+        }),
+      };
+    },
   },
   {
     name: "takes it for granted that a failed task's credits come back",
@@ -71,6 +91,33 @@ export const settlingMutants: readonly Mutant[] = [
 ];
 
 type Evidence = NonNullable<Awaited<ReturnType<Books["evidence"]>>>;
+
+function isUsedElsewhere({ faults, switches }: Scenario): boolean {
+  return (
+    switches.requestsCount === "all" &&
+    faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey)
+  );
+}
+
+/** Tells of each request that leaves or is answered how many more are without an answer. */
+function counting(accounts: Accounts, tell: (change: 1 | -1) => void): Accounts {
+  return {
+    ...accounts,
+    reserve: async (...asked) => {
+      const reservation = await accounts.reserve(...asked);
+      if (reservation.ticket !== null) tell(1);
+      return reservation;
+    },
+    answered: async (...ticket) => {
+      tell(-1);
+      await accounts.answered(...ticket);
+    },
+    release: async (ticket) => {
+      tell(-1);
+      await accounts.release(ticket);
+    },
+  };
+}
 
 function ofEvidence(change: (evidence: Evidence) => Evidence): Substitution {
   return ofBooks((books) => ({

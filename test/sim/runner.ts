@@ -73,7 +73,7 @@ export async function execute(
   await accounts.narrowLimits(account.id, scenario);
   const pacing = {
     accounts,
-    accountId: () => account.id,
+    caller: () => ({ accountId: account.id, fingerprint: fingerprint(ownKey) }),
     clock,
     log,
     signal: new AbortController().signal,
@@ -89,7 +89,7 @@ export async function execute(
       fingerprint: fingerprint(ownKey),
       workspace: `workspace ${workspace.number}`,
     }),
-    ["seq", "evidence", "entry", "open"],
+    ["seq", "evidence", "entry", "open", "over"],
   );
   try {
     const { me } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
@@ -171,6 +171,7 @@ function portsOf(
     store,
     accounts,
     accountId,
+    fingerprint: fingerprint(ownKey),
     books,
     workspace: `workspace ${workspace.number}`,
     service,

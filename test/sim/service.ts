@@ -77,7 +77,7 @@ export class SimulatedService {
   /** Somebody else's POSTs on the account. */
   foreignPosts(count: number, sameKey: boolean): void {
     const body = JSON.stringify({ model: "sketch", prompt: "somebody else's" });
-    if (sameKey) this.ledger.foreignBurst = Math.min(this.ledger.foreignBurst ?? count, count);
+    if (sameKey) this.ledger.foreignBursts.push(count);
     for (let post = 0; post < count; post++) {
       this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
     }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../src/api/endpoints.js";
-import type { Accounts } from "../../src/core/accounts.js";
+import type { Accounts, Caller } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { lateMsMax } from "../../src/core/quota.js";
@@ -15,15 +15,17 @@ const origin = "https://service.example";
 let clock: ManualClock;
 let accounts: Accounts;
 let id: number;
+let own: Caller;
 
 beforeEach(async () => {
   clock = new ManualClock();
   accounts = openAccounts(":memory:", clock);
   id = (await accounts.accountOf(origin, "f1")).id;
+  own = { accountId: id, fingerprint: "f1" };
 });
 
 async function send(endpoint: Endpoint = "task") {
-  const reservation = await accounts.reserve(id, endpoint);
+  const reservation = await accounts.reserve(own, endpoint);
   if (!reservation.ticket) throw new Error("no place");
   return reservation.ticket;
 }
@@ -51,22 +53,22 @@ test("P9: a request occupies the minute until 60 s after its response", async ()
   clock.advance(7_000);
   await accounts.answered(ticket);
   clock.advance(59_999);
-  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: clock.now() + 1 });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ ticket: null, waitUntil: clock.now() + 1 });
   clock.advance(1);
-  expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+  expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
 test("P9: a request without a response occupies the minute for its timeout and the latest arrival more", async () => {
   await accounts.setLimits(id, { perMinute: 1, perDay: 100 });
   await send("generate");
   const until = clock.now() + timeoutMs.generate + lateMsMax + 60_000;
-  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: until });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ ticket: null, waitUntil: until });
 });
 
 test("a request that was not sent gives its place back", async () => {
   await accounts.setLimits(id, { perMinute: 1, perDay: 100 });
   await accounts.release(await send());
-  expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+  expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
 test("the day's window holds when the minute is free again", async () => {
@@ -74,7 +76,7 @@ test("the day's window holds when the minute is free again", async () => {
   for (let n = 0; n < 2; n++) await accounts.answered(await send());
   const sent = clock.now();
   clock.advance(3_600_000);
-  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: sent + 86_400_000 });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ ticket: null, waitUntil: sent + 86_400_000 });
   expect(await accounts.quota(id)).toMatchObject({
     minute: { used: 0 },
     day: { used: 2, nextReleaseAt: sent + 86_400_000 },
@@ -84,21 +86,21 @@ test("the day's window holds when the minute is free again", async () => {
 test("who has to wait is told for what", async () => {
   await accounts.setLimits(id, { perMinute: 1, perDay: 2 });
   await accounts.answered(await send());
-  expect(await accounts.reserve(id, "task")).toMatchObject({ waitsFor: "minute" });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ waitsFor: "minute" });
   clock.advance(60_000);
   await accounts.answered(await send());
-  expect(await accounts.reserve(id, "task")).toMatchObject({ waitsFor: "day" });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ waitsFor: "day" });
   await accounts.silence(id, 5_000);
-  expect(await accounts.reserve(id, "task")).toMatchObject({ waitsFor: "service" });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ waitsFor: "service" });
 });
 
 test("an unlimited plan never waits, but a 429 silences it too", async () => {
   await accounts.setLimits(id, { perMinute: null, perDay: null });
   for (let n = 0; n < 200; n++) await send();
   const { until } = await accounts.silence(id, 5_000);
-  expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: until });
+  expect(await accounts.reserve(own, "task")).toMatchObject({ ticket: null, waitUntil: until });
   clock.advance(5_000);
-  expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+  expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
 test("the user's own limits hold before the service has told the plan, and never widen it", async () => {
@@ -120,10 +122,10 @@ test("P11: silences grow with each 429 in a row, and refusals in flight together
 test("P11: a silence of three days is kept in full, also by who asks in between", async () => {
   const { until } = await accounts.silence(id, 3 * 86_400_000);
   for (let hour = 0; hour < 3 * 24; hour++) {
-    expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null, waitUntil: until });
+    expect(await accounts.reserve(own, "task")).toMatchObject({ ticket: null, waitUntil: until });
     clock.advance(3_600_000);
   }
-  expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+  expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
 test("P11: a 429 that comes again and again is waited out for longer each time, whatever it asks for", async () => {
@@ -171,10 +173,10 @@ test("P20: a clock that is put back by ten years stops nobody for ten years", as
   for (let n = 0; n < 2; n++) await accounts.answered(await send());
   await accounts.silence(id, 30_000);
   clock.advance(-10 * 365 * 86_400_000);
-  const reservation = await accounts.reserve(id, "task");
+  const reservation = await accounts.reserve(own, "task");
   expect(reservation).toMatchObject({ ticket: null, waitUntil: clock.now() + 60_000 });
   clock.advance(60_000);
-  expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+  expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
 test("a replaced key of the same user goes on with the same ledger", async () => {
@@ -182,7 +184,7 @@ test("a replaced key of the same user goes on with the same ledger", async () =>
   await send();
   const fresh = await accounts.accountOf(origin, "f2");
   expect(fresh.id).not.toBe(id);
-  await accounts.reserve(fresh.id, "me");
+  await accounts.reserve({ accountId: fresh.id, fingerprint: "f2" }, "me");
   const joined = await accounts.name(fresh.id, "user-1");
   expect(joined).toEqual({ id, origin, userId: "user-1" });
   expect((await accounts.accountOf(origin, "f2")).id).toBe(id);
@@ -238,7 +240,7 @@ test("P5: what one workspace writes in a key's books, a verdict too, moves the n
   const entry = await one.intend({ itemKey: "k", price: credits(4) });
   const steps = [
     () => one.answered(entry, { outcome: "unknown", completeError: false }),
-    () => one.read({ used: credits(0), requests: 1, servedAt: null }),
+    () => one.read({ used: credits(0), requests: 1, over: 0, servedAt: null }),
     () => one.keep({ ...settled, verdicts: [{ entry, verdict: "undecided", evidence: "", seq: null }] }),
     () => one.looked(entry, { task: "open" }),
   ];
@@ -270,8 +272,9 @@ test("P9: whatever the latencies, no 60 s at the service hold more requests than
       fc.array(request, { minLength: 2, maxLength: 24 }),
       fc.integer({ min: 1, max: 4 }),
       async (requests, limit) => {
-        const account = (await accounts.accountOf(`https://service-${++cases}.example`, "f1")).id;
-        await accounts.setLimits(account, { perMinute: limit, perDay: null });
+        const account = await accounts.accountOf(`https://service-${++cases}.example`, "f1");
+        const caller = { accountId: account.id, fingerprint: "f1" };
+        await accounts.setLimits(account.id, { perMinute: limit, perDay: null });
         const arrivals: number[] = [];
         const answers: { at: number; give(): Promise<void> }[] = [];
         const moveTo = async (time: number) => {
@@ -284,7 +287,7 @@ test("P9: whatever the latencies, no 60 s at the service hold more requests than
         };
         for (const { wait, latency, arrival, answered } of requests) {
           await moveTo(clock.now() + wait);
-          const { ticket } = await accounts.reserve(account, "task");
+          const { ticket } = await accounts.reserve(caller, "task");
           if (!ticket) continue;
           // An answered request arrived before its answer; one without may arrive as late as is thought possible.
           const latest = answered ? latency : timeoutMs.task + lateMsMax;
@@ -313,7 +316,7 @@ describe("P10: gaits", () => {
   const atOnce = async () => {
     const tickets: Ticket[] = [];
     for (;;) {
-      const { ticket } = await accounts.reserve(id, "task");
+      const { ticket } = await accounts.reserve(own, "task");
       if (ticket === null) break;
       tickets.push(ticket);
     }
@@ -347,7 +350,7 @@ describe("P10: gaits", () => {
     await send();
     clock.advance(500);
     await send();
-    expect(await accounts.reserve(id, "task")).toMatchObject({
+    expect(await accounts.reserve(own, "task")).toMatchObject({
       ...{ ticket: null, waitUntil: clock.now() + 1_500, waitsFor: "minute" },
     });
     clock.advance(1_500);
@@ -373,7 +376,7 @@ describe("P10: gaits", () => {
     clock.advance(61_000);
     await accounts.answered(await send());
     const spacing = Math.ceil(60_000 / 28);
-    expect(await accounts.reserve(id, "task")).toMatchObject({
+    expect(await accounts.reserve(own, "task")).toMatchObject({
       ticket: null,
       waitUntil: clock.now() + spacing,
       waitsFor: "minute",
@@ -393,10 +396,10 @@ describe("P10: gaits", () => {
     expect((await accounts.silence(id, 1_000)).slowed).toBe("strict");
     clock.advance(600_000);
     const ticket = await send();
-    expect(await accounts.reserve(id, "task")).toMatchObject({ ticket: null });
+    expect(await accounts.reserve(own, "task")).toMatchObject({ ticket: null });
     clock.advance(5_000);
     await accounts.answered(ticket);
-    expect(await accounts.reserve(id, "task")).toMatchObject({
+    expect(await accounts.reserve(own, "task")).toMatchObject({
       waitUntil: clock.now() + Math.ceil(60_000 / 28),
     });
   });
@@ -409,41 +412,8 @@ describe("P10: gaits", () => {
     expect((await accounts.silence(id, 3 * 86_400_000)).slowed).toBeNull();
     const other = (await accounts.accountOf("https://other.example", "f1")).id;
     await accounts.setLimits(other, { perMinute: null, perDay: null });
-    for (let n = 0; n < 5; n++) await accounts.reserve(other, "task");
+    for (let n = 0; n < 5; n++) await accounts.reserve({ accountId: other, fingerprint: "f1" }, "task");
     expect((await accounts.silence(other, 1_000)).slowed).toBeNull();
-  });
-});
-
-describe("requests of somebody else with the same key", () => {
-  test("are found by the service's count, booked in the windows, and told", async () => {
-    await accounts.setLimits(id, { perMinute: 20, perDay: 100 });
-    await accounts.answered(await send("me"));
-    expect(await accounts.counted(id, "f1", 50)).toBe(0);
-    clock.advance(10_000);
-    for (let n = 0; n < 3; n++) await accounts.answered(await send());
-    expect(await accounts.counted(id, "f1", 53)).toBe(0);
-    clock.advance(10_000);
-    await accounts.answered(await send());
-    expect(await accounts.counted(id, "f1", 61)).toBe(7);
-    expect(await accounts.quota(id)).toMatchObject({ minute: { used: 12 }, day: { used: 12 } });
-  });
-
-  test("are not ours that were under way when it was last counted, and a count that fell is none", async () => {
-    const late = await send();
-    expect(await accounts.counted(id, "f1", 50)).toBe(0);
-    await accounts.answered(late);
-    expect(await accounts.counted(id, "f1", 51)).toBe(0);
-    expect(await accounts.counted(id, "f1", 3)).toBe(0);
-  });
-
-  test("explain a refusal: the gait goes back", async () => {
-    await accounts.counted(id, "f1", 10);
-    clock.advance(1_000);
-    for (let n = 0; n < 5; n++) await accounts.answered(await send());
-    expect((await accounts.silence(id, 1_000)).slowed).toBe("paced");
-    clock.advance(2_000);
-    expect(await accounts.counted(id, "f1", 40)).toBe(25);
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(0);
   });
 });
 
@@ -455,14 +425,14 @@ describe("P12: what other workspaces of the account owe to their open tasks", ()
     await accounts.owes(id, claim("a", 7));
     expect((await accounts.quota(id, "a")).owedElsewhere).toBe(0);
     expect((await accounts.quota(id, "b")).owedElsewhere).toBe(7);
-    expect(await accounts.reserve(id, "generate", claim("b", 3))).toMatchObject({
+    expect(await accounts.reserve(own, "generate", claim("b", 3))).toMatchObject({
       ticket: null,
       waitsFor: "day",
     });
-    expect((await accounts.reserve(id, "generate", claim("b", 2))).ticket).not.toBeNull();
-    expect(await accounts.reserve(id, "generate", claim("a", 8))).toMatchObject({ ticket: null });
+    expect((await accounts.reserve(own, "generate", claim("b", 2))).ticket).not.toBeNull();
+    expect(await accounts.reserve(own, "generate", claim("a", 8))).toMatchObject({ ticket: null });
     clock.advance(2_000);
-    expect((await accounts.reserve(id, "task")).ticket).not.toBeNull();
+    expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
   });
 
   test("is forgotten after a day without a word, so that a folder that is gone stops nobody for ever", async () => {

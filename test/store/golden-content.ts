@@ -91,7 +91,8 @@ export async function writeGoldenAccounts(path: string): Promise<void> {
   await accounts.name(id, golden.user);
   await accounts.setLimits(id, { perMinute: 60, perDay: 10_000 });
   for (const endpoint of ["me", "generate", "task"] as const) {
-    const { ticket } = await accounts.reserve(id, endpoint);
+    const caller = { accountId: id, fingerprint: golden.fingerprint };
+    const { ticket } = await accounts.reserve(caller, endpoint);
     if (ticket && endpoint !== "task") await accounts.answered(ticket);
   }
   await accounts.charged(id, golden.charged.group, credits(golden.charged.credits));

@@ -194,7 +194,9 @@ describe.each(versions.filter(({ kind }) => kind.name === "accounts"))(
       );
       // The last of these had not been answered.
       clock.advance(2_000);
-      expect((await accounts.reserve(account.id, "task")).ticket).not.toBeNull();
+      expect(
+        (await accounts.reserve({ accountId: account.id, fingerprint: golden.fingerprint }, "task")).ticket,
+      ).not.toBeNull();
       accounts.close();
     });
   },

@@ -30,7 +30,7 @@ export class AccountLedger implements BenchLedger {
   }
 
   async reserve(endpoint: Endpoint): Promise<Place | null> {
-    const { ticket } = await this.accounts.reserve(this.id, endpoint);
+    const { ticket } = await this.accounts.reserve({ accountId: this.id, fingerprint: "key" }, endpoint);
     if (ticket === null) return null;
     return {
       answered: (refusedMs) => {

@@ -1,0 +1,21 @@
+/**
+ * Requests that somebody else makes with a key show in the service's count of it: it grows by more than this machine
+ * can have sent. Of a request that is under way or was lost nobody knows whether it is in a count, so between two looks
+ * it is taken for ours in the later one; but once it can arrive no more, it explains nothing that is counted afterwards.
+ */
+export interface Look {
+  /** Requests of the key, as the service counts them. */
+  requests: number;
+  /** Requests that this machine had sent with the key when the answer was there. */
+  sent: number;
+  /** Those of them that were over before the service was asked: answered, or lost so long ago that none arrives any more. */
+  over: number;
+}
+
+/** How many requests at least somebody else has made between two looks. */
+export function foreignRequests(
+  earlier: Pick<Look, "requests" | "over">,
+  later: Pick<Look, "requests" | "sent">,
+): number {
+  return Math.max(0, later.requests - earlier.requests - (later.sent - earlier.over));
+}
