@@ -229,6 +229,8 @@ export interface Intent {
 export interface Attempt {
   id: number;
   itemId: number;
+  /** The run in which it was sent. Its item may have moved to a later one of the same job. */
+  runId: number;
   number: number;
   intendedAt: number;
   /** SHA-256 of the request's body, the evidence that names it. */

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, writeFileSync } f
 import type { Clock } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import type { Store } from "../core/store.js";
-import type { IntentLine } from "../run/receipts.js";
+import type { IntentLine } from "../run/receipt-lines.js";
 import { isRehearsal } from "./history.js";
 import type { Workspace } from "./workspace.js";
 

@@ -6,7 +6,7 @@ import { defaultReconcile } from "../core/readings.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Item, RunStart, Store } from "../core/store.js";
 import type { Conclusion } from "../run/conclusion.js";
-import type { IntentLine } from "../run/receipts.js";
+import type { IntentLine } from "../run/receipt-lines.js";
 import type { ArchivedLine } from "./rebuild-archive.js";
 import type { FoundItem } from "./rebuild-items.js";
 

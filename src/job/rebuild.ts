@@ -79,9 +79,7 @@ interface Sources extends FoundItems {
 
 async function readSources({ receiptsFile, outFolder }: Workspace): Promise<Sources> {
   const receipts = readReceiptHistory(receiptsFile);
-  const named = [...receipts.attempts.values()].flatMap((attempts) =>
-    [...attempts.values()].flatMap(({ intent }) => intent?.out ?? []),
-  );
+  const named = receipts.attempts.flatMap(({ intent }) => intent?.out ?? []);
   const archive = await readArchive([...new Set([outFolder, ...named])]);
   return { receipts, archive, ...findItems(receipts, archive) };
 }

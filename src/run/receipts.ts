@@ -1,10 +1,9 @@
 import { dirname, join } from "node:path";
-import type { GenerateRequest } from "../api/records.js";
 import type { Disk } from "../core/disk.js";
-import type { ItemEvent } from "../core/item.js";
-import { type Credits, credits, toNumber } from "../core/money.js";
-import type { Attempt, AttemptOutcome, Item, Run } from "../core/store.js";
+import type { Attempt, Item, Run } from "../core/store.js";
 import type { Conclusion } from "./conclusion.js";
+import { KnownAttempts } from "./known-attempts.js";
+import { type AnswerLine, answerLine, type IntentLine, intentLine, lineIn } from "./receipt-lines.js";
 import { Reserve } from "./reserve.js";
 
 /**
@@ -16,9 +15,9 @@ export interface Receipts {
   /** Before the request leaves: what is asked, for which item; there is room for its answer then. Rejects with errors of the disk. */
   intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
   /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
-  answer(item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
-  /** What is on file for one attempt of an item; null when its answer never came. */
-  answerTo(itemKey: string, attempt: number): Promise<Conclusion | null>;
+  answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
+  /** What is on file for one attempt of an item, under any run of its job; null when its answer never came. */
+  answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
 }
 
 export function openReceipts(disk: Disk, path: string, now: () => number): Receipts {
@@ -53,10 +52,8 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
         await reserve.take();
         await write(intentLine(run, item, attempt, body));
       }),
-    answer: (item, attempt, { event, outcome }) => {
-      const { charged, remaining, ...rest } = outcome;
-      const amounts = { charged: shown(charged), remaining: shown(remaining) };
-      const line = { type: "answer", key: item.key, attempt: attempt.number, event, ...rest, ...amounts };
+    answer: (run, item, attempt, conclusion) => {
+      const line = answerLine(run, item, attempt, conclusion);
       return inTurn(() =>
         write(line).catch(async (error: unknown) => {
           // The disk is full, or what this user may take of it.
@@ -65,12 +62,10 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
         }),
       );
     },
-    async answerTo(itemKey, attempt) {
-      const lines = await linesOf(disk, path);
-      const line = lines.find(
-        ({ type, key, attempt: n }) => type === "answer" && key === itemKey && n === attempt,
-      );
-      return line === undefined ? null : conclusionIn(line);
+    async answerTo(run, item, attempt) {
+      const known = new KnownAttempts();
+      for (const line of await linesOf(disk, path)) known.note(line);
+      return known.find(run.jobName, item.key, attempt.number)?.answer?.conclusion ?? null;
     },
   };
 }
@@ -79,101 +74,10 @@ function isError(error: unknown, ...codes: readonly string[]): boolean {
   return codes.includes(String((error as { code?: unknown }).code));
 }
 
-/** What is written before a paid request leaves: enough to make its item again. */
-export interface IntentLine {
-  type: "intent";
-  at: string;
-  key: string;
-  attempt: number;
-  /** Its entry in the account's books. */
-  bookEntry: number | null;
-  run: number;
-  job: string;
-  manifest: string;
-  out: string;
-  edition: string;
-  origin: string;
-  account: string;
-  row: string;
-  rowNumber: number;
-  occurrence: number;
-  variant: number;
-  name: string;
-  category: string;
-  /** In credits. */
-  price: number;
-  request: GenerateRequest;
-}
-
-function intentLine(run: Run, item: Item, attempt: Attempt, body: string): Omit<IntentLine, "at"> {
-  return {
-    type: "intent",
-    key: item.key,
-    attempt: attempt.number,
-    bookEntry: attempt.bookEntry,
-    run: run.id,
-    job: run.jobName,
-    manifest: run.manifest,
-    out: run.outFolder,
-    edition: item.edition,
-    origin: run.origin,
-    account: run.accountId,
-    row: item.rowId,
-    rowNumber: item.rowNumber,
-    occurrence: item.occurrence,
-    variant: item.variant,
-    name: item.name,
-    category: item.category,
-    price: toNumber(item.price),
-    request: JSON.parse(body),
-  };
-}
-
-/** What is written when the answer of a paid request is known. */
-export interface ReceiptLine extends Omit<AttemptOutcome, "charged" | "remaining"> {
-  at: string;
-  type: string;
-  key: string;
-  attempt: number;
-  event: ItemEvent;
-  charged?: number;
-  remaining?: number;
-}
-
-export function conclusionIn({
-  at: _at,
-  type: _type,
-  key: _key,
-  attempt: _attempt,
-  event,
-  ...rest
-}: ReceiptLine): Conclusion {
-  const { charged, remaining, ...outcome } = rest;
-  return {
-    event,
-    outcome: {
-      ...outcome,
-      ...(charged === undefined ? {} : { charged: credits(charged) }),
-      ...(remaining === undefined ? {} : { remaining: credits(remaining) }),
-    },
-  };
-}
-
-function shown(amount: Credits | undefined): number | undefined {
-  return amount === undefined ? undefined : toNumber(amount);
-}
-
-async function linesOf(disk: Disk, path: string): Promise<ReceiptLine[]> {
+async function linesOf(disk: Disk, path: string): Promise<(IntentLine | AnswerLine)[]> {
   if ((await disk.size(path)) === null) return [];
   const pieces: Uint8Array[] = [];
   for await (const piece of disk.read(path)) pieces.push(piece);
-  return Buffer.concat(pieces).toString("utf8").split("\n").flatMap(parsed);
-}
-
-function parsed(text: string): ReceiptLine[] {
-  try {
-    return [JSON.parse(text) as ReceiptLine];
-  } catch {
-    return [];
-  }
+  const rows = Buffer.concat(pieces).toString("utf8").split("\n");
+  return rows.map(lineIn).filter((line) => line !== null && line !== "other");
 }

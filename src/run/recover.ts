@@ -14,7 +14,9 @@ export async function recover(session: Pick<Session, "ports">): Promise<void> {
     if (item.state === "unknown") continue;
     const attempt = await store.attempt(item.id);
     if (!attempt) throw new Error(`item ${item.id} is submitting without an attempt`);
-    const known = await receipts.answerTo(item.key, attempt.number);
+    const run = await store.run(attempt.runId);
+    if (!run) throw new Error(`item ${item.id} was submitted in run ${attempt.runId}, which there is not`);
+    const known = await receipts.answerTo(run, item, attempt);
     const lost = { message: "the process ended before the answer was read" };
     await conclude(session, attempt, known ?? { event: "unanswered", outcome: lost });
   }

@@ -79,7 +79,7 @@ async function writeReceipt(
   attempt: Attempt,
   conclusion: Conclusion,
 ): Promise<void> {
-  await session.ports.receipts.answer(item, attempt, conclusion).then(
+  await session.ports.receipts.answer(session.settings.run, item, attempt, conclusion).then(
     () => session.receiptWritten(null),
     (error: Error) => session.receiptWritten(error),
   );

@@ -218,6 +218,7 @@ function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: 
 interface AttemptRow {
   id: number;
   item_id: number;
+  run_id: number;
   number: number;
   intended_at: number;
   body_sha256: string;
@@ -238,6 +239,7 @@ function asAttempt(row: AttemptRow): Attempt {
   return {
     id: row.id,
     itemId: row.item_id,
+    runId: row.run_id,
     number: row.number,
     intendedAt: row.intended_at,
     bodySha256: row.body_sha256,

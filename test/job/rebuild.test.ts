@@ -76,8 +76,12 @@ function accepted(id: string, attempt = 1): void {
 }
 
 /** A file of the archive, with its line in the index. */
-function archive(id: string, task: string, { file = `${id}.png`, output = 1, content = id } = {}): void {
-  const folder = join(workspace.outFolder, "demo");
+function archive(
+  id: string,
+  task: string,
+  { file = `${id}.png`, output = 1, content = id, job = "demo" } = {},
+): void {
+  const folder = join(workspace.outFolder, job);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, file), content);
   const sha256 = createHash("sha256").update(content).digest("hex");
@@ -105,8 +109,9 @@ async function inStore<Result>(
   }
 }
 
-const itemsNow = () => inStore((store) => store.itemsOf("demo"));
-const statesNow = async () => Object.fromEntries((await itemsNow()).map((item) => [item.rowId, item.state]));
+const itemsNow = (job = "demo") => inStore((store) => store.itemsOf(job));
+const statesNow = async (job?: string) =>
+  Object.fromEntries((await itemsNow(job)).map((item) => [item.rowId, item.state]));
 const named = (items: readonly Item[], id: string) => items.find((item) => item.rowId === id) as Item;
 
 describe("P4: from the receipts alone", () => {
@@ -195,6 +200,72 @@ describe("P4: from the receipts alone", () => {
       ["other", ""],
     ]);
   });
+});
+
+describe("P4: a row that two jobs have", () => {
+  const jobs = ["demo", "other"];
+  const asked = (job: string, attempt = 1) => intent("a", attempt, { job });
+  const took = (job: string) => answer("a", "accepted", 1, { job, taskId: `task-${job}` });
+  const tasksNow = () =>
+    inStore(async (store) => {
+      const tasks = jobs.map(async (job) => {
+        const [item] = await store.itemsOf(job);
+        return item ? (await store.attempt(item.id))?.taskId : undefined;
+      });
+      return Promise.all(tasks);
+    });
+
+  test("comes back in both, each with its own task", async () => {
+    for (const job of jobs) asked(job);
+    for (const job of jobs) took(job);
+    expect(await rebuild()).toMatchObject({ found: 2, orphans: [] });
+    expect(await tasksNow()).toEqual(["task-demo", "task-other"]);
+  });
+
+  test("comes back in both from receipts of earlier versions, by where the answers stand", async () => {
+    for (const job of jobs) {
+      asked(job);
+      answer("a", "accepted", 1, { taskId: `task-${job}` });
+    }
+    await rebuild();
+    expect(await tasksNow()).toEqual(["task-demo", "task-other"]);
+  });
+
+  test("leaves the task an orphan that may be of either", async () => {
+    for (const job of jobs) asked(job);
+    answer("a", "accepted", 3, { taskId: "task-stray" });
+    expect(await rebuild()).toMatchObject({ found: 2, orphans: ["task-stray"] });
+  });
+
+  test("has the files that lie in its own job's folder, with or without a receipt", async () => {
+    asked("demo");
+    took("demo");
+    for (const job of jobs) archive("a", `task-${job}`, { job, content: job });
+    expect(await rebuild()).toMatchObject({ found: 2, orphans: [] });
+    expect(await tasksNow()).toEqual(["task-demo", "task-other"]);
+    expect([await statesNow("demo"), await statesNow("other")]).toEqual([
+      { a: "archived" },
+      { a: "archived" },
+    ]);
+  });
+
+  test("has the file of its task also when its folder was given another name", async () => {
+    for (const job of jobs) asked(job);
+    for (const job of jobs) took(job);
+    archive("a", "task-other", { job: "renamed" });
+    expect(await rebuild()).toMatchObject({ found: 2 });
+    expect([await statesNow("demo"), await statesNow("other")]).toEqual([
+      { a: "processing" },
+      { a: "archived" },
+    ]);
+  });
+});
+
+test("P4: a second request of a number, of a database that was begun anew, is told as an orphan", async () => {
+  accepted("a");
+  intent("a");
+  answer("a", "accepted", 1, { taskId: "task-second" });
+  expect(await rebuild()).toMatchObject({ found: 1, orphans: ["task-second"] });
 });
 
 describe("P4: with the archive", () => {

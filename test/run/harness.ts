@@ -86,9 +86,9 @@ export function picture(id: string, position: number, change: Partial<NewItem> =
   return newItem(id, { position, model: "aurora-image", prompt: `a picture of ${id}`, ...change });
 }
 
-export async function start(world: World, items: readonly NewItem[]): Promise<Run> {
+export async function start(world: World, items: readonly NewItem[], jobName = "demo"): Promise<Run> {
   const { store } = world;
-  const job = await store.job("demo");
+  const job = await store.job(jobName);
   const run = await store.startRun(job.id, {
     ...runStart,
     origin: "sandbox",

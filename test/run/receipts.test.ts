@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/node-disk.js";
 import { credits } from "../../src/core/money.js";
+import type { Reply } from "../../src/core/send.js";
 import type { Attempt, Item, Run } from "../../src/core/store.js";
 import { openReceipts } from "../../src/run/receipts.js";
 import { systemError, watchedDisk } from "../archive/watched-disk.js";
@@ -12,6 +13,8 @@ import { carryOn, openWorld, picture, start, states, type World } from "./harnes
 
 const run = { ...runStart, id: 1, jobName: "demo" } as unknown as Run;
 const item = newItem("a") as unknown as Item;
+const other = newItem("b") as unknown as Item;
+const first = { number: 1 } as unknown as Attempt;
 const attempt = { number: 2 } as unknown as Attempt;
 const accepted = {
   event: "accepted",
@@ -27,28 +30,28 @@ describe("the receipts", () => {
   test("P4: say after a restart what an attempt was answered", async () => {
     const receipts = openReceipts(nodeDisk, file, () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
-    expect(await receipts.answerTo(item.key, 2)).toBeNull();
-    await receipts.answer(item, attempt, accepted);
-    expect(await openReceipts(nodeDisk, file, () => 0).answerTo(item.key, 2)).toEqual(accepted);
-    expect(await receipts.answerTo(item.key, 1)).toBeNull();
-    expect(await receipts.answerTo("k1:other", 2)).toBeNull();
+    expect(await receipts.answerTo(run, item, attempt)).toBeNull();
+    await receipts.answer(run, item, attempt, accepted);
+    expect(await openReceipts(nodeDisk, file, () => 0).answerTo(run, item, attempt)).toEqual(accepted);
+    expect(await receipts.answerTo(run, item, first)).toBeNull();
+    expect(await receipts.answerTo(run, other, attempt)).toBeNull();
   });
 
   test("a line that was cut short loses itself and no other", async () => {
-    await openReceipts(nodeDisk, file, () => 0).answer(item, attempt, accepted);
+    await openReceipts(nodeDisk, file, () => 0).answer(run, item, attempt, accepted);
     appendFileSync(file, '{"type":"answer","key":"k1:a","att');
     const receipts = openReceipts(nodeDisk, file, () => 0);
-    await receipts.answer({ ...item, key: "k1:b" }, attempt, accepted);
-    expect(await receipts.answerTo("k1:a", 2)).toEqual(accepted);
-    expect(await receipts.answerTo("k1:b", 2)).toEqual(accepted);
+    await receipts.answer(run, other, attempt, accepted);
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(accepted);
+    expect(await receipts.answerTo(run, other, attempt)).toEqual(accepted);
   });
 
   test("go on in a new folder when somebody took theirs away", async () => {
     const receipts = openReceipts(nodeDisk, file, () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     rmSync(dirname(file), { recursive: true });
-    await receipts.answer(item, attempt, accepted);
-    expect(await receipts.answerTo(item.key, 2)).toEqual(accepted);
+    await receipts.answer(run, item, attempt, accepted);
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(accepted);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     expect(existsSync(join(dirname(file), "receipts.reserve"))).toBe(true);
   });
@@ -56,9 +59,58 @@ describe("the receipts", () => {
   test("lines that are written at once do not tear each other", async () => {
     const receipts = openReceipts(nodeDisk, file, () => 0);
     const keys = Array.from({ length: 20 }, (_, index) => `k1:${index}`);
-    await Promise.all(keys.map((key) => receipts.answer({ ...item, key }, attempt, accepted)));
+    await Promise.all(keys.map((key) => receipts.answer(run, { ...item, key }, attempt, accepted)));
     const lines = readFileSync(file, "utf8").trim().split("\n");
     expect(lines.map((line) => JSON.parse(line).key)).toEqual(keys);
+  });
+});
+
+describe("the answer to an attempt of a row that two jobs have", () => {
+  const two = { ...run, id: 2, jobName: "two" } as unknown as Run;
+  const refused = { event: "refused", outcome: { status: 402 } } as const;
+  /** As earlier versions wrote it. */
+  const withoutJob = (event: string, outcome: object = {}) =>
+    appendFileSync(
+      file,
+      `${JSON.stringify({ at: new Date(0), type: "answer", key: item.key, attempt: 2, event, ...outcome })}\n`,
+    );
+
+  test("P2: is that of its own job", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    await receipts.intent(two, item, attempt, '{"model":"picture"}');
+    await receipts.answer(run, item, attempt, refused);
+    expect(await receipts.answerTo(two, item, attempt)).toBeNull();
+    await receipts.answer(two, item, attempt, accepted);
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(refused);
+    expect(await receipts.answerTo(two, item, attempt)).toEqual(accepted);
+  });
+
+  test("is the same under a later run of the job", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    await receipts.answer(run, item, attempt, accepted);
+    expect(await receipts.answerTo({ ...run, id: 7 }, item, attempt)).toEqual(accepted);
+  });
+
+  test("P2: never stands before the request, in receipts of earlier versions either", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    withoutJob("refused", { status: 402 });
+    await receipts.intent(two, item, attempt, '{"model":"picture"}');
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(refused);
+    expect(await receipts.answerTo(two, item, attempt)).toBeNull();
+    withoutJob("accepted", { status: 200, taskId: "t1", charged: 4.5 });
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(refused);
+    expect(await receipts.answerTo(two, item, attempt)).toEqual(accepted);
+  });
+
+  test("P2: is not that of an attempt which had the same number in a database that was lost", async () => {
+    const receipts = openReceipts(nodeDisk, file, () => 0);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    await receipts.answer(run, item, attempt, refused);
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    expect(await receipts.answerTo(run, item, attempt)).toBeNull();
   });
 });
 
@@ -79,16 +131,16 @@ describe("on a disk that fills between a request and its answer", () => {
     await receipts.intent(run, item, attempt, "{}");
     expect(await reserve()).toBe(1024 * 1024);
     full = true;
-    await receipts.answer(item, attempt, accepted);
+    await receipts.answer(run, item, attempt, accepted);
     expect(await reserve()).toBeNull();
-    expect(await receipts.answerTo(item.key, 2)).toEqual(accepted);
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(accepted);
   });
 
   test("P17: nothing more is asked until the room is kept again", async () => {
     const receipts = openReceipts(disk, file, () => 0);
     await receipts.intent(run, item, attempt, "{}");
     full = true;
-    await receipts.answer(item, attempt, accepted);
+    await receipts.answer(run, item, attempt, accepted);
     writeFileSync(join(dirname(file), "receipts.reserve"), "cut short");
     await expect(receipts.intent(run, item, attempt, "{}")).rejects.toMatchObject({ code: "ENOSPC" });
     full = false;
@@ -100,6 +152,8 @@ describe("on a disk that fills between a request and its answer", () => {
 describe("a run", () => {
   let world: World;
   afterEach(() => world.close());
+  const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
+  const isFirst = (request: string) => request.startsWith("POST") && posts() === 1;
 
   test("P1: a request whose intent cannot be made durable never leaves, and goes when the disk takes it", async () => {
     world = await openWorld();
@@ -132,8 +186,35 @@ describe("a run", () => {
     expect(await states(world, started)).toEqual({ a: "submitting" });
     await carryOn(world, started);
     expect(await states(world, started)).toEqual({ a: "archived" });
-    expect(world.sent.filter((request) => request.startsWith("POST"))).toHaveLength(1);
+    expect(posts()).toBe(1);
   });
+
+  test.each<[name: string, lost: Reply | null]>([
+    ["was not sent at first", { kind: "not_sent", reason: "no connection" }],
+    ["was accepted at once", null],
+  ])(
+    "P2: that ended in a request for a row which another job has, where it %s, pays once",
+    async (_, lost) => {
+      world = await openWorld();
+      const other = await start(world, [picture("a", 0)], "other");
+      world.tamper = async (request, pass) => (lost !== null && isFirst(request) ? lost : pass());
+      await carryOn(world, other);
+      expect(await states(world, other)).toEqual({ a: "archived" });
+
+      const started = await start(world, [picture("a", 0)]);
+      const before = posts();
+      world.tamper = async (request, pass) => {
+        const reply = await pass();
+        if (request.startsWith("POST")) throw new Error("the power went");
+        return reply;
+      };
+      await expect(carryOn(world, started)).rejects.toThrow("the power went");
+      world.tamper = null;
+      await carryOn(world, started, { reads: true });
+      expect((await states(world, started))["a"]).toMatch(/unknown|held/);
+      expect(posts()).toBe(before + 1);
+    },
+  );
 
   test("P4: an answer is not lost when the shared ledger of requests cannot be written", async () => {
     world = await openWorld();
