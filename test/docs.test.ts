@@ -56,6 +56,7 @@ describe("what happens when", () => {
     reserve: "the day's requests",
     silence: "the service answers 429",
     collect: "files are lost",
+    unread: "… and its counters cannot be read",
   };
 
   test.each(Object.entries(stops))("tells of the stop %s with its exit code", (kind, what) => {

@@ -163,14 +163,15 @@ function nextReading(facts: Evidence, entry: Entry): number | null {
   const after = facts.readings.filter((reading) => reading.seq > ended);
   const usable = after.filter((reading) => clarity(facts, reading) !== "never");
   const [first] = usable;
-  if (!first) return entry.endedAt ?? facts.now;
+  if (!first) return Math.min(entry.endedAt ?? facts.now, facts.now);
   const [early, late] = facts.settings.settleMs;
   const since = (reading: Evidence["baseline"]) => elapsed(facts, entry, reading);
-  const taken = usable.find((reading) => since(reading) >= early);
-  if (!taken) return first.at + early - since(first);
-  const both = usable.some((reading) => reading !== taken && since(reading) >= late);
-  if (!both) return first.at + late - since(first);
-  // Whether a day has passed is the service's to say: this machine's clock may have been set.
+  // How long it has been is the service's to say: this machine's clock may have been set before the last reading.
   const last = after.at(-1) ?? first;
-  return since(last) > dayMs ? null : last.at + dayMs + 1_000 - since(last);
+  const when = (ms: number) => last.at + ms - since(last);
+  const taken = usable.find((reading) => since(reading) >= early);
+  if (!taken) return when(early);
+  const both = usable.some((reading) => reading !== taken && since(reading) >= late);
+  if (!both) return when(late);
+  return since(last) > dayMs ? null : when(dayMs + 1_000);
 }

@@ -11,6 +11,8 @@ export const stopTable = {
   key: { closes: ["submit", "poll"], exit: "key" },
   subscription: { closes: ["submit", "poll"], exit: "key" },
   unreachable: { closes: ["submit", "poll"], exit: "unreachable" },
+  /** What became of a paid request cannot be found out, and nothing else is bought before that was tried. */
+  unread: { closes: ["submit"], exit: "unreachable" },
   /** Only what is paid for already is wanted: of an archive that is repaired, or of a run that was cancelled before. */
   collect: { closes: ["submit"], exit: "done" },
   credits: { closes: ["submit"], exit: "credits" },

@@ -10,7 +10,7 @@ import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { type Credits, credits, minus } from "../core/money.js";
-import { freePlaces, left as leftOf, owedRequests } from "../core/quota.js";
+import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../core/quota.js";
 import { residual } from "../core/readings.js";
 import { reconcile } from "../core/reconcile.js";
 import { type Stop, stopTable } from "../core/stop.js";
@@ -174,7 +174,7 @@ async function close(
     ...unsubmittedText(unsubmitted, run.jobName),
   ];
   const balance = read ? credits(read.me.credits.balance) : null;
-  const resumeAt = (await afterTheDay(hold, stops, clock)) ?? settling.nextReadingAt;
+  const resumeAt = (await afterTheDay(hold, stops, clock)) ?? (await afterReading(hold, settling, clock));
   return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
 }
 
@@ -195,6 +195,17 @@ async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clo
   const { day, blockedUntil } = await account.accounts.quota(account.accountId());
   if (isStopped("silence")) return Math.max(blockedUntil ?? 0, clock.now());
   return Math.max(day.nextReleaseAt ?? 0, clock.now()) + gatherMs;
+}
+
+/** When a resume can find out what became of lost answers: with a reading, and a place for its request. */
+async function afterReading(
+  { account }: Hold,
+  { nextReadingAt }: Session["settling"],
+  clock: Clock,
+): Promise<number | null> {
+  if (nextReadingAt === null) return null;
+  const quota = await account.accounts.quota(account.accountId());
+  return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
 }
 
 /** A database that the disk refuses ends the run in good order; any other error is a defect. Throws in any case. */
@@ -246,7 +257,9 @@ async function accountNow(
   counts: Record<ItemState, number>,
   clock: Clock,
 ): Promise<{ me: Me; booked: boolean } | null> {
-  if (stops.some((stop) => ["interrupted", "key", "subscription", "unreachable"].includes(stop.kind)))
+  if (
+    stops.some((stop) => ["interrupted", "key", "subscription", "unreachable", "unread"].includes(stop.kind))
+  )
     return null;
   const quota = await account.accounts.quota(account.accountId());
   if (freePlaces(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;

@@ -93,7 +93,7 @@ class Loop {
         const turnAt = this.session.ports.clock.now();
         await this.control.attend?.(new Set(this.busy.keys()));
         await lookAtBalance(this.session);
-        if (this.collects) await this.settleUnknowns(this.session.ports.clock.now());
+        if (this.collects) await this.settleUnknowns();
         const view = await this.view();
         const decision = next(view);
         this.report(view, decision);
@@ -148,7 +148,7 @@ class Loop {
       profile,
       busy: new Set(this.busy.keys()),
       quota: { ...quota, blockedUntil: silent > now ? silent : null },
-      holdsBack: !this.session.mayBuy || this.session.settling.holdsBack(now),
+      holdsBack: !this.session.mayBuy || this.session.settling.holdsBack,
       free: {
         submit: lanes - busy("submit"),
         poll: polls - busy("poll"),
@@ -159,7 +159,7 @@ class Loop {
       cap: this.session.caps.cap,
       modelRooms,
       awaitsOverdue: this.overdueWait.keepsOpen(due.counts.overdue, this.hasOthers(due)),
-      awaitsSettling: this.session.settling.keepsOpen(now),
+      awaitsSettling: !this.session.stopped("unread") && this.session.settling.keepsOpen(quota, now),
     };
   }
 
@@ -176,6 +176,8 @@ class Loop {
       session.stop("time", "the time that --until or --max-duration allows is over");
     }
     stopForLongWait(session, view, decision);
+    const buys = view.counts.planned > 0 && isOpen("submit", session.stops);
+    if (buys || view.awaitsSettling) session.lookAtCounters();
     // A task that fails and an unknown that was not charged free their price, and what waits for a place may still fit:
     // so the cap is final only when nothing is open and nothing waits.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
@@ -187,11 +189,12 @@ class Loop {
   }
 
   /** Reads the key's counters when that can settle something and no paid request of ours is under way. */
-  private async settleUnknowns(now: number): Promise<void> {
+  private async settleUnknowns(): Promise<void> {
     const { session } = this;
     const submitting = [...this.busy.values()].includes("submit");
-    const closed = !isOpen("poll", session.stops) || session.reach.silentUntil > now;
-    if (!submitting && !closed) session.requests += await session.settling.step(now);
+    const isSilent = session.reach.silentUntil > session.ports.clock.now();
+    const closed = !isOpen("poll", session.stops) || isSilent;
+    if (!submitting && !closed) session.requests += await session.settling.step();
   }
 
   /** Starts the steps in order; false when another process took the place in the quota that one was to have. */

@@ -1,3 +1,4 @@
+import { ServiceError } from "../client/service.js";
 import type { Parked } from "../core/due.js";
 import { Lifetimes } from "../core/lifetimes.js";
 import type { Credits } from "../core/money.js";
@@ -97,6 +98,20 @@ export class Session {
   missed(reason: string): void {
     if (this.reach.missed() < this.settings.unreachableMs) return;
     this.stop("unreachable", `the service cannot be reached (${reason})`);
+  }
+
+  /** Nothing is submitted before the key's counters were read; where they cannot be, that is not waited for without end. */
+  lookAtCounters(): void {
+    const { trouble } = this.settling;
+    if (trouble === null) return;
+    const { error, ms } = trouble;
+    if (error instanceof ServiceError && error.kind === "key") this.refused(401, error.message);
+    if (error instanceof ServiceError && error.kind === "subscription") this.refused(403, error.message);
+    if (ms >= this.settings.unreachableMs)
+      this.stop(
+        "unread",
+        `nothing is submitted before the key's counters were read (${(error as Error).message})`,
+      );
   }
 
   /** The service refused the key, the subscription or the balance. */

@@ -1,10 +1,11 @@
 import { type Credits, plus } from "../core/money.js";
-import { freePlaces, nextSendAt } from "../core/quota.js";
+import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota.js";
 import type { ReconcileSettings, Verdict } from "../core/readings.js";
 import { isNews, reconcile } from "../core/reconcile.js";
 import type { Attempt, Item } from "../core/store.js";
-import { readAccount } from "./account-reading.js";
+import { readCounters } from "./account-reading.js";
 import type { RunPorts } from "./ports.js";
+import { Wait } from "./wait.js";
 
 export interface SettlingSettings extends ReconcileSettings {
   runId: number;
@@ -16,13 +17,25 @@ export interface SettlingSettings extends ReconcileSettings {
   orphanCredits: Credits;
 }
 
-/** Milliseconds until a reading is tried again that could not be taken. */
+/** Milliseconds until it is looked again whether the last POST of another process has ended. */
+const gateMs = 1_000;
+/** Milliseconds until counters are read again that could not be read: doubling, because each try costs requests. */
 const retryMs = 30_000;
+const retryMsMax = 60 * 60_000;
 /**
  * Milliseconds after which the books are judged anew though nothing happened here: other workspaces write in them too,
  * and what cannot be found out within a day is held.
  */
 const againMs = 600_000;
+/** How much further ahead than it can be (ms) a reading must lie to tell that the clock was put back. */
+const skewMs = 60_000;
+
+/** Readings in a row that failed: since when (monotonic ms), how many, and why the last one did. */
+interface Unread {
+  since: number;
+  failures: number;
+  error: unknown;
+}
 
 /**
  * Settles unknown outcomes: asks the service for the key's counters when that can tell something, has them judged, and
@@ -31,12 +44,14 @@ const againMs = 600_000;
 export class Settling {
   /** Unknown outcomes of the key that have no verdict yet, from whatever workspace. */
   unsettled = 0;
-  /** When the counters are to be read next (UTC ms); null when no reading could tell anything. */
-  nextReadingAt: number | null = null;
-  private retryAt = 0;
-  /** When there will be a place for a reading that is due. */
-  private placeAt = 0;
-  private againAt: number | null = null;
+  /** Until the counters are to be read next; null when no reading could tell anything. */
+  private reading: Wait | null = null;
+  /** Until a reading that is due and could not be taken is tried again. */
+  private retry: Wait | null = null;
+  /** Until there is a place for a reading that is due. */
+  private place: Wait | null = null;
+  private unread: Unread | null = null;
+  private again: Wait | null = null;
   /** How far the books went when they were judged last. */
   private judgedSeq: number | null = null;
   /** Entries at whose tasks somebody has to look before every reading is clear. */
@@ -47,53 +62,84 @@ export class Settling {
     private readonly settings: SettlingSettings,
   ) {}
 
-  /** Whether nothing may be submitted: a reading is due first, or too much is unsettled. */
-  holdsBack(now: number): boolean {
-    return this.isDue(now) || this.unsettled >= this.settings.unsettledMax;
+  /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
+  get holdsBack(): boolean {
+    return this.reading?.isOver === true || this.unsettled >= this.settings.unsettledMax;
   }
 
-  /** Whether the run stays open for it: to the end where that is wanted, else for a reading that can be had at once. */
-  keepsOpen(now: number): boolean {
-    return this.unsettled > 0 && (this.settings.wait || this.isDue(now));
+  /** Whether the run stays open for it: to the end where that is wanted, else for a reading that can be had soon. */
+  keepsOpen(quota: Quota, now: number): boolean {
+    const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
+    return this.unsettled > 0 && (this.settings.wait || (this.isDue && isSoon));
+  }
+
+  /** When the counters are to be read next (UTC ms); null when no reading could tell anything. */
+  get nextReadingAt(): number | null {
+    return this.reading === null ? null : Math.max(this.reading.until, this.retry?.until ?? 0);
   }
 
   /** When something is to be done next (UTC ms); null when nothing is. */
   get wakeAt(): number | null {
-    const { readingAt, againAt, placeAt } = this;
+    const { nextReadingAt, place, again } = this;
     const times = [
-      ...(readingAt === null ? [] : [Math.max(readingAt, placeAt)]),
-      ...(againAt ? [againAt] : []),
+      ...(nextReadingAt === null ? [] : [Math.max(nextReadingAt, place?.until ?? 0)]),
+      ...(again === null ? [] : [again.until]),
     ];
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Takes a reading that is due, if it can be had without waiting, and judges. Returns the requests that it made. */
-  async step(now: number): Promise<number> {
+  /** For how long the counters could not be read (ms), and why; null while they can. */
+  get trouble(): { ms: number; error: unknown } | null {
+    if (this.unread === null) return null;
+    return { ms: this.ports.clock.monotonic() - this.unread.since, error: this.unread.error };
+  }
+
+  /** Takes the readings that are due, if they can be had without waiting, and judges. Returns the requests that it made. */
+  async step(): Promise<number> {
+    if (!this.isDue && this.again?.isOver) await this.judgeNews();
+    let made = 0;
+    // What has ended long ago wants two of them, and they may follow one another.
+    while (this.isDue && (await this.hasPlace())) made += await this.read();
+    return made;
+  }
+
+  private async hasPlace(): Promise<boolean> {
+    const { accounts, accountId, clock } = this.ports;
+    const quota = await accounts.quota(accountId);
+    const now = clock.now();
+    const isFree = freePlaces(quota, now) >= 1;
+    this.place = isFree ? null : new Wait(clock, nextSendAt(quota, now) - now);
+    return isFree;
+  }
+
+  private async read(): Promise<number> {
     const { ports } = this;
-    if (!this.isDue(now)) {
-      // A time further ahead was set before the clock was put back.
-      if (this.againAt !== null && (this.againAt <= now || this.againAt > now + againMs))
-        await this.judgeNews();
-      return 0;
+    const isRead = await readCounters(ports).catch((error: unknown) => this.failed(error));
+    if (isRead) {
+      this.unread = null;
+      this.retry = null;
+      await this.judge();
+      return 1;
     }
-    const quota = await ports.accounts.quota(ports.accountId);
-    if (freePlaces(quota, now) < 1) {
-      this.placeAt = nextSendAt(quota, now);
-      return 0;
-    }
-    const read = await readAccount(ports).catch((error: unknown) => {
-      ports.log.warn({ error: String(error) }, "the key's counters could not be read");
-      return null;
-    });
-    if (!read?.booked) this.retryAt = ports.clock.now() + (read ? 1_000 : retryMs);
-    await this.judge();
-    return read ? 1 : 0;
+    if (isRead === false) this.retry = new Wait(ports.clock, gateMs);
+    // Whoever had the gate may have read the counters as well.
+    await this.judgeNews();
+    return 0;
+  }
+
+  private failed(error: unknown): null {
+    const { clock, log } = this.ports;
+    log.warn({ error: String(error) }, "the key's counters could not be read");
+    const { since, failures } = this.unread ?? { since: clock.monotonic(), failures: 0 };
+    this.unread = { since, failures: failures + 1, error };
+    this.retry = new Wait(clock, Math.min(retryMsMax, retryMs * 2 ** failures));
+    return null;
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
   lost(): void {
     this.unsettled++;
-    this.nextReadingAt = this.ports.clock.now();
+    this.reading = new Wait(this.ports.clock, 0);
   }
 
   /** Judges by what the books hold now. */
@@ -106,7 +152,7 @@ export class Settling {
       // Most judgements find nothing new, and each that is kept is a write that is synced.
       if (isNews(judgement, evidence)) await books.keep(judgement);
       this.unsettled = judgement.unsettled;
-      this.nextReadingAt = judgement.nextReadingAt;
+      this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
       if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
@@ -121,8 +167,18 @@ export class Settling {
     else await this.judge();
   }
 
+  /** Takes a reading down for then (UTC ms). */
+  private readAt(at: number | null): void {
+    const { clock } = this.ports;
+    const ms = (at ?? 0) - clock.now();
+    // None is wanted further ahead, so this one was reckoned before the clock was put back.
+    const msMax = Math.max(dayMs, ...this.settings.settleMs) + skewMs;
+    this.reading = at === null ? null : new Wait(clock, ms > msMax ? againMs : ms);
+    if (this.reading?.isOver !== true) this.unread = null;
+  }
+
   private planNext(): void {
-    this.againAt = this.unsettled > 0 ? this.ports.clock.now() + againMs : null;
+    this.again = this.unsettled > 0 ? new Wait(this.ports.clock, againMs) : null;
   }
 
   /** Whether a look at this entry's task tells something, though the task is still open. */
@@ -163,12 +219,9 @@ export class Settling {
     if (plus(spent, item.price) <= orphanCredits) await store.apply(item.id, "resubmit", { nextAt: 0 });
   }
 
-  private get readingAt(): number | null {
-    return this.nextReadingAt === null ? null : Math.max(this.nextReadingAt, this.retryAt);
-  }
-
-  private isDue(now: number): boolean {
-    return this.readingAt !== null && this.readingAt <= now;
+  /** Whether a reading is to be tried now. */
+  private get isDue(): boolean {
+    return this.reading?.isOver === true && this.retry?.isOver !== false;
   }
 }
 

@@ -119,6 +119,33 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(judged({ entries: [paid, unknown] }).unsettled).toBe(1);
   });
 
+  it.each([
+    ["ten years back", -10 * 365 * 24 * 60],
+    ["ten years ahead", 10 * 365 * 24 * 60],
+  ])("counts from the last reading on, where the clock was set %s before it", (_, jump) => {
+    const readings = [3, 8].map((at, index) =>
+      reading(2 + index, 10 + index, at, 104, { at: start + (at + jump) * minute }),
+    );
+    const { nextReadingAt } = judged({
+      entries: [paid, unknown],
+      readings,
+      now: start + (8 + jump) * minute,
+    });
+    // By the service's time the second one came five minutes after the first.
+    expect(nextReadingAt).toBe(start + (8 - 5 + 15 + jump) * minute);
+    const first = judged({
+      entries: [paid, unknown],
+      readings: readings.slice(0, 1),
+      now: start + (3 + jump) * minute,
+    });
+    expect(first.nextReadingAt).toBe(start + (3 + 4 + jump) * minute);
+  });
+
+  it("wants the first reading at once, though the clock was put back since the POST ended", () => {
+    const now = start - 10 * 365 * 24 * 60 * minute;
+    expect(judged({ entries: [paid, unknown], now }).nextReadingAt).toBe(now);
+  });
+
   it("tells which tasks somebody has to look at before a reading is clear", () => {
     const open = entry(3, 3, 1, { task: "open", lookedSeq: 5, taskEndedAt: null });
     const other = entry(4, 4, 1, { task: "open", lookedSeq: 0, taskEndedAt: null });

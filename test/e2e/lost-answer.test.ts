@@ -76,6 +76,22 @@ test("P5: one that never arrived is told with when it can be settled, and then i
   expect(tasks.map((task) => task.prompt).toSorted()).toEqual(ids(3).map((id) => `a picture of ${id}`));
 });
 
+test("P5: a run does not stay for a reading that it may take tomorrow, and says when", async () => {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(1, "plain-image"));
+  let isLost = false;
+  service.script(({ what }): Scripted => {
+    if (what === "POST generate") isLost = true;
+    if (what === "GET me" && isLost) return { status: 429, headers: { "Retry-After": "86000" }, json: {} };
+    return what === "POST generate" ? "cut" : "serve";
+  });
+  const end = await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
+  expect(end, end.stderr).toMatchObject({ code: 8 });
+  const told = /Next: `bulkgen resume` after (\S+ \S+) UTC finds out/.exec(end.stdout)?.[1];
+  expect(Date.parse(`${told}Z`)).toBeGreaterThan(Date.now() + 80_000_000);
+});
+
 test("P5: what another workspace of the account sends meanwhile is in the books, and proves nothing less", async () => {
   const sandbox = await startSandbox();
   const place = newPlace();
