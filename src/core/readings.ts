@@ -117,19 +117,26 @@ function comparableEnd({ taskEndedAt }: Entry, reading: Reading): number | null 
 export function clarity(evidence: Evidence, reading: Reading): "clear" | "pending" | "never" {
   let result: "clear" | "pending" | "never" = "clear";
   for (const entry of evidence.entries) {
-    if (isAwaited(entry, reading)) result = "pending";
+    if (isAwaited(evidence, entry, reading)) result = "pending";
     if (entry.intendedSeq > reading.seq) continue;
     if (entry.task === "failed" && mayReturn(evidence, entry, reading)) return "never";
   }
   return result;
 }
 
-/** Whether a POST's task was open when a reading was taken, and nobody has looked at it since. */
-export function isAwaited(
-  { outcome, task, intendedSeq, lookedSeq }: Entry,
-  { seq }: Pick<Reading, "seq">,
-): boolean {
+/** Whether a POST's task was open when a reading was taken, and somebody may yet look at it. */
+export function isAwaited(evidence: Evidence, entry: Entry, reading: Reading): boolean {
+  return isUnseen(entry, reading) && sinceMs(evidence, lastSeen(entry), reading) < longestTaskMs;
+}
+
+/** Whether nobody has looked since a reading at a task that was open before it. */
+function isUnseen({ outcome, task, intendedSeq, lookedSeq }: Entry, { seq }: Reading): boolean {
   return outcome === "accepted" && task === "open" && intendedSeq <= seq && lookedSeq <= seq;
+}
+
+/** When an open task was known to be open for the last time. */
+function lastSeen({ lookedSeq, lookedAt, endedSeq, endedAt }: Entry): { seq: number; at: number | null } {
+  return lookedSeq > 0 ? { seq: lookedSeq, at: lookedAt } : { seq: endedSeq ?? 0, at: endedAt };
 }
 
 /**
@@ -147,15 +154,25 @@ function mayReturn(evidence: Evidence, entry: Entry, reading: Reading): boolean 
 }
 
 /**
- * Charges, found or possible, whose tasks nobody can look at. One that fails has its credits given back, and nobody is
- * told when: for a day, which is longer than tasks take, any reading may lack them.
+ * How long a task goes on that nobody looks at, at most, in ms. Services are done within minutes, and none says more; a
+ * task that is open for longer is looked at by its workspace, as long as there is one, and each look is a new begin. Past
+ * it a task has ended: if it failed, its credits came back before then, or never do.
+ */
+const longestTaskMs = dayMs;
+
+/**
+ * Charges, found or possible, at whose tasks nobody can look, or has for as long as any task takes: their workspace is
+ * gone. One that fails has its credits given back, and nobody is told when, so a reading may lack them, unless the
+ * baseline was read so late that it lacks them as well.
  */
 export function lostTasks(evidence: Evidence, reading: Reading): Entry[] {
+  const { baseline } = evidence;
   return evidence.entries.filter((entry) => {
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
+    if (isUnseen(entry, reading)) return sinceMs(evidence, lastSeen(entry), baseline) < longestTaskMs;
     const isFound = verdict === "charged" && (verdictSeq ?? 0) <= reading.seq;
     const mayHaveTask = outcome === "unknown" && (isFound || verdict === "undecided");
-    return mayHaveTask && intendedSeq <= reading.seq && elapsed(evidence, entry, reading) < dayMs;
+    return mayHaveTask && intendedSeq <= reading.seq && elapsed(evidence, entry, baseline) < longestTaskMs;
   });
 }
 
@@ -187,12 +204,16 @@ export function elapsed(evidence: Evidence, { endedSeq, endedAt }: Entry, readin
   return sinceMs(evidence, { seq: endedSeq ?? Number.POSITIVE_INFINITY, at: endedAt }, reading);
 }
 
-/** How long after an event of the books a reading was taken, in ms; the least, where this machine's clock was set in between. */
+/**
+ * How long after an event of the books a reading was taken, in ms; the least, where this machine's clock was set in
+ * between. 0 where the event came after it.
+ */
 function sinceMs(
   { baseline, readings }: Evidence,
   event: { seq: number; at: number | null },
   reading: Reading,
 ): number {
+  if (event.seq > reading.seq) return 0;
   const until = [baseline, ...readings].filter(({ seq }) => seq <= reading.seq);
   const offsets = until.map((each) => servedAt(each) - each.at);
   const isSteady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;

@@ -17,8 +17,8 @@ import { type Finding, judge, undecided } from "./verdict.js";
  * GET me tells how many credits and requests a key has used. A *reading* of it is taken only while no POST of the key
  * is under way in any process (a bracket). Between two readings the books explain a part of the growth; the rest, the
  * *residual*, is what unknown requests were charged. A zero residual proves that they were not, provided that nothing
- * else moves the counter. So a reading is *clear* only when the end of every task that was open at it is known and no
- * failed task's credits may still have been on their way back; "not charged" waits until the counter has matched the
+ * else moves the counter. So a reading is *clear* only when the end of every task that was open at it is known, or nobody
+ * has looked at it for as long as any task takes, and no failed task's credits may still have been on their way back; "not charged" waits until the counter has matched the
  * books exactly over requests that moved it; and nothing is inferred once the key was used from elsewhere.
  *
  * How a failed task shows in the counter is not documented. Both ways are carried as hypotheses, `net` (its credits
@@ -152,7 +152,7 @@ function outlook(
     unsettled: left.length,
     nextReadingAt: times.length === 0 ? null : Math.max(wasted, Math.min(...times)),
     awaited: facts.entries
-      .filter((entry) => facts.readings.some((reading) => isAwaited(entry, reading)))
+      .filter((entry) => facts.readings.some((reading) => isAwaited(facts, entry, reading)))
       .map(({ id }) => id),
   };
 }

@@ -65,8 +65,11 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
       await book(session, attempt, bookedEnd("failed", outcome));
       return;
     case "processing":
-      // Until when a task was open matters only where a reading of the counters waits for it.
-      if (attempt.bookEntry !== null && session.settling.awaits(attempt.bookEntry))
+      // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for ended.
+      if (
+        item.state === "overdue" ||
+        (attempt.bookEntry !== null && session.settling.awaits(attempt.bookEntry))
+      )
         await book(session, attempt, { task: "open" });
       await lookAgain(session, looking, null, true);
       return;

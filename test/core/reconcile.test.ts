@@ -385,6 +385,62 @@ describe("an unanswered request is settled by the key's counters", () => {
     });
   });
 
+  it("P20: a charge that was lost after the baseline is no older than it, though the clock was put back", () => {
+    const gone = lost(1, 5, 1, { verdict: "charged", verdictSeq: 6, endedAt: start - 3 * 24 * 60 * minute });
+    const readings = [reading(2, 10, 3, 104), reading(3, 11, 6, 104), reading(4, 12, 17, 104)];
+    const entries = [gone, lost(3, 7, 2)];
+    const baseline = reading(1, 4, 0, 100);
+    expect(verdicts({ trusted: true, baseline, entries, readings })).toEqual([[3, "undecided"]]);
+  });
+
+  describe("beside an open task that nobody looks at, because its workspace is gone", () => {
+    const day = 24 * 60;
+    const openSince = (at: number, change: Partial<Entry> = {}) =>
+      entry(1, 2, at, { task: "open", taskEndedAt: null, lookedSeq: 0, lookedAt: null, ...change });
+    const baseline = reading(1, 4, 0, 104);
+    const later = (used: number) => [
+      reading(2, 10, 3, used),
+      reading(3, 11, 6, used),
+      reading(4, 12, 17, used),
+    ];
+    const beside = (open: Entry, change: Partial<Evidence> = {}) =>
+      judged({ trusted: true, baseline, entries: [open, lost(3, 7, 2)], readings: later(104), ...change });
+    const found = ({ verdicts }: ReturnType<typeof judged>) => verdicts.map(({ verdict }) => verdict);
+
+    it("readings wait for a day, as some look may still come, and no longer", () => {
+      const young = openSince(-day + 20);
+      expect(beside(young)).toMatchObject({ verdicts: [], awaited: [1] });
+      const old = openSince(-2 * day);
+      expect(beside(old)).toMatchObject({ verdicts: [{ verdict: "not_charged" }], awaited: [] });
+    });
+
+    it("a day counts from the last look at which it was still open", () => {
+      const seen = openSince(-60 * day, { lookedSeq: 3, lookedAt: start - day * minute + 20 * minute });
+      expect(beside(seen)).toMatchObject({ verdicts: [], awaited: [1] });
+    });
+
+    it("P2: what may have come back since the baseline proves nothing of a request that cost as much", () => {
+      const since = { baseline: reading(1, 1, -60 * day, 100) };
+      const open = openSince(-59 * day);
+      expect(found(beside(open, since))).toEqual(["undecided"]);
+      expect(found(beside(open, { ...since, readings: later(108) }))).toEqual(["charged"]);
+      const early = openSince(-day);
+      expect(found(beside(early, { baseline: reading(1, 4, -5, 104) }))).toEqual(["undecided"]);
+    });
+
+    it("a reading without anything unsettled is the next baseline, whatever came back", () => {
+      const alone = (used: number) =>
+        judged({
+          trusted: true,
+          baseline: reading(1, 1, -60 * day, 100),
+          entries: [openSince(-59 * day)],
+          readings: [reading(2, 10, 3, used)],
+        });
+      expect(alone(104)).toMatchObject({ baseline: 2, hypotheses: ["net", "gross"] });
+      expect(alone(100)).toMatchObject({ baseline: 2, hypotheses: ["net"], trusted: true });
+    });
+  });
+
   describe("after one that nobody could judge, because the counters were not read before it", () => {
     const baseline = reading(1, 4, 1, 100);
     const early = lost(1, 2, 1, { verdict: "undecided" });

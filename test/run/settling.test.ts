@@ -147,6 +147,21 @@ describe("a request whose answer was lost", () => {
     expect(looks).toEqual(["open", "completed", "completed"]);
   });
 
+  test("P5: a look at an overdue task goes into the books, or it would be taken for one that nobody looks at", async () => {
+    await open({ taskMs: { min: 1_800_000, max: 1_800_000 } });
+    const run = await start(world, pictures(1));
+    const looks: string[] = [];
+    listenIn((books) => ({
+      looked: (entry, look) => {
+        looks.push(look.task);
+        return books.looked(entry, look);
+      },
+    }));
+    await carryOn(world, run, { lanes: 1, reads: true, overdueWaitMs: 3_600_000 });
+    expect(looks[0]).toBe("open");
+    expect(looks.at(-1)).toBe("completed");
+  });
+
   test("P5: a look at an open task settles at once what a reading waited for", async () => {
     await open({ taskMs: { min: 300_000, max: 300_000 } });
     const run = await start(world, pictures(2));
