@@ -66,7 +66,7 @@ export interface Store extends Orders {
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
-  /** After a POST: what became of the attempt, and the item's next state. */
+  /** After a POST: what became of the attempt, and the item's next state. Rejects with TaskTaken for another's task. */
   conclude(attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void>;
   /** Any other event of an item. */
   apply(itemId: number, event: ItemEvent, change: ItemChange): Promise<void>;

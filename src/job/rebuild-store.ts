@@ -5,6 +5,7 @@ import { credits, noCredits } from "../core/money.js";
 import { defaultReconcile } from "../core/readings.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Item, RunStart, Store } from "../core/store.js";
+import { concludeItem } from "../run/conclude.js";
 import type { Conclusion } from "../run/conclusion.js";
 import type { IntentLine } from "../run/receipt-lines.js";
 import type { ArchivedLine } from "./rebuild-archive.js";
@@ -154,18 +155,10 @@ class Refilling {
     });
   }
 
-  private async conclude({ event, outcome }: Conclusion): Promise<void> {
+  private async conclude(conclusion: Conclusion): Promise<void> {
     const attempt = await this.store.attempt(this.item.id);
     if (!attempt) throw new Error(`item ${this.item.id} has no attempt`);
-    const { taskId } = outcome;
-    // A task belongs to one attempt; a line that says otherwise is damaged.
-    const taken =
-      taskId !== undefined && (await this.store.find(taskId)).some(({ rowId }) => rowId !== taskId);
-    await this.store.conclude(
-      attempt.id,
-      taken ? unanswered.event : event,
-      taken ? unanswered.outcome : outcome,
-    );
+    await concludeItem(this.store, attempt, conclusion);
   }
 }
 

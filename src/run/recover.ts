@@ -1,6 +1,6 @@
+import { conclude } from "./conclude.js";
 import { bookedAnswer, bookedEnd } from "./conclusion.js";
 import type { Session } from "./session.js";
-import { conclude } from "./submit.js";
 
 /**
  * What a process that ended in the middle left behind: items whose POST may or may not have reached the service. Where
@@ -18,7 +18,7 @@ export async function recover(session: Pick<Session, "ports">): Promise<void> {
     if (!run) throw new Error(`item ${item.id} was submitted in run ${attempt.runId}, which there is not`);
     const known = await receipts.answerTo(run, item, attempt);
     const lost = { message: "the process ended before the answer was read" };
-    await conclude(session, attempt, known ?? { event: "unanswered", outcome: lost });
+    await conclude(session.ports, attempt, known ?? { event: "unanswered", outcome: lost });
   }
   await bringBooksUpToDate(session.ports);
 }

@@ -4,7 +4,8 @@ import type { GenerateOutcome } from "../client/answer.js";
 import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
 import type { Attempt, Item } from "../core/store.js";
-import { bookedAnswer, type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
+import { conclude } from "./conclude.js";
+import { type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
 import { requestRejected } from "./fail.js";
 import type { Session } from "./session.js";
 
@@ -32,11 +33,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     return;
   }
   const outcome = await service.generate(body, ticket);
-  const conclusion = conclusionOf(outcome, clock.now());
-  await writeReceipt(session, item, attempt, conclusion);
-  await conclude(session, attempt, conclusion);
-  if (conclusion.event === "unanswered") session.settling.lost();
-  await learnPrice(session, item, outcome);
+  const answered = conclusionOf(outcome, clock.now());
+  await writeReceipt(session, item, attempt, answered);
+  const concluded = await conclude(session.ports, attempt, answered);
+  if (concluded.event === "unanswered") session.settling.lost();
+  await learnPrice(session, item, concluded);
   await draw(session, item, outcome);
 }
 
@@ -67,7 +68,7 @@ async function callOff(
 ): Promise<void> {
   const { accounts } = session.ports;
   await accounts.release(ticket);
-  await conclude(session, attempt, { event: "not_sent", outcome: { message: error.message } });
+  await conclude(session.ports, attempt, { event: "not_sent", outcome: { message: error.message } });
   session.prices.refused(item);
   session.receiptWritten(error);
 }
@@ -85,26 +86,18 @@ async function writeReceipt(
   );
 }
 
-/** Writes down what became of an attempt: for its item, then for the account. */
-export async function conclude(
-  { ports }: Pick<Session, "ports">,
-  attempt: Attempt,
-  { event, outcome }: Conclusion,
-): Promise<void> {
-  await ports.store.conclude(attempt.id, event, outcome);
-  if (attempt.bookEntry !== null) await ports.books.answered(attempt.bookEntry, bookedAnswer(event, outcome));
-}
-
 /** Compares what was charged with what was planned, and remembers it. */
-async function learnPrice(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
-  const { ports, prices } = session;
-  if (outcome.kind !== "accepted") return prices.refused(item);
-  prices.charged(item, outcome.charged);
-  if (outcome.charged === null) return;
-  const { run } = session.settings;
-  if (outcome.remaining !== null) await session.caps.balanceTold(ports.store, run.id, outcome.remaining);
-  if (prices.noteHighest(item, outcome.charged))
-    await ports.accounts.charged(ports.accountId, priceGroup(item), outcome.charged);
+async function learnPrice(
+  { ports, prices, caps, settings: { run } }: Session,
+  item: Item,
+  { event, outcome: { charged, remaining } }: Conclusion,
+): Promise<void> {
+  if (event !== "accepted") return prices.refused(item);
+  prices.charged(item, charged ?? null);
+  if (charged === undefined) return;
+  if (remaining !== undefined) await caps.balanceTold(ports.store, run.id, remaining);
+  if (prices.noteHighest(item, charged))
+    await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
 }
 
 /** What the answer means for the rest of the run. */

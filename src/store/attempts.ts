@@ -2,6 +2,7 @@ import type { ArchivedFile } from "../core/archived.js";
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Addresses, Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
+import { TaskTaken } from "../core/task-taken.js";
 import { type Connection, step } from "./item-rows.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
@@ -174,6 +175,7 @@ function conclude(
   const { item_id: itemId } = sql("SELECT item_id FROM attempts WHERE id = ?").get(attemptId) as {
     item_id: number;
   };
+  if (outcome.taskId !== undefined) refuseTaken(connection, outcome.taskId);
   step(connection, itemId, event);
   sql(
     `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
@@ -198,6 +200,13 @@ function conclude(
     outcome.failureKind ?? null,
     itemId,
   );
+}
+
+function refuseTaken({ sql }: Connection, taskId: string): void {
+  const owner = sql(
+    "SELECT i.row_id FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.task_id = ?",
+  ).get(taskId) as { row_id: string } | undefined;
+  if (owner) throw new TaskTaken(taskId, owner.row_id);
 }
 
 /** New addresses for outputs that have no file yet; a saved output keeps its row. */

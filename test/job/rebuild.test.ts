@@ -185,6 +185,7 @@ describe("P4: from the receipts alone", () => {
     answer("b", "accepted", 1, { taskId: "task-a-1" });
     await rebuild();
     expect(await statesNow()).toEqual({ a: "processing", b: "unknown" });
+    expect(named(await itemsNow(), "b").note).toContain("task-a-1, which is that of an earlier request (a)");
   });
 
   test("editions and jobs have runs of their own", async () => {

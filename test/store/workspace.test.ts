@@ -77,6 +77,16 @@ describe("an item's life in the database", () => {
     await expect(store.apply(item.id, "returned", {})).rejects.toThrow("stays dropped");
   });
 
+  test("a task is of one attempt: a second one that claims it is refused, and nothing is changed", async () => {
+    await enrolled("a", "b");
+    const first = await submitted("a", "t1");
+    await expect(submitted("b", "t1")).rejects.toMatchObject({ name: "TaskTaken", taskId: "t1", owner: "a" });
+    await store.apply(first.id, "task_failed", {});
+    await store.apply(first.id, "retry", {});
+    await expect(submitted("a", "t1")).rejects.toMatchObject({ name: "TaskTaken", taskId: "t1", owner: "a" });
+    expect((await store.items(runId)).map(({ state }) => state)).toEqual(["submitting", "submitting"]);
+  });
+
   test("from intent to archive every step is kept with its time", async () => {
     await enrolled("a");
     const item = await submitted("a", "t1");

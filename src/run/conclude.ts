@@ -1,0 +1,41 @@
+import type { Attempt, Store } from "../core/store.js";
+import { TaskTaken } from "../core/task-taken.js";
+import { bookedAnswer, type Conclusion } from "./conclusion.js";
+import type { RunPorts } from "./ports.js";
+
+/** Writes down what became of an attempt, for its item, then for the account, and returns it: see `concludeItem`. */
+export async function conclude(
+  { store, books }: Pick<RunPorts, "store" | "books">,
+  attempt: Attempt,
+  answered: Conclusion,
+): Promise<Conclusion> {
+  const concluded = await concludeItem(store, attempt, answered);
+  const { event, outcome } = concluded;
+  if (attempt.bookEntry !== null) await books.answered(attempt.bookEntry, bookedAnswer(event, outcome));
+  return concluded;
+}
+
+/**
+ * Writes down what became of an attempt for its item, and returns it: what was answered, unless that names the task of
+ * another request. Such an answer does not tell what became of this one, so it counts as none.
+ */
+export async function concludeItem(
+  store: Pick<Store, "conclude">,
+  attempt: Attempt,
+  answered: Conclusion,
+): Promise<Conclusion> {
+  try {
+    await store.conclude(attempt.id, answered.event, answered.outcome);
+    return answered;
+  } catch (error) {
+    if (!(error instanceof TaskTaken)) throw error;
+    const unanswered = withoutTask(answered, error);
+    await store.conclude(attempt.id, unanswered.event, unanswered.outcome);
+    return unanswered;
+  }
+}
+
+function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: TaskTaken): Conclusion {
+  const message = `the answer names task ${taskId}, which is that of an earlier request (${owner})`;
+  return { event: "unanswered", outcome: { message, ...(status === undefined ? {} : { status }) } };
+}
