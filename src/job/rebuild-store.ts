@@ -120,8 +120,11 @@ class Refilling {
     const lines = outputs.filter((line) => line.task === task).toSorted((a, b) => a.output - b.output);
     const [line] = lines;
     if (!line || !isWhole(lines, expected)) return;
+    const isNewest = line.task === attempt?.taskId;
+    // What an earlier request led to was given up when a newer one was made.
+    if (!isNewest && (await store.find(line.task)).length > 0) return;
     clock.at(line.completed ?? line.saved ?? null);
-    if (attempt?.taskId !== task) await this.takeTask(line);
+    if (!isNewest) await this.takeTask(line);
     await store.complete(item.id, {
       // Long expired, like any address on record.
       fetchBy: 0,

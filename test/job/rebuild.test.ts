@@ -306,6 +306,15 @@ describe("P4: with the archive", () => {
     expect(await statesNow()).toEqual({ a: "archived" });
   });
 
+  test("a file of an earlier task is there while a newer request has no answer", async () => {
+    accepted("a", 1);
+    intent("a", 2);
+    answer("a", "unanswered", 2);
+    archive("a", "task-a-1");
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "unknown" });
+  });
+
   test("a task of which one output is missing is looked at again", async () => {
     accepted("a");
     accepted("b");
