@@ -118,7 +118,7 @@ function afterCap(stops: Outcome["execution"]["stops"], resume: string): string 
     failures: `look at why they failed, then ${again}`,
   };
   const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);
-  return reached ?? `raise the model's cap, or look at its new price, and ${again}`;
+  return reached ?? "raise the model's cap, or look at its new price, and run the manifest again";
 }
 
 /** The first few row ids, and how many more there are. */

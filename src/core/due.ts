@@ -3,10 +3,23 @@ import type { Credits } from "./money.js";
 import type { Planned } from "./next.js";
 import type { Task } from "./poll.js";
 
-/** What must not be submitted for now: models, and price groups (`priceGroup`). */
+/** What must not be submitted for now: models, and what was planned at a price that is not right. */
 export interface Parked {
   models: readonly string[];
-  groups: readonly string[];
+  prices: readonly PlannedPrice[];
+}
+
+/** Items of one price group (`priceGroup`) that were planned at the same price. */
+export interface PlannedPrice {
+  group: string;
+  price: Credits;
+}
+
+/** The items of a run that were planned at such a price, and how many of them are planned still. */
+export interface RunGroup extends PlannedPrice {
+  model: string;
+  category: string;
+  planned: number;
 }
 
 /** The planned items of one price group that have the same priority. */

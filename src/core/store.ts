@@ -1,6 +1,6 @@
 import type { MediaField } from "../api/inputs.js";
 import type { ArchivedFile, ArchivedOutput, ModelSize, SavedFile } from "./archived.js";
-import type { Due, Head, Parked, WaitingGroup } from "./due.js";
+import type { Due, Head, Parked, RunGroup, WaitingGroup } from "./due.js";
 import type { ExitName } from "./exit.js";
 import type { FailureKind } from "./failure.js";
 import type { ItemEvent, ItemState } from "./item.js";
@@ -51,8 +51,8 @@ export interface Store extends Orders {
    * submitted.
    */
   due(runId: number, limit: number, parked: Parked, heads: readonly Head[] | null): Promise<Due>;
-  /** The price groups of a run's items, with their models. */
-  groups(runId: number): Promise<{ group: string; model: string; category: string }[]>;
+  /** The price groups of a run's items, at each price that was planned. */
+  groups(runId: number): Promise<RunGroup[]>;
   /** The planned items of a run that are not parked, counted. */
   waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
   counts(runId: number): Promise<Record<ItemState, number>>;
@@ -272,6 +272,8 @@ export interface ItemChange {
   seenAt?: number;
   note?: string;
   failureKind?: FailureKind;
+  /** What a person has agreed to pay for it. */
+  price?: Credits;
   /** Facts of a task that failed. */
   charged?: Credits;
   completedAt?: string | null;

@@ -1,3 +1,4 @@
+import type { Credits } from "../core/money.js";
 import type { Run, Store } from "../core/store.js";
 import type { Plan } from "../plan/plan.js";
 import { missingFiles } from "./missing-files.js";
@@ -12,14 +13,15 @@ export async function again(
 ): Promise<void> {
   const lost = new Set(onMissing === "report" ? [] : plan.missing.map(({ key }) => key));
   if (lost.size === 0 && !selection.onlyFailed) return;
-  const due = new Set<string>();
-  for (const item of plan.items) if (item.due) due.add(item.key);
+  const due = new Map<string, Credits>();
+  for (const item of plan.items) if (item.due) due.set(item.key, item.price);
   const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName);
   for (const { id, key, state } of await store.items(run.id)) {
-    if (state === "failed" && selection.onlyFailed && due.has(key))
-      await store.apply(id, "retry", { nextAt: 0 });
+    const price = due.get(key);
+    if (state === "failed" && selection.onlyFailed && price !== undefined)
+      await store.apply(id, "retry", { nextAt: 0, price });
     if (state !== "archived" || !lost.has(key)) continue;
-    if (onMissing === "pay") await payAgain(store, id);
+    if (onMissing === "pay") await payAgain(store, id, price);
     // What was made elsewhere has no task to be fetched from.
     else if (await store.attempt(id))
       for (const number of numbers.get(key) ?? []) await store.lost(id, number);
@@ -27,8 +29,8 @@ export async function again(
 }
 
 /** All outputs belong to one task, so all of them are made anew; files that are still there stay where they are. */
-async function payAgain(store: Store, itemId: number): Promise<void> {
+async function payAgain(store: Store, itemId: number, price: Credits | undefined): Promise<void> {
   for (const { number } of await store.outputs(itemId)) await store.lost(itemId, number);
   await store.apply(itemId, "unfetchable", { note: "its file is gone" });
-  await store.apply(itemId, "resubmit", { nextAt: 0 });
+  await store.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
 }

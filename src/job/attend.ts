@@ -113,7 +113,9 @@ class Duty {
         "usage",
         `run ${run.id} was cancelled, and submits nothing more until it has ended`,
       );
-    const changed = await orderItems({ store, books: session.ports.books, facts }, run, order);
+    const { books, accounts, accountId } = session.ports;
+    const charges = await accounts.highestCharges(accountId);
+    const changed = await orderItems({ store, books, facts, charges }, run, order);
     // A person wants it tried again, whatever failed before.
     if ("agreed" in order) for (const id of order.items) session.breaker.forget((await store.item(id)).model);
     const { done } = changed;

@@ -154,7 +154,9 @@ async function close(
   const counts = await store.counts(run.id);
   const read = await accountNow(hold, stops, counts, clock);
   const books = read?.booked ? await closedBooks(hold, run.options) : null;
-  const exit = exitOf(counts, stops, prices.stopped.length + caps.models.length > 0);
+  const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
+  const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
+  const exit = exitOf(counts, stops, isDearer);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
   const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
@@ -169,7 +171,7 @@ async function close(
   const reasons = [
     ...stops.map((stop) => stop.message),
     ...breaker.messages,
-    ...prices.messages,
+    ...prices.messages(waiting),
     ...caps.messages,
     ...unsubmittedText(unsubmitted, run.jobName),
   ];

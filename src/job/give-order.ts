@@ -73,7 +73,7 @@ export async function carriedOutHere(
 
 async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
   if (isRunOrder(order)) return carryOut({ store, clock, atWork: null }, run, order);
-  const { done } = await orderItems({ store, books: null, facts: {} }, run, order);
+  const { done } = await orderItems({ store, books: null, facts: {}, charges: new Map() }, run, order);
   return { kind: "done", message: done };
 }
 

@@ -3,10 +3,12 @@ import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, plus, showCredits } from "../core/money.js";
 import type { ItemOrder } from "../core/order.js";
+import { offeredPrice } from "../core/price.js";
 import type { Item, NewItem, Run, Store } from "../core/store.js";
 import { count } from "../report/amounts.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import { adopt, mustBeHeld, refetch } from "./resolve.js";
+import type { Offered } from "./wish.js";
 
 /** What the service said that an order turns on: the task to be adopted, today's prices. */
 export interface Facts {
@@ -19,6 +21,18 @@ export interface ItemWork {
   /** Null where there is no account, which only giving an item up can do without. */
   books: Books | null;
   facts: Facts;
+  /** The highest charges seen, by price group. */
+  charges: ReadonlyMap<string, Credits>;
+}
+
+/** Items with the prices that they are offered at now. Throws EarlyExit. */
+export function pricesNow<Priced extends Offered>(
+  items: readonly Priced[],
+  { models }: Facts,
+  charges: ReadonlyMap<string, Credits>,
+): Priced[] {
+  if (models) return todaysPrices(items, models, charges);
+  return items.map((item) => ({ ...item, price: offeredPrice(item, item.price, charges) }));
 }
 
 /**
@@ -34,7 +48,7 @@ export async function orderItems(
   const items = await Promise.all(order.items.map((id) => store.item(id)));
   if (order.do === "redo") return redo(work, run, items, order.agreed);
   const done =
-    order.do === "retry" ? await retry(store, run, items, order.agreed) : await resolve(work, items, order);
+    order.do === "retry" ? await retry(work, run, items, order.agreed) : await resolve(work, items, order);
   return { run: "agreed" in order ? await reopened(store, run, order.items) : run, done };
 }
 
@@ -47,13 +61,13 @@ async function reopened(store: Store, run: Run, items: readonly number[]): Promi
 }
 
 async function redo(
-  { store, facts: { models } }: ItemWork,
+  { store, facts, charges }: ItemWork,
   run: Run,
   items: readonly Item[],
   agreed: Credits,
 ): Promise<{ run: Run; done: string }> {
-  if (!models) throw new Error("a redo without today's prices");
-  const variants = await variantsOf(store, run, todaysPrices(items, models));
+  if (!facts.models) throw new Error("a redo without today's prices");
+  const variants = await variantsOf(store, run, pricesNow(items, facts, charges));
   withinPrice(variants, agreed);
   return {
     run: await addVariants(store, run, variants),
@@ -61,17 +75,26 @@ async function redo(
   };
 }
 
-async function retry(store: Store, run: Run, items: readonly Item[], agreed: Credits): Promise<string> {
-  const failed = items.filter(({ state }) => state === "failed");
+async function retry(
+  { store, facts, charges }: ItemWork,
+  run: Run,
+  items: readonly Item[],
+  agreed: Credits,
+): Promise<string> {
+  const failed = pricesNow(
+    items.filter(({ state }) => state === "failed"),
+    facts,
+    charges,
+  );
   if (failed.length === 0)
     throw new EarlyExit("usage", `nothing to retry in run ${run.id}: none of them is failed any more`);
   withinPrice(failed, agreed);
-  for (const { id } of failed) await store.apply(id, "retry", { nextAt: 0 });
+  for (const { id, price } of failed) await store.apply(id, "retry", { nextAt: 0, price });
   return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} to be submitted again`;
 }
 
 async function resolve(
-  { store, books, facts }: ItemWork,
+  { store, books, facts, charges }: ItemWork,
   [item]: readonly Item[],
   order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
 ): Promise<string> {
@@ -89,10 +112,12 @@ async function resolve(
       if (!books || !facts.task) throw new Error("a task is adopted without its record");
       await adopt(store, books, item, facts.task);
       return `task ${order.task} is the one of ${rowId}`;
-    default:
-      withinPrice([item], order.agreed);
-      await store.apply(item.id, "resubmit", { nextAt: 0 });
+    default: {
+      const priced = pricesNow([item], facts, charges);
+      withinPrice(priced, order.agreed);
+      for (const { id, price } of priced) await store.apply(id, "resubmit", { nextAt: 0, price });
       return `${rowId} is to be submitted again`;
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 import type { ModelList } from "../api/records.js";
 import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
-import { credits, plus } from "../core/money.js";
+import { type Credits, credits, plus } from "../core/money.js";
+import { offeredPrice } from "../core/price.js";
 import type { Item, NewItem, Run, Store } from "../core/store.js";
 import { isEverything, type Selection } from "../plan/select.js";
 import { newestRun } from "./continue-job.js";
@@ -63,15 +64,16 @@ async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
   return run;
 }
 
-/** Things at today's prices. Throws EarlyExit for a model that is not offered any more. */
+/** Things at today's prices, or at what was charged where that is more. Throws EarlyExit for a model that is not offered any more. */
 export function todaysPrices<Priced extends Offered>(
   things: readonly Priced[],
   { models }: ModelList,
+  charges: ReadonlyMap<string, Credits>,
 ): Priced[] {
   const prices = new Map(models.map((model) => [model.model_key, credits(model.credits_cost)]));
   return things.map((thing) => {
     const price = prices.get(thing.model);
-    if (price !== undefined) return { ...thing, price };
+    if (price !== undefined) return { ...thing, price: offeredPrice(thing, price, charges) };
     throw new EarlyExit("usage", `${thing.rowId}: the service does not offer ${thing.model} any more`);
   });
 }

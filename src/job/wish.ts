@@ -6,8 +6,7 @@ import type { ItemOrder } from "../core/order.js";
 import type { Item, Run, Store } from "../core/store.js";
 import type { OpenAccount } from "./account.js";
 import type { Continuation } from "./continue-job.js";
-import { type Facts, orderItems } from "./order-items.js";
-import { todaysPrices } from "./redo.js";
+import { type Facts, orderItems, pricesNow } from "./order-items.js";
 
 /** What a person wants of items, found and checked before anything is locked, asked or changed. */
 export interface Wanted {
@@ -18,7 +17,7 @@ export interface Wanted {
   offered: readonly Offered[];
 }
 
-export type Offered = Pick<Item, "rowId" | "model" | "price">;
+export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 
 /** Finds what is wanted. Throws EarlyExit where there is nothing to do it to. */
 export type Wish = (store: Store) => Promise<Wanted>;
@@ -38,9 +37,9 @@ export function continuationOf(wish: Wish, consent: PriceConsent): Continuation 
       if (!wanted) throw new Error("a wish that was never found");
       const { run, order, offered } = wanted;
       const facts = await factsFor(order, account);
-      const priced = facts.models ? todaysPrices(offered, facts.models) : offered;
-      const agreed = await agreedTo(order, priced, consent);
-      const { run: changed } = await orderItems({ store, books: account.books, facts }, run, agreed);
+      const charges = await account.accounts.highestCharges(account.accountId());
+      const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent);
+      const { run: changed } = await orderItems({ store, books: account.books, facts, charges }, run, agreed);
       return { ...changed, requests: changed.requests + (needsFacts(order) ? 1 : 0) };
     },
   };

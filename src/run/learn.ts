@@ -4,17 +4,21 @@ import { priceGroup } from "../core/price.js";
 import type { Attempt, Item } from "../core/store.js";
 import type { Session } from "./session.js";
 
-/** Brings to mind what earlier runs learned of the addresses of outputs and of the models of this one, and the tasks that were found unfinished. */
-export async function recall({ ports, settings, paces, lifetimes }: Session): Promise<void> {
+/** Brings to mind what earlier runs learned of the addresses of outputs, of the models of this one and of their prices, and the tasks that were found unfinished. */
+export async function recall({ ports, settings, paces, prices, lifetimes }: Session): Promise<void> {
   lifetimes.learn(await ports.accounts.lifetimes(ports.accountId));
   const groups = await ports.store.groups(settings.run.id);
-  for (const { group, model, category } of groups) paces.introduce(group, model, category);
+  const charges = await ports.accounts.highestCharges(ports.accountId);
+  for (const { group, price, model, category } of groups) {
+    paces.introduce(group, model, category);
+    prices.recall({ group, price }, charges.get(group));
+  }
   const models = [...new Set(groups.map(({ model }) => model))];
   for (const { model, group, ms } of await ports.accounts.durations(ports.accountId, models)) {
     paces.introduce(group, model, "");
     paces.finished(group, 0, ms);
   }
-  const { tasks } = await ports.store.due(settings.run.id, 0, { models: [], groups: [] }, []);
+  const { tasks } = await ports.store.due(settings.run.id, 0, { models: [], prices: [] }, []);
   for (const { id, group, since, seenAt, kind } of tasks) {
     if (kind !== "expired" && seenAt !== null) paces.unfinished(group, id, seenAt - since);
   }

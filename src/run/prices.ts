@@ -1,34 +1,52 @@
+import type { PlannedPrice } from "../core/due.js";
 import { type Credits, showCredits } from "../core/money.js";
-import { priceGroup } from "../core/price.js";
+import { groupText, priceGroup } from "../core/price.js";
 import type { Item } from "../core/store.js";
-
-type Standing = "tried" | "proven" | { stopped: string };
 
 /**
  * The first paid request of each model and params goes alone: what it is charged is compared with the price that was
- * planned, and a higher one stops its group until a new plan has shown it. So a surprise costs its surplus once.
+ * planned. Nothing is bought that was planned for less than its group is known to be charged, by this run or before it,
+ * until a person has agreed to the new price. So a surprise costs its surplus once, however often a run is gone on with.
  */
 export class Prices {
-  private readonly groups = new Map<string, Standing>();
-  private stoppedGroups: readonly string[] = [];
-  private readonly highest = new Map<string, Credits>();
+  /** Groups whose first item is on its way, or was charged what was planned. */
+  private readonly groups = new Map<string, "tried" | "proven">();
+  /** The highest charge of each group. */
+  private readonly charges = new Map<string, Credits>();
+  /** The prices at which items of the run were planned, by group. */
+  private readonly planned = new Map<string, Set<Credits>>();
+  private readonly below = new Map<string, readonly PlannedPrice[]>();
+  private readonly surprises = new Map<string, string>();
 
-  /** Groups that must not be submitted in this run. */
-  get stopped(): readonly string[] {
-    return this.stoppedGroups;
+  /** Items of the run were planned at this price; `charge` is the highest of their group that is known from before. */
+  recall(item: PlannedPrice, charge: Credits | undefined): void {
+    if (charge !== undefined) this.learn(item.group, charge);
+    this.note(item);
   }
 
-  /** One line for each stopped group. */
-  get messages(): string[] {
-    return [...this.groups.values()].flatMap((standing) =>
-      typeof standing === "object" ? [standing.stopped] : [],
-    );
+  /** Prices that must not be submitted at: below what their group is charged. */
+  get stopped(): PlannedPrice[] {
+    return [...this.below.values()].flat();
+  }
+
+  /** Whether an item was planned for less than its group is charged. */
+  isBelow({ group, price }: PlannedPrice): boolean {
+    return price < (this.charges.get(group) ?? price);
+  }
+
+  /** One line for each surprise of this run, and for each group that was known to be charged more than items of it that wait. */
+  messages(waiting: readonly PlannedPrice[]): string[] {
+    const known = waiting.filter((item) => this.isBelow(item) && !this.surprises.has(item.group));
+    return [...this.surprises.values(), ...known.map((item) => this.knownText(item))];
   }
 
   /** The items that may be submitted now: all of proven groups, the first one of each other that is not being tried. */
-  allowed<Planned extends { group: string }>(planned: readonly Planned[]): Planned[] {
+  allowed<Planned extends PlannedPrice>(planned: readonly Planned[]): Planned[] {
     const first = new Set<string>();
-    return planned.filter(({ group }) => {
+    return planned.filter((item) => {
+      const { group } = item;
+      this.note(item);
+      if (this.isBelow(item)) return false;
       const standing = this.groups.get(group);
       if (standing !== undefined) return standing === "proven";
       if (first.has(group)) return false;
@@ -43,22 +61,18 @@ export class Prices {
     if (!this.groups.has(group)) this.groups.set(group, "tried");
   }
 
-  /** It was accepted, at this charge where the service said one. */
-  charged(item: Pick<Item, "model" | "params" | "price" | "rowId">, amount: Credits | null): void {
+  /**
+   * It was accepted, at this charge where the service said one. Returns whether that is more than was known of its
+   * group: only that is worth remembering.
+   */
+  charged(item: Pick<Item, "model" | "params" | "price" | "rowId">, amount: Credits | null): boolean {
     const group = priceGroup(item);
-    if (typeof this.groups.get(group) === "object") return;
-    const dearer = amount !== null && amount > item.price;
-    this.groups.set(group, dearer ? { stopped: surprise(item, amount) } : "proven");
-    if (dearer) this.stoppedGroups = [...this.stoppedGroups, group];
-  }
-
-  /** Notes what an item was charged. Whether that is more than all of its group were in this run: only that is worth remembering. */
-  noteHighest(item: Pick<Item, "model" | "params">, amount: Credits): boolean {
-    const group = priceGroup(item);
-    const highest = this.highest.get(group);
-    if (highest !== undefined && amount <= highest) return false;
-    this.highest.set(group, amount);
-    return true;
+    const isDearer = amount !== null && amount > item.price;
+    if (isDearer) {
+      this.groups.delete(group);
+      if (!this.surprises.has(group)) this.surprises.set(group, surpriseText(group, item, amount));
+    } else this.groups.set(group, "proven");
+    return amount !== null && this.learn(group, amount);
   }
 
   /** It was not accepted: the next one is the first again. */
@@ -66,10 +80,41 @@ export class Prices {
     const group = priceGroup(item);
     if (this.groups.get(group) === "tried") this.groups.delete(group);
   }
+
+  /** What was planned while the run is at work, such as a variant that is ordered, is noted when its turn comes. */
+  private note({ group, price }: PlannedPrice): void {
+    const prices = this.planned.get(group) ?? new Set();
+    if (prices.has(price)) return;
+    this.planned.set(group, prices.add(price));
+    this.compare(group);
+  }
+
+  private learn(group: string, charge: Credits): boolean {
+    const known = this.charges.get(group);
+    if (known !== undefined && charge <= known) return false;
+    this.charges.set(group, charge);
+    this.compare(group);
+    return true;
+  }
+
+  private compare(group: string): void {
+    const items = [...(this.planned.get(group) ?? [])].map((price) => ({ group, price }));
+    const below = items.filter((item) => this.isBelow(item));
+    if (below.length > 0) this.below.set(group, below);
+  }
+
+  private knownText({ group, price }: PlannedPrice): string {
+    const charge = showCredits(this.charges.get(group) ?? price);
+    return `${groupText(group)} is planned at ${showCredits(price)} credits and was charged ${charge} before; ${newPrice}`;
+  }
 }
 
-function surprise(item: Pick<Item, "model" | "params" | "price" | "rowId">, amount: Credits): string {
-  const params = Object.entries(item.params).map(([key, value]) => `${key}=${value}`);
-  const what = [item.model, ...params].join(" ");
-  return `${what} was planned at ${showCredits(item.price)} credits and charged ${showCredits(amount)} (${item.rowId}); its other items wait: run again to see the new price`;
+const newPrice = "its items wait: run the manifest again to see the new price";
+
+function surpriseText(
+  group: string,
+  { price, rowId }: Pick<Item, "price" | "rowId">,
+  amount: Credits,
+): string {
+  return `${groupText(group)} was planned at ${showCredits(price)} credits and charged ${showCredits(amount)} (${rowId}); ${newPrice}`;
 }

@@ -62,7 +62,7 @@ export class Session {
 
   /** What must not be submitted for now. */
   get parked(): Parked {
-    return { models: [...this.breaker.models, ...this.caps.models], groups: this.prices.stopped };
+    return { models: [...this.breaker.models, ...this.caps.models], prices: this.prices.stopped };
   }
 
   /** Nothing is bought that could not be kept, or not be paid. */

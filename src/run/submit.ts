@@ -93,11 +93,10 @@ async function learnPrice(
   { event, outcome: { charged, remaining } }: Conclusion,
 ): Promise<void> {
   if (event !== "accepted") return prices.refused(item);
-  prices.charged(item, charged ?? null);
+  const isNews = prices.charged(item, charged ?? null);
   if (charged === undefined) return;
   if (remaining !== undefined) await caps.balanceTold(ports.store, run.id, remaining);
-  if (prices.noteHighest(item, charged))
-    await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
+  if (isNews) await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
 }
 
 /** What the answer means for the rest of the run. */

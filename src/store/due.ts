@@ -22,13 +22,16 @@ const tasksMax = 2_000;
 const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND NOT expired ORDER BY next_at, fetch_by, id ${first}`;
 const expired = `SELECT count(*) ${ofRun} 'ready' AND expired`;
 const isParked =
-  "(model IN (SELECT value FROM json_each(@models)) OR price_group IN (SELECT value FROM json_each(@groups)))";
+  "(model IN (SELECT value FROM json_each(@models)) OR (price_group, price) IN (SELECT value ->> 'group', value ->> 'price' FROM json_each(@prices)))";
 const plannedItem = `SELECT ${time}, price, price_group AS "group", priority, position ${ofRun} 'planned'`;
 const planned = (condition: string) =>
   `${plannedItem} ${condition} ORDER BY priority DESC, position ${first}`;
 const allPlanned = planned("");
 const unparked = planned(`AND NOT ${isParked}`);
-const ofHead = `${plannedItem} AND price_group = @group AND priority = @priority ORDER BY position ${first}`;
+const headItems = (condition: string) =>
+  `${plannedItem} AND price_group = @group AND priority = @priority ${condition} ORDER BY position ${first}`;
+const allOfHead = headItems("");
+const unparkedOfHead = headItems(`AND NOT ${isParked}`);
 const groups = (condition: string) =>
   `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits ${ofRun} 'planned' ${condition} GROUP BY price_group, priority`;
 const allGroups = groups("");
@@ -54,13 +57,15 @@ export function due(
   const head = { runId, limit };
   const { nothingParked, kept } = keptBack(stopped);
   const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
-  const ofHeads = (some: readonly Head[]) =>
-    some.flatMap(({ group, priority }) => sql(ofHead).all({ ...head, group, priority }));
+  const ofHead = ({ group, priority }: Head) => {
+    const named = { ...head, group, priority };
+    return nothingParked ? sql(allOfHead).all(named) : sql(unparkedOfHead).all({ ...named, ...kept });
+  };
   const counts = countsOf(sql, runId);
   const hasTasks = counts.processing + counts.overdue + counts.ready > 0;
   return {
     counts,
-    planned: counts.planned === 0 ? [] : heads === null ? inOrder() : ofHeads(heads),
+    planned: counts.planned === 0 ? [] : heads === null ? inOrder() : heads.flatMap(ofHead),
     tasks: hasTasks ? sql(tasks).all({ runId, tasksMax }) : [],
     ready: counts.ready > 0 ? sql(ready).all(head) : [],
     expired: counts.ready > 0 ? sql(expired).value({ runId }) : 0,
@@ -75,9 +80,9 @@ export function waiting(sql: Sql, runId: number, stopped: Parked): WaitingGroup[
   return rows as WaitingGroup[];
 }
 
-function keptBack({ models, groups }: Parked) {
+function keptBack({ models, prices }: Parked) {
   return {
-    nothingParked: models.length + groups.length === 0,
-    kept: { models: JSON.stringify(models), groups: JSON.stringify(groups) },
+    nothingParked: models.length + prices.length === 0,
+    kept: { models: JSON.stringify(models), prices: JSON.stringify(prices) },
   };
 }

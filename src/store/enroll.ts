@@ -15,7 +15,8 @@ export function put({ sql }: Connection, runId: number, items: Iterable<NewItem>
          @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, 'planned')
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
-         price = CASE WHEN state = 'planned' THEN @price ELSE price END`,
+         price = CASE WHEN state = 'planned' OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
+           THEN @price ELSE price END`,
     ).run({
       ...item,
       group: priceGroup(item),

@@ -1,3 +1,4 @@
+import type { RunGroup } from "../core/due.js";
 import { itemStates } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Spending, SpendingOf, Store } from "../core/store.js";
@@ -97,8 +98,9 @@ export function itemMethods(connection: Connection): ItemMethods {
     due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
     groups: async (runId) =>
       sql(
-        'SELECT DISTINCT price_group AS "group", model, category FROM items WHERE run_id = ? ORDER BY price_group',
-      ).all(runId) as { group: string; model: string; category: string }[],
+        `SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned FROM items
+         WHERE run_id = ? GROUP BY price_group, price ORDER BY price_group, price`,
+      ).all(runId) as RunGroup[],
     waiting: async (runId, parked) => waiting(sql, runId, parked),
 
     counts: async (runId) => countsOf(sql, runId),
@@ -111,12 +113,13 @@ export function itemMethods(connection: Connection): ItemMethods {
       atomic(() => {
         step(connection, itemId, event);
         sql(
-          "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), failures = failures + ? WHERE id = ?",
+          "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
         ).run(
           change.nextAt ?? null,
           change.seenAt ?? null,
           change.note ?? null,
           change.failureKind ?? null,
+          change.price ?? null,
           event === "task_failed" ? 1 : 0,
           itemId,
         );

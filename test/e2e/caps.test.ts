@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
-import { startService } from "./service.js";
+import { type Scripted, startService } from "./service.js";
+import { sheet } from "./sheet.js";
 
 /** Twelve credits for three pictures of one model, three for three of the other. */
 const both = [
@@ -37,6 +38,45 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       "Ended early: the balance would fall below the 491 credits that --keep-credits leaves",
     ]);
     expect((await run(place, words)).stdout).toMatch(/^credits +9 spent, 491 left/m);
+  });
+
+  test("P7: a price above the plan is paid once, over resumes too, and is shown by whatever would pay it again", async () => {
+    const service = await startService({ charge: 9 });
+    const place = newPlace();
+    place.write("set.csv", sheet(4, "plain-image"));
+    const words = ["run", "set.csv", "--yes", "--max-credits", "20"];
+    const first = await run(place, words, service);
+    expect(first.code, first.stderr).toBe(6);
+    expect(first.stdout).toContain("Ended early: plain-image was planned at 2 credits and charged 9 (a01)");
+    for (let times = 0; times < 2; times++) {
+      const again = await run(place, ["resume"], service);
+      expect(again.code, again.stderr).toBe(6);
+      expect(again.stdout).toContain(
+        "Ended early: plain-image is planned at 2 credits and was charged 9 before",
+      );
+    }
+    expect(service.made).toHaveLength(1);
+    const offered = await run(place, ["redo", "a01"], service);
+    expect(offered.stderr).toContain("1 item to be made anew, 9 credits");
+    const agreed = await run(place, words, service);
+    expect(agreed, agreed.stderr).toMatchObject({ code: 6, stdout: expect.stringMatching(/18 spent/) });
+    expect(agreed.stdout.match(/^Ended early: .*/gm)).toEqual(["Ended early: the credit cap is reached"]);
+  });
+
+  test("P7: what failed is retried at what its like was charged, within what was agreed to", async () => {
+    const service = await startService({ charge: 9 });
+    const place = newPlace();
+    place.write("set.csv", sheet(2, "plain-image"));
+    service.script(({ what, before }): Scripted => {
+      if (what !== "POST generate" || before > 0) return "serve";
+      return { status: 400, json: { error: { code: "INVALID_REQUEST", message: "no such style" } } };
+    });
+    expect((await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], service)).code).toBe(5);
+    const offered = await run(place, ["retry"], service);
+    expect(offered.stderr).toContain("1 item to be submitted again, 9 credits");
+    const done = await run(place, ["retry", "--yes"], service);
+    expect(done, done.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/18 spent/) });
+    service.script(() => "serve");
   });
 
   test("of a day, over all workspaces of the account, also where two runs are at it at once", async () => {

@@ -47,10 +47,10 @@ export interface ScriptedService {
 
 /**
  * A service on loopback that does what a script says, request by request, and else behaves: one model, tasks that are
- * done at the first look, one small picture each. `balance` is counted down by each task.
+ * done at the first look, one small picture each. `balance` is counted down by each task, by what it lists or `charge`.
  */
 export async function startService(
-  options: { balance?: number; plan?: string; script?: Script } = {},
+  options: { balance?: number; charge?: number; plan?: string; script?: Script } = {},
 ): Promise<ScriptedService> {
   const picture = await sharp({ create: { width: 8, height: 8, channels: 3, background: "#356" } })
     .png()
@@ -58,7 +58,8 @@ export async function startService(
   let script: Script = options.script ?? (() => "serve");
   const watchers = new Set<() => void>();
   const asked: Asked[] = [];
-  const made: { prompt: string; task: string; body: Record<string, unknown> }[] = [];
+  const made: ScriptedService["made"] = [];
+  const { charge = price } = options;
   const account = {
     balance: options.balance ?? 100,
     used: 0,
@@ -77,14 +78,14 @@ export async function startService(
         const body = JSON.parse(request.body) as Record<string, unknown>;
         const task = taskId(made.length + 1);
         made.push({ prompt: String(body["prompt"]), task, body });
-        account.balance -= price;
-        account.used += price;
-        return { json: created(task, account.balance) };
+        account.balance -= charge;
+        account.used += charge;
+        return { json: { ...created(task, account.balance), credits_consumed: charge } };
       }
       case "GET task": {
         const found = made.find(({ task }) => request.path.endsWith(task));
         return found
-          ? { json: finished(found, `${url}/files/${found.task}.png`) }
+          ? { json: { ...finished(found, `${url}/files/${found.task}.png`), credits_consumed: charge } }
           : { status: 404, json: { error: { code: "TASK_NOT_FOUND", message: "no such task" } } };
       }
       default:

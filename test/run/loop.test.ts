@@ -527,7 +527,7 @@ describe("prices", () => {
     const { prices } = await carryOn(world, run);
     expect(told).toEqual([credits(4)]);
     const dearer = [credits(5), credits(5), credits(4), credits(6)];
-    expect(dearer.map((amount) => prices.noteHighest(picture("p1", 1), amount))).toEqual([
+    expect(dearer.map((amount) => prices.charged(picture("p1", 1), amount))).toEqual([
       true,
       false,
       false,
@@ -551,7 +551,7 @@ describe("prices", () => {
       d: "archived",
       e: "archived",
     });
-    expect(session.prices.messages).toEqual([
+    expect(session.prices.messages([])).toEqual([
       expect.stringContaining("was planned at 2 credits and charged 4 (a)"),
     ]);
     const account = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));

@@ -127,7 +127,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
   const { machine } = process;
   const parts: Parts = {
     store: gatedPort(process, "store", workspace.store, storeLooks),
-    accounts: gatedPort(process, "accounts", machine.accounts, ["quota", "spentSince"]),
+    accounts: gatedPort(process, "accounts", machine.accounts, ["quota", "spentSince", "highestCharges"]),
     disk: gatedDisk(process, machine.disk),
     send: gatedSend(process, network.send),
     download: gatedDownload(process, network.download),

@@ -38,7 +38,7 @@ async function submitted(id: string, taskId: string): Promise<Item> {
   return store.item(item.id);
 }
 
-const nothingParked = { models: [], groups: [] };
+const nothingParked = { models: [], prices: [] };
 const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
 const savedFile = { file: "demo/a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
 
@@ -304,6 +304,32 @@ describe("what a run has committed", () => {
     await store.apply(id, "resubmit", { nextAt: 0 });
     expect(await store.resubmitted(next.id)).toBe(credits(4));
     expect(await store.resubmitted(runId)).toBe(credits(4));
+  });
+});
+
+describe("planned items that are parked for their price", () => {
+  test("are left out of what is due, in whatever order, while others of their group are not", async () => {
+    await store.enroll(runId, [
+      ...["a", "b", "c"].map((name, position) => newItem(name, { position })),
+      newItem("d", { position: 3, price: credits(9) }),
+    ]);
+    const [group] = await store.groups(runId);
+    expect(group).toMatchObject({ price: credits(4), planned: 3 });
+    const parked = { models: [], prices: [{ group: group?.group ?? "", price: credits(4) }] };
+    const heads = await store.waiting(runId, parked);
+    expect(heads).toEqual([{ group: group?.group, priority: 0, items: 1, credits: credits(9) }]);
+    for (const some of [null, heads]) {
+      const { planned, parked: left } = await store.due(runId, 1, parked, some);
+      expect({ prices: planned.map(({ price }) => price), left }).toEqual({ prices: [credits(9)], left: 3 });
+    }
+  });
+
+  test("P7: one that comes back, never submitted before, comes at the price that is planned now", async () => {
+    await enrolled("a");
+    await store.cancelRun(runId, new Set());
+    const next = await store.startRun(1, runStart);
+    await store.enroll(next.id, [newItem("a", { price: credits(9) })]);
+    expect(await store.items(next.id)).toMatchObject([{ state: "planned", price: credits(9) }]);
   });
 });
 

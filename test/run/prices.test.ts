@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { fingerprint } from "../../src/api/key.js";
+import { credits } from "../../src/core/money.js";
+import { priceGroup } from "../../src/core/price.js";
+import type { Run } from "../../src/core/store.js";
+import { Prices } from "../../src/run/prices.js";
+import type { Session } from "../../src/run/session.js";
+import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
+
+let world: World;
+
+afterEach(() => world?.close());
+
+const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
+const group = priceGroup(picture("a", 1));
+
+/** The service charges 7 for what it lists, and what was planned, at 4. */
+async function openDear(): Promise<void> {
+  world = await openWorld({ switches: { price: { factor: 7 / 4 } } });
+}
+
+async function told(session: Session, run: Run): Promise<string[]> {
+  const groups = await world.store.groups(run.id);
+  return session.prices.messages(groups.filter(({ planned }) => planned > 0));
+}
+
+const pictures = (count: number) => Array.from({ length: count }, (_, at) => picture(`p${at + 1}`, at + 1));
+
+describe("a price above the plan", () => {
+  test("P7: is paid once, however often the run is gone on with, and stays named", async () => {
+    await openDear();
+    const run = await start(world, pictures(4));
+    const first = await carryOn(world, run, { lanes: 1 });
+    expect(await told(first, run)).toEqual([
+      expect.stringContaining("aurora-image was planned at 4 credits and charged 7 (p1)"),
+    ]);
+    for (let times = 0; times < 2; times++) {
+      const session = await carryOn(world, run, { lanes: 1, maxCredits: credits(12) });
+      expect(session.stops).toEqual([]);
+      expect(await told(session, run)).toEqual([
+        expect.stringContaining("aurora-image is planned at 4 credits and was charged 7 before"),
+      ]);
+    }
+    expect(posts()).toBe(1);
+    expect(await world.store.spending(run.id)).toMatchObject({ charged: credits(7) });
+    expect(await states(world, run)).toMatchObject({ p1: "archived", p2: "planned" });
+  });
+
+  test("P7: is bought once a person has agreed to it, within the cap", async () => {
+    await openDear();
+    const run = await start(world, pictures(3));
+    await carryOn(world, run, { lanes: 1 });
+    const agreed = pictures(3).map((item) => ({ ...item, price: credits(7) }));
+    await world.store.enroll(run.id, agreed);
+    const { stops } = await carryOn(world, run, { lanes: 1, maxCredits: credits(20) });
+    expect(stops.map(({ kind }) => kind)).toEqual(["cap"]);
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "planned" });
+  });
+
+  test("P7: lets what was agreed to go on beside what was not", async () => {
+    await openDear();
+    const run = await start(world, pictures(3));
+    await carryOn(world, run, { lanes: 1 });
+    await world.store.add(run.id, [picture("p1-v2", 4, { price: credits(7) })]);
+    await carryOn(world, run, { lanes: 1 });
+    expect(await states(world, run)).toMatchObject({ p2: "planned", p3: "planned", "p1-v2": "archived" });
+    expect(posts()).toBe(2);
+  });
+
+  test("P7: that another run of the account was charged is not paid by this one", async () => {
+    world = await openWorld();
+    const run = await start(world, [
+      ...pictures(2),
+      picture("wide", 3, { params: { aspect_ratio: "16:9" } }),
+    ]);
+    const account = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    await world.accounts.charged(account.id, group, credits(7));
+    await carryOn(world, run, { lanes: 1 });
+    expect(await states(world, run)).toEqual({ p1: "planned", p2: "planned", wide: "archived" });
+  });
+});
+
+describe("prices of a run", () => {
+  const item = (price: number) => ({ group, price: credits(price) });
+
+  test("what comes in below a charge that is known is not allowed, and stopped from then on", () => {
+    const prices = new Prices();
+    prices.recall(item(4), undefined);
+    prices.charged(picture("a", 1), credits(7));
+    expect(prices.stopped).toEqual([item(4)]);
+    expect(prices.allowed([item(6), item(7)])).toEqual([item(7)]);
+    expect(prices.stopped).toEqual([item(4), item(6)]);
+  });
+
+  test("the first at an agreed price goes alone again", () => {
+    const prices = new Prices();
+    prices.recall(item(7), credits(7));
+    expect(prices.allowed([item(7), item(7)])).toEqual([item(7)]);
+    prices.charged(picture("a", 1, { price: credits(7) }), credits(7));
+    expect(prices.allowed([item(7), item(7)])).toHaveLength(2);
+    prices.charged(picture("a", 1, { price: credits(7) }), credits(8));
+    expect(prices.allowed([item(7), item(8), item(8)])).toEqual([item(8)]);
+  });
+});
