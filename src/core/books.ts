@@ -26,8 +26,11 @@ export interface Books {
   seq(): Promise<number>;
   /** All that a judgement needs; null while there is no reading. */
   evidence(settings: ReconcileSettings): Promise<Evidence | null>;
-  /** Keeps what was judged, and begins anew from its baseline. */
-  keep(judgement: Judgement): Promise<void>;
+  /**
+   * Keeps what was judged, and begins anew from its baseline. False, and nothing is kept, where the books have gone on
+   * since they went so far: what another process has found meanwhile would be overwritten by one that did not know it.
+   */
+  keep(judgement: Judgement, seq: number): Promise<boolean>;
   /** What is on record of an entry, of whichever key; null when the books do not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */

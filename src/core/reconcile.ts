@@ -18,8 +18,9 @@ import { type Finding, judge, undecided } from "./verdict.js";
  * is under way in any process (a bracket). Between two readings the books explain a part of the growth; the rest, the
  * *residual*, is what unknown requests were charged. A zero residual proves that they were not, provided that nothing
  * else moves the counter. So a reading is *clear* only when the end of every task that was open at it is known, or nobody
- * has looked at it for as long as any task takes, and no failed task's credits may still have been on their way back; "not charged" waits until the counter has matched the
- * books exactly over requests that moved it; and nothing is inferred once the key was used from elsewhere.
+ * has looked at it for as long as any task takes, and no failed task's credits may still have been on their way back; "not
+ * charged" waits until the counter has matched the books exactly over requests that moved it; and nothing is inferred once
+ * the key was used from elsewhere.
  *
  * How a failed task shows in the counter is not documented. Both ways are carried as hypotheses, `net` (its credits
  * are taken off again) and `gross` (they stay), until a clear reading contradicts one of them; a verdict needs all

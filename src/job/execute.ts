@@ -235,6 +235,7 @@ async function closedBooks(
   { account: { books } }: Hold,
   options: Run["options"],
 ): Promise<Execution["books"]> {
+  const seq = await books.seq();
   const evidence = await books.evidence(settlingOf(options));
   const last = evidence?.readings.at(-1);
   const [hypothesis] = evidence?.hypotheses ?? [];
@@ -242,8 +243,8 @@ async function closedBooks(
   const counted = minus(last.used, evidence.baseline.used);
   const known = minus(counted, residual(evidence, last, hypothesis));
   const judgement = reconcile(evidence);
-  // Verdicts are given by a run that goes on, which can act on them.
-  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await books.keep(judgement);
+  // Verdicts are given by a run that goes on, which can act on them; as what others have written since then is judged.
+  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await books.keep(judgement, seq);
   return { counted, known };
 }
 

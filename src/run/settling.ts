@@ -145,12 +145,13 @@ export class Settling {
   /** Judges by what the books hold now. */
   async judge(): Promise<void> {
     const { books, log } = this.ports;
-    this.judgedSeq = await books.seq();
+    const seq = await books.seq();
+    this.judgedSeq = seq;
     const evidence = await books.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
       // Most judgements find nothing new, and each that is kept is a write that is synced.
-      if (isNews(judgement, evidence)) await books.keep(judgement);
+      if (isNews(judgement, evidence) && !(await books.keep(judgement, seq))) return this.judge();
       this.unsettled = judgement.unsettled;
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;

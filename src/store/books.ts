@@ -114,7 +114,12 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
         return evidence;
       }),
 
-    keep: async (judgement) => atomic(() => keep(sql, owner, judgement)),
+    keep: async (judgement, seq) =>
+      atomic(() => {
+        const isNewest = lastSeq(sql) === seq;
+        if (isNewest) keep(sql, owner, judgement);
+        return isNewest;
+      }),
 
     async entry(entry) {
       const row = sql("SELECT * FROM entries WHERE id = ?").get(entry) as EntryRow | undefined;

@@ -3,6 +3,7 @@ import { fingerprint } from "../../src/api/key.js";
 import type { Books } from "../../src/core/books.js";
 import { credits, noCredits, times } from "../../src/core/money.js";
 import { defaultReconcile } from "../../src/core/readings.js";
+import { isNews, reconcile } from "../../src/core/reconcile.js";
 import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
@@ -145,6 +146,35 @@ describe("a request whose answer was lost", () => {
     expect(world.sent.filter((request) => request.includes("/task/")).length).toBeGreaterThan(6);
     // The reading after the second request found the first one's task open.
     expect(looks).toEqual(["open", "completed", "completed"]);
+  });
+
+  test("P5: what another process finds out while this one judges is not overwritten, but judged with", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const others = world.accounts.books({
+      ...{ origin: "sandbox", fingerprint: fingerprint(world.sandbox.key) },
+      workspace: "elsewhere",
+    });
+    let seen = 0;
+    listenIn((books) => ({
+      evidence: async (settings) => {
+        const evidence = await books.evidence(settings);
+        const judgement = evidence && reconcile(evidence);
+        const isLost = evidence?.entries.some(({ outcome }) => outcome === "unknown");
+        // They see that somebody else has used the key, after which its counters prove nothing.
+        if (judgement && isLost && isNews(judgement, evidence) && seen++ === 0) {
+          expect(judgement.verdicts).toEqual([]);
+          const foreign = { ...judgement, foreignAt: world.clock.now() };
+          expect(await others.keep(foreign, await others.seq())).toBe(true);
+        }
+        return evidence;
+      },
+    }));
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
+    expect(seen).toBeGreaterThan(0);
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "held", p3: "archived" });
+    expect(await notes(run)).toEqual([expect.stringContaining("used from elsewhere")]);
   });
 
   test("P5: a look at an overdue task goes into the books, or it would be taken for one that nobody looks at", async () => {

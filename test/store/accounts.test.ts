@@ -241,7 +241,10 @@ test("P5: what one workspace writes in a key's books, a verdict too, moves the n
   const steps = [
     () => one.answered(entry, { outcome: "unknown", completeError: false }),
     () => one.read({ used: credits(0), requests: 1, over: 0, servedAt: null }),
-    () => one.keep({ ...settled, verdicts: [{ entry, verdict: "undecided", evidence: "", seq: null }] }),
+    async () => {
+      const verdicts = [{ entry, verdict: "undecided", evidence: "", seq: null } as const];
+      await one.keep({ ...settled, verdicts }, await one.seq());
+    },
     () => one.looked(entry, { task: "open" }),
   ];
   for (const step of steps) {

@@ -140,7 +140,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     await answered(key, "task");
     await key.books.looked(paid, { task: "completed", charged: price, endedAt: clock.now() });
     await read();
-    await key.books.keep(await judge());
+    await key.books.keep(await judge(), await key.books.seq());
     // Ours arrives and is charged, but its answer is lost; then they look at their task, which has failed.
     const lost = await key.books.intend({ itemKey: "lost", price });
     await reserve(key, "generate");
