@@ -28,6 +28,7 @@ export function paced(send: Send, pacing: Pacing): Send {
   return async (request, signal) => {
     const ticket = request.ticket ?? (await waitForPlace(pacing, request, signal));
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
+    await request.onPlace?.();
     const reply = await send(request, signal);
     // A task's id may be in it: whatever becomes of the ledger, the answer reaches those who write it down. A request
     // whose end is not booked counts as ended at the latest that it can have.

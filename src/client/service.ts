@@ -3,6 +3,7 @@ import { endpoints, taskPath } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
 import { type Me, type ModelList, me, modelList, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
+import type { Accounts } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
 import { backoffMs } from "../core/retry.js";
 import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/send.js";
@@ -20,8 +21,11 @@ export interface Service {
   taskRecord(taskId: string): Promise<Task>;
   /** Throws ServiceError. */
   models(): Promise<ModelList>;
-  /** With the service's clock when it answered (UTC ms), where it said. Throws ServiceError. */
-  me(): Promise<{ me: Me; servedAt: number | null }>;
+  /**
+   * With the service's clock when it answered (UTC ms), where it said, and how many requests of the key were over when
+   * it was sent: of any other nobody knows whether it is counted in the answer. Throws ServiceError.
+   */
+  me(): Promise<{ me: Me; servedAt: number | null; over: number }>;
 }
 
 /** Why the account or the models could not be read. */
@@ -36,6 +40,7 @@ export class ServiceError extends Error {
 }
 
 export interface ServiceOptions extends Pacing {
+  accounts: Pacing["accounts"] & Pick<Accounts, "over">;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests; a paid request under way is awaited all the same. */
@@ -78,9 +83,13 @@ export function openService(send: Send, options: ServiceOptions): Service {
       return (await read(asked, modelList, request, options)).record;
     },
     me: async () => {
-      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me };
+      let over = 0;
+      const onPlace = async () => {
+        over = await options.accounts.over(options.caller());
+      };
+      const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
       const { record, servedAt } = await read(asked, me, request, options);
-      return { me: record, servedAt };
+      return { me: record, servedAt, over };
     },
   };
 }

@@ -15,11 +15,6 @@ export interface Books {
   answered(entry: number, answer: BookedAnswer): Promise<void>;
   /** A look at the task that an accepted POST led to. */
   looked(entry: number, look: BookedLook): Promise<void>;
-  /**
-   * Requests of the key that are over: answered, or lost so long ago that they arrive no more. It is asked for before the
-   * counters are, so that what is under way beside a reading is taken for nobody else's.
-   */
-  over(): Promise<number>;
   /** The counters, read while no POST of the key was under way in any process. */
   read(counters: Counters): Promise<void>;
   /** How far the books go: the number grows with everything that is written in them, from whatever process. */
@@ -75,7 +70,7 @@ export type BookedLook =
 export interface Counters {
   used: Credits;
   requests: number;
-  /** Requests of this machine that were over before GET me was sent. */
+  /** Requests of this machine that were over when GET me was sent. */
   over: number;
   /** The service's clock when it answered (UTC ms); null where it did not say. */
   servedAt: number | null;

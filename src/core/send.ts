@@ -15,6 +15,8 @@ export interface ApiRequest {
   timeoutMs: number;
   /** The place in the quota that was reserved for it; without one the request waits for a place. */
   ticket?: Ticket;
+  /** Awaited once it has its place, just before it is sent. */
+  onPlace?(): Promise<void>;
 }
 
 export type Reply =

@@ -72,10 +72,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
   /** The service tells how many requests the key has made: what is beyond ours, somebody else's, counts too. */
   const me: Service["me"] = async () => {
-    const over = await books.over();
     const told = await opened.me();
     const requests = told.me.api_key.requests_count;
-    const foreign = await accounts.counted(caller(), { requests, over });
+    const foreign = await accounts.counted(caller(), { requests, over: told.over });
     if (foreign > 0) {
       log.warn(
         { requests: foreign },

@@ -6,7 +6,7 @@ import { credits } from "../core/money.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me">;
-  books: Pick<Books, "read" | "over">;
+  books: Pick<Books, "read">;
   lanes: Pick<Lanes, "bracket">;
 }
 
@@ -33,8 +33,7 @@ export async function readCounters(ports: ReadingPorts): Promise<boolean> {
 
 async function readWithin(bracket: Lane, { service, books }: ReadingPorts): Promise<Me> {
   try {
-    const over = await books.over();
-    const { me, servedAt } = await service.me();
+    const { me, over, servedAt } = await service.me();
     const used = credits(me.credits.used_this_key);
     await books.read({ used, requests: me.api_key.requests_count, over, servedAt });
     return me;

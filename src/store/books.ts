@@ -6,7 +6,7 @@ import type { Judgement } from "../core/reconcile.js";
 import type { Sql } from "../sqlite.js";
 import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type ReadingRow } from "./books-rows.js";
 import { firstNumber } from "./entry-number.js";
-import { lookOf, overSoFar } from "./foreign-requests.js";
+import { lookOf } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
 import { spentSince } from "./spending.js";
 
@@ -74,8 +74,6 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
           sql("UPDATE entries SET charged = coalesce(?, charged) WHERE id = ?").run(look.charged, entry);
         if (look.task === "failed") sql("UPDATE entries SET kept = ? WHERE id = ?").run(look.charged, entry);
       }),
-
-    over: async () => overSoFar(sql, owner, clock.now()),
 
     read: async ({ used, servedAt, ...told }) =>
       atomic(() => {

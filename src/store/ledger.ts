@@ -14,14 +14,14 @@ import {
 import { leastSilenceMs, silenceMs } from "../core/retry.js";
 import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
-import { bookForeign } from "./foreign-requests.js";
+import { bookForeign, overSoFar } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
 import { accountRow, gaitOf, quotaOf } from "./quota.js";
 
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
 type LedgerMethods = Pick<
   Accounts,
-  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "counted"
+  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "over" | "counted"
 >;
 
 export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
@@ -89,6 +89,11 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         );
         return { until, slowed };
       }),
+
+    over: async ({ accountId, fingerprint }) => {
+      const { origin } = accountRow(sql, accountId);
+      return overSoFar(sql, { origin, fingerprint }, clock.now());
+    },
 
     counted: async ({ accountId, fingerprint }, told) =>
       atomic(() => bookForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),

@@ -89,7 +89,7 @@ export async function execute(
       fingerprint: fingerprint(ownKey),
       workspace: `workspace ${workspace.number}`,
     }),
-    ["seq", "evidence", "entry", "open", "over"],
+    ["seq", "evidence", "entry", "open"],
   );
   try {
     const { me } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
@@ -127,7 +127,12 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
   const { machine } = process;
   const parts: Parts = {
     store: gatedPort(process, "store", workspace.store, storeLooks),
-    accounts: gatedPort(process, "accounts", machine.accounts, ["quota", "spentSince", "highestCharges"]),
+    accounts: gatedPort(process, "accounts", machine.accounts, [
+      "quota",
+      "spentSince",
+      "highestCharges",
+      "over",
+    ]),
     disk: gatedDisk(process, machine.disk),
     send: gatedSend(process, network.send),
     download: gatedDownload(process, network.download),

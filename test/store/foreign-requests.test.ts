@@ -57,8 +57,8 @@ async function answered(of: TestedKey, endpoint: Endpoint): Promise<void> {
 
 /** GET me; whatever else happens while it is under way. */
 async function look(of: TestedKey, meanwhile = async () => {}) {
-  const over = await of.books.over();
   const ticket = await reserve(of, "me");
+  const over = await accounts.over(of.caller);
   of.requests++;
   const { used, requests } = of;
   await meanwhile();
