@@ -1,7 +1,10 @@
 import type { AlarmClock } from "../src/clock.js";
 
 interface Sleeper {
+  /** By the clock that nobody sets. */
   at: number;
+  /** Whether it waits for a time of the wall clock. */
+  isAlarm: boolean;
   wake(): void;
 }
 
@@ -10,11 +13,13 @@ export class ManualClock implements AlarmClock {
   /** How much too early sleepers wake (ms), as those of a real clock may. */
   earlyMs = 0;
   private sleepers: Sleeper[] = [];
+  /** By how much the wall clock was set. */
+  private offset = 0;
 
   constructor(private time = Date.UTC(2026, 0, 1)) {}
 
   now(): number {
-    return this.time;
+    return this.time + this.offset;
   }
 
   monotonic(): number {
@@ -24,7 +29,7 @@ export class ManualClock implements AlarmClock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const takeBack = this.alarm(this.time + ms, resolve);
+      const takeBack = this.wakeIn(ms, false, resolve);
       signal?.addEventListener("abort", () => {
         takeBack();
         resolve();
@@ -33,8 +38,11 @@ export class ManualClock implements AlarmClock {
   }
 
   alarm(at: number, ring: () => void): () => void {
-    const ms = at - this.time;
-    const sleeper = { at: this.time + Math.max(Math.min(1, ms), ms - this.earlyMs), wake: ring };
+    return this.wakeIn(at - this.now(), true, ring);
+  }
+
+  private wakeIn(ms: number, isAlarm: boolean, wake: () => void): () => void {
+    const sleeper = { at: this.time + Math.max(Math.min(1, ms), ms - this.earlyMs), isAlarm, wake };
     this.sleepers.push(sleeper);
     return () => {
       this.sleepers = this.sleepers.filter((other) => other !== sleeper);
@@ -47,6 +55,13 @@ export class ManualClock implements AlarmClock {
     const due = this.sleepers.filter((sleeper) => sleeper.at <= this.time).sort((a, b) => a.at - b.at);
     this.sleepers = this.sleepers.filter((sleeper) => sleeper.at > this.time);
     for (const sleeper of due) sleeper.wake();
+  }
+
+  /** Sets the wall clock. Whoever waits for a time of it notices within half a minute. */
+  set(byMs: number): void {
+    this.offset += byMs;
+    const noticedAt = this.time + 30_000;
+    for (const sleeper of this.sleepers) if (sleeper.isAlarm) sleeper.at = Math.min(sleeper.at, noticedAt);
   }
 
   /** How many are asleep. */

@@ -37,7 +37,7 @@ export function looksOf(view: View): Looks {
     const { at: likely, chance } = lookAt(task, pace, wanted, view.now);
     const soonest = last.has(task.id) ? Math.min(likely, recommendedAt(task)) : likely;
     const at = pressure.isShort && task.kind === "overdue" ? putOff(task) : soonest;
-    if (isDue({ nextAt: at }, view.now))
+    if (isDue({ nextAt: at }, view.now, putOffMsMax))
       due.push({ id: task.id, chance, isAwaited: task.kind === "expired" });
     else later.push(at);
   }
@@ -96,9 +96,10 @@ export function heldFor(view: View, { later, holdMs }: Looks, free: number, unse
   return kept;
 }
 
-/** Nothing is put off for longer than this, so a later time was set before the clock was put back. */
+/** No look is put off for longer than this. */
 const putOffMsMax = 30 * dayMs;
 
-export function isDue({ nextAt }: { nextAt: number }, now: number): boolean {
-  return nextAt <= now || nextAt > now + putOffMsMax;
+/** Whether its time has come. One that lies further ahead than it can be put off was set before the clock was put back. */
+export function isDue({ nextAt }: { nextAt: number }, now: number, longestMs: number): boolean {
+  return nextAt <= now || nextAt > now + longestMs;
 }

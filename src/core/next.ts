@@ -15,6 +15,7 @@ import {
   type Quota,
   waitsFor as waitReason,
 } from "./quota.js";
+import { backoffMsMax } from "./retry.js";
 import { isOpen, type StepKind, type Stop } from "./stop.js";
 
 /**
@@ -231,8 +232,9 @@ function dayRoom(view: View, polls: number): number {
   return Math.floor((left(quota.day) - spare - owed) / 2);
 }
 
+/** Items to submit or to fetch that nobody works on and whose time has come. */
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
-  return items.filter((item) => isDue(item, view.now) && !view.busy.has(item.id));
+  return items.filter((item) => isDue(item, view.now, backoffMsMax) && !view.busy.has(item.id));
 }
 
 function wakeTime(

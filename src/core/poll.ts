@@ -51,8 +51,10 @@ export function lookAt(
   threshold: number,
   now: number,
 ): { at: number; chance: number } {
-  const { since, seenAt, nextAt, kind } = task;
-  if (kind !== "processing") return { at: nextAt, chance: kind === "expired" ? 1 : 0 };
+  const { since, seenAt, kind } = task;
+  if (kind !== "processing") return { at: task.nextAt, chance: kind === "expired" ? 1 : 0 };
+  // No look is put off for longer, so a later one was set before the clock was put back.
+  const nextAt = task.nextAt > now + pollMsMax ? now : task.nextAt;
   // After the clock was put back nothing is known of its age.
   if (since > now || (seenAt !== null && seenAt > now)) return { at: nextAt, chance: 0.5 };
   const seenMs = seenAt === null ? 0 : Math.max(1, seenAt - since);

@@ -1,6 +1,8 @@
+export const backoffMsMax = 60_000;
+
 /** Milliseconds to wait after the n-th failure in a row (from 1): doubling from one second, at most a minute. */
 export function backoffMs(failures: number): number {
-  return Math.min(60_000, 1_000 * 2 ** (Math.max(1, failures) - 1));
+  return Math.min(backoffMsMax, 1_000 * 2 ** (Math.max(1, failures) - 1));
 }
 
 /** Waits after a 429 that does not say how long, in order; the last one repeats. */

@@ -4,8 +4,8 @@ import type { Session } from "./session.js";
 
 /** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
 export async function lookAtBalance(session: Session): Promise<void> {
-  const { balanceAt, ports, settings, parked } = session;
-  if (balanceAt === null || balanceAt > ports.clock.now()) return;
+  const { balanceLook, ports, settings, parked } = session;
+  if (!balanceLook?.isOver) return;
   const { planned } = await ports.store.due(settings.run.id, 1, parked, null);
   const read = await readAccount(ports).catch((error: unknown) => {
     ports.log.warn({ error: String(error) }, "the balance could not be read");

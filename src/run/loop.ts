@@ -254,11 +254,11 @@ class Loop {
   private async nap(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) await this.debt.tell();
-    const { balanceAt, receiptsAt, settings, settling, reach } = this.session;
+    const { balanceLook, receiptsRetry, settings, settling, reach } = this.session;
     // What has become due while the turn was deciding nobody has seen; what was due before stays past.
     const others = [
-      ...[balanceAt, receiptsAt, settings.deadline, settling.wakeAt, reach.silentUntil],
-      this.overdueWait.until,
+      ...[balanceLook?.until ?? null, receiptsRetry?.until ?? null, settings.deadline],
+      ...[settling.wakeAt, reach.silentUntil, this.overdueWait.until],
     ].filter((at) => at !== null && at > turnAt) as number[];
     const now = clock.now();
     const at = Math.max(now + 1, Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));

@@ -1,20 +1,25 @@
 import type { Clock } from "../clock.js";
 import { backoffMs } from "../core/retry.js";
+import { Wait } from "./wait.js";
 
 /** Whether the service can be reached: silence after each failure, longer each time, and how long it has lasted. */
 export class Reach {
-  /** No request before then (UTC ms). */
-  silentUntil = 0;
+  private silence: Wait | null = null;
   private failures = 0;
   private since: number | null = null;
 
   constructor(private readonly clock: Clock) {}
 
+  /** No request before then (UTC ms). */
+  get silentUntil(): number {
+    return this.silence?.until ?? 0;
+  }
+
   /** The service answered something. */
   reached(): void {
     this.failures = 0;
     this.since = null;
-    this.silentUntil = 0;
+    this.silence = null;
   }
 
   /** A request found no service, or no answer. Returns for how long this has lasted, in ms. */
@@ -22,7 +27,7 @@ export class Reach {
     const now = this.clock.monotonic();
     this.since ??= now;
     this.failures++;
-    this.silentUntil = this.clock.now() + backoffMs(this.failures);
+    this.silence = new Wait(this.clock, backoffMs(this.failures));
     return now - this.since;
   }
 }

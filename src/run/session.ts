@@ -12,6 +12,7 @@ import { Prices } from "./prices.js";
 import { Reach } from "./reach.js";
 import { Replacements } from "./replacements.js";
 import { Settling } from "./settling.js";
+import { Wait } from "./wait.js";
 import { WaitingList } from "./waiting.js";
 
 /** Milliseconds between two looks at an account that has run out of credits. */
@@ -40,10 +41,10 @@ export class Session {
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
-  /** While the receipts cannot be written: when to try again (UTC ms). */
-  receiptsAt: number | null = null;
-  /** While credits are waited for: when to look at the balance next (UTC ms). */
-  balanceAt: number | null = null;
+  /** While the receipts cannot be written: until they are tried again. */
+  receiptsRetry: Wait | null = null;
+  /** While credits are waited for: until the next look at the balance. */
+  balanceLook: Wait | null = null;
   /** Ends the loop's sleep, so that it looks around now. */
   wake: () => void = () => {};
 
@@ -67,8 +68,8 @@ export class Session {
 
   /** Nothing is bought that could not be kept, or not be paid. */
   get mayBuy(): boolean {
-    const receipts = this.receiptsAt === null || this.receiptsAt <= this.ports.clock.now();
-    return this.diskTrouble === null && this.balanceAt === null && receipts;
+    const mayKeep = this.diskTrouble === null && this.receiptsRetry?.isOver !== false;
+    return mayKeep && this.balanceLook === null;
   }
 
   stop(kind: StopKind, message: string): void {
@@ -126,7 +127,7 @@ export class Session {
   /** The balance while credits are waited for (null when it could not be read), and what the next item costs. */
   balanceRead(balance: Credits | null, price: Credits): void {
     const enough = balance !== null && balance >= price;
-    this.balanceAt = enough ? null : this.ports.clock.now() + balanceMs;
+    this.balanceLook = enough ? null : new Wait(this.ports.clock, balanceMs);
   }
 
   /** A receipt was written, or could not be: without receipts nothing is bought. */
@@ -137,11 +138,11 @@ export class Session {
         "the receipts cannot be written; nothing is submitted meanwhile",
       );
     }
-    this.receiptsAt = error === null ? null : this.ports.clock.now() + receiptsMs;
+    this.receiptsRetry = error === null ? null : new Wait(this.ports.clock, receiptsMs);
   }
 
   private waitForCredits(detail: string): void {
-    if (this.balanceAt === null) this.ports.log.warn({}, `out of credits (${detail}); waiting for more`);
-    this.balanceAt = this.ports.clock.now() + balanceMs;
+    if (this.balanceLook === null) this.ports.log.warn({}, `out of credits (${detail}); waiting for more`);
+    this.balanceLook = new Wait(this.ports.clock, balanceMs);
   }
 }

@@ -137,8 +137,8 @@ function isProven({ gait, sent }: Standing, perMinute: number): boolean {
   return gait === "burst" && sent >= provenMinutes * perMinute;
 }
 
-/** Longer than any request can take. */
-const aheadMsMax = 2 * 60 * minuteMs;
+/** Nothing is sent in the future; by less than this (ms) the clock is corrected now and then. */
+const aheadMsMax = minuteMs;
 
 /** Whether something was booked at a time that is still to come, because the clock was put back since. */
 function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {

@@ -301,6 +301,14 @@ describe("what is worth a request", () => {
 test("P20: what was put off before the clock was put back is due", () => {
   const tasks = [task(1, { kind: "overdue", nextAt: now + 10 * 365 * 86_400_000 })];
   expect(next(view({ tasks, state: { processing: 1 } })).steps).toEqual([{ do: "poll", item: 1 }]);
+  // What is put off for a minute at most shows sooner that it was.
+  const nextAt = now + 20 * 60_000;
+  const items = {
+    ...{ planned: planned(1).map((item) => ({ ...item, nextAt })), tasks: [task(2, { nextAt })] },
+    ready: ready(3).map((item) => ({ ...item, nextAt })),
+  };
+  const { steps } = next(view({ ...items, state: { planned: 1, processing: 1, ready: 1 } }));
+  expect(steps.map(({ item }) => item).toSorted()).toEqual([1, 2, 3]);
 });
 
 describe("quota", () => {

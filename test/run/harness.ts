@@ -54,7 +54,12 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-run-"));
   const sandbox = await serveSandbox({
-    clock,
+    // The service has a clock of its own, which nobody sets.
+    clock: {
+      now: () => clock.monotonic(),
+      monotonic: () => clock.monotonic(),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+    },
     random,
     file: ":memory:",
     taskMs: { min: 900, max: 900 },

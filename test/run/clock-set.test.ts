@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { noCredits } from "../../src/core/money.js";
+import { defaultReconcile } from "../../src/core/readings.js";
+import type { Reply } from "../../src/core/send.js";
+import type { Run } from "../../src/core/store.js";
+import { carryOn, openWorld, picture, type RunChange, start, states, type World } from "./harness.js";
+
+/** The wall clock is put back in the middle of each wait of a running process. */
+let world: World;
+let run: Run;
+
+beforeEach(async () => {
+  world = await openWorld();
+  run = await start(
+    world,
+    [1, 2, 3].map((number) => picture(`p${number}`, number)),
+  );
+});
+afterEach(() => world.close());
+
+const minute = 60_000;
+const jumps: [string, number][] = [
+  ["twenty minutes", 20 * minute],
+  ["a day", 24 * 60 * minute],
+  ["ten years", 10 * 365 * 24 * 60 * minute],
+];
+const cut: Reply = { kind: "no_answer", reason: "other side closed" };
+const answer = (status: number): Reply => ({ kind: "answer", status, headers: {}, body: "{}" });
+const settled: RunChange = {
+  settling: { ...defaultReconcile, unsettledMax: 5, wait: true, orphanCredits: noCredits },
+};
+
+/** Stands in for the answers of the nth requests of a kind (from 1); `then` follows the last of them, a second later. */
+function tamper(
+  kind: "POST" | "/task/" | "/me",
+  which: readonly number[],
+  reply: Reply,
+  then = () => {},
+): void {
+  const before = world.tamper ?? ((_request, pass) => pass());
+  let count = 0;
+  world.tamper = async (request, pass) => {
+    if (!request.includes(kind) || !which.includes(++count)) return before(request, pass);
+    if (count === which.at(-1)) later(then);
+    return reply;
+  };
+}
+
+/** In the middle of the wait that begins now: all of them are longer than that. */
+function later(act: () => void): void {
+  void world.clock.sleep(500).then(act);
+}
+
+/** Carries the run on and returns how long it took, by the clock that nobody sets. */
+async function lasts(change: RunChange): Promise<number> {
+  const began = world.clock.monotonic();
+  await carryOn(world, run, { lanes: 1, reads: true, onDailyLimit: "wait", ...change });
+  return world.clock.monotonic() - began;
+}
+
+async function expectArchived(): Promise<void> {
+  expect(Object.values(await states(world, run))).toEqual(["archived", "archived", "archived"]);
+}
+
+describe.each(jumps)("P20: a clock that is put back by %s while a run waits", (_, byMs) => {
+  const putBack = () => world.clock.set(-byMs);
+
+  test("for a service that could not be reached", async () => {
+    tamper("POST", [2], { kind: "not_sent", reason: "ECONNREFUSED" }, putBack);
+    expect(await lasts({})).toBeLessThan(5 * minute);
+    await expectArchived();
+  });
+
+  test("for another look at a task, after one that was not answered", async () => {
+    tamper("/task/", [1], cut, putBack);
+    expect(await lasts({})).toBeLessThan(5 * minute);
+    await expectArchived();
+  });
+
+  test("for a disk that takes no receipts", async () => {
+    world.refuseReceipts = true;
+    later(() => {
+      world.refuseReceipts = false;
+      putBack();
+    });
+    expect(await lasts({})).toBeLessThan(5 * minute);
+    await expectArchived();
+  });
+
+  test("for credits", async () => {
+    tamper("POST", [2], answer(402), putBack);
+    expect(await lasts({ onInsufficient: "wait" })).toBeLessThan(10 * minute);
+    await expectArchived();
+  });
+
+  test("for counters that could not be read", async () => {
+    tamper("POST", [2], cut);
+    tamper("/me", [2, 3, 4], answer(500), putBack);
+    expect(await lasts(settled)).toBeLessThan(40 * minute);
+    await expectArchived();
+  });
+
+  test("for the time of the next reading", async () => {
+    tamper("POST", [2], cut, () => void world.clock.sleep(2 * minute).then(putBack));
+    expect(await lasts(settled)).toBeLessThan(40 * minute);
+    await expectArchived();
+    expect(world.sent.filter((request) => request.includes("/me")).length).toBeLessThan(8);
+  });
+});
