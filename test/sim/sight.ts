@@ -30,8 +30,6 @@ export class Sight {
   /** Readings in the order in which the service answered them, with how many bursts there had been by then. */
   private readonly served: { trip: Trip; bursts: number }[] = [];
   private readonly booked = new Set<Trip>();
-  /** By who waits for a place to read: what was under way since, because how many requests are over is asked before. */
-  private readonly asking = new Map<Sender, Set<Trip>>();
 
   constructor(
     private readonly scenario: Scenario,
@@ -45,10 +43,7 @@ export class Sight {
       if (!one.sender.isAlive() || one.reply !== null) this.underWay.delete(one);
       else this.besides.get(one)?.add(trip);
     }
-    if (trip.endpoint === "me")
-      this.besides.set(trip, new Set([...this.underWay, ...(this.asking.get(trip.sender) ?? [])]));
-    this.asking.delete(trip.sender);
-    for (const since of this.asking.values()) since.add(trip);
+    if (trip.endpoint === "me") this.besides.set(trip, new Set(this.underWay));
     this.underWay.add(trip);
   }
 
@@ -56,9 +51,7 @@ export class Sight {
     if (trip.endpoint === "me") this.served.push({ trip, bursts: this.ledger.foreignBursts.length });
   }
 
-  done({ sender, name, values, result }: Effect): void {
-    if (name === "accounts.reserve" && values[1] === "me" && !this.asking.has(sender))
-      this.asking.set(sender, new Set(this.underWay));
+  done({ sender, name, result }: Effect): void {
     if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
     if (name === "accounts.release") this.unsent--;
     if (name !== "books.read") return;
