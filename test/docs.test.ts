@@ -74,6 +74,16 @@ describe("what happens when", () => {
     expect(rowOf(what)).toContain(`exit ${exitCode(exit[state])}`);
   });
 
+  test.each([
+    ["cap", "a generation is charged more"],
+    ["usage", "the workspace's database is lost"],
+    ["usage", "… or was written by a newer"],
+    ["usage", "the workspace was copied"],
+    ["locked", "another run holds"],
+  ] as const)("tells of what ends as %s: %s", (exit, what) => {
+    expect(rowOf(what)).toContain(`exit ${exitCode(exit)}`);
+  });
+
   test("names only flags and commands that there are", () => {
     const source = readdirSync("src/cli")
       .map((name) => readFileSync(`src/cli/${name}`, "utf8"))
