@@ -66,7 +66,8 @@ function isRefusal(code: number): code is 401 | 402 | 403 | 429 {
 
 /** What an answer to a look at a task means. Whatever says nothing about the task leaves it alive. */
 export type TaskOutcome =
-  | { kind: "processing" }
+  /** `ageMs` is how long ago it was begun, all by the service's clock; null where it does not say. */
+  | { kind: "processing"; ageMs: number | null }
   | {
       kind: "completed";
       urls: string[];
@@ -107,10 +108,10 @@ export function taskOutcome(reply: Reply): TaskOutcome {
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
-  return settled(read.data) ?? unclear("completed without output addresses");
+  return settled(read.data, timeIn(reply.headers.date)) ?? unclear("completed without output addresses");
 }
 
-function settled(task: z.infer<typeof finished>): TaskOutcome | null {
+function settled(task: z.infer<typeof finished>, servedAt: number | null): TaskOutcome | null {
   const charged = creditsTold(task.credits_consumed);
   const completedAt = task.completed_at ?? null;
   if (task.status === "failed") {
@@ -118,10 +119,22 @@ function settled(task: z.infer<typeof finished>): TaskOutcome | null {
     // A task that failed costs nothing, unless the service says so.
     return { kind: "failed", message, charged: charged ?? noCredits, completedAt };
   }
-  if (task.status !== "completed") return { kind: "processing" };
+  if (task.status !== "completed") {
+    const createdAt = timeIn(task.created_at);
+    return {
+      kind: "processing",
+      ageMs: servedAt === null || createdAt === null ? null : servedAt - createdAt,
+    };
+  }
   const urls = task.output_urls ?? [];
   if (urls.length === 0) return null;
   return { kind: "completed", urls, createdAt: task.created_at ?? "", charged, completedAt };
+}
+
+/** UTC ms. */
+function timeIn(text: string | null | undefined): number | null {
+  const time = Date.parse(text ?? "");
+  return Number.isNaN(time) ? null : time;
 }
 
 function followed(before: string, text: string | null): string {

@@ -1,7 +1,14 @@
 import type { TaskOutcome } from "../client/answer.js";
 import type { BookedLook } from "../core/books.js";
 import { taskFailureKind } from "../core/failure.js";
-import { lookSpacing, type Overdue, overdueInterval, pollInterval, windowPassed } from "../core/poll.js";
+import {
+  lookSpacing,
+  type Overdue,
+  overdueInterval,
+  pollInterval,
+  taskAge,
+  windowPassed,
+} from "../core/poll.js";
 import { priceGroup } from "../core/price.js";
 import { backoffMs } from "../core/retry.js";
 import type { Ticket } from "../core/send.js";
@@ -71,15 +78,15 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
         (attempt.bookEntry !== null && session.settling.awaits(attempt.bookEntry))
       )
         await book(session, attempt, { task: "open" });
-      await lookAgain(session, looking, null, true);
+      await lookAgain(session, looking, null, outcome);
       return;
     case "refused":
       session.refused(outcome.status, [outcome.code, outcome.message].filter(Boolean).join(": "));
-      await lookAgain(session, looking, null, false);
+      await lookAgain(session, looking, null, null);
       return;
     case "unclear":
       if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
-      else await lookAgain(session, looking, outcome.reason, false);
+      else await lookAgain(session, looking, outcome.reason, null);
   }
 }
 
@@ -118,16 +125,16 @@ async function lookAgain(
   session: Session,
   { item, attempt, sentAt }: Looking,
   note: string | null,
-  unfinished: boolean,
+  unfinished: { ageMs: number | null } | null,
 ): Promise<void> {
   const { store, clock } = session.ports;
   const now = clock.now();
-  const since = attempt.answeredAt ?? attempt.intendedAt;
+  const age = taskAge(now - (attempt.answeredAt ?? attempt.intendedAt), unfinished?.ageMs ?? null);
   const seen = unfinished ? { seenAt: now } : {};
-  if (unfinished) session.paces.unfinished(priceGroup(item), item.id, now - since);
-  if (item.state === "processing" && windowPassed(since, now)) {
+  if (unfinished) session.paces.unfinished(priceGroup(item), item.id, age);
+  if (item.state === "processing" && windowPassed(age)) {
     await store.apply(item.id, "window_passed", {
-      nextAt: now + overdueInterval(now - since, await overdue(session)),
+      nextAt: now + overdueInterval(age, await overdue(session)),
       note: note ?? "not finished within 10 minutes",
       ...seen,
     });
@@ -135,17 +142,14 @@ async function lookAgain(
   }
   if (item.state === "ready") {
     // The looks of a ready item count what is tried to fetch it.
-    await store.reschedule(item.id, now + (await waitForAddress(session, item, now - since)), {
-      note,
-      ...seen,
-    });
+    await store.reschedule(item.id, now + (await waitForAddress(session, item, age)), { note, ...seen });
     return;
   }
   const nextAt =
     item.state === "overdue"
-      ? now + overdueInterval(now - since, await overdue(session))
+      ? now + overdueInterval(age, await overdue(session))
       : unfinished
-        ? Math.max(now, sentAt + lookSpacing(now - since))
+        ? Math.max(now, sentAt + lookSpacing(age))
         : now + pollInterval(item.looks + 1);
   await store.reschedule(item.id, nextAt, { looks: 1, note, ...seen });
 }

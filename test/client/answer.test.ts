@@ -140,7 +140,19 @@ describe("the answer to a look at a task", () => {
   });
 
   test("a status that nobody knows is processing", () => {
-    expect(taskOutcome(answer(200, { ...record, status: "queued" }))).toEqual({ kind: "processing" });
+    expect(taskOutcome(answer(200, { ...record, status: "queued" }))).toMatchObject({ kind: "processing" });
+  });
+
+  test("a task that is processing is as old as the service's own clock says", () => {
+    const at = (date: string | undefined, created: string | null) => {
+      const reply = answer(200, { ...record, status: "processing", created_at: created });
+      return taskOutcome({ ...reply, headers: date === undefined ? {} : { date } });
+    };
+    const date = "Thu, 01 Jan 2026 00:00:12 GMT";
+    expect(at(date, record.created_at)).toEqual({ kind: "processing", ageMs: 12_000 });
+    expect(at(undefined, record.created_at)).toEqual({ kind: "processing", ageMs: null });
+    expect(at(date, null)).toEqual({ kind: "processing", ageMs: null });
+    expect(at("soon", "never")).toEqual({ kind: "processing", ageMs: null });
   });
 
   test("P2: 404, 5xx, HTML, an empty answer and a completed task without addresses leave the task alive", () => {
