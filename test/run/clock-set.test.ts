@@ -107,3 +107,21 @@ describe.each(jumps)("P20: a clock that is put back by %s while a run waits", (_
     expect(world.sent.filter((request) => request.includes("/me")).length).toBeLessThan(8);
   });
 });
+
+describe.each([
+  ["put back by ten years", -3650],
+  ["put ahead by ten years", 3650],
+  ["put ahead by an hour", 1 / 24],
+])("P20: a task that is not finished after the clock was %s", (_, days) => {
+  beforeEach(async () => {
+    await world.close();
+    world = await openWorld({ taskMs: { min: 40_000, max: 40_000 } });
+    run = await start(world, [picture("slow", 1)]);
+  });
+
+  test("is collected as soon as any other: its age is the service's", async () => {
+    tamper("/task/", [1], cut, () => world.clock.set(days * 24 * 60 * minute));
+    expect(await lasts({})).toBeLessThan(5 * minute);
+    expect(Object.values(await states(world, run))).toEqual(["archived"]);
+  });
+});
