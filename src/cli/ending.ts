@@ -31,7 +31,7 @@ export async function ended(command: () => Promise<unknown>): Promise<void> {
     }
     const { message, stack } = error instanceof Error ? error : new Error(String(error));
     const exit = exitOf(error);
-    const text = exit === "crash" ? stackWithModules(stack ?? message) : message + wayOut(error);
+    const text = exit === "crash" ? stackWithModules(stack ?? message) : await refusal(error, message);
     process.stderr.write(`bulkgen: ${text}\n`);
     endWith(exit);
   }
@@ -47,12 +47,9 @@ export function exitOf(error: unknown): ExitName {
   return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
-/** What to do about a database that SQLite refuses. */
-function wayOut(error: unknown): string {
-  const { code, message } = error as { code?: unknown; message: string };
-  if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(String(code))) {
-    return "; see that its disk has room and may be written";
-  }
-  const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(String(code)) && /state\.db/.test(message);
-  return damaged ? "; `bulkgen doctor --rebuild` makes it again from the receipts and the archive" : "";
+/** What is refused, and what to do about it; a newer database's own words say that already. */
+async function refusal(error: unknown, message: string): Promise<string> {
+  const { wayOut } = await import("../store/way-out.js");
+  const todo = (error as Error).name === "NewerDatabase" ? null : wayOut(error);
+  return todo === null ? message : `${message}; ${todo}`;
 }

@@ -1,13 +1,11 @@
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../clock.js";
 import { type Check, fine, problem, unchecked } from "../report/doctor.js";
 import { openDatabase } from "../store/open.js";
-import { openWorkspace } from "../store/workspace.js";
 import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./doctor-folders.js";
+import { history } from "./doctor-history.js";
 import type { Ground } from "./ground.js";
-import { lostHistory } from "./history.js";
-import { outdatedHistory } from "./outdated.js";
 import { tryLockElsewhere } from "./try-locks.js";
 import type { Workspace } from "./workspace.js";
 
@@ -87,21 +85,4 @@ function lock(folder: string): Check {
   const got = tryLockElsewhere(folder);
   if (got === null) return fine("lock", expected, "refused while held, given after");
   return problem("lock", { expected, got, todo: "keep the workspace on a local disk" });
-}
-
-async function history(workspace: Workspace, clock: Clock): Promise<Check> {
-  const { stateFile } = workspace;
-  const expected = "a history that can be read, or none yet";
-  const lost = lostHistory(workspace);
-  const todo = "restore it from a backup, or `bulkgen doctor --rebuild`; it knows what was paid for";
-  if (lost !== null) return problem("history", { expected, got: lost, todo });
-  if (!existsSync(stateFile)) return fine("history", expected, "none yet");
-  try {
-    const store = openWorkspace(stateFile, clock);
-    const outdated = await outdatedHistory(workspace, store).finally(() => store.close());
-    if (outdated !== null) return problem("history", { expected, got: outdated, todo });
-    return fine("history", expected, stateFile);
-  } catch (error) {
-    return problem("history", { expected, got: (error as Error).message, todo });
-  }
 }

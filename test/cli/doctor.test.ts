@@ -3,8 +3,11 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Check } from "../../src/report/doctor.js";
+import { openSqlite } from "../../src/sqlite.js";
+import { openWorkspace } from "../../src/store/workspace.js";
 import { canaryKey } from "../e2e/canary.js";
-import { filesWith, newPlace, type Place, run } from "../e2e/command.js";
+import { filesWith, main, newPlace, type Place, run, startProcess } from "../e2e/command.js";
+import { ManualClock } from "../manual-clock.js";
 import { answering, json, me } from "./service.js";
 
 let at: Place;
@@ -160,13 +163,45 @@ describe("doctor", () => {
       expect(check.todo === null).toBe(!["problem", "warning"].includes(check.state));
   });
 
+  /** A workspace whose database is whole, and its folder. */
+  function whole(): string {
+    const folder = join(at.folder, ".bulkgen", "sandbox");
+    openWorkspace(join(folder, "state.db"), new ManualClock()).close();
+    return folder;
+  }
+
+  test("a history that a newer bulkgen wrote asks for a newer bulkgen, and not to be replaced", async () => {
+    const db = openSqlite(join(whole(), "state.db"));
+    db.pragma("user_version = 999");
+    db.close();
+    const { code, of, checks } = await doctor(["--sandbox"]);
+    expect(code).toBe(2);
+    expect(of["history"]).toMatch(/^problem: .*written by a newer bulkgen/);
+    expect(checks.find(({ name }) => name === "history")?.todo).toBe("update bulkgen");
+  });
+
+  test("a history on a disk that is full is not to be replaced", async () => {
+    whole();
+    // No file may grow at all: the log of the database cannot be written.
+    const command = `trap '' XFSZ; ulimit -f 0; "$0" "$@" | cat`;
+    const args = ["-c", command, process.execPath, main, "doctor", "--sandbox", "--json"];
+    const { stdout } = await startProcess("sh", args, { cwd: at.folder, env: at.env }).ended;
+    const { checks } = JSON.parse(stdout) as { checks: Check[] };
+    expect(checks.find(({ name }) => name === "history")).toMatchObject({
+      state: "problem",
+      got: expect.stringMatching(/state\.db: (disk I\/O error|database or disk is full)/),
+      todo: expect.stringMatching(/^(see that its disk has room|free some space)/),
+    });
+  });
+
   test("tells of a history that is no database and of outputs that cannot be written", async () => {
     mkdirSync(join(at.folder, ".bulkgen", "sandbox"), { recursive: true });
     writeFileSync(join(at.folder, ".bulkgen", "sandbox", "state.db"), "no database ".repeat(200));
     writeFileSync(join(at.folder, "taken"), "a file");
-    const { code, of } = await doctor(["--sandbox", "--out", "taken/outputs"]);
+    const { code, of, checks } = await doctor(["--sandbox", "--out", "taken/outputs"]);
     expect(code).toBe(2);
     expect(of["history"]).toMatch(/^problem: .*state\.db: file is not a database$/);
+    expect(checks.find(({ name }) => name === "history")?.todo).toMatch(/backup.*doctor --rebuild/);
     expect(of["output folder"]).toMatch(/^problem: ENOTDIR in .*taken$/);
   });
 });

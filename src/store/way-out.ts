@@ -1,0 +1,37 @@
+import { NewerDatabase } from "./open.js";
+
+/** What each database is for, and what is to be done where it is damaged: by its file's name. */
+const whereDamaged: Readonly<Record<string, string>> = {
+  "state.db":
+    "restore it from a backup, or `bulkgen doctor --rebuild` makes it again from the receipts and the archive",
+  "accounts.db":
+    "it holds what all workspaces share: the request ledger and the books of the keys. Restore it from a backup, or put it aside while nothing runs, with its -wal and -shm, and it begins anew: requests sent so far are no longer counted against the limits, learned times are learned again, and paid requests without an answer are held for you to decide. No task and no file is lost",
+  "schedules.db":
+    "it holds the schedules and their nights. Restore it from a backup, or put it aside while no daemon runs, with its -wal and -shm, and give the schedules again with `bulkgen schedule add`. No run is lost",
+};
+
+/**
+ * What to do about a database that could not be opened, by what was thrown, which names the file; null where that is not
+ * known. Only one that is damaged is to be replaced: a newer program's, or one on a full disk, is whole.
+ */
+export function wayOut(error: unknown): string | null {
+  const { code, message } = error as { code?: unknown; message: string };
+  if (error instanceof NewerDatabase) return "update bulkgen";
+  switch (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM|BUSY|CORRUPT|NOTADB)/.exec(String(code))?.[1]) {
+    case "FULL":
+      return "free some space on its disk";
+    case "IOERR":
+      return "see that its disk has room and may be written";
+    case "READONLY":
+    case "CANTOPEN":
+    case "PERM":
+      return "make it and its folder writable";
+    case "BUSY":
+      return "another process is writing in it: try again when that has ended";
+    case "CORRUPT":
+    case "NOTADB":
+      return whereDamaged[/([a-z]+\.db):/.exec(message)?.[1] ?? ""] ?? null;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { openSqlite, type Sqlite } from "../../src/sqlite.js";
+import { openDatabase } from "../../src/store/open.js";
+import { wayOut } from "../../src/store/way-out.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-way-out-"));
+});
+
+/** What was thrown. */
+function thrown(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("expected an error");
+}
+
+/** A database of one table, and what writing into it throws once it was opened so. */
+function refusal(open: (path: string) => Sqlite): unknown {
+  const path = join(folder, "state.db");
+  openDatabase(path, [(db) => db.exec("CREATE TABLE opened (count INTEGER)")]).close();
+  const db = open(path);
+  try {
+    return thrown(() => db.prepare("INSERT INTO opened VALUES (zeroblob(100000))").run());
+  } finally {
+    db.close();
+  }
+}
+
+test("a database that is whole is not to be replaced: its disk is to be freed, or made writable", () => {
+  const full = refusal((path) => {
+    const db = openSqlite(path);
+    db.pragma("max_page_count = 2");
+    return db;
+  });
+  expect(wayOut(full)).toBe("free some space on its disk");
+  const readOnly = refusal((path) => openSqlite(path, { readonly: true }));
+  expect(wayOut(readOnly)).toBe("make it and its folder writable");
+  mkdirSync(join(folder, "accounts.db"));
+  expect(wayOut(thrown(() => openDatabase(join(folder, "accounts.db"), [])))).toBe(
+    "make it and its folder writable",
+  );
+});
+
+test("a database of a newer program asks for a newer program", () => {
+  const path = join(folder, "state.db");
+  openDatabase(path, [(db) => db.exec("CREATE TABLE opened (count INTEGER)")]).close();
+  expect(wayOut(thrown(() => openDatabase(path, [])))).toBe("update bulkgen");
+});
+
+test.each([
+  ["state.db", /backup.*doctor --rebuild/],
+  ["accounts.db", /request ledger and the books.*put it aside/],
+  ["schedules.db", /schedules and their nights.*put it aside.*schedule add/],
+])("what to do where %s is damaged depends on what it holds", (name, expected) => {
+  const path = join(folder, name);
+  writeFileSync(path, "no database ".repeat(200));
+  expect(wayOut(thrown(() => openDatabase(path, [])))).toMatch(expected);
+});
+
+test("what is no refusal has no way out", () => {
+  expect(wayOut(new Error("state.db: no such table"))).toBeNull();
+});
