@@ -9,6 +9,7 @@ import { openWorkspace } from "../store/workspace.js";
 import { type Connection, type OpenAccount, openAccount } from "./account.js";
 import { type HolderNote, noteHolder } from "./holder.js";
 import { refuseOutdated } from "./outdated.js";
+import { madeWritable } from "./unwritable.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution holds from its start to its end. */
@@ -108,7 +109,7 @@ export function prepareOutFolder(folder: string): void {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new EarlyExit(
       "usage",
-      `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. Free it, or name another with --out.`,
+      `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. To go on, ${madeWritable(code, "it")}, or name another with --out.`,
     );
   }
 }

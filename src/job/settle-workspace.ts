@@ -9,7 +9,8 @@ import { isRehearsal, refuseLost } from "./history.js";
 import { createIdentity, readIdentity, type WorkspaceIdentity } from "./identity-file.js";
 import { moveState } from "./move-state.js";
 import { type LockTrouble, tryLock, tryLockElsewhere } from "./try-locks.js";
-import type { Workspace } from "./workspace.js";
+import { madeWritable } from "./unwritable.js";
+import { type Workspace, workspaceExists } from "./workspace.js";
 
 export interface SettleOptions {
   /** The workspace as its folder says now: it says something else once the state has moved. */
@@ -40,9 +41,12 @@ export function settleWorkspace(options: SettleOptions): Workspace {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof EarlyExit || code === undefined) throw error;
+    const todo = madeWritable(code, workspace.markerFolder);
+    // Another workspace would know nothing of what this one has paid for, and pay for it again.
+    const elsewhere = workspaceExists(workspace) ? "" : ", or name another folder with --workspace";
     throw new EarlyExit(
       "usage",
-      `the workspace ${workspace.root} cannot be written (${code}). Nothing was sent. Make ${workspace.markerFolder} writable, or name another folder with --workspace.`,
+      `the workspace ${workspace.root} cannot be written (${code}). Nothing was sent. To go on, ${todo}${elsewhere}.`,
     );
   }
 }

@@ -22,6 +22,7 @@ import { type SettleOptions, settleWorkspace } from "../../src/job/settle-worksp
 import { findWorkspace, type Workspace } from "../../src/job/workspace.js";
 import { takeLock } from "../../src/store/lock.js";
 import { openWorkspace } from "../../src/store/workspace.js";
+import { systemError } from "../archive/watched-disk.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 
@@ -119,6 +120,25 @@ describe("P18: the state of a workspace", () => {
     expect(readdirSync(before.markerFolder)).toContain("state.db.moved");
     expect(told[0]).toContain("(Dropbox)");
   });
+
+  test.each([
+    ["ENOSPC", "free some space for"],
+    ["EROFS", "make"],
+  ])(
+    "P18: that cannot be written (%s) is told of; one with a history is not to be left for another",
+    async (code, todo) => {
+      const locks = () => {
+        throw systemError(code);
+      };
+      const { markerFolder } = find("plain");
+      const message = `cannot be written (${code}). Nothing was sent. To go on, ${todo} ${markerFolder}`;
+      expect(() => settle("plain", "ext4", { locks })).toThrow(message);
+      expect(() => settle("plain", "ext4", { locks })).toThrow("--workspace");
+      await used(find("plain"));
+      expect(() => settle("plain", "ext4", { locks })).toThrow(message);
+      expect(() => settle("plain", "ext4", { locks })).not.toThrow("--workspace");
+    },
+  );
 
   test("is not moved from under a process at work", async () => {
     const before = find("Dropbox/jobs");
