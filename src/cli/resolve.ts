@@ -9,7 +9,7 @@ export function defineResolve(program: Command): void {
   const others = (way: string) => ways.filter((other) => other !== way);
   withItemOrder(program.command("resolve"))
     .description("decide on a held item: its task is known, pay again, fetch again, or give it up")
-    .argument("<item>", "row id, path of a file, or task id")
+    .argument("<item>", "row id, path of a file, or task id; RUN:ROW-ID for the one of a run")
     .addOption(
       new Option("--adopt <task>", "this task is the item's; checked against its own record").conflicts(
         others("adopt"),
@@ -39,6 +39,7 @@ async function resolve(item: string, flags: ResolveFlags): Promise<void> {
 }
 
 function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
+  if (adopt?.trim() === "") throw new EarlyExit("usage", "--adopt: expected a task id, got none");
   if (adopt !== undefined) return { adopt };
   if (resubmit) return "resubmit";
   if (refetch) return "refetch";

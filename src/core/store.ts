@@ -43,7 +43,7 @@ export interface Store extends Orders {
   sheetOf(runId: number): Promise<KeptSheet | null>;
   /** Adds items to a run, and touches no other. */
   add(runId: number, items: readonly NewItem[]): Promise<void>;
-  /** Items of the workspace that go by this row id, task id or file. The newest run's come first. */
+  /** Items of the workspace that go by this row id, short key, task id or file. The newest run's come first. */
   find(name: string): Promise<Item[]>;
   /**
    * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the

@@ -2,10 +2,11 @@ import type { Task } from "../api/records.js";
 import { mismatches } from "../core/adopt.js";
 import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
+import { shortId } from "../core/identity.js";
 import { creditsTold } from "../core/money.js";
 import type { ItemOrder } from "../core/order.js";
-import type { Item, Store } from "../core/store.js";
-import { itemNamed } from "./item-named.js";
+import type { Item, Run, Store } from "../core/store.js";
+import { itemNamed, itemsNamed } from "./item-named.js";
 import type { Wish } from "./wish.js";
 
 /** The ways out of `held`, which only a person may take. */
@@ -14,8 +15,7 @@ export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
 /** Decides on a held item. */
 export function resolveHeld(name: string, resolution: Resolution): Wish {
   return async (store) => {
-    const item = await itemNamed(store, name);
-    mustBeHeld(item);
+    const item = await heldNamed(store, name);
     if (typeof resolution === "object") await mustBeFree(store, item, resolution.adopt);
     const run = item.runId === null ? null : await store.run(item.runId);
     if (!run) {
@@ -29,6 +29,33 @@ function orderOf({ id, price }: Item, resolution: Resolution): ItemOrder {
   const items = [id];
   if (typeof resolution === "object") return { do: "adopt", items, task: resolution.adopt };
   return resolution === "resubmit" ? { do: "resubmit", items, agreed: price } : { do: resolution, items };
+}
+
+/** The held item of that name, whatever else goes by it. Throws EarlyExit where none is held, or several are. */
+async function heldNamed(store: Store, name: string): Promise<Item> {
+  const held = (await itemsNamed(store, name)).filter(({ state }) => state === "held");
+  if (held.length > 1) throw severalHeld(name, held, await store.runs());
+  const item = held[0] ?? (await itemNamed(store, name));
+  mustBeHeld(item);
+  return item;
+}
+
+function severalHeld(name: string, held: readonly Item[], runs: readonly Run[]): EarlyExit {
+  const lines = held.map((item) => {
+    const { rowId, rowNumber, runId, edition, key } = item;
+    // A row that was changed has its old item and its new one in one run.
+    const isAlone = !held.some((other) => other !== item && other.runId === runId && other.rowId === rowId);
+    const job = runs.find(({ id }) => id === runId)?.jobName;
+    return [
+      `  ${runId}:${isAlone ? rowId : shortId(key)}  job ${job}, run ${runId}`,
+      edition === "" ? "first edition" : `edition ${edition}`,
+      `row ${rowNumber}`,
+    ].join(", ");
+  });
+  return new EarlyExit(
+    "usage",
+    [`${held.length} held items go by ${JSON.stringify(name)}; name one of them:`, ...lines].join("\n"),
+  );
 }
 
 /** Throws EarlyExit for an item that is not held. */

@@ -76,6 +76,7 @@ function taskOf(taskId: string, { service }: Asked): Promise<Task> {
   return service.taskRecord(taskId).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
     if (error.kind === "interrupted") throw new EarlyExit("interrupted", "interrupted; nothing was changed");
-    throw new EarlyExit("usage", `task ${taskId} cannot be adopted: ${error.message}. Nothing was changed.`);
+    const reason = error.message.replace(/\.$/, "");
+    throw new EarlyExit("usage", `task ${taskId} cannot be adopted: ${reason}. Nothing was changed.`);
   });
 }

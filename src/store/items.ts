@@ -46,7 +46,8 @@ const settledItems = itemsWhere(
 const runItems = itemsWhere("run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id");
 const interruptedItems = itemsWhere("state IN ('submitting', 'unknown') ORDER BY id");
 const namedItems = itemsWhere(
-  `row_id = @name OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
+  `row_id = @name OR substr(key, instr(key, ':') + 1, 10) = @name
+     OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
      OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
 );
 
