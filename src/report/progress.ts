@@ -1,7 +1,7 @@
 import type { ItemState } from "../core/item.js";
 import type { Quota } from "../core/quota.js";
 import { terminalText } from "../core/terminal-text.js";
-import { wait } from "./amounts.js";
+import { count, wait } from "./amounts.js";
 
 /** Where a run stands at one moment. */
 export interface ProgressFacts {
@@ -12,6 +12,8 @@ export interface ProgressFacts {
   until: number | null;
   stops: readonly { message: string }[];
   diskTrouble: string | null;
+  /** Requests without an answer of which something is to be found out before anything else is submitted, and when (UTC ms). */
+  hold: { unsettled: number; until: number } | null;
   /** UTC ms. */
   now: number;
 }
@@ -20,7 +22,7 @@ export type Waiting = "minute" | "day" | "service";
 
 /** One line: `12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute`. */
 export function progressLine(facts: ProgressFacts): string {
-  const { counts, waiting, until, now, stops, diskTrouble } = facts;
+  const { counts, waiting, until, now, stops, diskTrouble, hold } = facts;
   const total = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
   const pieces = [
     `${counts.archived}/${total} archived`,
@@ -34,6 +36,7 @@ export function progressLine(facts: ProgressFacts): string {
     some(counts.overdue, "overdue"),
     requests(facts.quota),
     waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
+    hold === null ? "" : holdLine(hold, now),
     diskTrouble === null ? "" : `the disk refuses: ${terminalText(diskTrouble)}`,
     ...stops.slice(0, 1).map((stop) => `stopping: ${terminalText(stop.message)}`),
   ];
@@ -51,6 +54,10 @@ export function waitingLine(what: Waiting, until: number, now: number): string {
     case "service":
       return `the service asked for a pause, next request in ${left}`;
   }
+}
+
+function holdLine({ unsettled, until }: NonNullable<ProgressFacts["hold"]>, now: number): string {
+  return `nothing is submitted until ${count(unsettled, "lost answer is", "lost answers are")} settled, next look in ${wait(until - now)}`;
 }
 
 function requests({ minute }: Quota): string {

@@ -14,6 +14,7 @@ import { look } from "./look.js";
 import { OverdueWait } from "./overdue-wait.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
+import type { Hold } from "./settling.js";
 import { submit } from "./submit.js";
 import { firstHeads, reachesAll } from "./waiting.js";
 
@@ -34,6 +35,8 @@ export interface Progress {
   until: number | null;
   stops: readonly Stop[];
   diskTrouble: string | null;
+  /** What is to be found out before anything else is submitted. */
+  hold: Hold | null;
 }
 
 /** Milliseconds that downloads are given to finish after an interruption. */
@@ -275,6 +278,7 @@ class Loop {
       until: decision.waiting === null ? null : decision.wakeAt,
       stops: this.session.stops,
       diskTrouble: this.session.diskTrouble,
+      hold: view.counts.planned > 0 && isOpen("submit", view.stops) ? this.session.settling.hold : null,
     });
   }
 

@@ -17,6 +17,12 @@ export interface SettlingSettings extends ReconcileSettings {
   orphanCredits: Credits;
 }
 
+/** Requests without an answer that submitting waits for, and when the next thing is found out about them (UTC ms). */
+export interface Hold {
+  unsettled: number;
+  until: number;
+}
+
 /** Milliseconds until it is looked again whether the last POST of another process has ended. */
 const gateMs = 1_000;
 /** Milliseconds until counters are read again that could not be read: doubling, because each try costs requests. */
@@ -65,6 +71,12 @@ export class Settling {
   /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
   get holdsBack(): boolean {
     return this.reading?.isOver === true || this.unsettled >= this.settings.unsettledMax;
+  }
+
+  /** What submitting waits for, and when that goes on (UTC ms); null while it waits for nothing that takes its time. */
+  get hold(): Hold | null {
+    const until = this.holdsBack ? this.wakeAt : null;
+    return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
   }
 
   /** Whether the run stays open for it: to the end where that is wanted, else for a reading that can be had soon. */

@@ -11,6 +11,7 @@ const facts: ProgressFacts = {
   until: null,
   stops: [],
   diskTrouble: null,
+  hold: null,
   now: 1_000_000,
 };
 
@@ -47,6 +48,15 @@ describe("the progress line", () => {
     });
     expect(line).toContain(
       " · this minute's requests are used, next in 13s · the disk refuses: no space left · stopping: interrupted",
+    );
+  });
+
+  test("P3: says until when nothing is submitted, and for what", () => {
+    expect(progressLine({ ...facts, hold: { unsettled: 5, until: 1_230_000 } })).toContain(
+      " · nothing is submitted until 5 lost answers are settled, next look in 3m 50s",
+    );
+    expect(progressLine({ ...facts, hold: { unsettled: 1, until: 1_030_000 } })).toContain(
+      " · nothing is submitted until 1 lost answer is settled, next look in 30s",
     );
   });
 

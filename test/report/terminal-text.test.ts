@@ -105,6 +105,7 @@ describe("text for a terminal (P24)", () => {
             until: null,
             stops: [{ message: text }],
             diskTrouble: text,
+            hold: null,
             now: 0,
           }),
         ];

@@ -259,11 +259,16 @@ describe("a request whose answer was lost", () => {
     await open();
     const run = await start(world, pictures(5));
     loses([2, 3], "request");
+    const began = world.clock.now();
     await carryOn(world, run, { lanes: 1, reads: true, ...settling({ unsettledMax: 2 }) });
     const found = Object.values(await states(world, run));
     expect(found).toEqual(["archived", "archived", "archived", "archived", "archived"]);
     expect(posts()).toBe(7);
     expect(await spent()).toBe(20);
+    const holds = world.progress.flatMap(({ hold }) => hold ?? []);
+    expect(holds).toContainEqual({ unsettled: 2, until: expect.any(Number) });
+    expect(Math.max(...holds.map(({ until }) => until - began))).toBeLessThan(16 * 60_000);
+    expect(world.progress.at(-1)?.hold).toBeNull();
   });
 
   test("P7: the cap is not final while a request may yet turn out to have cost nothing", async () => {
