@@ -7,7 +7,7 @@ import type { Stop } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import type { RunFacts } from "../report/summary.js";
 import { jobFolder } from "../run/folder.js";
-import type { Progress } from "../run/loop.js";
+import type { Progress } from "../run/progress.js";
 import { openSteps, type Step, type Steps } from "../store/steps.js";
 
 /**

@@ -12,7 +12,7 @@ import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
 import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
 import { jobFolder } from "../run/folder.js";
-import type { Progress } from "../run/loop.js";
+import type { Progress } from "../run/progress.js";
 import { openDraft } from "../store/draft.js";
 import type { Connection } from "./account.js";
 import { again } from "./again.js";

@@ -2,8 +2,7 @@ import PQueue from "p-queue";
 import type { Due } from "../core/due.js";
 import { plus } from "../core/money.js";
 import { type Decision, hasWork, next, type Step, type View } from "../core/next.js";
-import type { Quota } from "../core/quota.js";
-import { isOpen, type StepKind, type Stop } from "../core/stop.js";
+import { isOpen, type StepKind } from "../core/stop.js";
 import { lookAtBalance } from "./balance.js";
 import { Debt } from "./debt.js";
 import { Doorbell } from "./doorbell.js";
@@ -12,9 +11,9 @@ import { recall } from "./learn.js";
 import { stopForLongWait } from "./long-wait.js";
 import { look } from "./look.js";
 import { OverdueWait } from "./overdue-wait.js";
+import { type Progress, progressOf } from "./progress.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
-import type { Hold } from "./settling.js";
 import { submit } from "./submit.js";
 import { firstHeads, reachesAll } from "./waiting.js";
 
@@ -25,18 +24,6 @@ export interface Control {
   onProgress(progress: Progress): void;
   /** Carries out what was ordered meanwhile, at an instant at which no item but the busy ones is being worked on. */
   attend?(busy: ReadonlySet<number>): Promise<void>;
-}
-
-export interface Progress {
-  counts: View["counts"];
-  quota: Quota;
-  waiting: Decision["waiting"];
-  /** Until when nothing happens by itself (UTC ms), when something is waited for. */
-  until: number | null;
-  stops: readonly Stop[];
-  diskTrouble: string | null;
-  /** What is to be found out before anything else is submitted. */
-  hold: Hold | null;
 }
 
 /** Milliseconds that downloads are given to finish after an interruption. */
@@ -99,7 +86,7 @@ class Loop {
         if (this.collects) await this.settleUnknowns();
         const view = await this.view();
         const decision = next(view);
-        this.report(view, decision);
+        this.control.onProgress(progressOf(this.session, view, decision));
         if (this.addStops(view, decision)) continue;
         if (this.session.caps.wait(decision.cappedModels, view.modelRooms ?? new Map())) continue;
         if (decision.done && (await this.fetchMissing())) continue;
@@ -268,18 +255,6 @@ class Loop {
     const isLong = at - now > requestsMs || clock.monotonic() - this.savedRequests.at >= requestsMs;
     if (this.busy.size === 0 && isLong) await this.saveRequests();
     await this.bell.until(clock, at);
-  }
-
-  private report(view: View, decision: Decision): void {
-    this.control.onProgress({
-      counts: view.counts,
-      quota: view.quota,
-      waiting: decision.waiting,
-      until: decision.waiting === null ? null : decision.wakeAt,
-      stops: this.session.stops,
-      diskTrouble: this.session.diskTrouble,
-      hold: view.counts.planned > 0 && isOpen("submit", view.stops) ? this.session.settling.hold : null,
-    });
   }
 
   /** Waits for what is under way: answers to the end, downloads for a moment when the run was interrupted. */
