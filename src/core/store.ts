@@ -82,6 +82,8 @@ export interface Store extends Orders {
   resubmitted(runId: number): Promise<Credits>;
   /** The attempt with this entry in the account's books; null when it never came to an attempt. */
   attemptBooked(bookEntry: number): Promise<BookedAttempt | null>;
+  /** Whether the job's item with this key ever had the attempt of this number. */
+  attempted(jobName: string, key: string, number: number): Promise<boolean>;
   /** A person has found the task of a held item: it is at the service again. */
   adopt(itemId: number, task: { taskId: string; charged: Credits }): Promise<void>;
   /** The task is done: its facts and output addresses; the item is `ready`. */
@@ -101,10 +103,7 @@ export interface Store extends Orders {
   supply(runId: number, item: NewItem, file: SavedFile): Promise<void>;
   /** A file of the archive has another name. */
   moved(itemId: number, number: number, file: string): Promise<void>;
-  /**
-   * A file of an archived item is gone: the item is ready to be fetched again, which costs nothing. To be called once
-   * for each file.
-   */
+  /** One file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
   lost(itemId: number, number: number): Promise<void>;
   /** Every output that lies in an archive, of one job or of all. */
   archived(jobId?: number): Promise<ArchivedOutput[]>;

@@ -11,7 +11,6 @@ import { makeWorkspace, openWorkspace } from "../store/workspace.js";
 import { isRehearsal } from "./history.js";
 import { noteHolder } from "./holder.js";
 import { readIdentity, writeIdentity } from "./identity-file.js";
-import { noteRebuilt } from "./outdated.js";
 import { type ArchiveHistory, readArchive } from "./rebuild-archive.js";
 import { type FoundItem, type FoundItems, findItems } from "./rebuild-items.js";
 import { type ReceiptHistory, readReceiptHistory } from "./rebuild-receipts.js";
@@ -61,7 +60,6 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
     );
     const kept = putAside(stateFile, clock);
     renameSync(rebuilt, stateFile);
-    noteRebuilt(workspace, clock);
     if (identity?.state) writeIdentity(markerFolder, { ...identity, host: hostname() });
     return { ...(await factsOf(workspace, clock, sources)), readable, kept };
   } finally {

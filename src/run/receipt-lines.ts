@@ -123,6 +123,7 @@ export function lineIn(row: string): IntentLine | AnswerLine | "other" | null {
   } catch {
     return null;
   }
+  // Earlier versions noted so where a database was made of the receipts.
   if (line?.type === "rebuilt") return "other";
   if (typeof line?.key !== "string" || !Number.isInteger(line.attempt) || !isTime(line.at)) return null;
   if (line.type === "intent") return isRequest(line.request) ? (line as IntentLine) : null;

@@ -13,6 +13,7 @@ type AttemptMethods = Pick<
   | "giveVerdict"
   | "resubmitted"
   | "attemptBooked"
+  | "attempted"
   | "adopt"
   | "complete"
   | "attempt"
@@ -70,6 +71,14 @@ export function attemptMethods(connection: Connection): AttemptMethods {
       // What a failed task cost is given back.
       const ended = row.charged === 0 ? "failed" : "completed";
       return { ...asAttempt(row), ended: row.closed === 1 ? ended : null };
+    },
+
+    async attempted(jobName, key, number) {
+      const row = sql(
+        `SELECT 1 FROM attempts a JOIN items i ON i.id = a.item_id JOIN jobs j ON j.id = i.job_id
+         WHERE j.name = ? AND i.key = ? AND a.number = ?`,
+      ).get(jobName, key, number);
+      return row !== undefined;
     },
 
     complete: async (itemId, facts) =>

@@ -40,7 +40,7 @@ describe.concurrent("a workspace whose database", () => {
     [
       "is damaged",
       (place) => writeFileSync(stateOf(place, "state.db"), "no database ".repeat(400)),
-      /state\.db: file is not a database; `bulkgen doctor --rebuild`/,
+      /state\.db: file is not a database; .*`bulkgen doctor --rebuild`/,
     ],
   ])("%s is rebuilt from receipts and archive, and nothing is paid twice", async (_, damage, message) => {
     const { place, service } = await interrupted();
@@ -82,6 +82,8 @@ describe.concurrent("a workspace whose database is older than its receipts", () 
   test.each<[name: string, make: () => Promise<{ place: Place; service: ScriptedService }>]>([
     ["for having lost its log", withoutLog],
     ["for having been restored", restored],
+    ["for having been emptied after it was rebuilt", emptiedAfterRebuild],
+    ["for having been restored from before it was rebuilt", restoredAfterRebuild],
   ])("P2: %s is refused, told by doctor, rebuilt, and pays for nothing twice", async (_, make) => {
     const { place, service } = await make();
     const paid = service.made.length;
@@ -98,7 +100,7 @@ describe.concurrent("a workspace whose database is older than its receipts", () 
     expect(doctor.stdout.replace(/\s+/g, " ")).toContain("does not know the paid request of");
     expect(service.made).toHaveLength(paid);
 
-    expect((await run(place, ["doctor", "--rebuild", "--yes"])).code).toBe(0);
+    await rebuild(place);
     for (let again = 0; again < 2; again++) {
       const end = await run(place, begin, service);
       // What was cut off by the kill is settled, or waits for a person.
@@ -129,9 +131,33 @@ async function restored(): Promise<{ place: Place; service: ScriptedService }> {
   const { place, service } = await interrupted();
   const backup = readFileSync(stateOf(place, "state.db"));
   expect((await run(place, ["resume"], service)).code).toBe(0);
-  writeFileSync(stateOf(place, "state.db"), backup);
-  for (const end of ["-wal", "-shm"]) rmSync(stateOf(place, `state.db${end}`), { force: true });
+  replaceDatabase(place, backup);
   return { place, service };
+}
+
+async function emptiedAfterRebuild(): Promise<{ place: Place; service: ScriptedService }> {
+  const { place, service } = await interrupted();
+  await rebuild(place);
+  replaceDatabase(place, "");
+  return { place, service };
+}
+
+async function restoredAfterRebuild(): Promise<{ place: Place; service: ScriptedService }> {
+  const { place, service } = await interrupted();
+  const backup = readFileSync(stateOf(place, "state.db"));
+  expect((await run(place, ["resume"], service)).code).toBe(0);
+  await rebuild(place);
+  replaceDatabase(place, backup);
+  return { place, service };
+}
+
+async function rebuild(place: Place): Promise<void> {
+  expect((await run(place, ["doctor", "--rebuild", "--yes"])).code).toBe(0);
+}
+
+function replaceDatabase(place: Place, content: string | Buffer): void {
+  writeFileSync(stateOf(place, "state.db"), content);
+  for (const end of ["-wal", "-shm"]) rmSync(stateOf(place, `state.db${end}`), { force: true });
 }
 
 describe.concurrent("bad input", () => {

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -14,6 +15,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import type { Item } from "../../src/core/store.js";
+import { outdatedHistory } from "../../src/job/outdated.js";
 import { rebuildWorkspace } from "../../src/job/rebuild.js";
 import { findWorkspace, type Workspace } from "../../src/job/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
@@ -95,7 +97,9 @@ function archive(
 
 async function rebuild() {
   if (lines.length > 0) writeFileSync(workspace.receiptsFile, `${lines.join("\n")}\n`);
-  return rebuildWorkspace({ workspace, clock, consent: async () => true });
+  const rebuilt = await rebuildWorkspace({ workspace, clock, consent: async () => true });
+  expect(await inStore((store) => outdatedHistory(workspace, store))).toBeNull();
+  return rebuilt;
 }
 
 async function inStore<Result>(
@@ -267,6 +271,31 @@ test("P4: a second request of a number, of a database that was begun anew, is to
   intent("a");
   answer("a", "accepted", 1, { taskId: "task-second" });
   expect(await rebuild()).toMatchObject({ found: 1, orphans: ["task-second"] });
+});
+
+describe("P2: a database that is older than its receipts", () => {
+  const outdated = () => inStore((store) => outdatedHistory(workspace, store));
+
+  test("is found out whatever was rebuilt in between, by this version or an earlier one", async () => {
+    accepted("a");
+    await rebuild();
+    const backup = readFileSync(workspace.stateFile);
+    accepted("a", 2);
+    lines.push(JSON.stringify({ type: "rebuilt", at: at(3) }));
+    await rebuild();
+    writeFileSync(workspace.stateFile, backup);
+    expect(await outdated()).toMatch(`it does not know the paid request of ${at(2)} for a;`);
+    writeFileSync(workspace.stateFile, "");
+    expect(await outdated()).toMatch("does not know the paid request");
+  });
+
+  test("is told from another job's, which has the same row", async () => {
+    accepted("a");
+    await rebuild();
+    intent("a", 1, { job: "other" });
+    writeFileSync(workspace.receiptsFile, `${lines.join("\n")}\n`);
+    expect(await outdated()).toMatch("does not know the paid request");
+  });
 });
 
 describe("P4: with the archive", () => {

@@ -29,6 +29,7 @@ export const storeLooks = [
     "interrupted",
     "waitingOrders",
     "attemptBooked",
+    "attempted",
     "resubmitted",
   ] as const),
 ];
