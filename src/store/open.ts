@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { openSqlite, type Sqlite } from "../sqlite.js";
 import { copyInto } from "./copy.js";
@@ -13,7 +13,7 @@ export class NewerDatabase extends Error {
 /**
  * Opens a database so that what is committed survives a power loss: WAL with `synchronous=FULL`. The setting belongs
  * to the connection, and better-sqlite3's build sets another one for WAL, so it is set here at every open and read
- * back after the first write. Brings the schema up to date: one transaction, after a copy of the file.
+ * back after the first write. Brings the schema up to date: one transaction, after a whole copy beside the file.
  * Throws NewerDatabase when a newer bulkgen wrote it.
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
@@ -59,19 +59,26 @@ function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): vo
     );
   }
   if (found === migrations.length) return;
-  if (found > 0) backUp(db, path, found);
-  db.transaction(() => {
-    // Another process may have migrated between our look and this lock.
-    for (const step of migrations.slice(version())) step(db);
-    db.pragma(`user_version = ${migrations.length}`);
-  }).immediate();
+  const backup = found > 0 && path !== ":memory:" ? freeName(`${path}.schema-${found}`) : null;
+  if (backup !== null) copyInto(db, backup);
+  try {
+    db.transaction(() => {
+      // Another process may have migrated between our look and this lock.
+      for (const step of migrations.slice(version())) step(db);
+      db.pragma(`user_version = ${migrations.length}`);
+    }).immediate();
+  } catch (error) {
+    // Nothing was changed; and each try would leave another copy.
+    if (backup !== null) rmSync(backup, { force: true });
+    throw error;
+  }
 }
 
-/** A whole copy beside the database, under its final name only when it is complete. */
-function backUp(db: Sqlite, path: string, version: number): void {
-  const copy = `${path}.schema-${version}.backup`;
-  if (path === ":memory:" || existsSync(copy)) return;
-  copyInto(db, copy);
+/** A backup is never written over, nor taken for one of today: an older database may have been put back since. */
+function freeName(stem: string): string {
+  let name = `${stem}.backup`;
+  for (let number = 2; existsSync(name); number++) name = `${stem}.${number}.backup`;
+  return name;
 }
 
 /** Does work in a transaction that may write from its beginning, and takes it all back when the work throws. */

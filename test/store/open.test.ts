@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -53,11 +53,37 @@ test("P19: a migration copies the database first and then changes all or nothing
   expect(db.pragma("user_version", { simple: true })).toBe(1);
   expect(db.prepare("SELECT name FROM pragma_table_info('t')").all()).toEqual([{ name: "x" }]);
   db.close();
+  expect(readdirSync(dirname(file))).toEqual(["state.db"]);
   openDatabase(file, [first, second]).close();
   const copy = openSqlite(`${file}.schema-1.backup`);
   expect(copy.pragma("user_version", { simple: true })).toBe(1);
   copy.close();
   expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".part"))).toEqual([]);
+});
+
+test("P19: a database that was put back is copied again, whatever lies beside it, and no backup is written over", () => {
+  const write = (x: number) => {
+    const db = openDatabase(file, [first]);
+    db.prepare("INSERT INTO t VALUES (?)").run(x);
+    db.close();
+  };
+  const copied = (name: string) => {
+    const copy = openSqlite(`${file}.schema-1.${name}`);
+    const rows = copy.prepare("SELECT x FROM t").all();
+    copy.close();
+    return rows;
+  };
+  write(1);
+  writeFileSync(`${file}.schema-1.backup`, "no backup");
+  openDatabase(file, [first, second]).close();
+  renameSync(`${file}.schema-1.2.backup`, file);
+  write(2);
+  writeFileSync(`${file}.schema-1.2.backup`, "no backup");
+  openDatabase(file, [first, second]).close();
+  expect(copied("3.backup")).toEqual([{ x: 1 }, { x: 2 }]);
+  for (const name of ["backup", "2.backup"]) {
+    expect(readFileSync(`${file}.schema-1.${name}`, "utf8")).toBe("no backup");
+  }
 });
 
 test("P19: a database of a newer program is refused and left as it is", () => {
