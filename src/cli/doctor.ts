@@ -43,10 +43,9 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   ]);
   const workspace = workspaceOf(flags);
   const node = process.versions.node;
-  const checks = [
-    ...(await examineMachine({ workspace, clock: systemClock, node, ground: groundHere() })),
-    ...(await service(flags, workspace)),
-  ];
+  const machine = await examineMachine({ workspace, clock: systemClock, node, ground: groundHere() });
+  const counts = machine.every(({ name, state }) => name !== "accounts" || state === "ok");
+  const checks = [...machine, ...(await service(flags, workspace, counts))];
   const exit = doctorExit(checks);
   const settings = heldSettings([], await configFiles(workspace.root, process.env), process.env);
   const look = lookFor(process.stdout, process.env);
@@ -75,7 +74,8 @@ async function separate(flags: DoctorFlags): Promise<void> {
   );
 }
 
-async function service(flags: SharedFlags, workspace: Workspace): Promise<Check[]> {
+/** `counts`: the request that is sent can be counted. */
+async function service(flags: SharedFlags, workspace: Workspace, counts: boolean): Promise<Check[]> {
   const [
     { examineService, serviceUnchecked },
     { settingChecks },
@@ -93,6 +93,7 @@ async function service(flags: SharedFlags, workspace: Workspace): Promise<Check[
   if (settings.some((check) => check.state === "problem")) {
     return [...settings, ...serviceUnchecked("without address and key nobody can be asked")];
   }
+  if (!counts) return [...settings, ...serviceUnchecked("no request can be counted without accounts.db")];
   const place = flags.sandbox ? withoutTraces(workspace) : workspace;
   // The checks above tell what is to be known of the settings.
   const { connection, close } = await connect(flags, place, { warn: () => {} });

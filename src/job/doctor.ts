@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../clock.js";
 import { type Check, fine, problem, unchecked } from "../report/doctor.js";
 import { openDatabase } from "../store/open.js";
+import { accountsData } from "./doctor-accounts.js";
 import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./doctor-folders.js";
 import { history } from "./doctor-history.js";
 import type { Ground } from "./ground.js";
@@ -40,6 +41,7 @@ export async function examineMachine({ workspace, clock, node, ground }: Machine
         : [placeOfState(workspace, ground), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
       await history(workspace, clock),
+      accountsData(workspace.accountsFile, clock),
       writable(workspace.outFolder),
       await diskSpace(workspace.outFolder),
     ];

@@ -28,16 +28,21 @@ export async function planJob<Result>(
 ): Promise<Result> {
   const { workspace, clock } = options;
   const { connection, close } = await options.connect();
-  const store = workspaceExists(workspace) ? openWorkspace(workspace.stateFile, clock) : null;
-  const draft = openDraft();
-  const account = await openAccount({
-    ...options,
-    connection,
-    accountsFile: workspace.accountsFile,
-    stateFile: workspace.stateFile,
-    onDailyLimit: "stop",
-  });
+  // Whatever cannot be opened, what was opened before it is closed: a sandbox left open would keep the process.
+  const undo: (() => Promise<void> | void)[] = [close];
   try {
+    const store = workspaceExists(workspace) ? openWorkspace(workspace.stateFile, clock) : null;
+    undo.push(() => store?.close());
+    const draft = openDraft();
+    undo.push(() => draft.close());
+    const account = await openAccount({
+      ...options,
+      connection,
+      accountsFile: workspace.accountsFile,
+      stateFile: workspace.stateFile,
+      onDailyLimit: "stop",
+    });
+    undo.push(() => account.close());
     const { origin, sandbox } = connection;
     const { plan } = await prepare({
       ...{ ...options, origin, sandbox, account, store, draft },
@@ -45,9 +50,6 @@ export async function planJob<Result>(
     });
     return await use(plan);
   } finally {
-    await account.close();
-    draft.close();
-    store?.close();
-    await close();
+    while (undo.length > 0) await undo.pop()?.();
   }
 }

@@ -194,6 +194,16 @@ describe("doctor", () => {
     });
   });
 
+  test("accounts.db that is damaged is a line of its own, what it holds is told, and the rest is looked at", async () => {
+    writeFileSync(join(whole(), "accounts.db"), "no database ".repeat(200));
+    const { code, of, checks } = await doctor(["--sandbox"]);
+    expect(code).toBe(2);
+    expect(of["accounts"]).toMatch(/^problem: .*accounts\.db: file is not a database$/);
+    expect(checks.find(({ name }) => name === "accounts")?.todo).toMatch(/request ledger.*put it aside/);
+    expect(of["history"]).toMatch(/^ok: /);
+    expect(of["service"]).toBe("not checked: no request can be counted without accounts.db");
+  });
+
   test("tells of a history that is no database and of outputs that cannot be written", async () => {
     mkdirSync(join(at.folder, ".bulkgen", "sandbox"), { recursive: true });
     writeFileSync(join(at.folder, ".bulkgen", "sandbox", "state.db"), "no database ".repeat(200));

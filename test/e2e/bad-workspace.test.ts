@@ -71,6 +71,20 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     expect(service.made).toHaveLength(1);
   });
 
+  test.each([
+    ["accounts.db", ["account", "--sandbox"]],
+    ["accounts.db", ["plan", "set.csv", "--sandbox"]],
+    ["accounts.db", ["run", "set.csv", "--sandbox", "--yes"]],
+    ["schedules.db", ["schedule", "list"]],
+  ])("with a damaged %s, what it holds and what to do is told: %j", async (name, args) => {
+    const place = newPlace();
+    place.write("set.csv", sheet(1, "plain-image"));
+    place.write(join(".bulkgen", name === "accounts.db" ? "sandbox" : "", name), "no database ".repeat(200));
+    const end = await run(place, args);
+    expectRefusal(end, 2, /\.db: file is not a database; it holds .* put it aside/);
+    expect(end.stderr).toContain(name);
+  });
+
   test("with a file where its folder should be", async () => {
     const { place, service } = await openStage(1);
     place.write(".bulkgen", "a file");
