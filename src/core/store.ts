@@ -47,8 +47,7 @@ export interface Store extends Orders {
   find(name: string): Promise<Item[]>;
   /**
    * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the
-   * planned ones so many of each head; with `heads` null, the first in the manifest's order. Parked items are not to be
-   * submitted.
+   * planned ones that are not parked so many of each head; with `heads` null, the first in the manifest's order.
    */
   due(runId: number, limit: number, parked: Parked, heads: readonly Head[] | null): Promise<Due>;
   /** The price groups of a run's items, at each price that was planned. */
@@ -90,6 +89,8 @@ export interface Store extends Orders {
   complete(itemId: number, facts: TaskFacts): Promise<void>;
   /** The attempt that led to the item's task. */
   attempt(itemId: number): Promise<Attempt | null>;
+  /** Attempts of an item that were charged or perhaps charged, and whose task nobody knows; the oldest first. */
+  orphans(itemId: number): Promise<Attempt[]>;
   outputs(itemId: number): Promise<Output[]>;
   /** The signed addresses of a ready item have expired: another GET of its task is due. */
   expire(itemId: number, note: string): Promise<void>;

@@ -1,11 +1,14 @@
-import type { Item, Store } from "../core/store.js";
+import type { Attempt, Item, Store } from "../core/store.js";
 import type { Evidence, Waiting } from "../report/evidence.js";
 
 /** What is on record of an item's newest request; null when there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
   const attempt = await store.attempt(itemId);
-  if (!attempt) return null;
-  const { intendedAt, status, bodySha256, taskId, externalTaskId } = attempt;
+  return attempt && evidenceIn(attempt);
+}
+
+/** What is on record of an attempt. */
+export function evidenceIn({ intendedAt, status, bodySha256, taskId, externalTaskId }: Attempt): Evidence {
   return { sentAt: intendedAt, status, bodySha256, taskId, externalTaskId };
 }
 

@@ -4,14 +4,14 @@ import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
 import type { ItemState } from "../core/item.js";
 import type { KeptSheet } from "../core/sheet.js";
-import type { Item, Run, Store } from "../core/store.js";
+import type { Attempt, Item, Run, Store } from "../core/store.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { isEverything, type Selection } from "../plan/select.js";
 import { evidenceText } from "../report/evidence.js";
 import { type FailedItem, failedManifest } from "../report/failed-manifest.js";
 import { type FilledItem, type FilledLine, type FilledSheet, filledSheet } from "../report/filled-sheet.js";
 import { openWorkspace } from "../store/workspace.js";
-import { evidenceOf, reasonOf } from "./evidence.js";
+import { evidenceIn, reasonOf } from "./evidence.js";
 import { selectItems } from "./select-items.js";
 import { mustHaveRuns, type Workspace } from "./workspace.js";
 
@@ -156,16 +156,21 @@ async function filledItem(store: Store, item: Item, files: readonly ArchivedFile
     credits: attempt?.charged ?? null,
     taskId: attempt?.taskId ?? null,
     externalTaskId: attempt?.externalTaskId ?? null,
-    evidence: inDoubt.includes(state) ? await evidenceIn(store, item) : null,
+    evidence: await evidenceTexts(store, item, attempt),
   };
 }
 
 /** States in which the provider's support may have to be asked. */
 const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue"];
 
-async function evidenceIn(store: Store, { id }: Item): Promise<string | null> {
-  const evidence = await evidenceOf(store, id);
-  return evidence && evidenceText(evidence, evidence.bodySha256.length);
+/** The newest request where it is in doubt, and those that were lost before, whatever was decided on them since. */
+async function evidenceTexts(store: Store, { id, state }: Item, newest: Attempt | null): Promise<string[]> {
+  const lost = await store.orphans(id);
+  const isOpen = newest !== null && inDoubt.includes(state) && !lost.some((one) => one.id === newest.id);
+  return [...lost, ...(isOpen ? [newest] : [])].map((attempt) => {
+    const evidence = evidenceIn(attempt);
+    return evidenceText(evidence, evidence.bodySha256.length);
+  });
 }
 
 function failedOf(items: ReadonlySet<Item>): FailedItem[] {

@@ -12,8 +12,8 @@ export interface FilledItem {
   credits: Credits | null;
   taskId: string | null;
   externalTaskId: string | null;
-  /** What the provider's support needs to find its request; null where nothing is in doubt. */
-  evidence: string | null;
+  /** What the provider's support needs to find each request of it that is in doubt, or was lost and given up. */
+  evidence: readonly string[];
 }
 
 /** One line of an export: the cells of a row as people wrote them, and what became of one of its items. */
@@ -55,7 +55,7 @@ export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLin
       item === null || item.credits === null ? null : toNumber(item.credits),
       item?.taskId ?? null,
       item?.externalTaskId ?? null,
-      item?.evidence ?? null,
+      item === null || item.evidence.length === 0 ? null : item.evidence.join(between),
     ]),
   };
 }

@@ -17,6 +17,7 @@ type AttemptMethods = Pick<
   | "adopt"
   | "complete"
   | "attempt"
+  | "orphans"
   | "outputs"
   | "expire"
   | "refreshOutputs"
@@ -111,6 +112,14 @@ export function attemptMethods(connection: Connection): AttemptMethods {
       const row = newest(itemId);
       return row ? asAttempt(row) : null;
     },
+
+    orphans: async (itemId) =>
+      (
+        sql(
+          `SELECT * FROM attempts WHERE item_id = ? AND outcome = 'unanswered' AND verdict IN ('charged', 'undecided')
+           ORDER BY number`,
+        ).all(itemId) as AttemptRow[]
+      ).map(asAttempt),
 
     outputs: async (itemId) =>
       sql("SELECT number, url, file FROM outputs WHERE item_id = ? ORDER BY number").all(itemId) as Output[],

@@ -14,7 +14,7 @@ const made: FilledItem = {
   credits: credits(4.5),
   taskId: "t",
   externalTaskId: "x",
-  evidence: null,
+  evidence: [],
 };
 
 describe("a filled sheet", () => {
