@@ -104,7 +104,7 @@ async function runNumbered(store: Store, which: number): Promise<Run> {
 
 async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation): Promise<Run> {
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     await refuseOutdated(workspace, store);
     return await choose(store);

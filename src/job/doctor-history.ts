@@ -19,7 +19,7 @@ export async function history(workspace: Workspace, clock: Clock): Promise<Check
   if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
   if (!existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
-    const store = openWorkspace(stateFile, clock);
+    const store = openWorkspace(workspace, clock);
     const outdated = await outdatedHistory(workspace, store).finally(() => store.close());
     if (outdated !== null) return problem("history", { expected, got: outdated, todo: rebuild });
     return fine("history", expected, stateFile);

@@ -40,7 +40,7 @@ export interface ExportOptions {
 export async function exportRun(options: ExportOptions): Promise<Export> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     return await read(store, options);
   } finally {

@@ -26,7 +26,7 @@ export interface Found extends ArchivedOutput {
 /** The outputs that fit, the newest first. Rejects with errors of the disk. */
 export async function findOutputs(workspace: Workspace, wanted: Wanted, clock: Clock): Promise<Found[]> {
   if (!workspaceExists(workspace)) return [];
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     const outputs = (await store.archived()).map((output) => ({ ...output, path: pathOf(output) }));
     const named = wanted.text === undefined ? null : await fileNamed(wanted.text);

@@ -33,7 +33,7 @@ const pageName = "gallery.html";
 export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     const run = await runMeant(store, options.run ?? (await store.run("newest"))?.id, null);
     const folder = jobFolder(run);

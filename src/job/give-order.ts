@@ -105,11 +105,11 @@ function isFree({ lockFile }: Workspace): boolean {
 }
 
 async function withStore<Result>(
-  { stateFile }: Workspace,
+  workspace: Workspace,
   clock: Clock,
   use: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = openWorkspace(stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     return await use(store);
   } finally {

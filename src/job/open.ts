@@ -48,7 +48,7 @@ export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
     while (undo.length > 0) await undo.pop()?.();
   };
   try {
-    const store = openWorkspace(workspace.stateFile, clock);
+    const store = openWorkspace(workspace, clock);
     undo.push(() => store.close());
     await refuseOutdated(workspace, store);
     const { connection, close: disconnect } = await options.connect();

@@ -31,7 +31,7 @@ export async function planJob<Result>(
   // Whatever cannot be opened, what was opened before it is closed: a sandbox left open would keep the process.
   const undo: (() => Promise<void> | void)[] = [close];
   try {
-    const store = workspaceExists(workspace) ? openWorkspace(workspace.stateFile, clock) : null;
+    const store = workspaceExists(workspace) ? openWorkspace(workspace, clock) : null;
     undo.push(() => store?.close());
     const draft = openDraft();
     undo.push(() => draft.close());

@@ -48,14 +48,14 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
         `nothing to rebuild from: ${workspace.receiptsFile} and the archive in ${workspace.outFolder} tell of no item; nothing was changed`,
       );
     }
-    if (!(await consent({ database: stateFile, found: sources.items.length, readable }))) {
+    if (!(await consent({ database: workspace.stateFile, found: sources.items.length, readable }))) {
       throw new EarlyExit("usage", "not confirmed; nothing was changed");
     }
     const rebuilt = `${stateFile}.rebuilt`;
     rmSync(rebuilt, { force: true });
     mkdirSync(dirname(stateFile), { recursive: true });
     const past = new PastClock(clock);
-    await makeWorkspace(rebuilt, past, (store) =>
+    await makeWorkspace({ ...workspace, stateFile: rebuilt }, past, (store) =>
       refill(store, past, sources.items, unsaidIn(workspace, sources)),
     );
     const kept = putAside(stateFile, clock);
@@ -94,10 +94,10 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
 }
 
 /** How many items the old database knows; null when it is gone or cannot be read. Throws NewerDatabase. */
-async function itemsKnown({ stateFile }: Workspace, clock: Clock): Promise<number | null> {
-  if (!existsSync(stateFile)) return null;
+async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
+  if (!existsSync(workspace.stateFile)) return null;
   try {
-    const store = openWorkspace(stateFile, clock);
+    const store = openWorkspace(workspace, clock);
     try {
       let items = 0;
       for (const run of await store.runs()) items += (await store.items(run.id)).length;
@@ -122,19 +122,19 @@ function putAside(stateFile: string, clock: Clock): string | null {
 }
 
 async function factsOf(
-  { stateFile }: Workspace,
+  workspace: Workspace,
   clock: Clock,
   { items, receipts, archive, orphans }: Sources,
 ): Promise<Omit<Rebuilt, "readable" | "kept">> {
   const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
-  const store = openWorkspace(stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     for (const job of new Set(items.map((found) => found.job))) {
       for (const { state } of await store.itemsOf(job)) counts[state]++;
     }
     const owing = (await store.runs()).filter((run) => run.owes).map((run) => run.id);
     return {
-      ...{ database: stateFile, found: items.length, counts, owing, orphans },
+      ...{ database: workspace.stateFile, found: items.length, counts, owing, orphans },
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
       archive: { indexes: archive.indexes, renamed: archive.renamed, missing: archive.missing },
     };

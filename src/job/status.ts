@@ -24,7 +24,7 @@ export async function statusOf(
   which: number | "newest",
   clock: Clock,
 ): Promise<StatusFacts | null> {
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     const run = await store.run(which);
     if (!run) return null;
@@ -59,7 +59,7 @@ async function troubleOf(store: Store, items: readonly Item[]): Promise<Trouble[
 
 /** Every run of the workspace, oldest first, with what became of items in it. */
 export async function historyOf(workspace: Workspace, clock: Clock): Promise<RunLine[]> {
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   const steps = openSteps(workspace.stateFile);
   try {
     const outcomes = steps.outcomes();

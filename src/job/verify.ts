@@ -61,7 +61,7 @@ async function inWorkspace<Result>(
   use: (store: Store) => Promise<Result>,
 ): Promise<Result> {
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     return await use(store);
   } finally {

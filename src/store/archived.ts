@@ -1,7 +1,8 @@
 import type { ArchivedOutput, ModelSize } from "../core/archived.js";
 import type { Credits } from "../core/money.js";
 import type { Store } from "../core/store.js";
-import { asItem, type Connection, type ItemRow } from "./item-rows.js";
+import { asItem, type ItemRow, type RootedConnection } from "./item-rows.js";
+import { toldPath } from "./own-paths.js";
 
 /** What the workspace has in its archives. The folder is that of the run which paid: a later one may go elsewhere. */
 const select = `
@@ -36,15 +37,16 @@ const sizes = `
   SELECT i.model, i.category, count(DISTINCT i.id) AS items, count(*) AS files, sum(o.bytes) AS bytes
   FROM outputs o JOIN items i ON i.id = o.item_id WHERE o.file IS NOT NULL GROUP BY i.model, i.category`;
 
-export function archivedMethods({ sql }: Connection): Pick<Store, "archived" | "archivedSizes"> {
+export function archivedMethods({ sql, root }: RootedConnection): Pick<Store, "archived" | "archivedSizes"> {
   return {
     archivedSizes: async () => sql(sizes).all() as ModelSize[],
 
-    archived: async (jobId) => (sql(select).all({ job: jobId ?? null }) as ArchivedRow[]).map(asOutput),
+    archived: async (jobId) =>
+      (sql(select).all({ job: jobId ?? null }) as ArchivedRow[]).map((row) => asOutput(row, root)),
   };
 }
 
-function asOutput(row: ArchivedRow): ArchivedOutput {
+function asOutput(row: ArchivedRow, root: string): ArchivedOutput {
   return {
     item: asItem(row),
     number: row.number,
@@ -60,7 +62,7 @@ function asOutput(row: ArchivedRow): ArchivedOutput {
     createdAt: row.created_at,
     completedAt: row.completed_at,
     jobName: row.job_name,
-    outFolder: row.out_folder,
+    outFolder: toldPath(root, row.out_folder),
     paidIn: row.paid_in,
   };
 }

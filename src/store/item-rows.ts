@@ -13,6 +13,12 @@ export interface Connection {
   clock: Clock;
 }
 
+/** The connection of what keeps paths. */
+export interface RootedConnection extends Connection {
+  /** The workspace's folder, as it is now. */
+  root: string;
+}
+
 /** Takes one step in an item's life and writes it down. Must run inside a transaction. Throws IllegalTransition. */
 export function step({ sql, clock }: Connection, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as

@@ -3,7 +3,8 @@ import { noCredits } from "../core/money.js";
 import { defaultReconcile } from "../core/readings.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Job, Run, RunState, Store } from "../core/store.js";
-import { type Connection, step } from "./item-rows.js";
+import { type Connection, type RootedConnection, step } from "./item-rows.js";
+import { keptPath, toldPath } from "./own-paths.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
@@ -13,11 +14,11 @@ const owes =
 const select = `SELECT runs.*, jobs.name AS job_name, ${owes} AS owes FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
-export function runMethods(connection: Connection): RunMethods {
-  const { atomic, sql, clock } = connection;
+export function runMethods(connection: RootedConnection): RunMethods {
+  const { atomic, sql, clock, root } = connection;
   const one = (where: string, ...values: unknown[]) => {
     const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
-    return row ? asRun(row) : null;
+    return row ? asRun(row, root) : null;
   };
 
   return {
@@ -40,6 +41,8 @@ export function runMethods(connection: Connection): RunMethods {
         const values = {
           jobId,
           ...start,
+          manifest: keptPath(root, start.manifest),
+          outFolder: keptPath(root, start.outFolder),
           options: JSON.stringify(start.options),
           now: clock.now(),
           id: open?.id ?? null,
@@ -65,7 +68,7 @@ export function runMethods(connection: Connection): RunMethods {
       return one("WHERE runs.id = ?", which);
     },
 
-    runs: async () => (sql(`${select} ORDER BY runs.id`).all() as RunRow[]).map(asRun),
+    runs: async () => (sql(`${select} ORDER BY runs.id`).all() as RunRow[]).map((row) => asRun(row, root)),
 
     async setRun(runId, change) {
       sql(
@@ -133,17 +136,17 @@ interface RunRow {
   owes: number;
 }
 
-function asRun(row: RunRow): Run {
+function asRun(row: RunRow, root: string): Run {
   return {
     id: row.id,
     jobId: row.job_id,
     jobName: row.job_name,
     state: row.state,
-    manifest: row.manifest,
+    manifest: toldPath(root, row.manifest),
     origin: row.origin,
     accountId: row.account_id,
     edition: row.edition,
-    outFolder: row.out_folder,
+    outFolder: toldPath(root, row.out_folder),
     options: { ...laterOptions, ...JSON.parse(row.options) },
     startedAt: row.started_at,
     endedAt: row.ended_at,

@@ -4,37 +4,46 @@ import { type Sqlite, statements } from "../sqlite.js";
 import { archivedMethods } from "./archived.js";
 import { attemptMethods } from "./attempts.js";
 import { copyInto } from "./copy.js";
-import type { Connection } from "./item-rows.js";
+import type { RootedConnection } from "./item-rows.js";
 import { itemMethods } from "./items.js";
 import { openDatabase, transactions } from "./open.js";
 import { orderMethods } from "./orders.js";
+import { keepOwnPaths } from "./own-paths.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
+/** Where a workspace's database lies, and the folder that its own paths are relative to. */
+export interface WorkspacePlace {
+  stateFile: string;
+  root: string;
+}
+
 /** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
-export function openWorkspace(path: string, clock: Clock): Store {
-  return workspaceOn(openDatabase(path, workspaceMigrations), clock);
+export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock): Store {
+  const db = openDatabase(stateFile, workspaceMigrations);
+  transactions(db)(() => keepOwnPaths(db, root));
+  return workspaceOn(db, clock, root);
 }
 
 /** Makes a whole database at once: nothing has its name until it is complete and durable. Rejects with SQLite's error. */
 export async function makeWorkspace(
-  path: string,
+  { stateFile, root }: WorkspacePlace,
   clock: Clock,
   fill: (store: Store) => Promise<void>,
 ): Promise<void> {
   const db = openDatabase(":memory:", workspaceMigrations);
   try {
-    await fill(workspaceOn(db, clock));
-    copyInto(db, path);
+    await fill(workspaceOn(db, clock, root));
+    copyInto(db, stateFile);
   } finally {
     db.close();
   }
 }
 
 /** The store on a database that is open and of the newest schema. */
-export function workspaceOn(db: Sqlite, clock: Clock): Store {
-  const connection: Connection = { sql: statements(db), atomic: transactions(db), clock };
+export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
+  const connection: RootedConnection = { sql: statements(db), atomic: transactions(db), clock, root };
   return {
     ...runMethods(connection),
     ...itemMethods(connection),

@@ -166,7 +166,7 @@ describe("doctor", () => {
   /** A workspace whose database is whole, and its folder. */
   function whole(): string {
     const folder = join(at.folder, ".bulkgen", "sandbox");
-    openWorkspace(join(folder, "state.db"), new ManualClock()).close();
+    openWorkspace({ stateFile: join(folder, "state.db"), root: at.folder }, new ManualClock()).close();
     return folder;
   }
 

@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
@@ -109,5 +109,61 @@ describe.concurrent("P18: a workspace that was copied", () => {
     expect(prompts(service)).toEqual(allPrompts);
     expectArchived(join(place.folder, "two", "outputs", "set"), ids(items));
     expect((await command("two", "doctor", "--separate")).stderr).toContain("is no copy");
+  });
+});
+
+describe.concurrent("what lies in a workspace follows its folder", () => {
+  async function ran() {
+    const service = await startService();
+    const place = newPlace();
+    place.write("one/set.csv", sheet(items, "plain-image"));
+    const at = (name: string) => join(place.folder, name);
+    const command = (name: string, ...args: string[]) => run(place, args, { ...service, cwd: at(name) });
+    expect((await command("one", "run", "set.csv", "--yes")).code).toBe(0);
+    return { service, at, command };
+  }
+
+  test("one that was moved has its files, and pays for none of them again", async () => {
+    const { service, at, command } = await ran();
+    renameSync(at("one"), at("two"));
+    expect((await command("two", "verify")).code).toBe(0);
+    const again = await command("two", "run", "set.csv", "--yes", "--missing", "pay");
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(prompts(service)).toEqual(allPrompts);
+    expect((await command("two", "gallery")).code).toBe(0);
+    expect(existsSync(at("two/outputs/set/gallery.html"))).toBe(true);
+    expect(existsSync(at("one"))).toBe(false);
+  });
+
+  test("a copy looks at its own files, before and after it is made one of its own", async () => {
+    const { at, command } = await ran();
+    cpSync(at("one"), at("two"), { recursive: true });
+    expect((await command("two", "gallery")).code).toBe(0);
+    expect(existsSync(at("one/outputs/set/gallery.html"))).toBe(false);
+    expect((await command("two", "doctor", "--separate", "--yes")).code).toBe(0);
+    rmSync(at("two/outputs/set/a01.png"));
+    rmSync(at("one/outputs/set/a02.png"));
+    expect((await command("two", "verify")).stdout).toContain("a01.png");
+    const repaired = await command("two", "verify", "--repair");
+    expect(existsSync(at("two/outputs/set/a01.png")), repaired.stdout).toBe(true);
+    expect(existsSync(at("one/outputs/set/a02.png"))).toBe(false);
+  });
+
+  test("an interrupted run goes on in the new place, also where its state lies elsewhere", async () => {
+    const { place, service, folder } = await synced();
+    service.script(({ what, before }): Scripted => {
+      if (what === "GET task" && before === 1) first.signal("SIGKILL");
+      return "serve";
+    });
+    const first = start(place, begin, { ...service, cwd: folder });
+    expect((await first.ended).signal).toBe("SIGKILL");
+    service.script(() => "serve");
+    const moved = join(place.folder, "Dropbox", "moved");
+    renameSync(folder, moved);
+    const resumed = await run(place, ["resume"], { ...service, cwd: moved });
+    expect([0, 10], resumed.stderr).toContain(resumed.code);
+    expect(prompts(service)).toEqual(allPrompts);
+    expectArchived(join(moved, "outputs", "set"), ids(items));
+    expect(existsSync(folder)).toBe(false);
   });
 });

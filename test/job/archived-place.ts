@@ -31,7 +31,7 @@ export async function archivedPlace(): Promise<ArchivedPlace> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-archived-")));
   const workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: { XDG_STATE_HOME: root } });
   const clock = new ManualClock();
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   const job = await store.job("demo");
   const run = await store.startRun(job.id, { ...runStart, outFolder: workspace.outFolder });
   const items: NewItem[] = [];

@@ -105,7 +105,7 @@ async function rebuild() {
 async function inStore<Result>(
   use: (store: ReturnType<typeof openWorkspace>) => Promise<Result>,
 ): Promise<Result> {
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   try {
     return await use(store);
   } finally {

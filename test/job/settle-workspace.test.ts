@@ -68,15 +68,15 @@ function settle(name: string, type: string, change: Partial<SettleOptions> & { s
 
 /** A workspace with a history: one item that was submitted, in the database and in the receipts. */
 async function used(workspace: Workspace): Promise<void> {
-  const store = openWorkspace(workspace.stateFile, clock);
+  const store = openWorkspace(workspace, clock);
   const run = await store.startRun((await store.job("demo")).id, runStart);
   await store.enroll(run.id, [newItem("a"), newItem("b")]);
   store.close();
   writeFileSync(workspace.receiptsFile, '{"type":"intent"}\n');
 }
 
-async function itemsIn({ stateFile }: Workspace): Promise<string[]> {
-  const store = openWorkspace(stateFile, clock);
+async function itemsIn(workspace: Workspace): Promise<string[]> {
+  const store = openWorkspace(workspace, clock);
   const ids = (await store.itemsOf("demo")).map((item) => item.rowId);
   store.close();
   return ids;

@@ -67,7 +67,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     ...options,
   });
   const accounts = openAccounts(":memory:", clock);
-  const store = openWorkspace(join(folder, "state.db"), clock);
+  const store = openWorkspace({ stateFile: join(folder, "state.db"), root: folder }, clock);
   return {
     clock,
     sandbox,

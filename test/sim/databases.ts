@@ -52,7 +52,7 @@ class Pool<Port> {
   }
 }
 
-const workspaces = new Pool<Store>(workspaceMigrations, workspaceOn);
+const workspaces = new Pool<Store>(workspaceMigrations, (db, clock) => workspaceOn(db, clock, "/"));
 const accounts = new Pool<Accounts>(accountsMigrations, accountsOn);
 
 /** The databases of one run: of each workspace one, and the account's. */

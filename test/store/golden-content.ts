@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import { credits } from "../../src/core/money.js";
 import { openAccounts } from "../../src/store/accounts.js";
@@ -38,7 +39,7 @@ export const golden = {
 
 export async function writeGoldenWorkspace(path: string): Promise<void> {
   const clock = new ManualClock();
-  const store = openWorkspace(path, clock);
+  const store = openWorkspace({ stateFile: path, root: dirname(path) }, clock);
   const earlier = await store.startRun((await store.job("earlier")).id, runStart);
   await store.setRun(earlier.id, { state: "finished", exit: "done", endedAt: clock.now(), requests: 7 });
   const job = await store.job("demo");

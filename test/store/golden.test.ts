@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
@@ -35,7 +35,7 @@ const kinds: readonly Kind[] = [
     name: "workspace",
     first: 3,
     write: writeGoldenWorkspace,
-    migrate: (path) => openWorkspace(path, new ManualClock()).close(),
+    migrate: (path) => openWorkspace({ stateFile: path, root: dirname(path) }, new ManualClock()).close(),
   },
   {
     name: "accounts",
@@ -138,7 +138,10 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
   "a workspace of version $version",
   ({ version }) => {
     test("P19: has all its items, and goes on with each", async () => {
-      const store = openWorkspace(copyOf("workspace", version), new ManualClock());
+      const store = openWorkspace(
+        { stateFile: copyOf("workspace", version), root: tmpdir() },
+        new ManualClock(),
+      );
       const run = await store.run("unfinished");
       expect(run).toMatchObject({ jobName: "demo", state: "interrupted", exit: "interrupted" });
       const items = await store.items(run?.id ?? 0);

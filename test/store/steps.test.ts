@@ -1,6 +1,6 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { openSteps } from "../../src/store/steps.js";
@@ -11,7 +11,7 @@ import { newItem, runStart } from "./item-fixture.js";
 test("a step is told with the attempt that it belongs to, also when the item was submitted again since", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "bulkgen-steps-")), "state.db");
   const clock = new ManualClock();
-  const store = openWorkspace(file, clock);
+  const store = openWorkspace({ stateFile: file, root: dirname(file) }, clock);
   const run = await store.startRun((await store.job("demo")).id, runStart);
   await store.enroll(run.id, [newItem("a"), newItem("b")]);
   const [item] = await store.items(run.id);

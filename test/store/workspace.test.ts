@@ -1,6 +1,6 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { IllegalTransition, type ItemState, transitionList } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
@@ -18,7 +18,7 @@ let runId: number;
 beforeEach(async () => {
   file = join(mkdtempSync(join(tmpdir(), "bulkgen-store-")), "state.db");
   clock = new ManualClock();
-  store = openWorkspace(file, clock);
+  store = openWorkspace({ stateFile: file, root: dirname(file) }, clock);
   const job = await store.job("demo");
   runId = (await store.startRun(job.id, runStart)).id;
 });
