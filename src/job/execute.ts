@@ -146,7 +146,7 @@ async function keepOf({ hold, run, me, clock }: ExecuteOptions): Promise<RunSett
 
 async function close(
   { hold, run, clock }: ExecuteOptions,
-  { stops, breaker, prices, caps, requests, settling }: Session,
+  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session,
 ): Promise<Execution> {
   const { store } = hold;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
@@ -174,6 +174,7 @@ async function close(
     ...breaker.messages,
     ...prices.messages(waiting),
     ...caps.messages,
+    ...(refused !== null && counts.planned + counts.ready > 0 ? [`the disk refuses: ${refused}`] : []),
     ...unsubmittedText(unsubmitted, run.jobName),
   ];
   const balance = read ? credits(read.me.credits.balance) : null;

@@ -18,7 +18,7 @@ export interface Progress {
 }
 
 export function progressOf(
-  { stops, diskTrouble, settling }: Session,
+  { stops, refusedByDisk: diskTrouble, settling }: Session,
   { counts, quota }: View,
   { waiting, wakeAt }: Decision,
 ): Progress {

@@ -41,8 +41,9 @@ export class Session {
   requests: number;
   /** The last thing the disk refused, while it does. */
   diskTrouble: string | null = null;
-  /** While the receipts cannot be written: until they are tried again. */
+  /** While the receipts cannot be written: until they are tried again, and why. */
   receiptsRetry: Wait | null = null;
+  private receiptsTrouble: string | null = null;
   /** While credits are waited for: until the next look at the balance. */
   balanceLook: Wait | null = null;
   /** Ends the loop's sleep, so that it looks around now. */
@@ -70,6 +71,11 @@ export class Session {
   get mayBuy(): boolean {
     const mayKeep = this.diskTrouble === null && this.receiptsRetry?.isOver !== false;
     return mayKeep && this.balanceLook === null;
+  }
+
+  /** What the disk refuses for now, so that nothing is bought; null where it takes everything. */
+  get refusedByDisk(): string | null {
+    return this.diskTrouble ?? this.receiptsTrouble;
   }
 
   stop(kind: StopKind, message: string): void {
@@ -132,12 +138,14 @@ export class Session {
 
   /** A receipt was written, or could not be: without receipts nothing is bought. */
   receiptWritten(error: Error | null): void {
-    if (error !== null) {
+    // It is tried again and again; the progress says so all the while.
+    if (error !== null && this.receiptsTrouble === null) {
       this.ports.log.warn(
         { error: error.message },
         "the receipts cannot be written; nothing is submitted meanwhile",
       );
     }
+    this.receiptsTrouble = error === null ? null : `the receipts cannot be written (${error.message})`;
     this.receiptsRetry = error === null ? null : new Wait(this.ports.clock, receiptsMs);
   }
 

@@ -97,6 +97,19 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
   });
 });
 
+test("P17: a run that waits for its receipts says why when it is ended", async () => {
+  const { place, service } = await openStage(1);
+  // Where room is to be kept for answers lies a folder.
+  place.write(".bulkgen/receipts.reserve/file", "");
+  const running = start(place, begin, service);
+  await running.prints(/the receipts cannot be written/);
+  running.signal("SIGINT");
+  const { code, stdout } = await running.ended;
+  expect(code).toBe(130);
+  expect(stdout).toMatch(/^Ended early: the disk refuses: the receipts cannot be written \(E/m);
+  expect(service.made).toEqual([]);
+});
+
 test("P18: two workspaces of one account work at once, each for itself", async () => {
   const service = await startService({ plan: "Pro" });
   const place = newPlace();

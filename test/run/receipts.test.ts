@@ -176,6 +176,25 @@ describe("a run", () => {
     expect(await states(world, started)).toEqual({ a: "archived" });
   });
 
+  test("P17: receipts that cannot be written are told of while they are waited for, and at the end", async () => {
+    world = await openWorld();
+    const started = await start(world, [picture("a", 0)]);
+    world.refuseReceipts = true;
+    const interrupt = new AbortController();
+    world.onProgress = ({ diskTrouble }) => {
+      if (diskTrouble !== null) interrupt.abort();
+    };
+    const ended = await carryOn(world, started, { interrupt: interrupt.signal });
+    const told = /^the receipts cannot be written \(.*ENOSPC/;
+    expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toContainEqual(expect.stringMatching(told));
+    expect(ended.refusedByDisk).toMatch(told);
+    world.refuseReceipts = false;
+    world.progress.length = 0;
+    const second = await carryOn(world, started);
+    expect(world.progress.at(-1)?.diskTrouble).toBeNull();
+    expect(second.refusedByDisk).toBeNull();
+  });
+
   test("P4: an answer that reached the receipts and not the database is not lost", async () => {
     world = await openWorld();
     const started = await start(world, [picture("a", 0)]);
