@@ -3,6 +3,7 @@ import type { StopKind } from "../core/stop.js";
 import type { Item } from "../core/store.js";
 import { reasonOf, waitingIn } from "../job/evidence.js";
 import type { Outcome } from "../job/run-job.js";
+import { spentIn } from "../job/spent-in.js";
 import { count } from "../report/amounts.js";
 import { heldAdvice, nextLookText } from "../report/evidence.js";
 import { lookFor } from "../report/look.js";
@@ -38,7 +39,6 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   const { run, counts, reasons, balance, books } = execution;
   const unfinished = exit === "unfinished";
   const items = await hold.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
-  const { charged, pending } = await hold.store.spending(run.id);
   const overdue = await waitingIn(hold.store, items, "overdue");
   const looks = items.filter((item) => item.state === "overdue").map((item) => item.nextAt);
   const nextLookAt = looks.length === 0 ? null : Math.min(...looks);
@@ -55,8 +55,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
     nextLookAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextLookAt) : null,
     stops: [...reasons, ...leftOutText(outcome)],
-    spent: charged,
-    pending,
+    ...(await spentIn(hold.store, run.id)),
     left: balance,
     books,
     requests: run.requests,

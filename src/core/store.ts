@@ -89,8 +89,8 @@ export interface Store extends Orders {
   complete(itemId: number, facts: TaskFacts): Promise<void>;
   /** The attempt that led to the item's task. */
   attempt(itemId: number): Promise<Attempt | null>;
-  /** Attempts of an item that were charged or perhaps charged, and whose task nobody knows; the oldest first. */
-  orphans(itemId: number): Promise<Attempt[]>;
+  /** Attempts that were charged or perhaps charged, and whose task nobody knows; of a run, those whose items went on. */
+  orphans(of: { item: number } | { run: number }): Promise<Attempt[]>;
   outputs(itemId: number): Promise<Output[]>;
   /** The signed addresses of a ready item have expired: another GET of its task is due. */
   expire(itemId: number, note: string): Promise<void>;

@@ -165,7 +165,7 @@ const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue
 
 /** The newest request where it is in doubt, and those that were lost before, whatever was decided on them since. */
 async function evidenceTexts(store: Store, { id, state }: Item, newest: Attempt | null): Promise<string[]> {
-  const lost = await store.orphans(id);
+  const lost = await store.orphans({ item: id });
   const isOpen = newest !== null && inDoubt.includes(state) && !lost.some((one) => one.id === newest.id);
   return [...lost, ...(isOpen ? [newest] : [])].map((attempt) => {
     const evidence = evidenceIn(attempt);

@@ -8,6 +8,7 @@ import { openSteps } from "../store/steps.js";
 import { openWorkspace } from "../store/workspace.js";
 import { evidenceOf, reasonOf } from "./evidence.js";
 import { type Holder, holderOf } from "./holder.js";
+import { spentIn } from "./spent-in.js";
 import type { Workspace } from "./workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
@@ -29,12 +30,10 @@ export async function statusOf(
     const run = await store.run(which);
     if (!run) return null;
     const items = await store.items(run.id, troubled);
-    const { charged, pending } = await store.spending(run.id);
     return {
       ...lineOf(run, await store.runs(), holderOf(workspace.lockFile)),
       counts: await store.counts(run.id),
-      spent: charged,
-      pending,
+      ...(await spentIn(store, run.id)),
       requests: run.requests,
       folder: jobFolder(run),
       forecast: run.options.forecast ?? null,
@@ -67,15 +66,14 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
     const all = await store.runs();
     const holder = holderOf(workspace.lockFile);
     for (const run of all) {
-      const { charged, pending } = await store.spending(run.id);
+      const { lost: _lost, ...spent } = await spentIn(store, run.id);
       const { archived = 0, failed = 0, held = 0 } = outcomes.get(run.id) ?? {};
       runs.push({
         ...lineOf(run, all, holder),
         archived,
         failed,
         held,
-        spent: charged,
-        pending,
+        ...spent,
         requests: run.requests,
       });
     }

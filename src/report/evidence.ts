@@ -48,6 +48,11 @@ export function evidenceJson(evidence: Evidence | null): object {
   return { ...rest, sentAt: new Date(sentAt).toISOString() };
 }
 
+/** The same of an item, with its reason. */
+export function waitingJson({ rowId, reason, evidence }: Waiting): object {
+  return { rowId, reason, ...evidenceJson(evidence) };
+}
+
 /** A line for each of the first items, with its evidence. */
 export function evidenceLines(items: readonly Waiting[]): string[] {
   const told = items.flatMap(({ rowId, evidence }) =>

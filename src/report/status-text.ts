@@ -2,7 +2,7 @@ import { type ExitName, exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { showCredits } from "../core/money.js";
 import { shortText } from "../core/terminal-text.js";
-import { evidenceText, nextLookText } from "./evidence.js";
+import { evidenceText, nextLookText, reasonLines } from "./evidence.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";
 import { minute, type StatusFacts, stateText, type Trouble } from "./status.js";
@@ -18,12 +18,13 @@ export function statusText(facts: StatusFacts, look: Look = plainLook): string {
     .filter((state) => facts.counts[state] > 0)
     .map((state) => `${facts.counts[state]} ${state}`);
   const open = facts.pending === 0 ? "" : `, up to ${showCredits(facts.pending)} more open`;
+  const lost = facts.lostCredits === 0 ? "" : `, up to ${showCredits(facts.lostCredits)} lost`;
   const lines: [string, Cell][] = [
     ["run", { text: `${facts.run} of ${facts.job}: ${stateText(facts)}`, tone: "strong" }],
     ["begun", `${minute(facts.startedAt)} UTC`],
     ...endText(facts),
     ["items", counted.join(", ") || "none"],
-    ["credits", `${showCredits(facts.spent)} spent${open}`],
+    ["credits", `${showCredits(facts.spent)} spent${open}${lost}`],
     ["requests", facts.requests],
     ...forecastLine(facts),
     ["files", facts.folder],
@@ -32,6 +33,9 @@ export function statusText(facts: StatusFacts, look: Look = plainLook): string {
   ];
   const more = facts.trouble.length - troubleShown;
   if (more > 0) lines.push(["", `and ${more} more: \`bulkgen status --json\` has every one`]);
+  lines.push(
+    ...reasonLines(facts.lost).map((line): [string, Cell] => ["lost", { text: line, tone: "warning" }]),
+  );
   if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` goes on`]);
   return labelled(lines, look);
 }

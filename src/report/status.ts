@@ -1,7 +1,7 @@
 import type { Forecast } from "../core/forecast.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, toNumber } from "../core/money.js";
-import { type Evidence, evidenceJson } from "./evidence.js";
+import { type Evidence, evidenceJson, type Waiting, waitingJson } from "./evidence.js";
 
 /** What is told of every run. Times are UTC ms. */
 interface RunFacts {
@@ -21,6 +21,8 @@ interface RunFacts {
   spent: Credits;
   /** Charged, or perhaps to be charged. */
   pending: Credits;
+  /** What lost requests cost at most, whose items were submitted again or given up. */
+  lostCredits: Credits;
   requests: number;
 }
 
@@ -43,6 +45,8 @@ export interface StatusFacts extends RunFacts {
   /** What was expected of the run when it began; null for what was not forecast. */
   forecast: Forecast | null;
   trouble: readonly Trouble[];
+  /** Those requests. */
+  lost: readonly Waiting[];
 }
 
 /** A run as `bulkgen status --all` shows it: items that it left so, of those that took a step in it. */
@@ -64,14 +68,14 @@ export function minute(at: number): string {
 
 /** The same for programs: credits as numbers, times as ISO 8601. */
 export function runJson<Facts extends RunFacts>(facts: Facts): Record<string, unknown> {
-  const { spent, pending, holder, startedAt, endedAt, ...rest } = facts;
+  const { spent, pending, lostCredits, holder, startedAt, endedAt, ...rest } = facts;
   return {
     ...rest,
     startedAt: iso(startedAt),
     endedAt: endedAt === null ? null : iso(endedAt),
     cutOff: stateText(facts) === "cut off",
     holder: holder && { ...holder, since: iso(holder.since) },
-    credits: { spent: toNumber(spent), pending: toNumber(pending) },
+    credits: { spent: toNumber(spent), pending: toNumber(pending), lost: toNumber(lostCredits) },
   };
 }
 
@@ -82,7 +86,7 @@ export function statusJson(facts: StatusFacts): Record<string, unknown> {
     ...evidenceJson(evidence),
     nextAt: nextAt === null ? null : iso(nextAt),
   }));
-  return { ...runJson(facts), trouble };
+  return { ...runJson(facts), trouble, lost: facts.lost.map(waitingJson) };
 }
 
 function iso(at: number): string {

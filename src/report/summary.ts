@@ -3,7 +3,7 @@ import type { ItemState } from "../core/item.js";
 import { type Credits, minus, showCredits, toNumber } from "../core/money.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count, duration, fileSize } from "./amounts.js";
-import { evidenceJson, evidenceLines, type Waiting } from "./evidence.js";
+import { evidenceLines, type Waiting, waitingJson } from "./evidence.js";
 import { comparedText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled, paint, type Tone } from "./table.js";
@@ -31,6 +31,10 @@ export interface RunFacts {
   spent: Credits;
   /** At the service, unknown or held: charged, or perhaps to be charged. */
   pending: Credits;
+  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up. */
+  lost: readonly Waiting[];
+  /** What they cost at most. */
+  lostCredits: Credits;
   /** The balance; null where it could not be asked for. */
   left: Credits | null;
   /** How far the key's counter of used credits moved, and what the items account for; null where it was not read. */
@@ -88,6 +92,10 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
     if (state === "held") lines.push(...waiting(facts.held));
     if (state === "overdue") lines.push(...waiting(facts.overdue));
   }
+  if (facts.lost.length > 0) {
+    const text = `${count(facts.lost.length, "request")}, charged or perhaps charged, whose task nobody knows`;
+    lines.push(["lost", { text, tone: "warning" }], ...waiting(facts.lost));
+  }
   lines.push(
     ["credits", creditsText(facts)],
     ...booksLines(facts),
@@ -104,27 +112,38 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
 export function summaryJson(facts: RunFacts): Record<string, unknown> {
-  const { spent, pending, left, books, held, unknown, overdue, nextLookAt, resumeAt, ...rest } = facts;
+  const {
+    spent,
+    pending,
+    lost,
+    lostCredits,
+    left,
+    books,
+    held,
+    unknown,
+    overdue,
+    nextLookAt,
+    resumeAt,
+    ...rest
+  } = facts;
   return {
     ...rest,
     held: held.map(waitingJson),
     unknown: unknown.map(waitingJson),
     overdue: overdue.map(waitingJson),
+    lost: lost.map(waitingJson),
     nextLookAt: nextLookAt === null ? null : new Date(nextLookAt).toISOString(),
     resumeAt: resumeAt === null ? null : new Date(resumeAt).toISOString(),
     credits: {
       spent: toNumber(spent),
       pending: toNumber(pending),
+      lost: toNumber(lostCredits),
       left: left === null ? null : toNumber(left),
       counted: books === null ? null : toNumber(books.counted),
       known: books === null ? null : toNumber(books.known),
     },
     requestsPerItem: requestsPerItem(facts),
   };
-}
-
-function waitingJson({ rowId, reason, evidence }: Waiting): object {
-  return { rowId, reason, ...evidenceJson(evidence) };
 }
 
 function archived({ counts, before }: RunFacts): Cell {
@@ -160,9 +179,10 @@ function grouped(items: readonly { rowId: string; kind: string; reason: string }
   return others === 0 ? lines : [...lines, ["", `${others} × other reasons`]];
 }
 
-function creditsText({ spent, pending, left }: RunFacts): string {
+function creditsText({ spent, pending, lostCredits, left }: RunFacts): string {
   const pieces = [`${showCredits(spent)} spent`];
   if (pending > 0) pieces.push(`${showCredits(pending)} in flight or held`);
+  if (lostCredits > 0) pieces.push(`up to ${showCredits(lostCredits)} lost`);
   if (left !== null) pieces.push(`${showCredits(left)} left`);
   return pieces.join(", ");
 }

@@ -113,13 +113,10 @@ export function attemptMethods(connection: Connection): AttemptMethods {
       return row ? asAttempt(row) : null;
     },
 
-    orphans: async (itemId) =>
-      (
-        sql(
-          `SELECT * FROM attempts WHERE item_id = ? AND outcome = 'unanswered' AND verdict IN ('charged', 'undecided')
-           ORDER BY number`,
-        ).all(itemId) as AttemptRow[]
-      ).map(asAttempt),
+    orphans: async (of) => {
+      const rows = "item" in of ? sql(orphansOfItem).all(of.item) : sql(orphansOfRun).all(of.run);
+      return (rows as AttemptRow[]).map(asAttempt);
+    },
 
     outputs: async (itemId) =>
       sql("SELECT number, url, file FROM outputs WHERE item_id = ? ORDER BY number").all(itemId) as Output[],
@@ -241,6 +238,14 @@ function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: 
     ).run(itemId, index + 1, url);
   }
 }
+
+const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
+const orphansOfItem = `SELECT a.* FROM attempts a WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
+const orphansOfRun = `
+  SELECT a.* FROM attempts a JOIN items i ON i.id = a.item_id
+  WHERE a.run_id = ? AND ${isOrphan}
+    AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
+  ORDER BY a.id`;
 
 interface AttemptRow {
   id: number;

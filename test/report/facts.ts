@@ -1,5 +1,5 @@
 import type { Me, Model } from "../../src/api/records.js";
-import { credits } from "../../src/core/money.js";
+import { credits, noCredits } from "../../src/core/money.js";
 import type { PlanFacts } from "../../src/report/plan-table.js";
 import type { ProgressFacts } from "../../src/report/progress.js";
 import type { RunFacts } from "../../src/report/summary.js";
@@ -32,6 +32,8 @@ export const runFacts: RunFacts = {
       },
     },
   ],
+  lost: [],
+  lostCredits: noCredits,
   overdue: [{ rowId: "clip-3", reason: "still processing", evidence: null }],
   nextLookAt: Date.UTC(2026, 10, 21, 3, 0, 1),
   resumeAt: null,

@@ -15,6 +15,7 @@ const line: RunLine = {
   resume: null,
   spent: credits(12.5),
   pending: noCredits,
+  lostCredits: noCredits,
   requests: 20,
   archived: 24,
   failed: 2,

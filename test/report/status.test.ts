@@ -18,6 +18,8 @@ const facts: StatusFacts = {
   counts: { ...none, archived: 24, held: 1, failed: 1 },
   spent: credits(112),
   pending: credits(4),
+  lost: [],
+  lostCredits: noCredits,
   requests: 58,
   folder: "outputs/demo",
   forecast: { requests: 53, ms: 400_000, binds: "minute", larger: { plan: "Pro", ms: 200_000 } },
@@ -52,6 +54,21 @@ describe("status", () => {
       files     outputs/demo
       held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d"
     `);
+  });
+
+  test("P6: tells of lost requests whose items went on, apart from what is open", () => {
+    const { evidence } = facts.trouble[0]!;
+    const lost = [{ rowId: "cover-7", reason: "its item was submitted again", evidence }];
+    const told = { ...facts, lost, lostCredits: credits(2.5) };
+    const text = statusText(told, { width: 400, colour: false });
+    expect(text).toContain("112 spent, up to 4 more open, up to 2.5 lost");
+    expect(text).toMatch(
+      /^lost +cover-7: its item was submitted again; POST 2026-11-21 02:43:00 UTC, no answer/m,
+    );
+    expect(statusJson(told)).toMatchObject({
+      credits: { spent: 112, pending: 4, lost: 2.5 },
+      lost: [{ rowId: "cover-7", status: null, sentAt: "2026-11-21T02:43:00.000Z" }],
+    });
   });
 
   test("says of a run under way when it should end, and where that is a guess", () => {

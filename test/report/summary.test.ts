@@ -103,6 +103,21 @@ describe("the closing summary", () => {
     expect(text).toContain("files      none\n");
   });
 
+  test("P6: tells of lost requests whose items went on, apart from what is open", () => {
+    const { evidence } = runFacts.held[0]!;
+    const lost = [{ rowId: "cover-7", reason: "given up", evidence }];
+    const facts = { ...runFacts, lost, lostCredits: credits(2.5) };
+    const text = summarise(facts, { width: 400, colour: false });
+    expect(text).toContain("112.5 spent, 8 in flight or held, up to 2.5 lost, 0.25 left");
+    expect(text).toMatch(/^lost +1 request, charged or perhaps charged, whose task nobody knows$/m);
+    expect(text).toMatch(/^ +1 × given up \(cover-7\)$/m);
+    expect(text).toMatch(/^ +cover-7: POST 2026-11-21 02:42:59 UTC, answer 502/m);
+    expect(summaryJson(facts)).toMatchObject({
+      credits: { pending: 8, lost: 2.5 },
+      lost: [{ rowId: "cover-7" }],
+    });
+  });
+
   test("for programs has credits as numbers", () => {
     expect(summaryJson(runFacts)).toMatchObject({
       ...{ job: "demo", run: 3, exitCode: 7, elapsedMs: 37_240, bytes: 41_200_000, requestsPerItem: 2.9 },

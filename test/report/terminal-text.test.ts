@@ -85,7 +85,16 @@ describe("text for a terminal (P24)", () => {
         const failures = [{ rowId: text, kind: text, reason: text }];
         const evidence = { sentAt: 0, status: 502, bodySha256: "00", taskId: text, externalTaskId: text };
         const held = [{ rowId: text, reason: text, evidence }];
-        const facts = { ...runFacts, job: text, failures, held, stops: [text], folder: text, nextStep: text };
+        const facts = {
+          ...runFacts,
+          job: text,
+          failures,
+          held,
+          lost: held,
+          stops: [text],
+          folder: text,
+          nextStep: text,
+        };
         const place = { file: text, row: 1, column: text, id: text };
         const counts = { ...noCounts };
         const shown = [
@@ -95,6 +104,7 @@ describe("text for a terminal (P24)", () => {
             ...statusFacts,
             job: text,
             folder: text,
+            lost: held,
             trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
           }).split("\n"),
           problemLine({ place, message: text, expected: text, got: text, nearest: text }),
@@ -138,4 +148,5 @@ const statusFacts: StatusFacts = {
   ...{ forecast: null, endedAt: null, resume: null, holder: null },
   ...{ run: 1, job: "", state: "running", alive: true, startedAt: 0, exit: null, counts: noCounts },
   ...{ spent: noCredits, pending: noCredits, requests: 0, folder: "", trouble: [] },
+  ...{ lost: [], lostCredits: noCredits },
 };
