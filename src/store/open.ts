@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { openSqlite, type Sqlite } from "../sqlite.js";
-import { copyInto } from "./copy.js";
+import { copyDatabase } from "./copy.js";
 
 /** One step of a schema. Steps are never edited once released: the next change is another step. */
 export type Migration = (db: Sqlite) => void;
@@ -51,20 +51,19 @@ function withPath(path: string, error: unknown): unknown {
 }
 
 function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): void {
-  const version = () => db.pragma("user_version", { simple: true }) as number;
-  const found = version();
-  if (found > migrations.length) {
-    throw new NewerDatabase(
-      `${path} was written by a newer bulkgen: expected schema ${migrations.length} or older, got ${found}; update bulkgen`,
-    );
-  }
-  if (found === migrations.length) return;
-  const backup = found > 0 && path !== ":memory:" ? freeName(`${path}.schema-${found}`) : null;
-  if (backup !== null) copyInto(db, backup);
+  if (schemaOf(db, path, migrations.length) === migrations.length) return;
+  let backup: string | null = null;
   try {
     db.transaction(() => {
       // Another process may have migrated between our look and this lock.
-      for (const step of migrations.slice(version())) step(db);
+      const found = schemaOf(db, path, migrations.length);
+      if (found === migrations.length) return;
+      if (found > 0 && path !== ":memory:") {
+        backup = freeName(`${path}.schema-${found}`);
+        // A second connection copies: none can within its own transaction, whose lock keeps all others from writing.
+        copyDatabase(path, backup);
+      }
+      for (const step of migrations.slice(found)) step(db);
       db.pragma(`user_version = ${migrations.length}`);
     }).immediate();
   } catch (error) {
@@ -72,6 +71,15 @@ function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): vo
     if (backup !== null) rmSync(backup, { force: true });
     throw error;
   }
+}
+
+/** The schema that the database has. Throws NewerDatabase for one that this program does not know. */
+function schemaOf(db: Sqlite, path: string, newest: number): number {
+  const found = db.pragma("user_version", { simple: true }) as number;
+  if (found <= newest) return found;
+  throw new NewerDatabase(
+    `${path} was written by a newer bulkgen: expected schema ${newest} or older, got ${found}; update bulkgen`,
+  );
 }
 
 /** A backup is never written over, nor taken for one of today: an older database may have been put back since. */

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -84,6 +86,84 @@ test("P19: a database that was put back is copied again, whatever lies beside it
   for (const name of ["backup", "2.backup"]) {
     expect(readFileSync(`${file}.schema-1.${name}`, "utf8")).toBe("no backup");
   }
+});
+
+/** Has `work` done by another connection once one that opens the database has read its version, before it acts on it. */
+function betweenLookAndMigration(work: () => void, open: () => void): void {
+  const sample = openSqlite(":memory:");
+  const prototype = Object.getPrototypeOf(sample) as Pick<Sqlite, "pragma">;
+  sample.close();
+  const { pragma } = prototype;
+  prototype.pragma = function (this: Sqlite, text, options) {
+    const answer = pragma.call(this, text, options);
+    if (text === "user_version" && prototype.pragma !== pragma) {
+      prototype.pragma = pragma;
+      work();
+    }
+    return answer;
+  };
+  try {
+    open();
+  } finally {
+    prototype.pragma = pragma;
+  }
+}
+
+const backups = () => readdirSync(dirname(file)).filter((name) => /backup|part/.test(name));
+
+function versionOf(path: string): unknown {
+  const db = openSqlite(path, { readonly: true });
+  try {
+    return db.pragma("user_version", { simple: true });
+  } finally {
+    db.close();
+  }
+}
+
+test("P19: of two that migrate at once one does, and its backup is of what was migrated", () => {
+  openDatabase(file, [first]).close();
+  const migrated = () => openDatabase(file, [first, second]).close();
+  betweenLookAndMigration(migrated, migrated);
+  expect(backups()).toEqual(["state.db.schema-1.backup"]);
+  expect(versionOf(`${file}.schema-1.backup`)).toBe(1);
+});
+
+test("P19: what a newer program migrates meanwhile is refused, and stays of its version", () => {
+  openDatabase(file, [first]).close();
+  const third: Migration = (db) => db.exec("CREATE TABLE u (x)");
+  const newer = () => openDatabase(file, [first, second, third]).close();
+  expect(() => betweenLookAndMigration(newer, () => openDatabase(file, [first, second]))).toThrow(
+    NewerDatabase,
+  );
+  expect(versionOf(file)).toBe(3);
+  expect(backups()).toEqual(["state.db.schema-1.backup"]);
+});
+
+test("P19: many processes that migrate at once leave one whole database and one whole backup", async () => {
+  const db = openDatabase(file, [first]);
+  const insert = db.prepare("INSERT INTO t VALUES (?)");
+  db.transaction(() => {
+    for (let row = 0; row < 20_000; row++) insert.run("x".repeat(100));
+  })();
+  db.close();
+  const script = `
+    const { openDatabase } = await import(${JSON.stringify(new URL("../../dist/store/open.js", import.meta.url).href)});
+    const steps = [() => {}, (db) => db.exec("ALTER TABLE t ADD COLUMN y")];
+    process.stdout.write("ready");
+    await new Promise((resolve) => process.stdin.on("end", resolve).resume());
+    openDatabase(${JSON.stringify(file)}, steps).close();`;
+  const children = Array.from({ length: 3 }, () =>
+    spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["pipe", "pipe", "inherit"] }),
+  );
+  await Promise.all(children.map(({ stdout }) => once(stdout, "data")));
+  const ended = children.map((child) => once(child, "exit"));
+  for (const { stdin } of children) stdin.end();
+  expect(await Promise.all(ended)).toEqual(children.map(() => [0, null]));
+  expect(backups()).toEqual(["state.db.schema-1.backup"]);
+  expect([versionOf(file), versionOf(`${file}.schema-1.backup`)]).toEqual([2, 1]);
+  const copy = openSqlite(`${file}.schema-1.backup`, { readonly: true });
+  expect(copy.prepare("SELECT count(*) FROM t").pluck().get()).toBe(20_000);
+  copy.close();
 });
 
 test("P19: a database of a newer program is refused and left as it is", () => {
