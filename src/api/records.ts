@@ -84,7 +84,15 @@ export const me = z.looseObject({
     .nullable(),
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
-export type Me = z.infer<typeof me>;
+
+const whatever = z.unknown().optional();
+/** The same as it is read: an account is not refused for amounts and counts that are none, so these are as they came. */
+export const meRead = me.extend({
+  credits: z.looseObject({ balance: whatever, used_this_key: whatever }),
+  subscription: me.shape.subscription.unwrap().extend({ credits_per_month: whatever }).nullable(),
+  api_key: me.shape.api_key.extend({ requests_count: whatever }),
+});
+export type Me = z.infer<typeof meRead>;
 
 /** The body of POST generate, as sent. Every param is a string. */
 export const generateRequest = z.looseObject({

@@ -24,8 +24,8 @@ export function planJson(plan: Plan): object {
     money: {
       needed: toNumber(needed),
       within: toNumber(within),
-      balance: toNumber(balance),
-      after: toNumber(after),
+      balance: balance === null ? null : toNumber(balance),
+      after: after === null ? null : toNumber(after),
       maxCredits: maxCredits === null ? null : toNumber(maxCredits),
       spent: toNumber(spent),
     },

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
-import { type Me, type ModelList, me, modelList, type Task, task } from "../api/records.js";
+import { type Me, type ModelList, meRead, modelList, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
@@ -88,7 +88,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
         over = await options.accounts.over(options.caller());
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
-      const { record, servedAt } = await read(asked, me, request, options);
+      const { record, servedAt } = await read(asked, meRead, request, options);
       return { me: record, servedAt, over };
     },
   };

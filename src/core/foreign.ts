@@ -12,6 +12,11 @@ export interface Look {
   over: number;
 }
 
+/** How many requests the key has made, as the service told it; null where that is no count. */
+export function requestsTold(value: unknown): number | null {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
+}
+
 /** How many requests at least somebody else has made between two looks. */
 export function foreignRequests(
   earlier: Pick<Look, "requests" | "over">,

@@ -23,6 +23,13 @@ export function creditsTold(value: unknown): Credits | null {
   return (scaled === 0 ? 0 : scaled) as Credits;
 }
 
+/** The same of a balance: one that is too great to be held counts as so much that it pays for everything. */
+export function balanceTold(value: unknown): Credits | null {
+  return typeof value === "number" && value > balanceMost ? credits(balanceMost) : creditsTold(value);
+}
+
+const balanceMost = 9_000_000_000;
+
 export function plus(...amounts: Credits[]): Credits {
   return amounts.reduce((sum, amount) => sum + amount, 0) as Credits;
 }

@@ -24,7 +24,7 @@ export interface Finding {
 /** A verdict on one unknown POST. Null while there is none. */
 export function judge(facts: Evidence, entry: Entry): Finding | null {
   if (entry.intendedSeq <= facts.baseline.seq) {
-    return undecided("the key's counters were not read before it was sent");
+    return undecided(unreadBefore);
   }
   const ended = entry.endedSeq ?? Number.POSITIVE_INFINITY;
   const after = facts.readings.filter((reading) => reading.seq > ended);
@@ -39,6 +39,9 @@ export function judge(facts: Evidence, entry: Entry): Finding | null {
   const why = hopeless(facts, clear, entry);
   return why === null ? null : undecided(why);
 }
+
+/** Of a POST that no reading came before. */
+export const unreadBefore = "the key's counters were not read before it was sent";
 
 export function undecided(evidence: string): Finding {
   return { verdict: "undecided", evidence, seq: null };

@@ -8,11 +8,12 @@ import type { Clock } from "../clock.js";
 import { type Accounts, OtherUser } from "../core/accounts.js";
 import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
+import { requestsTold } from "../core/foreign.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../core/quota.js";
 import type { Send } from "../core/send.js";
-import { readAccount } from "../run/account-reading.js";
+import { countersIn, readAccount } from "../run/account-reading.js";
 import { openAccounts } from "../store/accounts.js";
 import { openLanes } from "../store/lanes.js";
 
@@ -70,10 +71,22 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const caller = () => ({ accountId: account.id, fingerprint: keyPrint });
   const lanes = (count: number) => lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
   const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
+  let isWarned = false;
+  const untold = (wrong: string) => {
+    if (!isWarned)
+      log.warn(
+        { wrong },
+        "the service does not tell the key's counters: what becomes of a request without an answer cannot be found out",
+      );
+    isWarned = true;
+  };
   /** The service tells how many requests the key has made: what is beyond ours, somebody else's, counts too. */
   const me: Service["me"] = async () => {
     const told = await opened.me();
-    const requests = told.me.api_key.requests_count;
+    const counters = countersIn(told.me);
+    if (typeof counters === "string") untold(counters);
+    const requests = requestsTold(told.me.api_key.requests_count);
+    if (requests === null) return told;
     const foreign = await accounts.counted(caller(), { requests, over: told.over });
     if (foreign > 0) {
       log.warn(

@@ -2,13 +2,13 @@ import { endpoints } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
 import { fingerprint } from "../api/key.js";
 import { limitsOf } from "../api/plans.js";
-import { type Me, me as meSchema } from "../api/records.js";
+import { type Me, meRead } from "../api/records.js";
 import { openHttp } from "../client/http.js";
 import { answerText, oddBody } from "../client/odd-answer.js";
 import { paced } from "../client/paced.js";
 import type { Clock } from "../clock.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../core/accounts.js";
-import { credits, showCredits } from "../core/money.js";
+import { balanceTold, showCredits } from "../core/money.js";
 import type { Window } from "../core/quota.js";
 import { type Reply, timeoutMs } from "../core/send.js";
 import { type Check, fine, problem, unchecked, warning } from "../report/doctor.js";
@@ -180,8 +180,10 @@ function noSubscription(got: string): Check {
 }
 
 function balance(me: Me): Check {
-  const got = `${showCredits(credits(me.credits.balance))} left`;
-  if (me.credits.balance > 0) return fine("credits", expectations.credits, got);
+  const balance = balanceTold(me.credits.balance);
+  if (balance === null) return unchecked("credits", expectations.credits, "the service did not say");
+  const got = `${showCredits(balance)} left`;
+  if (balance > 0) return fine("credits", expectations.credits, got);
   return warning("credits", { expected: expectations.credits, got, todo: "top up before the next run" });
 }
 
@@ -222,7 +224,7 @@ function clockCheck({ reply, sentAt, answeredAt }: Asked): Check {
 
 function meOf(reply: Reply): Me | null {
   if (reply.kind !== "answer" || reply.status !== 200) return null;
-  return meSchema.safeParse(parseJson(reply.body)).data ?? null;
+  return meRead.safeParse(parseJson(reply.body)).data ?? null;
 }
 
 function rest(names: readonly Name[], why: string): Check[] {

@@ -9,7 +9,7 @@ import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
-import { type Credits, credits, minus } from "../core/money.js";
+import { balanceTold, type Credits, minus, noCredits } from "../core/money.js";
 import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../core/quota.js";
 import { residual } from "../core/readings.js";
 import { reconcile } from "../core/reconcile.js";
@@ -140,7 +140,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 async function keepOf({ hold, run, me, clock }: ExecuteOptions): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  const balance = credits(me.credits.balance);
+  // Of what nobody tells nothing can be kept but all.
+  const balance = balanceTold(me.credits.balance) ?? noCredits;
   return keeping(hold.store, run.id, { least: keepCredits, balance, now: clock.now() });
 }
 
@@ -177,7 +178,7 @@ async function close(
     ...(refused !== null && counts.planned + counts.ready > 0 ? [`the disk refuses: ${refused}`] : []),
     ...unsubmittedText(unsubmitted, run.jobName),
   ];
-  const balance = read ? credits(read.me.credits.balance) : null;
+  const balance = read ? balanceTold(read.me.credits.balance) : null;
   const resumeAt = (await afterTheDay(hold, stops, clock)) ?? (await afterReading(hold, settling, clock));
   return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
 }

@@ -1,4 +1,4 @@
-import { type Credits, minus, plus, showCredits } from "../core/money.js";
+import { type Credits, minus, noCredits, plus, showCredits } from "../core/money.js";
 import type { Reaches, Sum } from "./cost.js";
 import type { Finding, Fit } from "./plan.js";
 
@@ -22,7 +22,8 @@ export interface Spending {
 /** What there is to spend. */
 export interface Purse {
   caps: SpendingCaps;
-  balance: Credits;
+  /** Null where the service does not tell it: the service judges then, and nothing can be kept of it. */
+  balance: Credits | null;
 }
 
 export const noCaps: SpendingCaps = { total: null, models: new Map(), keep: null, daily: null };
@@ -39,7 +40,7 @@ export function tightest({ caps, balance }: Purse): Room | null {
   if (caps.total) rooms.push({ cap: "max-credits", room: roomOf(caps.total) });
   if (caps.daily) rooms.push({ cap: "max-credits-per-day", room: roomOf(caps.daily) });
   if (caps.keep !== null)
-    rooms.push({ cap: "keep-credits", room: Math.max(0, minus(balance, caps.keep)) as Credits });
+    rooms.push({ cap: "keep-credits", room: Math.max(0, minus(balance ?? noCredits, caps.keep)) as Credits });
   const [least] = rooms.toSorted((a, b) => a.room - b.room);
   return least ?? null;
 }

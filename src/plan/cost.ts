@@ -28,7 +28,7 @@ export function reachesOf(draft: Draft, sums: readonly Sum[], purse: Purse): Rea
   return {
     models: reachOf(draft, sums, purse, unlimited),
     caps: reachOf(draft, sums, purse, room),
-    all: reachOf(draft, sums, purse, Math.min(purse.balance, room) as Credits),
+    all: reachOf(draft, sums, purse, Math.min(purse.balance ?? unlimited, room) as Credits),
   };
 }
 
@@ -74,7 +74,8 @@ export function paidFor(sums: readonly Sum[], { fit, made }: Reach): Sum[] {
 export function moneyOf(sums: readonly Sum[], { caps, balance }: Purse, within: Credits): Money {
   const needed = plus(...sums.map((group) => group.credits));
   const { most = null, spent = noCredits } = caps.total ?? {};
-  return { needed, within, balance, after: minus(balance, within), maxCredits: most, spent };
+  const after = balance === null ? null : minus(balance, within);
+  return { needed, within, balance, after, maxCredits: most, spent };
 }
 
 /** One line for each model, in the order in which the manifest first names them. */

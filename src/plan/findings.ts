@@ -18,7 +18,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   }
   // Where a cap ends the run before the balance does, the balance stops nothing.
   const { needed, within, balance } = money;
-  if (needed > noCredits && within > balance) {
+  if (balance !== null && needed > noCredits && within > balance) {
     blockers.push({
       kind: "insufficient_credits",
       message: `The run needs ${showCredits(needed)} credits and the balance is ${showCredits(balance)}: ${reachText(fit)}.`,
@@ -31,8 +31,12 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
 }
 
 /** What a run copes with, and its user should know. */
-export function warningsOf(me: Me, requests: Requests): Finding[] {
+export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] {
   const warnings: Finding[] = [];
+  if (money.balance === null) {
+    const message = "The service does not tell the balance; whether it suffices shows when it is used up.";
+    warnings.push({ kind: "untold_balance", message });
+  }
   const status = me.subscription?.status;
   if (me.subscription && status === "canceled") {
     const until = me.subscription.current_period_end;

@@ -1,5 +1,5 @@
 import type { Comparison, Draft } from "../core/draft.js";
-import { credits } from "../core/money.js";
+import { balanceTold } from "../core/money.js";
 import type { End, Manifest, Part } from "../manifest/manifest.js";
 import { capWarnings, noCaps } from "./caps.js";
 import { differences } from "./compare.js";
@@ -91,7 +91,7 @@ function concluded(
   const { manifest, draft, me, origin, edition } = input;
   const totals = draft.totals();
   const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
-  const purse = { caps: { ...noCaps, ...input.caps }, balance: credits(me.credits.balance) };
+  const purse = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
   const reaches = reachesOf(draft, sums, purse);
   const { fit, last } = reaches.all;
   const money = moneyOf(sums, purse, reaches.caps.fit.credits);
@@ -114,7 +114,7 @@ function concluded(
     blockers: blockersOf(me, money, fit),
     warnings: [
       ...capWarnings(sums, purse, reaches),
-      ...warningsOf(me, requests),
+      ...warningsOf(me, money, requests),
       ...diskWarning(files, input.roomBytes ?? null),
       ...missingWarning(missing, input.onMissing ?? "report"),
       ...planning.items.identical(),

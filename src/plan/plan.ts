@@ -145,9 +145,10 @@ export interface Money {
   needed: Credits;
   /** What of it the caps let be spent. */
   within: Credits;
-  balance: Credits;
+  /** Null where the service does not tell it. */
+  balance: Credits | null;
   /** The balance after that; negative when it does not suffice. */
-  after: Credits;
+  after: Credits | null;
   maxCredits: Credits | null;
   spent: Credits;
 }
@@ -179,6 +180,7 @@ export type Finding = { message: string } & (
   | { kind: "no_subscription" }
   | { kind: "past_due" }
   | { kind: "insufficient_credits"; needed: Credits; balance: Credits; reaches: Fit }
+  | { kind: "untold_balance" }
   | { kind: "canceled"; until: string }
   | { kind: "unknown_subscription"; status: string }
   | { kind: "over_cap"; cap: string; needed: Credits; room: Credits; undone: number; reaches: Fit }

@@ -31,7 +31,7 @@ const savedPlan = z.object({
   origin: z.string(),
   user: z.string(),
   edition: z.string(),
-  balance: z.number(),
+  balance: z.number().nullable(),
   limits: z.object({ minute: z.number().nullable(), day: z.number().nullable() }),
   items: z.array(savedItem),
 });
@@ -65,7 +65,7 @@ export function savePlan(
     ...how,
     flags: how.flags.map((flag) => [...flag]),
     ...{ origin: plan.origin, user: plan.user, edition: plan.edition },
-    balance: toNumber(plan.money.balance),
+    balance: plan.money.balance === null ? null : toNumber(plan.money.balance),
     limits: { minute: plan.requests.perMinute, day: plan.requests.perDay },
     items: mapped(plan.items, (item) => ({
       ...{ key: item.key, row: item.rowNumber, id: item.rowId, model: item.model },
@@ -160,14 +160,16 @@ function limitDrift(what: string, was: number | null, is: number | null, toleran
 
 /** What this plan's own items have cost since is no drift: a run of it that was cut off goes on. */
 function balanceDrift(saved: SavedPlan, { items, money }: Plan, tolerance: number): Drift[] {
+  const { balance } = money;
+  if (saved.balance === null || balance === null) return [];
   const due = new Set<string>();
   for (const item of items) if (item.due) due.add(item.key);
   const own = saved.items.filter((item) => item.due && !due.has(item.key));
   const spent = own.reduce<Credits>((sum, item) => plus(sum, credits(item.credits)), noCredits);
   const expected = minus(credits(saved.balance), spent);
-  if (money.balance >= expected) return [];
-  const message = `balance: ${showCredits(expected)} credits expected, now ${showCredits(money.balance)}`;
-  return [{ message, refused: over(minus(expected, money.balance), expected, tolerance) }];
+  if (balance >= expected) return [];
+  const message = `balance: ${showCredits(expected)} credits expected, now ${showCredits(balance)}`;
+  return [{ message, refused: over(minus(expected, balance), expected, tolerance) }];
 }
 
 function over(difference: number, of: number, tolerance: number): boolean {

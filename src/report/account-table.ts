@@ -1,6 +1,7 @@
 import type { Me } from "../api/records.js";
+import { requestsTold } from "../core/foreign.js";
 import type { Lifetime } from "../core/lifetimes.js";
-import { credits, showCredits } from "../core/money.js";
+import { balanceTold, type Credits, creditsTold, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota.js";
 import { count, duration } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
@@ -12,14 +13,19 @@ export function accountText(
   look: Look = plainLook,
 ): string {
   const { user, api_key: key } = me;
+  const { balance, used_this_key: used } = me.credits;
+  const requests = requestsTold(key.requests_count);
   const lines: [string, Cell][] = [
     ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
     ["user id", user.id],
-    ["credits", `${amount(me.credits.balance)} left, ${amount(me.credits.used_this_key)} used by this key`],
+    ["credits", `${amount(balanceTold(balance))} left, ${amount(creditsTold(used))} used by this key`],
     ["plan", subscription(me.subscription)],
     ["this minute", usage(quota.minute)],
     ["24 hours", usage(quota.day)],
-    ["key", `${key.name} (${key.id}), ${count(key.requests_count, "request")} in all`],
+    [
+      "key",
+      `${key.name} (${key.id}), ${requests === null ? "requests not told" : `${count(requests, "request")} in all`}`,
+    ],
     ...lifetimes.flatMap(({ host, endedMs }): [string, Cell][] =>
       endedMs === null ? [] : [["files", `addresses at ${host} expire within ${duration(endedMs)}`]],
     ),
@@ -27,8 +33,8 @@ export function accountText(
   return labelled(lines, look);
 }
 
-function amount(number: number): string {
-  return showCredits(credits(number));
+function amount(credits: Credits | null): string {
+  return credits === null ? "unknown" : showCredits(credits);
 }
 
 function subscription(subscription: Me["subscription"]): Cell {
@@ -36,7 +42,7 @@ function subscription(subscription: Me["subscription"]): Cell {
   const { plan, status, credits_per_month: monthly, billing_interval: interval } = subscription;
   const end = subscription.current_period_end.slice(0, 10);
   const until = subscription.cancel_at_period_end ? `ends ${end}` : `renews ${end}`;
-  const text = `${plan}, ${status}, ${amount(monthly)} credits a month, billed by the ${interval}, ${until}`;
+  const text = `${plan}, ${status}, ${amount(creditsTold(monthly))} credits a month, billed by the ${interval}, ${until}`;
   return status === "active" ? text : { text, tone: "warning" };
 }
 

@@ -1,6 +1,6 @@
 import type { Forecast } from "../core/forecast.js";
 import { firstOf, type Listing } from "../core/listing.js";
-import { type Credits, minus, showCredits } from "../core/money.js";
+import { type Credits, minus, noCredits, showCredits } from "../core/money.js";
 import { digestOf, type Problem } from "../core/problem.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import { count, fileSize } from "./amounts.js";
@@ -27,8 +27,8 @@ export interface PlanFacts {
   money: {
     needed: Credits;
     within: Credits;
-    balance: Credits;
-    after: Credits;
+    balance: Credits | null;
+    after: Credits | null;
     maxCredits: Credits | null;
     spent: Credits;
   };
@@ -184,11 +184,13 @@ function selected({ selection }: PlanFacts): [string, Cell][] {
 }
 
 function creditsText({ money: { needed, within, balance, after, maxCredits, spent } }: PlanFacts): Cell {
-  const short = after < 0;
+  const short = after !== null && after < 0;
   const pieces = [
     `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} of it within the caps` : ""}`,
-    `${showCredits(balance)} on the account`,
-    short ? `${showCredits(minus(within, balance))} short` : `${showCredits(after)} after`,
+    ...(balance === null ? ["balance not told"] : [`${showCredits(balance)} on the account`]),
+    ...(after === null
+      ? []
+      : [short ? `${showCredits(minus(noCredits, after))} short` : `${showCredits(after)} after`]),
   ];
   if (maxCredits !== null) pieces.push(`cap ${showCredits(maxCredits)}, ${showCredits(spent)} of it spent`);
   const text = pieces.join(", ");

@@ -1,8 +1,11 @@
+import { endpoints } from "../api/endpoints.js";
 import type { Me } from "../api/records.js";
-import type { Service } from "../client/service.js";
+import { type Service, ServiceError } from "../client/service.js";
 import type { Books } from "../core/books.js";
+import { requestsTold } from "../core/foreign.js";
 import type { Lane, Lanes } from "../core/lanes.js";
-import { credits } from "../core/money.js";
+import { type Credits, creditsTold } from "../core/money.js";
+import { shortText } from "../core/terminal-text.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me">;
@@ -11,33 +14,59 @@ export interface ReadingPorts {
 }
 
 /**
- * GET me. While no POST of the key is under way in any process, what it tells goes into the books as well; `booked`
- * says whether it did. Throws ServiceError.
+ * GET me. While no POST of the key is under way in any process, the counters that it tells go into the books as well;
+ * `booked` says whether they did. Throws ServiceError.
  */
 export async function readAccount(ports: ReadingPorts): Promise<{ me: Me; booked: boolean }> {
   const bracket = ports.lanes.bracket();
-  if (bracket !== null) return { me: await readWithin(bracket, ports), booked: true };
+  if (bracket !== null) {
+    const { me, wrong } = await readWithin(bracket, ports);
+    return { me, booked: wrong === null };
+  }
   const { me } = await ports.service.me();
   return { me, booked: false };
 }
 
 /**
  * GET me for the books alone: while a POST of the key is under way it would tell them nothing, so it is not asked for.
- * Returns whether it was. Throws ServiceError.
+ * Returns whether it was. Throws ServiceError, also where it told no counters.
  */
 export async function readCounters(ports: ReadingPorts): Promise<boolean> {
   const bracket = ports.lanes.bracket();
-  if (bracket !== null) await readWithin(bracket, ports);
-  return bracket !== null;
+  if (bracket === null) return false;
+  const { wrong } = await readWithin(bracket, ports);
+  if (wrong !== null) throw new ServiceError("unreadable", `GET ${endpoints.me.path}: ${wrong}`);
+  return true;
 }
 
-async function readWithin(bracket: Lane, { service, books }: ReadingPorts): Promise<Me> {
+async function readWithin(
+  bracket: Lane,
+  { service, books }: ReadingPorts,
+): Promise<{ me: Me; wrong: string | null }> {
   try {
     const { me, over, servedAt } = await service.me();
-    const used = credits(me.credits.used_this_key);
-    await books.read({ used, requests: me.api_key.requests_count, over, servedAt });
-    return me;
+    const counters = countersIn(me);
+    if (typeof counters === "string") return { me, wrong: counters };
+    await books.read({ ...counters, over, servedAt });
+    return { me, wrong: null };
   } finally {
     bracket.release();
   }
 }
+
+/** The key's counters; where one of them is none, in words what was expected: half a reading proves nothing. */
+export function countersIn({ credits, api_key: key }: Me): { used: Credits; requests: number } | string {
+  const used = creditsTold(credits.used_this_key);
+  const requests = requestsTold(key.requests_count);
+  if (used === null || used < 0)
+    return `expected an amount of credits at credits.used_this_key, got ${gotText(credits.used_this_key)}`;
+  return requests === null
+    ? `expected a count at api_key.requests_count, got ${gotText(key.requests_count)}`
+    : { used, requests };
+}
+
+function gotText(value: unknown): string {
+  return value === undefined ? "nothing" : shortText(JSON.stringify(value), gotCharactersMax);
+}
+
+const gotCharactersMax = 40;

@@ -1,4 +1,4 @@
-import { credits, noCredits } from "../core/money.js";
+import { balanceTold, noCredits } from "../core/money.js";
 import { readAccount } from "./account-reading.js";
 import type { Session } from "./session.js";
 
@@ -12,6 +12,6 @@ export async function lookAtBalance(session: Session): Promise<void> {
     return null;
   });
   if (read) session.requests++;
-  const balance = read ? credits(read.me.credits.balance) : null;
+  const balance = read ? balanceTold(read.me.credits.balance) : null;
   session.balanceRead(balance, planned[0]?.price ?? noCredits);
 }

@@ -3,6 +3,7 @@ import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from 
 import type { ReconcileSettings, Verdict } from "../core/readings.js";
 import { isNews, reconcile } from "../core/reconcile.js";
 import type { Attempt, Item } from "../core/store.js";
+import { unreadBefore } from "../core/verdict.js";
 import { readCounters } from "./account-reading.js";
 import type { RunPorts } from "./ports.js";
 import { Wait } from "./wait.js";
@@ -171,7 +172,7 @@ export class Settling {
       if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
     }
     this.planNext();
-    await this.deliver();
+    await this.deliver(evidence !== null);
   }
 
   /** Judges if anything was written in the books since: without news there is nothing to find. */
@@ -205,7 +206,7 @@ export class Settling {
   }
 
   /** Gives this workspace's items the verdicts that are in the books. */
-  private async deliver(): Promise<void> {
+  private async deliver(isRead: boolean): Promise<void> {
     const { store } = this.ports;
     const unknown = (await store.interrupted()).filter((item) => item.state === "unknown");
     for (const item of unknown) {
@@ -213,6 +214,8 @@ export class Settling {
       if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
       const found = await this.verdictOn(attempt);
       if (found) await this.give(item, found.verdict, found.evidence);
+      // The first reading would only begin the books, and a service may never tell one.
+      else if (!isRead) await this.give(item, "undecided", unreadBefore);
     }
   }
 

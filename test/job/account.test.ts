@@ -59,6 +59,15 @@ describe("an account", () => {
     expect((await here.limits()).minute.used).toBe(7);
   });
 
+  test("that tells no counters of its key says so once, and is none the worse for it", async () => {
+    const { url } = await answering((_: IncomingMessage, response: ServerResponse) =>
+      json(response, 200, { ...me, credits: { balance: 1e12, used_this_key: null } }),
+    );
+    const { account, warnings } = await machine(url);
+    for (let times = 0; times < 2; times++) expect((await account.identify()).user.id).toBe(me.user.id);
+    expect(warnings).toEqual([expect.stringMatching(/does not tell the key's counters.* got null/)]);
+  });
+
   test("of a plan that nobody knows keeps the smallest limits, with a warning", async () => {
     const { account, warnings, limits } = await machine((await service("Galactic")).url);
     await account.identify();

@@ -77,6 +77,29 @@ describe("a balance that is too small", () => {
   });
 });
 
+describe("a balance", () => {
+  const told = (balance: unknown) => ({ ...me(), credits: { balance, used_this_key: 0 } });
+
+  test.each([null, undefined, "12", Number.NaN, -1e300])(
+    "that is %j is not told: the service judges, and nothing is kept of it",
+    async (balance) => {
+      const { money, blockers, warnings, fit } = await planOf(sheet, { me: told(balance) });
+      expect([money.balance, money.after, fit.items, blockers]).toEqual([null, null, 4, []]);
+      expect(warnings.map(({ kind }) => kind)).toEqual(["untold_balance"]);
+      const kept = await planOf(sheet, { me: told(balance), caps: { keep: credits(1) } });
+      expect(kept.fit.items).toBe(0);
+    },
+  );
+
+  test.each([9_000_000_001, 1e300])("of %d is enough", async (balance) => {
+    const { blockers, warnings, fit } = await planOf(sheet, {
+      me: told(balance),
+      caps: { keep: credits(1_000_000) },
+    });
+    expect([fit.items, blockers, warnings]).toEqual([4, [], []]);
+  });
+});
+
 test("a cap counts what is spent already, over a resume", async () => {
   expect((await planOf(sheet, { caps: total(21) })).warnings).toEqual([]);
   const { warnings, fit, money } = await planOf(sheet, { caps: total(21, 10) });

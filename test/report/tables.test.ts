@@ -86,6 +86,12 @@ describe("the account", () => {
       "this minute  31 requests, no limit, from this machine\n24 hours     1 request, no limit, from this machine\n",
     );
   });
+  test("that does not tell its numbers", () => {
+    const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
+    const text = accountText({ me: odd, quota, lifetimes: [] });
+    expect(text).toMatch(/credits +unknown left, unknown used by this key/);
+    expect(text).toMatch(/n \(k\), requests not told/);
+  });
   test("whose subscription ends", () => {
     const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };
     expect(accountText({ me: { ...me, subscription }, quota, lifetimes: [] })).toContain(

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
+import type { Reply } from "../../src/core/send.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;
@@ -40,5 +41,76 @@ describe("a service that tells amounts which are none", () => {
     expect(Object.values(await states(world, run)).toSorted()).toEqual([
       ...["archived", "archived", "planned", "planned", "planned"],
     ]);
+  });
+});
+
+const lost: Reply = { kind: "no_answer", reason: "other side closed" };
+const refused: Reply = { kind: "answer", status: 402, headers: {}, body: "{}" };
+const isPaid = (request: string) => request.startsWith("POST");
+const posts = () => world.sent.filter(isPaid).length;
+
+type Fields = Readonly<Record<"credits" | "api_key", object>>;
+
+/** The last of so many paid requests is answered like this; after `well` readings, GET me comes with these fields. */
+function tellsOfAccount(fields: Partial<Fields>, [paid, answer]: [number, Reply], well: number): void {
+  let [sent, read] = [0, 0];
+  world.tamper = async (request, pass) => {
+    if (isPaid(request) && ++sent === paid) return answer;
+    const reply = await pass();
+    if (!request.includes("/me") || reply.kind !== "answer" || ++read <= well) return reply;
+    const me = JSON.parse(reply.body) as Fields;
+    const changed = {
+      credits: { ...me.credits, ...fields.credits },
+      api_key: { ...me.api_key, ...fields.api_key },
+    };
+    return { ...reply, body: JSON.stringify({ ...me, ...changed }) };
+  };
+}
+
+describe("an account that tells amounts which are none", () => {
+  test.each([
+    ...[null, undefined, -3, "12", 1e10, 1e300, []].map((used) => ({ credits: { used_this_key: used } })),
+    ...[null, undefined, -3, "12", 1.5, 1e300].map((count) => ({ api_key: { requests_count: count } })),
+  ])("P2 P5: proves nothing by %j, and ends no run with an error", async (fields) => {
+    world = await openWorld();
+    const run = await start(world, pictures(3));
+    tellsOfAccount(fields, [3, lost], 1);
+    for (let times = 0; times < 2; times++) {
+      await carryOn(world, run, { lanes: 1, reads: true });
+      expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "unknown" });
+    }
+    expect(posts()).toBe(3);
+  });
+
+  test("P5: says why nothing is submitted, and what was expected", async () => {
+    world = await openWorld();
+    const run = await start(world, pictures(3));
+    tellsOfAccount({ credits: { used_this_key: "12" } }, [2, lost], 1);
+    const { stops } = await carryOn(world, run, { lanes: 1, reads: true });
+    expect(stops).toEqual([
+      {
+        kind: "unread",
+        message: expect.stringMatching(
+          /before the key's counters were read \(GET \/api\/v1\/me: expected .* credits\.used_this_key/,
+        ),
+      },
+    ]);
+  });
+
+  test.each([1e10, -3])("P5: who never told but %d leaves a lost request to a person", async (used) => {
+    world = await openWorld();
+    const run = await start(world, pictures(2));
+    tellsOfAccount({ credits: { used_this_key: used } }, [2, lost], 0);
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "held" });
+    expect((await world.store.items(run.id))[1]?.note).toMatch(/were not read before it was sent/);
+  });
+
+  test.each([1e10, 1e300])("a run that waits for credits goes on with %d of them", async (balance) => {
+    world = await openWorld();
+    const run = await start(world, pictures(2));
+    tellsOfAccount({ credits: { balance } }, [1, refused], 0);
+    await carryOn(world, run, { onInsufficient: "wait" });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
   });
 });

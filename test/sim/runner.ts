@@ -9,7 +9,7 @@ import type { Accounts } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
-import { credits } from "../../src/core/money.js";
+import { balanceTold, noCredits } from "../../src/core/money.js";
 import { NoRequestsUntil, narrowed } from "../../src/core/quota.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Download, Send } from "../../src/core/send.js";
@@ -192,7 +192,11 @@ function portsOf(
 async function keepOf(store: Store, run: Run, me: Me, now: number): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  return keeping(store, run.id, { least: keepCredits, balance: credits(me.credits.balance), now });
+  return keeping(store, run.id, {
+    least: keepCredits,
+    balance: balanceTold(me.credits.balance) ?? noCredits,
+    now,
+  });
 }
 
 function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {
