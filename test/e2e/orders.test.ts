@@ -158,14 +158,7 @@ describe.concurrent("bulkgen cancel", () => {
   });
 
   test("of a run that was cut off drops the rest; resume collects what is at the service, and nothing else", async () => {
-    const { place, service } = await openStage();
-    service.script(({ what, before }): Scripted => {
-      if (what === "GET task" && before === 0) first.signal("SIGKILL");
-      return "serve";
-    });
-    const first = start(place, begin, service);
-    await first.ended;
-    service.script(() => "serve");
+    const { place, service } = await cutOff();
     const { made } = service;
     const paid = made.length;
     const given = await run(place, ["cancel"]);
@@ -178,13 +171,7 @@ describe.concurrent("bulkgen cancel", () => {
   });
 
   test("P2: of a run that was cut off submits nothing again on resume that fails at the provider; the next run does", async () => {
-    const { place, service } = await openStage();
-    service.script(({ what, before }): Scripted => {
-      if (what === "GET task" && before === 0) first.signal("SIGKILL");
-      return "serve";
-    });
-    const first = start(place, begin, service);
-    await first.ended;
+    const { place, service } = await cutOff();
     const paid = service.made.length;
     await run(place, ["cancel"]);
     service.script(({ what, path }): Scripted => {
@@ -204,6 +191,19 @@ describe.concurrent("bulkgen cancel", () => {
     expect(new Set(prompts(service))).toEqual(new Set(allPrompts));
   });
 });
+
+/** A run that was killed with paid tasks at the service, which serves everything from now on. */
+async function cutOff(): Promise<Stage> {
+  const stage = await openStage();
+  stage.service.script(({ what, before }): Scripted => {
+    if (what === "GET task" && before === 0) first.signal("SIGKILL");
+    return "serve";
+  });
+  const first = start(stage.place, begin, stage.service);
+  await first.ended;
+  stage.service.script(() => "serve");
+  return stage;
+}
 
 function waitingOrders(place: Place): number {
   return inState(place, (db) =>
