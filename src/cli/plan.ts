@@ -38,7 +38,7 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
   const [
     { planJob },
     { spendingOptions, workspaceOf },
-    { refuseLost },
+    { refuseUnusable },
     { forLooking },
     { connect },
     { openLog },
@@ -47,7 +47,7 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
   ] = await Promise.all([
     import("../job/plan-job.js"),
     import("./job-options.js"),
-    import("../job/history.js"),
+    import("../job/settle-workspace.js"),
     import("../job/workspace.js"),
     import("./connect.js"),
     import("./log.js"),
@@ -55,7 +55,7 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
     import("../system.js"),
   ]);
   const found = workspaceOf(flags, manifest);
-  refuseLost(found);
+  refuseUnusable(found);
   // A rehearsal whose account is gone with the command could not be run as it is saved.
   const workspace = flags.save === undefined ? forLooking(found, flags.sandbox ?? false) : found;
   const options = {

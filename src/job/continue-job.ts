@@ -7,10 +7,10 @@ import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
 import { waitingIn } from "./evidence.js";
 import { execute } from "./execute.js";
+import { mustHaveRuns } from "./history.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
 import { refuseOutdated } from "./outdated.js";
 import type { JobOptions, Outcome } from "./run-job.js";
-import { mustHaveRuns } from "./workspace.js";
 
 /** What resume, retry and redo have in common: they go on with a run that is there, and read no manifest. */
 export interface Continuation {

@@ -12,8 +12,9 @@ import { type FailedItem, failedManifest } from "../report/failed-manifest.js";
 import { type FilledItem, type FilledLine, type FilledSheet, filledSheet } from "../report/filled-sheet.js";
 import { openWorkspace } from "../store/workspace.js";
 import { evidenceIn, reasonOf } from "./evidence.js";
+import { mustHaveRuns } from "./history.js";
 import { selectItems } from "./select-items.js";
-import { mustHaveRuns, type Workspace } from "./workspace.js";
+import type { Workspace } from "./workspace.js";
 
 /** A run's sheet with what became of each row. */
 export interface Export {

@@ -5,6 +5,7 @@ import type { Clock } from "../clock.js";
 import type { ArchivedOutput } from "../core/archived.js";
 import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
+import { refuseLost } from "./history.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
 
 /** What is looked for in the archive: every part that is given must hold. */
@@ -23,8 +24,9 @@ export interface Found extends ArchivedOutput {
   path: string;
 }
 
-/** The outputs that fit, the newest first. Rejects with errors of the disk. */
+/** The outputs that fit, the newest first. Throws EarlyExit where the history is lost; rejects with errors of the disk. */
 export async function findOutputs(workspace: Workspace, wanted: Wanted, clock: Clock): Promise<Found[]> {
+  refuseLost(workspace);
   if (!workspaceExists(workspace)) return [];
   const store = openWorkspace(workspace, clock);
   try {

@@ -8,8 +8,9 @@ import { EarlyExit } from "../core/exit.js";
 import { type GalleryFile, galleryPage } from "../report/gallery.js";
 import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
+import { mustHaveRuns } from "./history.js";
 import { runMeant } from "./run-meant.js";
-import { mustHaveRuns, type Workspace } from "./workspace.js";
+import type { Workspace } from "./workspace.js";
 
 export interface GalleryOptions {
   workspace: Workspace;

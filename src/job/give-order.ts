@@ -5,9 +5,10 @@ import type { Run, Store } from "../core/store.js";
 import { takeLock } from "../store/lock.js";
 import { openWorkspace } from "../store/workspace.js";
 import { carryOut } from "./carry-out.js";
+import { mustHaveRuns } from "./history.js";
 import { type Holder, holderOf, noteHolder } from "./holder.js";
 import { orderItems } from "./order-items.js";
-import { mustHaveRuns, type Workspace } from "./workspace.js";
+import type { Workspace } from "./workspace.js";
 
 export interface GiveOptions {
   workspace: Workspace;

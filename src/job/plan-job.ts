@@ -4,6 +4,7 @@ import type { Plan } from "../plan/plan.js";
 import { openDraft } from "../store/draft.js";
 import { openWorkspace } from "../store/workspace.js";
 import { type Connection, openAccount } from "./account.js";
+import { refuseOutdated } from "./outdated.js";
 import { prepare, type SheetOptions } from "./prepare.js";
 import type { SpendingOptions } from "./spending-caps.js";
 import { type Workspace, workspaceExists } from "./workspace.js";
@@ -20,7 +21,7 @@ export interface PlanJobOptions extends SheetOptions {
 
 /**
  * The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. `use` is
- * handed the plan while it can be read.
+ * handed the plan while it can be read. Throws EarlyExit.
  */
 export async function planJob<Result>(
   options: PlanJobOptions,
@@ -33,6 +34,7 @@ export async function planJob<Result>(
   try {
     const store = workspaceExists(workspace) ? openWorkspace(workspace, clock) : null;
     undo.push(() => store?.close());
+    if (store) await refuseOutdated(workspace, store);
     const draft = openDraft();
     undo.push(() => draft.close());
     const account = await openAccount({

@@ -104,6 +104,16 @@ function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options
   );
 }
 
+/**
+ * The same refusals for a command that changes nothing: it would tell of a run that is not to be. A rehearsal pays
+ * nothing, and one that keeps its state in the copy is not refused either. Throws EarlyExit.
+ */
+export function refuseUnusable(workspace: Workspace): void {
+  refuseLost(workspace);
+  const identity = readIdentity(workspace.markerFolder);
+  if (identity && (identity.state !== null || !isRehearsal(workspace))) refuseCopy(workspace, identity);
+}
+
 /** Throws EarlyExit when another folder is this workspace. */
 export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): void {
   const other = claimedBy(id, workspace);

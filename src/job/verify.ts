@@ -8,8 +8,9 @@ import { EarlyExit } from "../core/exit.js";
 import type { Item, Store } from "../core/store.js";
 import { jobFolder } from "../run/folder.js";
 import { openWorkspace } from "../store/workspace.js";
+import { mustHaveRuns } from "./history.js";
 import { lockWorkspace } from "./open.js";
-import { mustHaveRuns, type Workspace } from "./workspace.js";
+import type { Workspace } from "./workspace.js";
 
 /** How much of the archive is read: sizes alone, every byte, or a share of the files. */
 export type Depth = "sizes" | "all" | { percent: number };

@@ -1,7 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
-import { EarlyExit } from "../core/exit.js";
 import { readIdentity } from "./identity-file.js";
 
 /** A folder with `.bulkgen/` in it, and where its things are. Sandbox items live apart, so a rehearsal never counts. */
@@ -80,15 +79,6 @@ export function forLooking(workspace: Workspace, sandbox: boolean): Workspace {
 /** Whether the workspace has been used. */
 export function workspaceExists(workspace: Workspace): boolean {
   return existsSync(workspace.stateFile);
-}
-
-/** Throws EarlyExit for a workspace that was never used. */
-export function mustHaveRuns(workspace: Workspace): void {
-  if (workspaceExists(workspace)) return;
-  throw new EarlyExit(
-    "usage",
-    `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
-  );
 }
 
 function isFolder(path: string): boolean {

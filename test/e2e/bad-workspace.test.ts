@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
@@ -44,6 +44,45 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
       expect(service.asked).toHaveLength(asked);
     },
   );
+
+  test.each<[left: string, gone: readonly string[], message: RegExp, commands: string[][]]>([
+    [
+      "its receipts are",
+      ["state.db"],
+      /state\.db is missing, and .*receipts\.jsonl tells of paid requests/,
+      [
+        ["plan", "set.csv"],
+        ["verify"],
+        ["export"],
+        ["find"],
+        ["gallery"],
+        ["pause"],
+        ["redo", "a01", "--yes"],
+      ],
+    ],
+    [
+      "its archive is",
+      ["state.db", "receipts.jsonl"],
+      /state\.db is missing, and the archive in .*outputs has files that it knew of/,
+      [begin, ["status"], ["verify"]],
+    ],
+  ])("P2: whose database is gone while %s there", async (_, gone, message, commands) => {
+    const { place, service } = await openStage(1);
+    expect((await run(place, begin, service)).code).toBe(0);
+    for (const name of gone) rmSync(join(place.folder, ".bulkgen", name));
+    const asked = service.asked.length;
+    for (const args of commands) {
+      const end = await run(place, args, service);
+      expectRefusal(end, 2, message);
+      expect(end.stderr, args[0]).toMatch(
+        /expected both or neither\. `bulkgen doctor --rebuild`.*Nothing was sent/,
+      );
+    }
+    expect(service.asked).toHaveLength(asked);
+    expect((await run(place, ["doctor", "--rebuild", "--yes"])).code).toBe(0);
+    expect(await run(place, begin, service)).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(1);
+  });
 
   test("on a disk that cannot be written", async () => {
     const { place, service } = await openStage(1);

@@ -91,7 +91,14 @@ describe.concurrent("P18: a workspace that was copied", () => {
     expect((await command("one", "run", "set.csv", "--yes")).code).toBe(0);
     cpSync(join(place.folder, "one"), join(place.folder, "two"), { recursive: true });
     const asked = service.asked.length;
-    for (const args of [["run", "set.csv", "--yes"], ["resume"], ["redo", "a01", "--yes"], ["cancel"]]) {
+    const plan = ["plan", "set.csv"];
+    for (const args of [
+      ["run", "set.csv", "--yes"],
+      plan,
+      ["resume"],
+      ["redo", "a01", "--yes"],
+      ["cancel"],
+    ]) {
       const end = await command("two", ...args);
       expect(end, args[0]).toMatchObject({ code: 2, stdout: "" });
       expect(end.stderr).toMatch(/is a copy of the workspace .*one: .*doctor --separate/);

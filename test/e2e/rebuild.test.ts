@@ -87,7 +87,7 @@ describe.concurrent("a workspace whose database is older than its receipts", () 
   ])("P2: %s is refused, told by doctor, rebuilt, and pays for nothing twice", async (_, make) => {
     const { place, service } = await make();
     const paid = service.made.length;
-    for (const args of [begin, ["resume"]]) {
+    for (const args of [begin, ["plan", "set.csv"], ["resume"]]) {
       const refused = await run(place, args, service);
       expect(refused, `${args[0]}: ${refused.stderr}`).toMatchObject({ code: 2, stdout: "" });
     }

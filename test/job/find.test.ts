@@ -2,6 +2,7 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findOutputs, type Wanted } from "../../src/job/find.js";
+import { findWorkspace } from "../../src/job/workspace.js";
 import { foundJson, foundTable } from "../../src/report/find.js";
 import { media } from "../archive/media.js";
 import { type ArchivedPlace, archivedPlace } from "./archived-place.js";
@@ -48,8 +49,19 @@ describe("what is found in the archive", () => {
   });
 
   test("a workspace that was never used has nothing", async () => {
-    const workspace = { ...place.workspace, stateFile: join(place.workspace.root, "none.db") };
+    const root = join(place.workspace.root, "new");
+    const workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: {} });
     expect(await findOutputs(workspace, { params: {} }, place.clock)).toEqual([]);
+  });
+
+  test("P2: a workspace whose database is gone while its archive is there is lost, not empty", async () => {
+    const workspace = { ...place.workspace, stateFile: join(place.workspace.root, "none.db") };
+    await expect(findOutputs(workspace, { params: {} }, place.clock)).rejects.toThrow(
+      /none\.db is missing, and the archive in .*outputs has files that it knew of: expected both or neither/,
+    );
+    // What lies outside may be another workspace's.
+    const elsewhere = { ...workspace, root: join(place.workspace.root, "other") };
+    expect(await findOutputs(elsewhere, { params: {} }, place.clock)).toEqual([]);
   });
 });
 
