@@ -20,6 +20,8 @@ export interface RunGroup extends PlannedPrice {
   model: string;
   category: string;
   planned: number;
+  /** The most that one of them was charged; null where none was, as far as this workspace knows. */
+  charged: Credits | null;
 }
 
 /** The planned items of one price group that have the same priority. */

@@ -1,4 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
+import type { RunGroup } from "../core/due.js";
+import { type Credits, noCredits } from "../core/money.js";
 import { durationOf } from "../core/pace.js";
 import { priceGroup } from "../core/price.js";
 import type { Attempt, Item } from "../core/store.js";
@@ -8,7 +10,7 @@ import type { Session } from "./session.js";
 export async function recall({ ports, settings, paces, prices, lifetimes }: Session): Promise<void> {
   lifetimes.learn(await ports.accounts.lifetimes(ports.accountId));
   const groups = await ports.store.groups(settings.run.id);
-  const charges = await ports.accounts.highestCharges(ports.accountId);
+  const charges = await chargesOf(ports, groups);
   for (const { group, price, model, category } of groups) {
     paces.introduce(group, model, category);
     prices.recall({ group, price }, charges.get(group));
@@ -22,6 +24,20 @@ export async function recall({ ports, settings, paces, prices, lifetimes }: Sess
   for (const { id, group, since, seenAt, kind } of tasks) {
     if (kind !== "expired" && seenAt !== null) paces.unfinished(group, id, seenAt - since);
   }
+}
+
+/** The highest charges that are known. A process may have ended after one was on record here and before it was remembered. */
+async function chargesOf(
+  { accounts, accountId }: Session["ports"],
+  groups: readonly RunGroup[],
+): Promise<Map<string, Credits>> {
+  const charges = new Map(await accounts.highestCharges(accountId));
+  for (const { group, charged } of groups) {
+    if (charged === null || charged <= (charges.get(group) ?? noCredits)) continue;
+    charges.set(group, charged);
+    await accounts.charged(accountId, group, charged);
+  }
+  return charges;
 }
 
 /** A task is done: how long it took is known, however late it was seen. */

@@ -99,8 +99,9 @@ export function itemMethods(connection: Connection): ItemMethods {
     due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
     groups: async (runId) =>
       sql(
-        `SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned FROM items
-         WHERE run_id = ? GROUP BY price_group, price ORDER BY price_group, price`,
+        `SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned,
+           max((SELECT max(charged) FROM attempts WHERE item_id = items.id)) AS charged
+         FROM items WHERE run_id = ? GROUP BY price_group, price ORDER BY price_group, price`,
       ).all(runId) as RunGroup[],
     waiting: async (runId, parked) => waiting(sql, runId, parked),
 

@@ -46,6 +46,19 @@ describe("a price above the plan", () => {
     expect(await states(world, run)).toMatchObject({ p1: "archived", p2: "planned" });
   });
 
+  test("P7: is known to the next process though a crash came before it was remembered", async () => {
+    await openDear();
+    const run = await start(world, pictures(3));
+    const { charged } = world.accounts;
+    world.accounts.charged = () => Promise.reject(new Error("the process ends here"));
+    await expect(carryOn(world, run, { lanes: 1 })).rejects.toThrow("the process ends here");
+    world.accounts.charged = charged;
+    await carryOn(world, run, { lanes: 1 });
+    expect(posts()).toBe(1);
+    const account = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
+    expect(await world.accounts.highestCharges(account.id)).toEqual(new Map([[group, credits(7)]]));
+  });
+
   test("P7: is bought once a person has agreed to it, within the cap", async () => {
     await openDear();
     const run = await start(world, pictures(3));
