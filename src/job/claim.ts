@@ -16,9 +16,14 @@ type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
 
 /** The other folder that is the workspace of this id; null when none is. */
 export function claimedBy(id: string, { root, markerFolder, sharedFolder }: Claimant): string | null {
-  const other = readClaim(claimFile(sharedFolder, id))?.root ?? null;
-  const taken = other !== null && isOther(other, root) && hasId(join(other, basename(markerFolder)), id);
-  return taken ? other : null;
+  const other = formerRoot(id, root, sharedFolder);
+  return other !== null && hasId(join(other, basename(markerFolder)), id) ? other : null;
+}
+
+/** The folder that was the last to claim this id, where it is not this one; null where it is, or nothing is known. */
+export function formerRoot(id: string, root: string, sharedFolder: string): string | null {
+  const last = readClaim(claimFile(sharedFolder, id))?.root ?? null;
+  return last !== null && last !== root && isOther(last, root) ? last : null;
 }
 
 /** Claims an id that is not taken: for the first folder that has it, or for one that was moved. */

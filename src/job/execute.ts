@@ -89,7 +89,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       fingerprint: account.fingerprint,
       workspace: hold.workspace.stateFile,
       service: account.service,
-      receipts: openReceipts(nodeDisk, hold.workspace.receiptsFile, () => clock.now()),
+      receipts: openReceipts(nodeDisk, hold.workspace, () => clock.now()),
       save: archive.save,
       books: account.books,
       lanes: account.lanes(lanes),

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type IndexLine, indexName, JobIndex } from "../archive/index-file.js";
+import { type IndexLine, identityOf, indexName, JobIndex } from "../archive/index-file.js";
 import { nodeDisk } from "../archive/node-disk.js";
 
 /** An output that the archive has: its line, with the name under which its content was found. */
 export interface ArchivedLine extends IndexLine {
-  /** Name of the job's folder. */
+  /** The output folder, and the name of the job's folder in it. */
+  outFolder: string;
   folder: string;
 }
 
@@ -38,6 +39,9 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
   const lines = (await JobIndex.open(nodeDisk, jobFolder)).all();
   const others = new OtherFiles(jobFolder, new Set(lines.map((line) => line.file)));
   for (const line of lines) {
+    const ofItem = history.outputs.get(line.key) ?? [];
+    // The first folder counts where several have the same file, as a copy of the archive does.
+    if (ofItem.some((known) => known.folder === folder && identityOf(known) === identityOf(line))) continue;
     const inPlace = (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
     const file = inPlace ? line.file : await others.find(line);
     if (file === null) {
@@ -45,8 +49,7 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
       continue;
     }
     if (!inPlace) history.renamed++;
-    const ofItem = history.outputs.get(line.key) ?? [];
-    history.outputs.set(line.key, [...ofItem, { ...line, file, folder }]);
+    history.outputs.set(line.key, [...ofItem, { ...line, file, outFolder, folder }]);
   }
 }
 

@@ -4,7 +4,7 @@ import type { ItemEvent, ItemState } from "../core/item.js";
 import { credits, noCredits } from "../core/money.js";
 import { defaultReconcile } from "../core/readings.js";
 import type { RunOptions } from "../core/run-options.js";
-import type { Item, RunStart, Store } from "../core/store.js";
+import type { Item, Run, RunStart, Store } from "../core/store.js";
 import { concludeItem } from "../run/conclude.js";
 import type { Conclusion } from "../run/conclusion.js";
 import type { IntentLine } from "../run/receipt-lines.js";
@@ -44,7 +44,7 @@ export interface Unsaid {
   sandbox: boolean;
 }
 
-/** Writes the items down again, step by step as they went. */
+/** Writes the items down again, step by step as they went: a run for each job, edition and place of the files. */
 export async function refill(
   store: Store,
   clock: PastClock,
@@ -54,12 +54,25 @@ export async function refill(
   const expected = expectedOutputs(items);
   const runs = new Map<string, FoundItem[]>();
   for (const found of items) {
-    const of = JSON.stringify([found.job, found.item.edition]);
+    const of = JSON.stringify([found.job, found.item.edition, placeOf(found, unsaid)]);
     const group = runs.get(of) ?? [];
     runs.set(of, group);
     group.push(found);
   }
-  for (const group of runs.values()) await refillRun(store, clock, group, { unsaid, expected });
+  const owing: number[] = [];
+  for (const group of runs.values()) {
+    const run = await refillRun(store, clock, group, { unsaid, expected });
+    if (run.owes) owing.push(run.id);
+  }
+  // Not before all are there: a run that is open would be gone on with by the next one of its edition.
+  for (const id of owing) await store.setRun(id, { state: "interrupted" });
+}
+
+/** The output folder that has an item's newest file; where it has none, the one that it was asked for. */
+function placeOf({ attempts, outputs, intent }: FoundItem, { outFolder }: Unsaid): string {
+  const newest = attempts.get(Math.max(...attempts.keys()))?.answer?.conclusion.outcome.taskId;
+  const output = outputs.find(({ task }) => task === newest) ?? outputs.at(-1);
+  return output?.outFolder ?? intent?.out ?? outFolder;
 }
 
 type Context = { unsaid: Unsaid; expected: ReadonlyMap<string, number> };
@@ -69,7 +82,7 @@ async function refillRun(
   clock: PastClock,
   group: readonly FoundItem[],
   { unsaid, expected }: Context,
-): Promise<void> {
+): Promise<Run> {
   const job = group[0]?.job ?? "";
   clock.at(group.map((found) => firstTime(found)).toSorted()[0] ?? null);
   const run = await store.startRun((await store.job(job)).id, startOf(job, group, unsaid));
@@ -88,8 +101,8 @@ async function refillRun(
   clock.at(null);
   // What was refused waits for its manifest: nothing is bought that nobody has just agreed to.
   await store.cancelRun(run.id, new Set());
-  const owes = (await store.run(run.id))?.owes ?? false;
-  await store.setRun(run.id, { state: owes ? "interrupted" : "finished", endedAt: clock.now() });
+  await store.setRun(run.id, { state: "finished", endedAt: clock.now() });
+  return (await store.run(run.id)) ?? run;
 }
 
 class Refilling {
@@ -204,12 +217,13 @@ function firstTime({ attempts, outputs }: FoundItem): string {
 
 function startOf(job: string, group: readonly FoundItem[], unsaid: Unsaid): RunStart {
   const intent = group.find((found) => found.intent)?.intent;
+  const [found] = group;
   return {
     manifest: intent?.manifest ?? `${unsaid.manifestFolder}/${job}.csv`,
     origin: intent?.origin ?? unsaid.origin,
     accountId: intent?.account ?? unsaid.accountId,
-    edition: group[0]?.item.edition ?? "",
-    outFolder: intent?.out ?? unsaid.outFolder,
+    edition: found?.item.edition ?? "",
+    outFolder: found === undefined ? unsaid.outFolder : placeOf(found, unsaid),
     options: { ...plainOptions, sandbox: unsaid.sandbox },
   };
 }

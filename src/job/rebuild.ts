@@ -75,8 +75,9 @@ interface Sources extends FoundItems {
   archive: ArchiveHistory;
 }
 
-async function readSources({ receiptsFile, outFolder }: Workspace): Promise<Sources> {
-  const receipts = readReceiptHistory(receiptsFile);
+async function readSources(workspace: Workspace): Promise<Sources> {
+  const { outFolder } = workspace;
+  const receipts = readReceiptHistory(workspace);
   const named = receipts.attempts.flatMap(({ intent }) => intent?.out ?? []);
   const archive = await readArchive([...new Set([outFolder, ...named])]);
   return { receipts, archive, ...findItems(receipts, archive) };

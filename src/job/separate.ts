@@ -3,9 +3,10 @@ import { join } from "node:path";
 import type { Clock, Random } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { claim, claimedBy, workspacesFolder } from "./claim.js";
+import { pathsFollow } from "./follow-paths.js";
 import { readIdentity, writeIdentity } from "./identity-file.js";
 import { copyState, lockState } from "./move-state.js";
-import type { Workspace } from "./workspace.js";
+import { filesIn, type Workspace } from "./workspace.js";
 
 /** Makes a copied workspace one of its own. Returns the folder that it was a copy of. Throws EarlyExit where it is none. */
 export function separateWorkspace(
@@ -18,12 +19,15 @@ export function separateWorkspace(
   if (!other) throw new EarlyExit("done", `${root} is no copy of another workspace; nothing was changed`);
   const id = random.uuid();
   const own = { ...identity, id, host: hostname() };
-  if (identity.state === null) writeIdentity(markerFolder, own);
-  else {
+  if (identity.state === null) {
+    pathsFollow(workspace, clock);
+    writeIdentity(markerFolder, own);
+  } else {
     const state = join(workspacesFolder(sharedFolder), id);
     const release = lockState(identity.state, state, clock);
     try {
       copyState(identity.state, state);
+      pathsFollow({ ...workspace, ...filesIn(state) }, clock);
       writeIdentity(markerFolder, { ...own, state });
     } finally {
       release();

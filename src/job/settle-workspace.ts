@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Clock, Random } from "../clock.js";
 import { EarlyExit } from "../core/exit.js";
 import { claim, claimedBy, workspacesFolder } from "./claim.js";
+import { pathsFollow } from "./follow-paths.js";
 import { type Ground, standingOf } from "./ground.js";
 import { isRehearsal, refuseLost } from "./history.js";
 import { createIdentity, readIdentity, type WorkspaceIdentity } from "./identity-file.js";
@@ -55,7 +56,7 @@ function settled(workspace: Workspace, options: SettleOptions): Workspace {
   const { markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity?.state) {
-    claimed(workspace, identity);
+    claimed(workspace, identity, options);
     return workspace;
   }
   mkdirSync(markerFolder, { recursive: true });
@@ -64,7 +65,7 @@ function settled(workspace: Workspace, options: SettleOptions): Workspace {
   if (!moves && isRehearsal(workspace)) return workspace;
   const first = { id: options.random.uuid(), state: null, host: hostname(), why: null };
   const own = identity ?? createIdentity(markerFolder, first);
-  claimed(workspace, own);
+  claimed(workspace, own, options);
   if (!moves) return workspace;
   const state = join(workspacesFolder(workspace.sharedFolder), own.id);
   moveState(markerFolder, { ...own, state, host: hostname(), why }, options.clock);
@@ -124,7 +125,8 @@ export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): voi
   );
 }
 
-function claimed(workspace: Workspace, identity: WorkspaceIdentity): void {
+function claimed(workspace: Workspace, identity: WorkspaceIdentity, { clock }: SettleOptions): void {
   refuseCopy(workspace, identity);
-  claim(identity.id, workspace);
+  // A database that cannot be opened is told of by who needs it; where the workspace was is known until then.
+  if (pathsFollow(workspace, clock)) claim(identity.id, workspace);
 }

@@ -1,11 +1,14 @@
 import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
+import { formerRoot } from "./claim.js";
 import { readIdentity } from "./identity-file.js";
 
 /** A folder with `.bulkgen/` in it, and where its things are. Sandbox items live apart, so a rehearsal never counts. */
 export interface Workspace {
   root: string;
+  /** Where its history was last used, when that was another folder: it was moved from there, or is a copy. */
+  former: string | null;
   /** Says by its name that this is a workspace; holds the state where that may lie here. */
   markerFolder: string;
   /** What this user's workspaces share, on a disk of this machine. */
@@ -42,13 +45,15 @@ export interface WorkspaceHints {
 export function findWorkspace(hints: WorkspaceHints): Workspace {
   const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
   const markerFolder = join(root, marker);
-  const whole = readIdentity(markerFolder)?.state ?? markerFolder;
+  const identity = readIdentity(markerFolder);
+  const whole = identity?.state ?? markerFolder;
   const state = hints.sandbox ? join(whole, "sandbox") : whole;
   const sharedFolder = join(hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "bulkgen");
   return {
     ...{ root, markerFolder, sharedFolder },
-    stateFile: join(state, "state.db"),
-    receiptsFile: join(state, "receipts.jsonl"),
+    // Rehearsals claim no folder, so theirs may be another.
+    former: identity && !hints.sandbox ? formerRoot(identity.id, root, sharedFolder) : null,
+    ...filesIn(state),
     lockFile: join(state, "run.lock"),
     accountsFile: hints.sandbox ? join(state, "accounts.db") : join(sharedFolder, "accounts.db"),
     serviceFile: join(state, "service.db"),
@@ -56,6 +61,11 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
       ? resolve(hints.cwd, hints.out)
       : join(root, hints.sandbox ? "sandbox-outputs" : "outputs"),
   };
+}
+
+/** What is in the folder of a state. */
+export function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
+  return { stateFile: join(state, "state.db"), receiptsFile: join(state, "receipts.jsonl") };
 }
 
 function nearestRoot({ cwd, manifest }: WorkspaceHints): string {

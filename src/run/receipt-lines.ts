@@ -2,6 +2,7 @@ import type { GenerateRequest } from "../api/records.js";
 import type { ItemEvent } from "../core/item.js";
 import { type Credits, credits, toNumber } from "../core/money.js";
 import type { Attempt, AttemptOutcome, Item, Run } from "../core/store.js";
+import { keptPath } from "../store/own-paths.js";
 import type { Conclusion } from "./conclusion.js";
 
 /**
@@ -19,7 +20,9 @@ export interface IntentLine {
   bookEntry: number | null;
   run: number;
   job: string;
+  /** Relative to the workspace's folder where it lies in it; absolute in lines of earlier versions. */
   manifest: string;
+  /** Likewise. */
   out: string;
   edition: string;
   origin: string;
@@ -48,7 +51,22 @@ export interface AnswerLine extends Omit<AttemptOutcome, "charged" | "remaining"
   remaining?: number;
 }
 
-export function intentLine(run: Run, item: Item, attempt: Attempt, body: string): Omit<IntentLine, "at"> {
+/** What is written when the workspace lies in another folder than before: lines above may name that one. */
+export interface MovedLine {
+  type: "moved";
+  at: string;
+  /** The folder that it was. */
+  from: string;
+}
+
+/** `root` is the workspace's folder. */
+export function intentLine(
+  root: string,
+  run: Run,
+  item: Item,
+  attempt: Attempt,
+  body: string,
+): Omit<IntentLine, "at"> {
   return {
     type: "intent",
     key: item.key,
@@ -56,8 +74,8 @@ export function intentLine(run: Run, item: Item, attempt: Attempt, body: string)
     bookEntry: attempt.bookEntry,
     run: run.id,
     job: run.jobName,
-    manifest: run.manifest,
-    out: run.outFolder,
+    manifest: keptPath(root, run.manifest),
+    out: keptPath(root, run.outFolder),
     edition: item.edition,
     origin: run.origin,
     account: run.accountId,
@@ -116,8 +134,12 @@ export function conclusionIn({
 }
 
 /** Null for what is no line of ours, such as one that a crash cut short; another kind of line is of no use here. */
-export function lineIn(row: string): IntentLine | AnswerLine | "other" | null {
-  let line: (Partial<Omit<IntentLine, "type"> & Omit<AnswerLine, "type">> & { type?: string }) | null;
+export function lineIn(row: string): IntentLine | AnswerLine | MovedLine | "other" | null {
+  let line:
+    | (Partial<Omit<IntentLine, "type"> & Omit<AnswerLine, "type"> & Omit<MovedLine, "type">> & {
+        type?: string;
+      })
+    | null;
   try {
     line = JSON.parse(row);
   } catch {
@@ -125,6 +147,7 @@ export function lineIn(row: string): IntentLine | AnswerLine | "other" | null {
   }
   // Earlier versions noted so where a database was made of the receipts.
   if (line?.type === "rebuilt") return "other";
+  if (line?.type === "moved") return typeof line.from === "string" ? (line as MovedLine) : null;
   if (typeof line?.key !== "string" || !Number.isInteger(line.attempt) || !isTime(line.at)) return null;
   if (line.type === "intent") return isRequest(line.request) ? (line as IntentLine) : null;
   if (line.type !== "answer") return "other";

@@ -20,7 +20,17 @@ export interface Receipts {
   answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
 }
 
-export function openReceipts(disk: Disk, path: string, now: () => number): Receipts {
+/** Where the receipts lie, and the folder that paths in them are relative to. */
+export interface ReceiptsPlace {
+  receiptsFile: string;
+  root: string;
+}
+
+export function openReceipts(
+  disk: Disk,
+  { receiptsFile: path, root }: ReceiptsPlace,
+  now: () => number,
+): Receipts {
   // One after the other: two appends at once could tear each other's lines.
   let last: Promise<void> = Promise.resolve();
   // A line that a crash cut short must not swallow the next one.
@@ -50,7 +60,7 @@ export function openReceipts(disk: Disk, path: string, now: () => number): Recei
     intent: (run, item, attempt, body) =>
       inTurn(async () => {
         await reserve.take();
-        await write(intentLine(run, item, attempt, body));
+        await write(intentLine(root, run, item, attempt, body));
       }),
     answer: (run, item, attempt, conclusion) => {
       const line = answerLine(run, item, attempt, conclusion);
@@ -79,5 +89,5 @@ async function linesOf(disk: Disk, path: string): Promise<(IntentLine | AnswerLi
   const pieces: Uint8Array[] = [];
   for await (const piece of disk.read(path)) pieces.push(piece);
   const rows = Buffer.concat(pieces).toString("utf8").split("\n");
-  return rows.map(lineIn).filter((line) => line !== null && line !== "other");
+  return rows.map(lineIn).filter((line) => line !== null && line !== "other" && line.type !== "moved");
 }

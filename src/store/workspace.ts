@@ -17,12 +17,14 @@ import { workspaceMigrations } from "./workspace-schema.js";
 export interface WorkspacePlace {
   stateFile: string;
   root: string;
+  /** The folder that it was before it was moved, as far as is known. */
+  former?: string | null;
 }
 
 /** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
-export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock): Store {
+export function openWorkspace({ stateFile, root, former = null }: WorkspacePlace, clock: Clock): Store {
   const db = openDatabase(stateFile, workspaceMigrations);
-  transactions(db)(() => keepOwnPaths(db, root));
+  transactions(db)(() => keepOwnPaths(db, [root, former]));
   return workspaceOn(db, clock, root);
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,6 +16,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import type { Item } from "../../src/core/store.js";
+import { missingFiles } from "../../src/job/missing-files.js";
 import { outdatedHistory } from "../../src/job/outdated.js";
 import { rebuildWorkspace } from "../../src/job/rebuild.js";
 import { findWorkspace, type Workspace } from "../../src/job/workspace.js";
@@ -318,6 +320,41 @@ describe("P4: with the archive", () => {
       charged: credits(9),
       pending: credits(9),
     });
+  });
+
+  test("items whose files lie in several folders have runs of their own, which know where", async () => {
+    const inPlace = workspace.outFolder;
+    const elsewhere = join(workspace.root, "elsewhere");
+    accepted("a");
+    archive("a", "task-a-1");
+    workspace = { ...workspace, outFolder: elsewhere };
+    for (const id of ["b", "c"]) accepted(id);
+    archive("b", "task-b-1");
+    workspace = { ...workspace, outFolder: inPlace };
+    expect((await rebuild()).owing).toHaveLength(1);
+    expect(await statesNow()).toEqual({ a: "archived", b: "archived", c: "processing" });
+    const lost = await inStore((store) => missingFiles(store, "demo"));
+    expect(lost).toEqual(new Map());
+    expect(
+      await inStore(async (store) => (await store.runs()).map((run) => [run.outFolder, run.state])),
+    ).toEqual([
+      [inPlace, "finished"],
+      [elsewhere, "interrupted"],
+    ]);
+  });
+
+  test("in a copy of which the receipts name the original's files, its own count where it has them", async () => {
+    const original = workspace;
+    accepted("a");
+    archive("a", "task-a-1");
+    const root = mkdtempSync(join(tmpdir(), "bulkgen-copy-"));
+    cpSync(original.root, root, { recursive: true });
+    workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: { XDG_STATE_HOME: root } });
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived" });
+    expect(await inStore(async (store) => (await store.runs()).map((run) => run.outFolder))).toEqual([
+      workspace.outFolder,
+    ]);
   });
 
   test("what only the archive knows comes back archived, and is not paid for again", async () => {

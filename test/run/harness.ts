@@ -182,7 +182,11 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       service,
       books,
       lanes,
-      receipts: openReceipts(countedDisk, join(world.folder, "receipts.jsonl"), () => clock.now()),
+      receipts: openReceipts(
+        countedDisk,
+        { receiptsFile: join(world.folder, "receipts.jsonl"), root: world.folder },
+        () => clock.now(),
+      ),
       save: (request, signal) => counted(() => archive.save(request, signal)),
       exists: (path) => counted(async () => (await nodeDisk.size(path)) !== null),
       clock,

@@ -22,32 +22,41 @@ const accepted = {
 } as const;
 
 let file: string;
+const place = () => ({ receiptsFile: file, root: dirname(file) });
 beforeEach(() => {
   file = join(mkdtempSync(join(tmpdir(), "bulkgen-receipts-")), "deep", "receipts.jsonl");
 });
 
 describe("the receipts", () => {
   test("P4: say after a restart what an attempt was answered", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     expect(await receipts.answerTo(run, item, attempt)).toBeNull();
     await receipts.answer(run, item, attempt, accepted);
-    expect(await openReceipts(nodeDisk, file, () => 0).answerTo(run, item, attempt)).toEqual(accepted);
+    expect(await openReceipts(nodeDisk, place(), () => 0).answerTo(run, item, attempt)).toEqual(accepted);
     expect(await receipts.answerTo(run, item, first)).toBeNull();
     expect(await receipts.answerTo(run, other, attempt)).toBeNull();
   });
 
+  test("P4: name what lies in the workspace's folder relative to it, so that it follows when that is moved", async () => {
+    const { root } = place();
+    const manifest = "/elsewhere/demo.csv";
+    const moves = { ...run, manifest, outFolder: join(root, "outputs") };
+    await openReceipts(nodeDisk, place(), () => 0).intent(moves, item, attempt, '{"model":"picture"}');
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ manifest, out: "./outputs" });
+  });
+
   test("a line that was cut short loses itself and no other", async () => {
-    await openReceipts(nodeDisk, file, () => 0).answer(run, item, attempt, accepted);
+    await openReceipts(nodeDisk, place(), () => 0).answer(run, item, attempt, accepted);
     appendFileSync(file, '{"type":"answer","key":"k1:a","att');
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.answer(run, other, attempt, accepted);
     expect(await receipts.answerTo(run, item, attempt)).toEqual(accepted);
     expect(await receipts.answerTo(run, other, attempt)).toEqual(accepted);
   });
 
   test("go on in a new folder when somebody took theirs away", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     rmSync(dirname(file), { recursive: true });
     await receipts.answer(run, item, attempt, accepted);
@@ -57,7 +66,7 @@ describe("the receipts", () => {
   });
 
   test("lines that are written at once do not tear each other", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     const keys = Array.from({ length: 20 }, (_, index) => `k1:${index}`);
     await Promise.all(keys.map((key) => receipts.answer(run, { ...item, key }, attempt, accepted)));
     const lines = readFileSync(file, "utf8").trim().split("\n");
@@ -76,7 +85,7 @@ describe("the answer to an attempt of a row that two jobs have", () => {
     );
 
   test("P2: is that of its own job", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     await receipts.intent(two, item, attempt, '{"model":"picture"}');
     await receipts.answer(run, item, attempt, refused);
@@ -87,14 +96,14 @@ describe("the answer to an attempt of a row that two jobs have", () => {
   });
 
   test("is the same under a later run of the job", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     await receipts.answer(run, item, attempt, accepted);
     expect(await receipts.answerTo({ ...run, id: 7 }, item, attempt)).toEqual(accepted);
   });
 
   test("P2: never stands before the request, in receipts of earlier versions either", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     withoutJob("refused", { status: 402 });
     await receipts.intent(two, item, attempt, '{"model":"picture"}');
@@ -106,7 +115,7 @@ describe("the answer to an attempt of a row that two jobs have", () => {
   });
 
   test("P2: is not that of an attempt which had the same number in a database that was lost", async () => {
-    const receipts = openReceipts(nodeDisk, file, () => 0);
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     await receipts.answer(run, item, attempt, refused);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
@@ -127,7 +136,7 @@ describe("on a disk that fills between a request and its answer", () => {
   });
 
   test("P17: the answer goes where room was kept for it", async () => {
-    const receipts = openReceipts(disk, file, () => 0);
+    const receipts = openReceipts(disk, place(), () => 0);
     await receipts.intent(run, item, attempt, "{}");
     expect(await reserve()).toBe(1024 * 1024);
     full = true;
@@ -137,7 +146,7 @@ describe("on a disk that fills between a request and its answer", () => {
   });
 
   test("P17: nothing more is asked until the room is kept again", async () => {
-    const receipts = openReceipts(disk, file, () => 0);
+    const receipts = openReceipts(disk, place(), () => 0);
     await receipts.intent(run, item, attempt, "{}");
     full = true;
     await receipts.answer(run, item, attempt, accepted);

@@ -180,7 +180,7 @@ function portsOf(
     books,
     workspace: `workspace ${workspace.number}`,
     service,
-    receipts: openReceipts(disk, workspace.receiptsFile, () => clock.now()),
+    receipts: openReceipts(disk, { ...workspace, root: "/" }, () => clock.now()),
     lanes: process.machine.lanes.of(process, lanes),
     save: (request, signal) => process.work(() => archive.save(request, signal)),
     exists: async (path) => (await disk.size(path)) !== null,

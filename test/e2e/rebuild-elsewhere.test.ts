@@ -1,0 +1,76 @@
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { expectArchived } from "./archive.js";
+import { newPlace, run } from "./command.js";
+import { startService } from "./service.js";
+import { ids, sheet } from "./sheet.js";
+
+const items = 3;
+const payForMissing = ["run", "set.csv", "--yes", "--missing", "pay"];
+
+/** A workspace `one` with a finished run. */
+async function ran() {
+  const service = await startService();
+  const place = newPlace();
+  place.write("one/set.csv", sheet(items, "plain-image"));
+  const at = (...names: string[]) => join(place.folder, ...names);
+  const command = (name: string, ...args: string[]) => run(place, args, { ...service, cwd: at(name) });
+  expect((await command("one", "run", "set.csv", "--yes")).code).toBe(0);
+  return { service, at, command };
+}
+
+/** The receipts as earlier versions wrote them, with absolute paths. */
+function asBefore(receipts: string, root: string): void {
+  const text = readFileSync(receipts, "utf8");
+  writeFileSync(receipts, text.replaceAll('"./', `"${root}/`));
+}
+
+function loseDatabase(root: string): void {
+  for (const name of readdirSync(join(root, ".bulkgen"))) {
+    if (name.startsWith("state.db")) rmSync(join(root, ".bulkgen", name));
+  }
+}
+
+describe.concurrent.each([
+  ["", () => {}],
+  [", with receipts of an earlier version", asBefore],
+])("P4: the database%s", (_, change: typeof asBefore) => {
+  test("of a workspace that was moved is rebuilt where it lies, and pays for nothing again", async () => {
+    const { service, at, command } = await ran();
+    change(at("one/.bulkgen/receipts.jsonl"), at("one"));
+    renameSync(at("one"), at("two"));
+    loseDatabase(at("two"));
+    const rebuilt = await command("two", "doctor", "--rebuild", "--yes");
+    expect(rebuilt.stdout, rebuilt.stderr).toMatch(/^items +3: 3 archived$/m);
+    expect((await command("two", "verify")).code).toBe(0);
+    const again = await command("two", ...payForMissing);
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+    expectArchived(at("two/outputs/set"), ids(items));
+    expect(existsSync(at("one"))).toBe(false);
+  });
+
+  test("of a copy knows the copy's files, and the original's are left alone", async () => {
+    const { service, at, command } = await ran();
+    change(at("one/.bulkgen/receipts.jsonl"), at("one"));
+    cpSync(at("one"), at("two"), { recursive: true });
+    loseDatabase(at("two"));
+    expect((await command("two", "doctor", "--separate")).code).toBe(0);
+    rmSync(at("two/outputs/set/a01.png"));
+    const before = readdirSync(at("one/outputs/set"), { recursive: true });
+    rmSync(at("one/outputs/set/a02.png"));
+
+    const rebuilt = await command("two", "doctor", "--rebuild", "--yes");
+    expect(rebuilt.stdout, rebuilt.stderr).toMatch(/^items +3: 1 processing, 2 archived$/m);
+    const resumed = await command("two", "resume");
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    const again = await command("two", ...payForMissing);
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+    expectArchived(at("two/outputs/set"), ids(items));
+    expect(readdirSync(at("one/outputs/set"), { recursive: true })).toEqual(
+      before.filter((name) => name !== "a02.png"),
+    );
+  });
+});
