@@ -108,7 +108,7 @@ export function taskOutcome(reply: Reply): TaskOutcome {
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
-  return settled(read.data, timeIn(reply.headers.date)) ?? unclear("completed without output addresses");
+  return settled(read.data, servedAt(reply)) ?? unclear("completed without output addresses");
 }
 
 function settled(task: z.infer<typeof finished>, servedAt: number | null): TaskOutcome | null {
@@ -129,6 +129,11 @@ function settled(task: z.infer<typeof finished>, servedAt: number | null): TaskO
   const urls = task.output_urls ?? [];
   if (urls.length === 0) return null;
   return { kind: "completed", urls, createdAt: task.created_at ?? "", charged, completedAt };
+}
+
+/** When the service answered, by its own clock (UTC ms); null where it does not say. */
+export function servedAt({ headers }: Extract<Reply, { kind: "answer" }>): number | null {
+  return timeIn(headers.date);
 }
 
 /** UTC ms. */

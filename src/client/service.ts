@@ -7,10 +7,12 @@ import type { Accounts } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
 import { backoffMs } from "../core/retry.js";
 import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/send.js";
-import { type GenerateOutcome, generateOutcome, type TaskOutcome, taskOutcome } from "./answer.js";
+import { type GenerateOutcome, generateOutcome, servedAt, type TaskOutcome, taskOutcome } from "./answer.js";
 import { logged } from "./logged.js";
 import { answerText, oddBody } from "./odd-answer.js";
 import { type Pacing, paced } from "./paced.js";
+import { ServiceTime } from "./service-time.js";
+import { timed } from "./timed.js";
 
 /** The service, as typed calls. */
 export interface Service {
@@ -26,6 +28,8 @@ export interface Service {
    * it was sent: of any other nobody knows whether it is counted in the answer. Throws ServiceError.
    */
   me(): Promise<{ me: Me; servedAt: number | null; over: number }>;
+  /** What time it is, by its answers. */
+  readonly time: ServiceTime;
 }
 
 /** Why the account or the models could not be read. */
@@ -51,8 +55,10 @@ const triesMax = 3;
 
 /** Composes the wrappers around `send`, here and nowhere else. */
 export function openService(send: Send, options: ServiceOptions): Service {
-  const request = logged(paced(send, options), options.log, options.clock);
+  const time = new ServiceTime(options.clock);
+  const request = logged(paced(timed(send, time), options), options.log, options.clock);
   return {
+    time,
     generate: async (body, ticket) =>
       generateOutcome(
         await request({
@@ -105,8 +111,7 @@ async function read<Schema extends z.ZodType>(
     const reply = await send(request, signal);
     if (signal.aborted) throw new ServiceError("interrupted", "interrupted");
     if (reply.kind === "answer" && reply.status === 200) {
-      const servedAt = Date.parse(reply.headers.date ?? "");
-      return { record: parsed(request, schema, reply), servedAt: Number.isNaN(servedAt) ? null : servedAt };
+      return { record: parsed(request, schema, reply), servedAt: servedAt(reply) };
     }
     const error = refusal(request, reply);
     if (error.kind !== "unreachable" || tries === triesMax) throw error;

@@ -1,6 +1,7 @@
 import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
 import type { BookOwner, Books, Counters } from "./books.js";
+import type { Day } from "./day.js";
 import type { Lifetime } from "./lifetimes.js";
 import type { Credits } from "./money.js";
 import type { Gait, OwnLimits, Quota } from "./quota.js";
@@ -54,8 +55,8 @@ export interface Accounts {
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The highest charge that was seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
-  /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent since then (UTC ms). */
-  spentSince(accountId: number, since: number): Promise<Credits>;
+  /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent on a day. */
+  spentOn(accountId: number, day: Day): Promise<Credits>;
   /** The books of a key that is known here. */
   books(owner: BookOwner): Books;
   /** One generation of a model with its params took so long (ms). */

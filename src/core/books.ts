@@ -1,3 +1,4 @@
+import type { Day } from "./day.js";
 import type { Credits } from "./money.js";
 import type { Evidence, ReconcileSettings, Verdict } from "./readings.js";
 import type { Judgement } from "./reconcile.js";
@@ -45,12 +46,14 @@ export interface BookedIntent {
   itemKey: string;
   /** What it is expected to cost. */
   price: Credits;
+  /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
+  at: number;
 }
 
-/** What all paid requests of the account may cost since an instant (UTC ms). */
+/** What all paid requests of the account that are sent on a day may cost. */
 export interface DailyCap {
   most: Credits;
-  since: number;
+  day: Day;
 }
 
 export type BookedAnswer =

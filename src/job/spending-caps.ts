@@ -1,6 +1,6 @@
 import type { Model } from "../api/records.js";
 import type { Clock } from "../clock.js";
-import { dayBegin } from "../core/day.js";
+import { dayOf } from "../core/day.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, noCredits, plus } from "../core/money.js";
 import { nearest } from "../core/nearest.js";
@@ -35,7 +35,7 @@ export async function spendingCaps(
     async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
   const inDoubt = (workspace: Store) => doubtfulNow(workspace, clock.now());
-  const today = () => account.accounts.spentSince(account.accountId(), dayBegin(clock.now()));
+  const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
   return {
     total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
     models: new Map(await Promise.all(models)),

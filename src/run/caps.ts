@@ -1,6 +1,6 @@
 import type { Accounts } from "../core/accounts.js";
 import type { DailyCap } from "../core/books.js";
-import { dayBegin } from "../core/day.js";
+import { dayOf, type Span } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
 import type { Stop } from "../core/stop.js";
@@ -115,21 +115,21 @@ export class Caps {
 
   /** Looks at what the day has cost, over all runs of the account. At midnight another one begins. */
   async lookAtDay(
-    accounts: Pick<Accounts, "spentSince">,
+    accounts: Pick<Accounts, "spentOn">,
     accountId: number,
-    { now, committed }: { now: number; committed: Credits },
+    { now, committed }: { now: Span; committed: Credits },
   ): Promise<void> {
     const { daily } = this.settings;
     if (daily === null) return;
-    const spent = await accounts.spentSince(accountId, dayBegin(now));
+    const spent = await accounts.spentOn(accountId, dayOf(now));
     const message = `the day's credits are used up: all runs of the account have spent ${showCredits(spent)} of the ${showCredits(daily)} that --max-credits-per-day allows`;
     this.today = { kind: "daily", most: plus(committed, minus(daily, spent)), message };
   }
 
   /** What the books hold a paid request to that is sent now. */
-  dailyCap(now: number): DailyCap | null {
+  dailyCap(now: Span): DailyCap | null {
     const { daily } = this.settings;
-    return daily === null ? null : { most: daily, since: dayBegin(now) };
+    return daily === null ? null : { most: daily, day: dayOf(now) };
   }
 
   get models(): string[] {

@@ -103,7 +103,7 @@ class Loop {
   }
 
   private async view(): Promise<View> {
-    const { store, accounts, accountId, workspace, clock } = this.session.ports;
+    const { store, accounts, accountId, workspace, service, clock } = this.session.ports;
     const { run, lanes, polls, downloads, profile } = this.session.settings;
     const modelRooms = await this.session.caps.rooms(store, run.id);
     const { parked, paces } = this.session;
@@ -113,7 +113,7 @@ class Loop {
     const spending = await store.spending(run.id);
     const committed = plus(spending.charged, spending.pending);
     await this.session.caps.lookAtKept(store, run.id, committed);
-    await this.session.caps.lookAtDay(accounts, accountId, { now: clock.now(), committed });
+    await this.session.caps.lookAtDay(accounts, accountId, { now: service.time.now, committed });
     if (this.session.caps.takeBack(committed)) this.session.liftCaps();
     const inOrder =
       this.session.settings.inOrder ||

@@ -21,8 +21,9 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const bodySha256 = createHash("sha256").update(body).digest("hex");
   session.prices.trying(item);
   const { books } = session.ports;
-  const day = session.caps.dailyCap(clock.now());
-  const intent = { itemKey: item.key, price: item.price };
+  const { now: sending } = service.time;
+  const day = session.caps.dailyCap(sending);
+  const intent = { itemKey: item.key, price: item.price, at: sending.latest };
   const bookEntry = await (day === null ? books.intend(intent) : books.intendWithin(day, intent));
   if (bookEntry === null) return giveWay(session, item, ticket);
   const attempt = await store.intend(itemId, { runId: run.id, bodySha256, bookEntry });

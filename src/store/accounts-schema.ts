@@ -63,6 +63,7 @@ export const accountsMigrations: readonly Migration[] = [
       "CREATE INDEX entries_lost ON entries (origin, fingerprint, ended_at) WHERE outcome = 'unknown' AND verdict IN ('charged', 'undecided')",
     ),
   (db) => db.exec(perKey),
+  (db) => db.exec(sentAt),
 ];
 
 const timing = `
@@ -110,6 +111,17 @@ const perKey = `
   UPDATE keys SET told_over = told_sent - told_over;
   ALTER TABLE keys DROP COLUMN told_sent;
   ALTER TABLE accounts DROP COLUMN answered;
+`;
+
+/**
+ * When a paid request was sent, by the service's clock as far as it is known: a day's cap counts by it. One that seems to
+ * be of the future was sent while a clock was ahead; it counts on the day on which it was found as well.
+ */
+const sentAt = `
+  ALTER TABLE entries ADD COLUMN sent_at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE entries ADD COLUMN found_at INTEGER;
+  UPDATE entries SET sent_at = intended_at;
+  CREATE INDEX entries_sent ON entries (sent_at);
 `;
 
 export interface AccountRow {

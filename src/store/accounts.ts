@@ -12,7 +12,7 @@ import { ledgerMethods } from "./ledger.js";
 import { lifetimeMethods } from "./lifetimes.js";
 import { openDatabase, transactions } from "./open.js";
 import { accountRow } from "./quota.js";
-import { spentSince } from "./spending.js";
+import { spentOn } from "./spending.js";
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
 export function openAccounts(path: string, clock: Clock): Accounts {
@@ -76,7 +76,7 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
       return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
     },
 
-    spentSince: async (accountId, since) => spentSince(sql, accountId, since),
+    spentOn: async (accountId, day) => spentOn(connection, accountId, day),
 
     books: (owner) => booksOf(connection, owner),
 

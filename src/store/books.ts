@@ -8,7 +8,7 @@ import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type Reading
 import { firstNumber } from "./entry-number.js";
 import { lookOf } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
-import { spentSince } from "./spending.js";
+import { spentOn } from "./spending.js";
 
 /** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
 const readingsMax = 60;
@@ -17,10 +17,10 @@ const readingsMax = 60;
 export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): Books {
   const { origin, fingerprint, workspace } = owner;
 
-  const intend = ({ itemKey, price }: BookedIntent): number => {
+  const intend = ({ itemKey, price, at }: BookedIntent): number => {
     const { lastInsertRowid } = sql(
-      `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at)
-       VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
+       VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
     ).run(
       firstNumber(clock.now()),
       origin,
@@ -30,6 +30,7 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
       price,
       nextSeq(sql),
       clock.now(),
+      at,
     );
     return Number(lastInsertRowid);
   };
@@ -37,10 +38,11 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
   return {
     intend: async (intent) => atomic(() => intend(intent)),
 
-    intendWithin: async ({ most, since }, intent) =>
-      atomic(() =>
-        plus(spentSince(sql, accountOf(sql, owner), since), intent.price) > most ? null : intend(intent),
-      ),
+    intendWithin: async ({ most, day }, intent) =>
+      atomic(() => {
+        const spent = spentOn({ sql, atomic }, accountOf(sql, owner), day);
+        return plus(spent, intent.price) > most ? null : intend(intent);
+      }),
 
     answered: async (entry, answer) =>
       atomic(() => {

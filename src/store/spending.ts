@@ -1,6 +1,6 @@
+import type { Day } from "../core/day.js";
 import type { Credits } from "../core/money.js";
-import type { Sql } from "../sqlite.js";
-import { firstNumber } from "./entry-number.js";
+import type { Connection } from "./item-rows.js";
 
 /** What an entry of the books has cost, or may have: a task that failed and an answer that was no charge free its price. */
 const cost = `
@@ -11,14 +11,28 @@ const cost = `
     ELSE price
   END`;
 
-const spent = `
-  SELECT coalesce(sum(${cost}), 0) AS credits
-  FROM entries JOIN keys USING (origin, fingerprint) WHERE entries.id >= ? AND account_id = ?`;
-
 /**
- * What paid requests of all keys of an account, from all workspaces, have cost or may have that were sent since then.
- * Entries are numbered by their time, so no other index is needed.
+ * Nothing is sent in the future: what seems to be was sent while a clock was ahead, perhaps today. It counts until a day
+ * has passed on which it was found.
  */
-export function spentSince(sql: Sql, accountId: number, since: number): Credits {
-  return (sql(spent).get(firstNumber(since), accountId) as { credits: Credits }).credits;
+const spent = `
+  SELECT
+    coalesce(sum(CASE WHEN sent_at < @to OR found_at IS NULL OR found_at >= @from THEN ${cost} ELSE 0 END), 0) AS credits,
+    coalesce(max(sent_at >= @to AND (found_at IS NULL OR found_at >= @to)), 0) AS found
+  FROM entries JOIN keys USING (origin, fingerprint) WHERE sent_at >= @from AND account_id = @accountId`;
+
+const find = `
+  UPDATE entries SET found_at = @to - 1
+  WHERE sent_at >= @to AND (found_at IS NULL OR found_at >= @to)
+    AND (origin, fingerprint) IN (SELECT origin, fingerprint FROM keys WHERE account_id = @accountId)`;
+
+/** What paid requests of all keys of an account, from all workspaces, have cost or may have that were sent on a day. */
+export function spentOn(
+  { sql, atomic }: Pick<Connection, "sql" | "atomic">,
+  accountId: number,
+  { from, to }: Day,
+): Credits {
+  const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
+  if (found > 0) atomic(() => sql(find).run({ accountId, to }));
+  return credits;
 }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { Day } from "../../src/core/day.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { Store } from "../../src/core/store.js";
 import { Caps, keeping } from "../../src/run/caps.js";
+
+const at = (ms: number) => ({ earliest: ms, latest: ms });
 
 const capped = (maxCredits: number | null = null, daily: number | null = null) =>
   new Caps({
@@ -75,13 +78,13 @@ describe("caps", () => {
     const caps = capped(null, 50);
     const asked: number[] = [];
     const accounts = {
-      spentSince: async (_: number, since: number) => {
-        asked.push(since);
+      spentOn: async (_: number, { from }: Day) => {
+        asked.push(from);
         return credits(asked.length === 1 ? 49 : 0);
       },
     };
     const noon = new Date(2026, 10, 20, 12).getTime();
-    await caps.lookAtDay(accounts, 1, { now: noon, committed: credits(4) });
+    await caps.lookAtDay(accounts, 1, { now: at(noon), committed: credits(4) });
     expect(asked).toEqual([new Date(2026, 10, 20).getTime()]);
     await caps.lookAtKept(spends(4, 1), 1, credits(4));
     expect(caps.cap).toBe(credits(5));
@@ -90,7 +93,7 @@ describe("caps", () => {
       message:
         "the day's credits are used up: all runs of the account have spent 49 of the 50 that --max-credits-per-day allows",
     });
-    await caps.lookAtDay(accounts, 1, { now: noon + 24 * 3_600_000, committed: credits(4) });
+    await caps.lookAtDay(accounts, 1, { now: at(noon + 24 * 3_600_000), committed: credits(4) });
     expect(caps.cap).toBe(credits(8));
     expect(caps.takeBack(credits(4))).toBe(true);
     expect(caps.reached(credits(4)).kind).toBe("keep");

@@ -226,7 +226,7 @@ describe("a request whose answer was lost", () => {
     world.tamper = async (request, pass) => {
       // Their task was open when the counters were read for the first time.
       if (request.startsWith("POST") && theirs === 0) {
-        theirs = await others.intend({ itemKey: "k1:other", price: noCredits });
+        theirs = await others.intend({ itemKey: "k1:other", price: noCredits, at: world.clock.now() });
         await others.answered(theirs, { outcome: "accepted", charged: noCredits });
       }
       return tamper ? tamper(request, pass) : pass();
@@ -348,7 +348,7 @@ describe("a process that ended in the middle", () => {
     await open();
     const run = await start(world, pictures(1));
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
-    await books().intend({ itemKey: "k1:p1", price: credits(4) });
+    await books().intend({ itemKey: "k1:p1", price: credits(4), at: world.clock.now() });
     await carryOn(world, run, { reads: true });
     expect(await states(world, run)).toEqual({ p1: "archived" });
     expect(await books().open()).toEqual([]);
@@ -360,7 +360,7 @@ describe("a process that ended in the middle", () => {
     await carryOn(world, run, { reads: true });
     const again = await start(world, [...pictures(2), picture("p3", 3)]);
     const [item] = (await world.store.items(again.id)).filter(({ rowId }) => rowId === "p3");
-    const bookEntry = await books().intend({ itemKey: "k1:p3", price: credits(4) });
+    const bookEntry = await books().intend({ itemKey: "k1:p3", price: credits(4), at: world.clock.now() });
     await world.store.intend(item?.id ?? 0, { runId: again.id, bodySha256: "00", bookEntry });
     await carryOn(world, again, { reads: true, ...settling({ wait: true }) });
     expect((await states(world, again)).p3).toBe("archived");
@@ -408,7 +408,7 @@ describe("a process that ended in the middle", () => {
     const run = await start(world, pictures(1));
     const [item] = await world.store.items(run.id);
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
-    const bookEntry = await books().intend({ itemKey: "k1:p1", price: credits(4) });
+    const bookEntry = await books().intend({ itemKey: "k1:p1", price: credits(4), at: world.clock.now() });
     await world.store.intend(item?.id ?? 0, { runId: run.id, bodySha256: "00", bookEntry });
 
     world.accounts.close();
@@ -421,7 +421,7 @@ describe("a process that ended in the middle", () => {
       workspace: "elsewhere",
     };
     const others = world.accounts.books(elsewhere);
-    const first = await others.intend({ itemKey: "k1:other", price: credits(4) });
+    const first = await others.intend({ itemKey: "k1:other", price: credits(4), at: world.clock.now() });
     await others.answered(first, { outcome: "accepted", charged: credits(4) });
     await others.looked(first, { task: "completed", charged: credits(4), endedAt: null });
     const before = await others.evidence(defaultReconcile);

@@ -1,4 +1,5 @@
-import { dayBegin } from "../../src/core/day.js";
+import { dayOf } from "../../src/core/day.js";
+import { minuteMs } from "../../src/core/quota.js";
 import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import type { Ledger } from "./ledger.js";
@@ -179,9 +180,11 @@ export class MoneyRules implements Rule {
       within(modelCap.most, `the cap of ${model}`, alike);
     }
     this.checkKept(item, own);
-    // With a clock that jumps the program's day is another one.
-    if (dailyCredits !== undefined && !faults.some(({ fault }) => fault.kind === "clock-jump"))
-      within(dailyCredits, "a day's cap", items, dayBegin(trip.sentAt));
+    if (dailyCredits === undefined) return;
+    const { from } = dayOf({ earliest: trip.sentAt, latest: trip.sentAt });
+    // Where a clock was set, the service's tells the day, which it is known of to the minute.
+    const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
+    within(dailyCredits, "a day's cap", items, jumps ? from + minuteMs : from);
   }
 
   /** P7: what must be left of the balance is left, whatever POSTs under way may cost; of others' nobody knows beforehand. */

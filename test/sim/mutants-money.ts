@@ -143,7 +143,7 @@ export const moneyMutants: readonly Mutant[] = [
     make: () => ({
       ports: (ports) => ({
         ...ports,
-        accounts: { ...ports.accounts, spentSince: async () => noCredits },
+        accounts: { ...ports.accounts, spentOn: async () => noCredits },
         books: { ...ports.books, intendWithin: (_, intent) => ports.books.intend(intent) },
       }),
     }),

@@ -129,7 +129,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
     store: gatedPort(process, "store", workspace.store, storeLooks),
     accounts: gatedPort(process, "accounts", machine.accounts, [
       "quota",
-      "spentSince",
+      "spentOn",
       "highestCharges",
       "over",
     ]),

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Accounts, Caller } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
-import { credits, noCredits } from "../../src/core/money.js";
+import { credits } from "../../src/core/money.js";
 import { lateMsMax } from "../../src/core/quota.js";
 import { nothingLearned } from "../../src/core/readings.js";
 import type { Judgement } from "../../src/core/reconcile.js";
@@ -201,34 +201,6 @@ test("a key that answers for another user is refused, also where that user has a
   expect(await accounts.accountOf(origin, "f1")).toEqual({ id, origin, userId: "user-1" });
 });
 
-test("what a day has cost is counted over all keys of the account, and what was not charged is free", async () => {
-  await accounts.name(id, "user-1");
-  const second = await accounts.accountOf(origin, "f2");
-  await accounts.name(second.id, "user-1");
-  const [one, two] = ["f1", "f2"].map((fingerprint) =>
-    accounts.books({ origin, fingerprint, workspace: fingerprint }),
-  );
-  const since = clock.now();
-  const spend = (credit: number, books = one) => books?.intend({ itemKey: "k", price: credits(credit) });
-  const spent = () => accounts.spentSince(id, since);
-  const accepted = (await spend(4)) ?? 0;
-  await spend(8, two);
-  expect(await spent()).toBe(credits(12));
-  await one?.answered(accepted, { outcome: "accepted", charged: credits(5) });
-  expect(await spent()).toBe(credits(13));
-  // What its end does not tell stays as it was.
-  await one?.looked(accepted, { task: "completed", charged: null, endedAt: null });
-  expect(await spent()).toBe(credits(13));
-  await one?.looked(accepted, { task: "failed", charged: noCredits, endedAt: null });
-  await one?.answered((await spend(2)) ?? 0, { outcome: "free" });
-  expect(await spent()).toBe(credits(8));
-  const day = { most: credits(9), since };
-  expect(await one?.intendWithin(day, { itemKey: "k", price: credits(2) })).toBeNull();
-  expect(await one?.intendWithin(day, { itemKey: "k", price: credits(1) })).not.toBeNull();
-  clock.advance(1);
-  expect(await accounts.spentSince(id, clock.now())).toBe(noCredits);
-});
-
 test("P5: what one workspace writes in a key's books, a verdict too, moves the number by which others see that there is news", async () => {
   const [one, other] = ["here", "elsewhere"].map((workspace) =>
     accounts.books({ origin, fingerprint: "f1", workspace }),
@@ -237,7 +209,7 @@ test("P5: what one workspace writes in a key's books, a verdict too, moves the n
     ...{ ...nothingLearned, baseline: null, unsettled: 0, nextReadingAt: null, awaited: [] },
     verdicts: [],
   };
-  const entry = await one.intend({ itemKey: "k", price: credits(4) });
+  const entry = await one.intend({ itemKey: "k", price: credits(4), at: clock.now() });
   const steps = [
     () => one.answered(entry, { outcome: "unknown", completeError: false }),
     () => one.read({ used: credits(0), requests: 1, over: 0, servedAt: null }),

@@ -133,7 +133,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     // Somebody else has a task of 4 credits under way.
     key.used += 4;
     await read();
-    const paid = await key.books.intend({ itemKey: "paid", price });
+    const paid = await key.books.intend({ itemKey: "paid", price, at: clock.now() });
     await answered(key, "generate");
     key.used += 4;
     await key.books.answered(paid, { outcome: "accepted", charged: price });
@@ -142,7 +142,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     await read();
     await key.books.keep(await judge(), await key.books.seq());
     // Ours arrives and is charged, but its answer is lost; then they look at their task, which has failed.
-    const lost = await key.books.intend({ itemKey: "lost", price });
+    const lost = await key.books.intend({ itemKey: "lost", price, at: clock.now() });
     await reserve(key, "generate");
     key.used += 4;
     await key.books.answered(lost, { outcome: "unknown", completeError: false });

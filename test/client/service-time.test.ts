@@ -1,0 +1,89 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { ServiceTime } from "../../src/client/service-time.js";
+import { timed } from "../../src/client/timed.js";
+import type { Reply } from "../../src/core/send.js";
+import { ManualClock } from "../manual-clock.js";
+
+const minute = 60_000;
+const years = 3_650 * 86_400_000;
+let clock: ManualClock;
+let time: ServiceTime;
+let right: number;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  right = clock.now();
+  time = new ServiceTime(clock);
+});
+
+const pass = (ms: number) => {
+  clock.advance(ms);
+  right += ms;
+};
+/** An answer comes at once. */
+const told = (ms: number) => time.asking()(ms);
+const at = (ms: number) => ({ earliest: ms, latest: ms });
+
+test("before the service has told its time, this machine's clock is all there is", () => {
+  clock.set(years);
+  expect(time.now).toEqual(at(right + years));
+});
+
+test("a clock that the service agrees with to the minute is believed", () => {
+  told(right - 59_000);
+  pass(10 * minute);
+  expect(time.now).toEqual(at(right));
+});
+
+describe.each([years, -years, 61_000, -61_000])("P20: a clock that is wrong by %d ms", (byMs) => {
+  test("is corrected by the service's", () => {
+    clock.set(byMs);
+    told(right);
+    pass(60 * minute);
+    expect(time.now).toEqual(at(right));
+  });
+
+  test("and is put right leaves it open which is right, until the next answer", () => {
+    clock.set(byMs);
+    told(right);
+    clock.set(-byMs);
+    pass(minute);
+    expect(time.now).toEqual({
+      earliest: Math.min(right, right - byMs),
+      latest: Math.max(right, right - byMs),
+    });
+    told(right);
+    expect(time.now).toEqual(at(right));
+  });
+});
+
+test("P20: a machine that has slept, or whose clock was set, is of both times until the next answer", () => {
+  told(right);
+  clock.set(8 * 60 * minute);
+  expect(time.now).toEqual({ earliest: right, latest: right + 8 * 60 * minute });
+  told(right + 8 * 60 * minute);
+  expect(time.now).toEqual(at(right + 8 * 60 * minute));
+});
+
+test("P20: an answer that came while the machine slept tells nothing: it may be hours old", () => {
+  told(right);
+  const tell = time.asking();
+  clock.set(8 * 60 * minute);
+  tell(right);
+  expect(time.now).toEqual({ earliest: right, latest: right + 8 * 60 * minute });
+});
+
+test("every answer that says when it was given tells the time, refusals too", async () => {
+  const replies: Reply[] = [
+    { kind: "no_answer", reason: "timeout" },
+    { kind: "answer", status: 200, headers: {}, body: "" },
+    { kind: "answer", status: 503, headers: { date: new Date(right).toUTCString() }, body: "" },
+  ];
+  const send = timed(async () => replies.shift() as Reply, time);
+  const ask = () => send({ endpoint: "me", method: "GET", path: "/", timeoutMs: 1 });
+  clock.set(years);
+  for (const expected of [right + years, right + years, right]) {
+    await ask();
+    expect(time.now).toEqual(at(expected));
+  }
+});
