@@ -1,5 +1,5 @@
 import { composedMax, isComposed, subsets } from "./composition.js";
-import { plus, showCredits } from "./money.js";
+import { type Credits, plus, showCredits } from "./money.js";
 import { dayMs } from "./quota.js";
 import {
   candidates,
@@ -89,12 +89,40 @@ function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | n
     const returned = hypothesis === "net" ? lostTasks(facts, reading) : [];
     if (possible.length + returned.length > composedMax) return null;
     const rest = residual(facts, reading, hypothesis);
+    if (mayBeSurprise(facts, rest, possible, returned)) return null;
     const ways = subsets(possible).filter((some) => isComposed(rest, some, returned));
     if (ways.length === 0) answers.add(null);
     for (const some of ways) answers.add(some.includes(entry));
   }
   const [answer = null] = answers;
   return answers.size === 1 ? answer : null;
+}
+
+/**
+ * Whether a residual may hold a charge other than was booked: what a request that was booked at the same price turned
+ * out to cost. A price changes between two requests, and the one that was lost may have been the second.
+ */
+function mayBeSurprise(
+  { entries }: Evidence,
+  rest: Credits,
+  possible: readonly Entry[],
+  returned: readonly Entry[],
+): boolean {
+  const surprises = possible.flatMap((entry) =>
+    [...surprisesAt(entries, entry.price)].map((price) => ({ entry, price })),
+  );
+  if (surprises.length === 0) return false;
+  if (possible.length + returned.length + surprises.length > composedMax) return true;
+  return subsets(surprises).some((odd) => {
+    const others = possible.filter((entry) => !odd.some((one) => one.entry === entry));
+    return odd.length > 0 && subsets(others).some((some) => isComposed(rest, [...odd, ...some], returned));
+  });
+}
+
+/** What requests were charged that were booked at this price, where it was another. */
+function surprisesAt(entries: readonly Entry[], price: Credits): Set<Credits> {
+  const charges = entries.filter((entry) => entry.price === price).map(({ charged }) => charged ?? price);
+  return new Set(charges.filter((charge) => charge !== price));
 }
 
 /**
@@ -106,11 +134,18 @@ function isBeyond(facts: Evidence, reading: Reading, entry: Entry): boolean {
   const possible = candidates(facts, reading);
   // Of one that nobody has spoken of yet, not even the price is certain.
   if (possible.some(({ outcome }) => outcome === null)) return false;
+  if (possible.some(({ price }) => surprisesAt(facts.entries, price).size > 0)) return false;
   const others = plus(...possible.filter((other) => other !== entry).map((other) => other.price));
   return facts.hypotheses.every((hypothesis) => {
     const rest = residual(facts, reading, hypothesis);
-    return rest > others && rest <= plus(others, entry.price);
+    return rest > others && rest <= plus(others, entry.price) && isOfPrices(rest, possible);
   });
+}
+
+/** Whether an amount leaves no doubt that requests cost what was booked: of several, one may have been charged another price. */
+function isOfPrices(amount: Credits, possible: readonly Entry[]): boolean {
+  if (possible.length === 1) return true;
+  return possible.length <= composedMax && subsets(possible).some((some) => isComposed(amount, some, []));
 }
 
 function grownText(facts: Evidence, reading: Reading): string {

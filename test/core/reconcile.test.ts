@@ -198,8 +198,37 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(verdicts({ entries: [open, unknown], readings })).toEqual([[2, "charged"]]);
     const second = lost(3, 8, 2);
     expect(verdicts({ entries: [open, unknown, second], readings })).toEqual([]);
+    // Somebody was charged another price than was booked, so what the others can have cost is not known.
+    const odd = [reading(2, 10, 2, 109.5)];
+    expect(verdicts({ entries: [open, unknown, second], readings: odd })).toEqual([]);
+    expect(verdicts({ entries: [open, unknown, second], readings: [reading(2, 10, 2, 112)] })).toEqual([
+      [2, "charged"],
+      [3, "charged"],
+    ]);
     const nobodys = lost(3, 8, 2, { outcome: null, endedSeq: null, endedAt: null });
     expect(verdicts({ entries: [open, unknown, nobodys], readings })).toEqual([]);
+  });
+
+  it("P2: one that may have been charged a price of which nobody knew yet is not taken for free", () => {
+    // Both were planned at 4, and 3 was charged; the next was planned at 3. One of the two that were lost was charged 3.
+    const surprise = entry(1, 2, 1, { charged: credits(3) });
+    const before = lost(2, 4, 1);
+    const after = lost(3, 6, 2, { price: credits(3) });
+    const readings = [reading(2, 10, 8, 106), reading(3, 11, 20, 106)];
+    const lostBoth = { trusted: true, entries: [surprise, before, after], readings };
+    expect(verdicts(lostBoth)).toEqual([
+      [2, "undecided"],
+      [3, "undecided"],
+    ]);
+    const free = lostBoth.readings.map((each) => ({ ...each, used: credits(103) }));
+    expect(verdicts({ ...lostBoth, readings: free })).toEqual([
+      [2, "not_charged"],
+      [3, "not_charged"],
+    ]);
+    const open = entry(4, 3, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
+    const dearer = { ...surprise, charged: credits(9) };
+    const pending = { entries: [dearer, open, before, lost(3, 6, 2)], readings: [reading(2, 10, 2, 121)] };
+    expect(verdicts(pending)).toEqual([]);
   });
 
   it("credits of a failed task that may still be on their way back decide nothing", () => {
