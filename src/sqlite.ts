@@ -25,10 +25,26 @@ function load(): Constructor {
 
 let Database: Constructor | undefined;
 
-/** Opens a database file (or ":memory:"). Throws SQLite's own error when it cannot be opened. */
+/** Opens a database file (or ":memory:"). Throws SQLite's own error, with the file's name, when it cannot be opened. */
 export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
   Database ??= load();
-  return new Database(path, options);
+  try {
+    return new Database(path, options);
+  } catch (error) {
+    throw named(path, error);
+  }
+}
+
+/**
+ * SQLite does not say which database it speaks of, and damage may show in any query: where it is met, its words are
+ * given the file's name, once. A person is then told what to do by that name.
+ */
+export function named(path: string, error: unknown): unknown {
+  const { code } = error as { code?: unknown };
+  const isOfFile = path !== "" && path !== ":memory:" && String(code).startsWith("SQLITE_");
+  if (isOfFile && error instanceof Error && !error.message.startsWith(`${path}: `))
+    error.message = `${path}: ${error.message}`;
+  return error;
 }
 
 /** Gives the statement of a text. */
@@ -40,11 +56,19 @@ export function statements(db: Sqlite): Sql {
   return (text) => {
     let statement = prepared.get(text);
     if (!statement) {
-      statement = new Statement(db.prepare(text));
+      statement = made(db, text);
       prepared.set(text, statement);
     }
     return statement;
   };
+}
+
+function made(db: Sqlite, text: string): Statement {
+  try {
+    return new Statement(db.prepare(text));
+  } catch (error) {
+    throw named(db.name, error);
+  }
 }
 
 /**
@@ -62,23 +86,42 @@ export class Statement {
 
   /** For what answers no rows: how many it changed, and the last number that it gave. */
   run(...values: unknown[]): BetterSqlite3.RunResult {
-    return this.prepared.run(...values);
+    try {
+      return this.prepared.run(...values);
+    } catch (error) {
+      throw this.told(error);
+    }
   }
 
   /** The first row, or undefined where there is none. */
   get(...values: unknown[]): unknown {
-    const row = this.prepared.get(...values) as unknown[] | undefined;
+    const row = this.first(values);
     return row === undefined ? undefined : this.object(row);
   }
 
   all(...values: unknown[]): unknown[] {
-    const rows = this.prepared.all(...values) as unknown[][];
-    return rows.map((row) => this.object(row));
+    try {
+      return (this.prepared.all(...values) as unknown[][]).map((row) => this.object(row));
+    } catch (error) {
+      throw this.told(error);
+    }
   }
 
   /** The first column of the first row, or undefined where there is none. */
   value(...values: unknown[]): unknown {
-    return (this.prepared.get(...values) as unknown[] | undefined)?.[0];
+    return this.first(values)?.[0];
+  }
+
+  private first(values: readonly unknown[]): unknown[] | undefined {
+    try {
+      return this.prepared.get(...values) as unknown[] | undefined;
+    } catch (error) {
+      throw this.told(error);
+    }
+  }
+
+  private told(error: unknown): unknown {
+    return named(this.prepared.database.name, error);
   }
 
   private object(row: unknown[]): unknown {

@@ -5,7 +5,7 @@ import { openInspector } from "../archive/inspector.js";
 import { removeLeftovers } from "../archive/leftovers.js";
 import { nodeDisk } from "../archive/node-disk.js";
 import type { AlarmClock, Clock } from "../clock.js";
-import { EarlyExit, type ExitName, weightiest } from "../core/exit.js";
+import { type ExitName, weightiest } from "../core/exit.js";
 import { type ItemState, openStates } from "../core/item.js";
 import { lanesOf } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
@@ -25,10 +25,10 @@ import type { RunSettings } from "../run/ports.js";
 import type { Progress } from "../run/progress.js";
 import { openReceipts } from "../run/receipts.js";
 import { Session } from "../run/session.js";
-import { refusedByDisk } from "../store/open.js";
 import { attendOrders } from "./attend.js";
 import { deadlineOf } from "./deadline.js";
 import type { Hold } from "./open.js";
+import { endRefused } from "./unwritable.js";
 import { ownVersion } from "./version.js";
 
 /** Polls in flight at once. The quota bounds them far more than this does. */
@@ -126,7 +126,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const { attend, close: dismiss } = await attendOrders({ store, clock, session, account });
   try {
     const { interrupt, onProgress } = options;
-    await runLoop(session, { interrupt, onProgress, attend }).catch(diskFailure);
+    await runLoop(session, { interrupt, onProgress, attend }).catch(endRefused);
   } finally {
     await dismiss();
     await archive.close();
@@ -211,15 +211,6 @@ async function afterReading(
   if (nextReadingAt === null) return null;
   const quota = await account.accounts.quota(account.accountId());
   return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
-}
-
-/** A database that the disk refuses ends the run in good order; any other error is a defect. Throws in any case. */
-function diskFailure(error: unknown): never {
-  if (!refusedByDisk(error)) throw error;
-  throw new EarlyExit(
-    "unfinished",
-    `the workspace cannot be written (${error.message}). What was answered is on record; free the disk, then \`bulkgen resume\`.`,
-  );
 }
 
 /** Why the run ends: its stops, and the states in which its items were left. */

@@ -1,3 +1,6 @@
+import { EarlyExit } from "../core/exit.js";
+import { wayOut } from "../store/way-out.js";
+
 /** What to do where the system does not let something be written, by its code; `what` is a file or a folder. */
 export function madeWritable(code: string | undefined, what: string): string {
   switch (code) {
@@ -10,4 +13,14 @@ export function madeWritable(code: string | undefined, what: string): string {
     default:
       return `make ${what} writable`;
   }
+}
+
+/** A database that cannot be used any more ends the run in good order; any other error is a defect. Throws in any case. */
+export function endRefused(error: unknown): never {
+  const todo = wayOut(error);
+  if (todo === null) throw error;
+  throw new EarlyExit(
+    "unfinished",
+    `the run cannot go on (${(error as Error).message}). What was answered is on record. To go on: ${todo}; then \`bulkgen resume\`.`,
+  );
 }

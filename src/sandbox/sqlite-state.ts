@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqlite, type Sql, type Sqlite, statements } from "../sqlite.js";
+import { named, openSqlite, type Sql, type Sqlite, statements } from "../sqlite.js";
 import { admissionsKept } from "./limiter/admit.js";
 import { type TaskRow, taskFromRow } from "./rows.js";
 import { prepareTables } from "./schema.js";
@@ -17,23 +17,32 @@ export class SqliteState implements WorldState {
   private readonly sql: Sql;
   private readonly standings: Standings;
 
-  /** Opens or makes the file, and the folder for it; ":memory:" keeps nothing. */
+  /** Opens or makes the file, and the folder for it; ":memory:" keeps nothing. Throws SQLite's error. */
   constructor(file: string) {
     if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true });
     this.db = openSqlite(file);
-    this.db.pragma("journal_mode = WAL");
-    // What is committed survives the end of this process, however it ends. It need not survive a power cut.
-    this.db.pragma("synchronous = NORMAL");
-    this.db.pragma("wal_autocheckpoint = 8000");
-    this.db.pragma("busy_timeout = 5000");
-    prepareTables(this.db);
+    try {
+      this.db.pragma("journal_mode = WAL");
+      // What is committed survives the end of this process, however it ends. It need not survive a power cut.
+      this.db.pragma("synchronous = NORMAL");
+      this.db.pragma("wal_autocheckpoint = 8000");
+      this.db.pragma("busy_timeout = 5000");
+      prepareTables(this.db);
+    } catch (error) {
+      this.db.close();
+      throw named(file, error);
+    }
     this.sql = statements(this.db);
     this.standings = new Standings(this.sql);
   }
 
   /** Runs `work` in one write transaction: what it reads cannot change before what it writes is committed. */
   transact<Result>(work: () => Result): Result {
-    return this.db.transaction(work).immediate();
+    try {
+      return this.db.transaction(work).immediate();
+    } catch (error) {
+      throw named(this.db.name, error);
+    }
   }
 
   /** Like `transact`, for the world's requests: keys and accounts are read and written once for all of them. */

@@ -5,8 +5,8 @@ import type { DaemonNotice } from "./daemon.js";
 import { localText } from "./zone.js";
 
 /**
- * What the daemon writes of nights. A full disk does not end it: nothing begins that could not be written down, people
- * are told once for each night, and it is tried again until the disk has room.
+ * What the daemon writes of nights. A full or read-only disk does not end it: nothing begins that could not be written
+ * down, people are told once for each night, and it is tried again until the disk takes it.
  */
 export class Writing {
   /** Nights of which the disk takes no word, and what is said of them. */
@@ -49,7 +49,7 @@ export class Writing {
     error: Error,
   ): void {
     const due = "zone" in schedule ? localText(dueAt, schedule.zone) : new Date(dueAt).toISOString();
-    const message = `${schedule.name}: the night of ${due} cannot be written down (${error.message}); it is tried again until the disk has room`;
+    const message = `${schedule.name}: the night of ${due} cannot be written down (${error.message}); it is tried again until the disk takes it`;
     this.refused.set(night, message);
     this.log.error({ schedule: schedule.name }, message);
     // A schedule that was removed meanwhile tells nobody.

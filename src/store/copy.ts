@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqlite, type Sqlite } from "../sqlite.js";
+import { openSqlite, type Sqlite, statements } from "../sqlite.js";
 
 /** A whole copy of a database, with what its log holds. Throws SQLite's error. */
 export function copyDatabase(from: string, to: string): void {
@@ -16,7 +16,7 @@ export function copyDatabase(from: string, to: string): void {
 export function copyInto(db: Sqlite, to: string): void {
   const part = `${to}.part`;
   rmSync(part, { force: true });
-  db.prepare("VACUUM INTO ?").run(part);
+  statements(db)("VACUUM INTO ?").run(part);
   sync(part);
   renameSync(part, to);
   sync(dirname(to));

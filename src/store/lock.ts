@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqlite, type Sqlite } from "../sqlite.js";
+import { named, openSqlite, type Sqlite } from "../sqlite.js";
 
 /** Held here as well as by the caller: a database that is garbage closes itself, and its lock would fall unseen. */
 const held = new Set<Sqlite>();
@@ -34,7 +34,7 @@ function locked(path: string, statements: readonly string[]): Lock | null {
   } catch (error) {
     db.close();
     if ((error as { code?: string }).code?.startsWith("SQLITE_BUSY")) return null;
-    throw error;
+    throw named(path, error);
   }
   held.add(db);
   return {

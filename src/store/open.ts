@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { openSqlite, type Sqlite } from "../sqlite.js";
+import { named, openSqlite, type Sqlite } from "../sqlite.js";
 import { copyDatabase } from "./copy.js";
 
 /** One step of a schema. Steps are never edited once released: the next change is another step. */
@@ -32,7 +32,7 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
     return db;
   } catch (error) {
     db?.close();
-    throw withPath(path, error);
+    throw named(path, error);
   }
 }
 
@@ -40,14 +40,6 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
 export function refusedByDisk(error: unknown): error is Error {
   const { code } = (error ?? {}) as { code?: unknown };
   return error instanceof Error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(String(code));
-}
-
-/** SQLite does not say which database it speaks of. */
-function withPath(path: string, error: unknown): unknown {
-  const { code } = error as { code?: unknown };
-  if (error instanceof Error && String(code).startsWith("SQLITE_"))
-    error.message = `${path}: ${error.message}`;
-  return error;
 }
 
 function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): void {
@@ -95,5 +87,11 @@ export type Atomic = <Result>(work: () => Result) => Result;
 /** better-sqlite3 builds a wrapper for each function that it is to run in a transaction; here one serves them all. */
 export function transactions(db: Sqlite): Atomic {
   const run = db.transaction((work: () => unknown) => work());
-  return <Result>(work: () => Result) => run.immediate(work) as Result;
+  return <Result>(work: () => Result) => {
+    try {
+      return run.immediate(work) as Result;
+    } catch (error) {
+      throw named(db.name, error);
+    }
+  };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import type { Credits } from "../core/money.js";
-import { type Sqlite, statements } from "../sqlite.js";
-import { type Migration, openDatabase } from "./open.js";
+import { type Sql, statements } from "../sqlite.js";
+import { type Migration, openDatabase, transactions } from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
 
@@ -114,6 +114,7 @@ const migrations: readonly Migration[] = [
 export function openSchedules(path: string, clock: Clock): Schedules {
   const db = openDatabase(path, migrations);
   const sql = statements(db);
+  const atomic = transactions(db);
   const seen = (name: string, until: number) =>
     sql("UPDATE schedules SET seen_until = max(seen_until, ?) WHERE name = ?").run(until, name);
 
@@ -129,18 +130,16 @@ export function openSchedules(path: string, clock: Clock): Schedules {
     all: async () => (sql("SELECT * FROM schedules ORDER BY name").all() as ScheduleRow[]).map(asSchedule),
 
     claim: async (schedule, dueAt, change) =>
-      db
-        .transaction(() => {
-          const { changes } = sql(
-            "INSERT INTO nights (schedule, due_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-          ).run(schedule, dueAt, change.state);
-          seen(schedule, Math.min(dueAt, clock.now()));
-          if (changes === 1) update(db, schedule, dueAt, change);
-          return changes === 1;
-        })
-        .immediate(),
+      atomic(() => {
+        const { changes } = sql(
+          "INSERT INTO nights (schedule, due_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        ).run(schedule, dueAt, change.state);
+        seen(schedule, Math.min(dueAt, clock.now()));
+        if (changes === 1) update(sql, schedule, dueAt, change);
+        return changes === 1;
+      }),
 
-    change: async (schedule, dueAt, change) => update(db, schedule, dueAt, change),
+    change: async (schedule, dueAt, change) => update(sql, schedule, dueAt, change),
 
     async seen(schedule, until) {
       seen(schedule, until);
@@ -187,9 +186,9 @@ const columns: Readonly<Record<keyof NightChange, string>> = {
   note: "note",
 };
 
-function update(db: Sqlite, schedule: string, dueAt: number, change: NightChange): void {
+function update(sql: Sql, schedule: string, dueAt: number, change: NightChange): void {
   const names = (Object.keys(change) as (keyof NightChange)[]).map((name) => `${columns[name]} = @${name}`);
-  db.prepare(`UPDATE nights SET ${names.join(", ")} WHERE schedule = @schedule AND due_at = @dueAt`).run({
+  sql(`UPDATE nights SET ${names.join(", ")} WHERE schedule = @schedule AND due_at = @dueAt`).run({
     ...change,
     schedule,
     dueAt,

@@ -6,12 +6,14 @@ const whereDamaged: Readonly<Record<string, string>> = {
     "restore it from a backup, or `bulkgen doctor --rebuild` makes it again from the receipts and the archive",
   "accounts.db":
     "it holds what all workspaces share: the request ledger and the books of the keys. Restore it from a backup, or put it aside while nothing runs, with its -wal and -shm, and it begins anew: requests sent so far are no longer counted against the limits, learned times are learned again, and paid requests without an answer are held for you to decide. No task and no file is lost",
+  "service.db":
+    "it holds the sandbox's accounts and tasks, which cost nothing. Put it aside while no sandbox runs, with its -wal and -shm, and it begins anew",
   "schedules.db":
     "it holds the schedules and their nights. Restore it from a backup, or put it aside while no daemon runs, with its -wal and -shm, and give the schedules again with `bulkgen schedule add`. No run is lost",
 };
 
 /**
- * What to do about a database that could not be opened, by what was thrown, which names the file; null where that is not
+ * What to do about a database that cannot be used, by what was thrown, which names the file; null where that is not
  * known. Only one that is damaged is to be replaced: a newer program's, or one on a full disk, is whole.
  */
 export function wayOut(error: unknown): string | null {
@@ -30,8 +32,13 @@ export function wayOut(error: unknown): string | null {
       return "another process is writing in it: try again when that has ended";
     case "CORRUPT":
     case "NOTADB":
-      return whereDamaged[/([a-z]+\.db):/.exec(message)?.[1] ?? ""] ?? null;
+      return damaged(message);
     default:
       return null;
   }
+}
+
+function damaged(message: string): string | null {
+  if (/\.lock: /.test(message)) return "it holds nothing: remove it while no bulkgen runs";
+  return whereDamaged[/([a-z]+\.db): /.exec(message)?.[1] ?? ""] ?? null;
 }

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
+import { spoil } from "../store/spoil.js";
 import { expectArchived } from "./archive.js";
 import { type Ended, main, newPlace, type Place, type Running, run, start, startProcess } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
@@ -82,6 +83,23 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     expect((await run(place, ["doctor", "--rebuild", "--yes"])).code).toBe(0);
     expect(await run(place, begin, service)).toMatchObject({ code: 0 });
     expect(service.made).toHaveLength(1);
+  });
+
+  test("P4: with damage that shows only when it is met", async () => {
+    const { place, service } = await openStage(2);
+    expect((await run(place, begin, service)).code).toBe(0);
+    spoil(join(place.folder, ".bulkgen", "state.db"), "items");
+    for (const args of [begin, ["status"]]) {
+      const end = await run(place, args, service);
+      expectRefusal(
+        end,
+        2,
+        /state\.db: database disk image is malformed; restore it .*`bulkgen doctor --rebuild`/,
+      );
+    }
+    expect((await run(place, ["doctor", "--rebuild", "--yes"])).code).toBe(0);
+    expect(await run(place, begin, service)).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(2);
   });
 
   test("on a disk that cannot be written", async () => {

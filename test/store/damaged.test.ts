@@ -1,0 +1,94 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { openSqlite, statements } from "../../src/sqlite.js";
+import { openAccounts } from "../../src/store/accounts.js";
+import { takeLock } from "../../src/store/lock.js";
+import { openDatabase, transactions } from "../../src/store/open.js";
+import { openSteps } from "../../src/store/steps.js";
+import { wayOut } from "../../src/store/way-out.js";
+import { openWorkspace } from "../../src/store/workspace.js";
+import { ManualClock } from "../manual-clock.js";
+import { spoil } from "./spoil.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-damaged-"));
+});
+
+const clock = new ManualClock();
+
+describe("damage that shows only when it is met", () => {
+  test("of a workspace is told with the file, and what to do", async () => {
+    const file = join(folder, "state.db");
+    openWorkspace({ stateFile: file, root: folder }, clock).close();
+    spoil(file, "jobs");
+    const store = openWorkspace({ stateFile: file, root: folder }, clock);
+    const error = await store.job("demo").catch((thrown: unknown) => thrown);
+    store.close();
+    expect((error as Error).message).toBe(`${file}: database disk image is malformed`);
+    expect(wayOut(error)).toMatch(/`bulkgen doctor --rebuild`/);
+  });
+
+  test("of what accounts share is told with the file, also out of a transaction, and once", async () => {
+    const file = join(folder, "accounts.db");
+    openAccounts(file, clock).close();
+    spoil(file, "accounts");
+    const accounts = openAccounts(file, clock);
+    const error = await accounts.accountOf("https://a.example", "f").catch((thrown: unknown) => thrown);
+    accounts.close();
+    expect((error as Error).message).toBe(`${file}: database disk image is malformed`);
+    expect(wayOut(error)).toMatch(/request ledger/);
+  });
+
+  test("is told of by whoever follows a run", () => {
+    const file = join(folder, "state.db");
+    openWorkspace({ stateFile: file, root: folder }, clock).close();
+    spoil(file, "events");
+    const steps = openSteps(file);
+    expect(() => steps.newest()).toThrow(`${file}: database disk image is malformed`);
+    steps.close();
+  });
+});
+
+test("what a transaction alone meets is told with the file too: its beginning, and its end", () => {
+  const file = join(folder, "state.db");
+  const db = openDatabase(file, [
+    (fresh) =>
+      fresh.exec(`CREATE TABLE opened (count INTEGER); CREATE TABLE parts (id INTEGER PRIMARY KEY);
+        CREATE TABLE wholes (part INTEGER REFERENCES parts (id) DEFERRABLE INITIALLY DEFERRED)`),
+  ]);
+  const sql = statements(db);
+  expect(() => transactions(db)(() => sql("INSERT INTO wholes VALUES (7)").run())).toThrow(
+    `${file}: FOREIGN KEY constraint failed`,
+  );
+  db.pragma("busy_timeout = 0");
+  const other = openSqlite(file);
+  other.exec("BEGIN IMMEDIATE");
+  expect(() => transactions(db)(() => {})).toThrow(`${file}: database is locked`);
+  other.close();
+  expect(() => sql("SELECT * FROM nowhere")).toThrow(`${file}: no such table: nowhere`);
+  db.close();
+});
+
+test("a damaged lock is told with its file, and that nothing is lost with it", () => {
+  const file = join(folder, "run.lock");
+  writeFileSync(file, "no database ".repeat(200));
+  let error: unknown;
+  try {
+    takeLock(file);
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect((error as Error).message).toBe(`${file}: file is not a database`);
+  expect(wayOut(error)).toBe("it holds nothing: remove it while no bulkgen runs");
+});
+
+test("what was made in memory, or has no name, is told in SQLite's own words", () => {
+  for (const name of ["", ":memory:"]) {
+    const db = openSqlite(name);
+    expect(() => statements(db)("SELECT * FROM nowhere")).toThrow(/^no such table: nowhere$/);
+    db.close();
+  }
+});
