@@ -16,7 +16,7 @@ import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { bookForeign, overSoFar } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
-import { accountRow, gaitOf, quotaOf } from "./quota.js";
+import { accountRow, bringBack, gaitOf, quotaOf } from "./quota.js";
 
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
 type LedgerMethods = Pick<
@@ -73,6 +73,7 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
     silence: async (accountId, ms) =>
       atomic(() => {
         const now = clock.now();
+        bringBack(sql, accountId, now);
         const row = accountRow(sql, accountId);
         // Requests that were in flight together are refused together: that is one strike.
         const again = row.silent_until !== null && row.silent_until > now;

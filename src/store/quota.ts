@@ -48,6 +48,8 @@ interface AccountOfDay extends Standing {
   used: number;
   first: number | null;
   owed: number;
+  /** When any workspace has told last what it needs. */
+  owed_at: number | null;
 }
 
 /** What the pace of its requests follows from. */
@@ -57,7 +59,8 @@ const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
 const accountOfDay = `
   SELECT id, limit_minute, limit_day, silent_until, silent_at, gait, gait_at, sent,
     (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
-    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed
+    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed,
+    (SELECT max(at) FROM owed WHERE account_id = accounts.id) AS owed_at
   FROM accounts WHERE id = ?`;
 
 export function accountRow(sql: Sql, accountId: number): AccountRow {
@@ -143,15 +146,15 @@ const aheadMsMax = minuteMs;
 /** Whether something was booked at a time that is still to come, because the clock was put back since. */
 function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {
   const limit = now + aheadMsMax;
-  if (row.silent_at !== null && row.silent_at > limit) return true;
+  if ([row.silent_at, row.gait_at, row.owed_at].some((at) => at !== null && at > limit)) return true;
   return requests.some(({ sentAt, endedAt }) => sentAt > limit && endedAt > limit);
 }
 
 /**
  * What was booked before the clock was put back lies in the future and would hold its places for as long. It counts as
- * sent now, which is the latest that it can have been; and a silence begins anew.
+ * sent now, which is the latest that it can have been; and a silence begins anew, as does what is remembered for a time.
  */
-function bringBack(sql: Sql, accountId: number, now: number): void {
+export function bringBack(sql: Sql, accountId: number, now: number): void {
   sql(
     `UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ?
      WHERE account_id = ? AND ended_at > ? AND sent_at > ?`,
@@ -159,4 +162,6 @@ function bringBack(sql: Sql, accountId: number, now: number): void {
   sql(
     "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
   ).run(now, now, accountId, now + aheadMsMax);
+  sql("UPDATE accounts SET gait_at = ? WHERE id = ? AND gait_at > ?").run(now, accountId, now + aheadMsMax);
+  sql("UPDATE owed SET at = ? WHERE account_id = ? AND at > ?").run(now, accountId, now + aheadMsMax);
 }

@@ -179,6 +179,52 @@ test("P20: a clock that is put back by ten years stops nobody for ten years", as
   expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
+describe("P20: after the clock was put back by ten years", () => {
+  const back = () => clock.advance(-10 * 365 * 86_400_000);
+  const days = (count: number) => clock.advance(count * 86_400_000);
+
+  test("what a workspace owed that never comes again is kept free for a day, not for ten years", async () => {
+    await accounts.setLimits(id, { perMinute: 10, perDay: 50 });
+    await accounts.owes(id, { workspace: "gone", requests: 40 });
+    back();
+    expect((await accounts.quota(id, "here")).owedElsewhere).toBe(40);
+    days(1);
+    expect((await accounts.quota(id, "here")).owedElsewhere).toBe(0);
+  });
+
+  test("P10: a gait that was stepped down is kept for a month, not for ten years", async () => {
+    await accounts.setLimits(id, { perMinute: 10, perDay: null });
+    for (let n = 0; n < 3; n++) await accounts.answered(await send());
+    expect((await accounts.silence(id, 1_000)).slowed).toBe("paced");
+    back();
+    expect((await accounts.quota(id)).gait.spacingMs).toBe(7_500);
+    days(30);
+    expect((await accounts.quota(id)).gait.spacingMs).toBe(7_500);
+    days(1);
+    expect((await accounts.quota(id)).gait.spacingMs).toBe(0);
+  });
+
+  test("P11: a 429 on a request that was sent before prolongs no silence by ten years", async () => {
+    const ticket = await send();
+    await accounts.silence(id, 60_000);
+    back();
+    await accounts.answered(ticket, true);
+    const { until } = await accounts.silence(id, 30_000);
+    expect(until).toBe(clock.now() + 60_000);
+    expect((await accounts.quota(id)).blockedUntil).toBe(until);
+  });
+
+  test("requests of others that are found are held for a day", async () => {
+    await accounts.setLimits(id, { perMinute: 10, perDay: 50 });
+    await accounts.counted(own, { requests: 100, over: 0 });
+    back();
+    expect(await accounts.counted(own, { requests: 130, over: 0 })).toBe(31);
+    expect((await accounts.quota(id)).day.used).toBe(31);
+    days(1);
+    expect((await accounts.quota(id)).day.used).toBe(0);
+  });
+});
+
 test("a replaced key of the same user goes on with the same ledger", async () => {
   await accounts.name(id, "user-1");
   await send();
