@@ -30,7 +30,12 @@ export interface Books {
   /** What need not be left of the account's balance at the end; null where all of it may be spent. */
   spendable: number | null;
   modelOf(item: string): string;
+  /** The most that it can cost. */
   priceOf(item: string): number;
+  /** How far what it costs may lie from what was planned. */
+  surpriseOf(item: string): number;
+  /** It was planned for less than its like is charged, and nobody agrees to pay more. */
+  waitsForPrice(item: string): boolean;
   workspaceOf(item: string): number;
   /** Credits that each workspace's run has cost, or may have, as the program tells its user. */
   spent: readonly number[];
@@ -59,7 +64,7 @@ export function audit(books: Books): void {
     if (state === "failed" && !hasFailed)
       throw new Violation("audit", `${item} is listed as failed and has not`);
   }
-  checkCapsUsed(books);
+  checkCapsUsed(tasks, books);
   checkBooks(tasks, books);
   const files = filesOf(books);
   for (const [item, own] of tasks) for (const task of own) checkKept(item, task, files, books);
@@ -85,12 +90,18 @@ function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
  * P7: nothing is left out for a cap that it would fit under: what failed has given its price back. Credits that do not
  * reach for all go to the items in their order, so that a dear one holds up the cheap.
  */
-function checkCapsUsed(books: Books): void {
+function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
   const { cap, modelCap, spendable, listed, orphans, workspaceOf, modelOf, priceOf } = books;
-  const timesOf = (item: string, states: readonly ItemState[]) =>
-    (orphans.get(item) ?? 0) + (states.includes(listed.get(item)?.state ?? "dropped") ? 1 : 0);
+  const costOf = (item: string) => {
+    const paid = (tasks.get(item) ?? []).filter((task) => isPaid(task) && !isLetGo(task, books));
+    const isKnown = paid.length > 0 && !doubtful.includes(listed.get(item)?.state ?? "dropped");
+    return isKnown ? paid.reduce((sum, { costMicro }) => sum + costMicro / 1e6, 0) : priceOf(item);
+  };
+  const worthOf = (item: string, states: readonly ItemState[]) =>
+    (orphans.get(item) ?? 0) * priceOf(item) +
+    (states.includes(listed.get(item)?.state ?? "dropped") ? costOf(item) : 0);
   const worth = (items: readonly string[], states: readonly ItemState[]) =>
-    items.reduce((sum, item) => sum + timesOf(item, states) * priceOf(item), 0);
+    items.reduce((sum, item) => sum + worthOf(item, states), 0);
   const items = [...listed.keys()];
   for (const workspace of new Set(items.map(workspaceOf))) {
     const own = items.filter((item) => workspaceOf(item) === workspace);
@@ -103,7 +114,7 @@ function checkCapsUsed(books: Books): void {
     );
     const ofModel = modelCap === undefined ? room : Math.min(room, modelCap.most - worth(alike, spending));
     const roomOf = (item: string) => (alike.includes(item) ? ofModel : room);
-    const left = planned.find((item) => dearest <= roomOf(item));
+    const left = planned.find((item) => dearest <= roomOf(item) && !books.waitsForPrice(item));
     if (left !== undefined)
       throw new Violation("P7", `${left} waits though ${roomOf(left)} credits may be spent`);
   }
@@ -111,20 +122,22 @@ function checkCapsUsed(books: Books): void {
 
 /**
  * P8: what the program tells that its items cost is what the service has charged for them. More than that only for
- * items of which it tells that this is in doubt.
+ * items of which it tells that this is in doubt; and of those it knows the planned price alone.
  */
 function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
-  const { listed, letGo, orphans, workspaceOf, priceOf } = books;
+  const { listed, letGo, orphans, workspaceOf, priceOf, surpriseOf } = books;
   const paid = [...letGo].filter(({ made }) => made !== null && isPaid(made));
   const free = (item: string) => (orphans.get(item) ?? 0) - paid.filter((trip) => trip.item === item).length;
   for (const [workspace, told] of books.spent.entries()) {
-    let [charged, doubt] = [0, 0];
+    let [charged, doubt, surprise] = [0, 0, 0];
     for (const [item, { state }] of listed) {
       if (workspaceOf(item) !== workspace) continue;
       for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
-      doubt += (free(item) + (doubtful.includes(state) ? 1 : 0)) * priceOf(item);
+      const isOpen = doubtful.includes(state) ? 1 : 0;
+      doubt += (free(item) + isOpen) * priceOf(item);
+      surprise += ((orphans.get(item) ?? 0) + isOpen) * surpriseOf(item);
     }
-    if (told < charged - 1e-6 || told > charged + doubt + 1e-6) {
+    if (told < charged - surprise - 1e-6 || told > charged + doubt + surprise + 1e-6) {
       throw new Violation(
         "P8",
         `the program tells of ${told} credits, the service has charged ${charged}, and ${doubt} are in doubt`,

@@ -3,7 +3,8 @@ import { minuteMs } from "../../src/core/quota.js";
 import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import type { Ledger } from "./ledger.js";
-import { priceOf } from "./models.js";
+import { lowestPriceOf } from "./other-price.js";
+import type { PriceRules } from "./price-rules.js";
 import { keptOf, type Scenario, type ScenarioItem } from "./scenario.js";
 import { userId } from "./service.js";
 import { Sight } from "./sight.js";
@@ -40,6 +41,7 @@ export class MoneyRules implements Rule {
     private readonly scenario: Scenario,
     private readonly ledger: Ledger,
     private readonly workspaces: readonly Workspace[],
+    private readonly prices: PriceRules,
   ) {
     this.sight = new Sight(scenario, ledger);
   }
@@ -136,7 +138,10 @@ export class MoneyRules implements Rule {
     if (post) this.letGo.add(post);
     this.orphans.set(item, (this.orphans.get(item) ?? 0) + 1);
     const own = this.scenario.items.filter((other) => other.workspace === workspace.number);
-    const again = own.reduce((sum, { id, model }) => sum + (this.orphans.get(id) ?? 0) * priceOf(model), 0);
+    const again = own.reduce(
+      (sum, { id, model }) => sum + (this.orphans.get(id) ?? 0) * lowestPriceOf(this.scenario, model),
+      0,
+    );
     const most = this.scenario.orphanCredits ?? 0;
     if (again > most + 1e-6)
       throw new Violation("P6", `${item} is let go to be paid again: ${again} credits of ${most}`);
@@ -163,14 +168,17 @@ export class MoneyRules implements Rule {
     }
   }
 
-  /** P7: what the service has charged, and what it may yet charge for POSTs under way, stays within each cap. */
+  /**
+   * P7: what the service has charged, and what it may yet charge for POSTs under way, stays within each cap. What it
+   * charges beyond the planned price counts as soon as that is on record.
+   */
   private checkCap(trip: Trip, item: string): void {
     const { maxCredits, modelCap, dailyCredits, items, faults } = this.scenario;
     const own = items.filter((other) => other.workspace === trip.sender.workspace);
     const { model = "" } = items.find(({ id }) => id === item) ?? {};
     const within = (cap: number, what: string, some: readonly ScenarioItem[], since = 0) => {
       const committed = some.map((other) => this.committed(other, since));
-      const total = committed.reduce((sum, amount) => sum + amount, priceOf(model));
+      const total = committed.reduce((sum, amount) => sum + amount, this.prices.priceOf(item));
       if (total > cap + 1e-6)
         throw new Violation("P7", `the POST for ${item} brings ${total} credits under ${what} of ${cap}`);
     };
@@ -191,9 +199,10 @@ export class MoneyRules implements Rule {
   private checkKept(item: string, own: readonly ScenarioItem[]): void {
     const least = keptOf(this.scenario);
     if (least === null) return;
-    const price = ({ id, model }: ScenarioItem) => {
-      const open = (this.posts.get(id) ?? []).filter(({ made, mayArrive }) => made === null && mayArrive);
-      return (open.length + (id === item ? 1 : 0)) * priceOf(model);
+    const price = ({ id }: ScenarioItem) => {
+      const posts = this.posts.get(id) ?? [];
+      const open = posts.filter(({ made, mayArrive }) => made === null && mayArrive);
+      return (open.length + (id === item ? 1 : 0)) * this.prices.priceOf(id) - this.surpriseOf(posts);
     };
     // What a failed task has cost is on its way back.
     const failed = [...this.ledger.tasks.values()].filter(
@@ -206,13 +215,21 @@ export class MoneyRules implements Rule {
       throw new Violation("P7", `the POST for ${item} leaves ${left} of the ${least} credits to be kept`);
   }
 
+  /** What POSTs were charged beyond their planned price that is not on record yet. */
+  private surpriseOf(posts: readonly Trip[]): number {
+    const charges = posts.flatMap((post) =>
+      post.made === null ? [] : [{ post, cost: post.made.costMicro / 1e6 }],
+    );
+    return charges.reduce((sum, { post, cost }) => sum + cost - this.prices.countedAt(post, cost), 0);
+  }
+
   /** Credits that POSTs of an item sent since then have cost, or may yet cost. */
-  private committed({ id, model }: ScenarioItem, since: number): number {
+  private committed({ id }: ScenarioItem, since: number): number {
     const posts = (this.posts.get(id) ?? []).filter((post) => post.sentAt >= since && !this.hidden.has(post));
     const charges = posts.map((post) => {
       const { made } = post;
-      if (made !== null) return isPaid(made) ? made.costMicro / 1e6 : 0;
-      return post.mayArrive ? priceOf(model) : 0;
+      if (made !== null) return isPaid(made) ? this.prices.countedAt(post, made.costMicro / 1e6) : 0;
+      return post.mayArrive ? this.prices.priceOf(id) : 0;
     });
     return charges.reduce((sum, amount) => sum + amount, 0);
   }

@@ -1,5 +1,6 @@
 import { archiveMutants } from "./mutants-archive.js";
 import { moneyMutants } from "./mutants-money.js";
+import { priceMutants } from "./mutants-prices.js";
 import { quotaMutants } from "./mutants-quota.js";
 import { settlingMutants } from "./mutants-settling.js";
 import type { Substitution } from "./runner.js";
@@ -17,5 +18,5 @@ export interface Mutant {
 
 /** What cannot catch these, cannot be believed when it finds nothing. */
 export function allMutants(): readonly Mutant[] {
-  return [...moneyMutants, ...settlingMutants, ...quotaMutants, ...archiveMutants];
+  return [...moneyMutants, ...priceMutants, ...settlingMutants, ...quotaMutants, ...archiveMutants];
 }

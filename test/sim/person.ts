@@ -4,7 +4,7 @@ import { chance } from "./chance.js";
 import type { FileServer } from "./files.js";
 import { type Machine, Process } from "./machine.js";
 import { type Ending, execute, type Substitution } from "./runner.js";
-import type { Scenario } from "./scenario.js";
+import { keptOf, type Scenario } from "./scenario.js";
 import { Violation } from "./watch.js";
 import type { Wire } from "./wire.js";
 import type { Workspace } from "./workspace.js";
@@ -25,13 +25,15 @@ export async function live(life: Life): Promise<void> {
   const { machine, workspace, scenario, network, mutant } = life;
   const lot = chance(scenario.seed, "person", workspace.number);
   let before = "";
+  let { again } = scenario;
   for (let execution = 1; execution <= executionsMax; execution++) {
     const process = new Process(machine, workspace.number);
     const ports = {
       send: network.wire.from(process),
       download: network.files.to((wait) => process.asleep(wait)),
     };
-    const ending = await Promise.race([execute(process, workspace, scenario, ports, mutant), process.ended]);
+    const asked = { ...scenario, again };
+    const ending = await Promise.race([execute(process, workspace, asked, ports, mutant), process.ended]);
     process.die();
     await checkUnknowns(workspace, scenario);
     if (ending === "crashed") {
@@ -39,7 +41,11 @@ export async function live(life: Life): Promise<void> {
       continue;
     }
     const { isDone, isSettled, standing } = await standingOf(workspace, ending);
-    if (isDone || (standing === before && isSettled && isExplained(ending))) return;
+    checkTold(standing, ending);
+    // Whoever agrees to a new price has the manifest planned again; a resume goes on at the old one.
+    const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
+    if (isDone || (standing === before && isSettled && isExplained(ending, scenario) && !agrees)) return;
+    if (ending.kind === "ended") again = agrees ? "run" : scenario.again;
     before = standing;
     // Whoever is told that it takes a day to find out comes back more rarely.
     const longest = isSettled ? 3_600_000 : 12 * 3_600_000;
@@ -59,6 +65,13 @@ async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise
   }
 }
 
+/** P7: what is left to be submitted is told of, and why. */
+function checkTold(standing: string, ending: Ending): void {
+  if (ending.kind === "broken off" || ending.stops.length > 0 || ending.reasons.length > 0) return;
+  if (standing.includes("planned"))
+    throw new Violation("P7", `the run has ended, and nothing says why it left ${standing}`);
+}
+
 async function standingOf(
   { store, run }: Workspace,
   ending: Ending,
@@ -74,11 +87,14 @@ async function standingOf(
 }
 
 /** Nothing more will happen by itself, and the program has said why: nothing that may be over the next time. */
-function isExplained(ending: Ending): boolean {
+function isExplained(ending: Ending, scenario: Scenario): boolean {
   const caps: StopKind[] = ["cap", "keep"];
   const lasting: StopKind[] = [...caps, "credits"];
+  // Whoever has some kept puts no more on the account.
+  const enough = keptOf(scenario) === null ? caps : lasting;
   const stops = stopsOf(ending);
-  const isCapped = stops.some((kind) => caps.includes(kind)) && stops.every((kind) => lasting.includes(kind));
+  const isCapped =
+    stops.some((kind) => enough.includes(kind)) && stops.every((kind) => lasting.includes(kind));
   return ending.kind === "ended" && (stops.length === 0 || isCapped);
 }
 

@@ -9,12 +9,12 @@ import type { Accounts } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
-import { balanceTold, noCredits } from "../../src/core/money.js";
+import { balanceTold, type Credits, noCredits } from "../../src/core/money.js";
 import { NoRequestsUntil, narrowed } from "../../src/core/quota.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Download, Send } from "../../src/core/send.js";
 import type { Stop } from "../../src/core/stop.js";
-import type { Run, Store } from "../../src/core/store.js";
+import type { NewItem, Run, Store } from "../../src/core/store.js";
 import { readAccount } from "../../src/run/account-reading.js";
 import { keeping } from "../../src/run/caps.js";
 import { jobFolder } from "../../src/run/folder.js";
@@ -27,7 +27,7 @@ import type { Process } from "./machine.js";
 import { storeLooks } from "./remembering.js";
 import type { Scenario } from "./scenario.js";
 import { ownKey } from "./service.js";
-import { origin, runStartOf, type Workspace } from "./workspace.js";
+import { agreeTo, origin, plannedAnew, runStartOf, type Workspace } from "./workspace.js";
 
 /**
  * One execution of the real program on the simulated machine: the wiring of `src/job`, with the ports of a process in
@@ -48,6 +48,8 @@ export interface Substitution {
   service?(service: Service, process: Process): Service;
   ports?(ports: RunPorts, process: Process): RunPorts;
   settings?(settings: RunSettings): RunSettings;
+  /** Breaks the session of a run that is about to begin. */
+  session?(session: Session): void;
 }
 
 export interface Network {
@@ -55,7 +57,18 @@ export interface Network {
   download: Download;
 }
 
-export type Ending = { kind: "broken off"; isDayOver: boolean } | { kind: "ended"; stops: readonly Stop[] };
+export type Ending = { kind: "broken off"; isDayOver: boolean } | Ended;
+
+export interface Ended {
+  kind: "ended";
+  stops: readonly Stop[];
+  /** What else it tells of items that it has left planned, one line each. */
+  reasons: readonly string[];
+  /** Items are left that were planned for less than their like is charged. */
+  isDearer: boolean;
+}
+
+const noCharges: ReadonlyMap<string, Credits> = new Map();
 
 const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -96,7 +109,8 @@ export async function execute(
     account = await accounts.name(account.id, me.user.id);
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
     await accounts.setLimits(account.id, narrowed(limits, scenario));
-    const run = await begin(store, workspace, scenario);
+    const charges = scenario.otherPrice ? await accounts.highestCharges(account.id) : noCharges;
+    const run = await begin(store, workspace, scenario, charges);
     workspace.run = run;
     await removeLeftovers(disk, jobFolder(run));
     const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me, clock.now()) };
@@ -106,10 +120,11 @@ export async function execute(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
     );
+    mutant.session?.(session);
     await runLoop(session, { interrupt: new AbortController().signal, onProgress: () => {} }).finally(() =>
       archive.close(),
     );
-    return { kind: "ended", stops: session.stops };
+    return await endingOf(store, session);
   } catch (error) {
     if (isTold(error)) return { kind: "broken off", isDayOver: error instanceof NoRequestsUntil };
     throw error;
@@ -142,13 +157,45 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
 }
 
 /** As `run` does with the manifest at hand, or `resume` without it. */
-async function begin(store: Store, workspace: Workspace, scenario: Scenario): Promise<Run> {
-  const known = workspace.run === null || scenario.again === "run" ? null : await store.run("unfinished");
+async function begin(
+  store: Store,
+  workspace: Workspace,
+  scenario: Scenario,
+  charges: ReadonlyMap<string, Credits>,
+): Promise<Run> {
+  const planned = plannedAnew(workspace, charges);
+  const isNew = workspace.run === null;
+  const known =
+    isNew || (scenario.again === "run" && agrees(scenario, workspace, planned))
+      ? null
+      : await store.run("unfinished");
   if (known !== null) return known;
+  agreeTo(workspace, planned);
   const job = await store.job("demo");
   const run = await store.startRun(job.id, runStartOf(workspace, scenario));
   await store.enroll(run.id, workspace.items);
   return run;
+}
+
+/** Whoever is asked for more than was planned, and does not agree to it, resumes what was agreed to. */
+function agrees({ otherPrice }: Scenario, { items }: Workspace, planned: readonly NewItem[]): boolean {
+  return (
+    otherPrice?.agrees !== false || planned.every(({ price }, at) => price <= (items[at] as NewItem).price)
+  );
+}
+
+/** What the program tells at the end of a run. */
+async function endingOf(
+  store: Store,
+  { settings: { run }, stops, breaker, prices, caps }: Session,
+): Promise<Ended> {
+  const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
+  return {
+    kind: "ended",
+    stops,
+    reasons: [...breaker.messages, ...prices.messages(waiting), ...caps.messages],
+    isDearer: waiting.some((item) => prices.isBelow(item)),
+  };
 }
 
 function archiveOf({ clock }: Process, { disk, download, inspect }: Parts): Archive {

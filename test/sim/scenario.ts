@@ -2,6 +2,7 @@ import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Plan } from "../../src/api/plans.js";
 import type { DownloadFault, RequestFault } from "../../src/sandbox/faults/fault.js";
 import type { SwitchSettings } from "../../src/sandbox/switches.js";
+import type { OtherPrice } from "./other-price.js";
 
 /** One simulated run as plain data: who wants what, on which account, and everything that will go wrong. */
 export interface Scenario {
@@ -27,6 +28,8 @@ export interface Scenario {
   orphanCredits?: number;
   /** How long a run stays for overdue tasks when nothing else is left to do. */
   overdueWaitMs?: number;
+  /** What the service charges for one of the models in place of the listed price. */
+  otherPrice?: OtherPrice;
   /** Credits of the account at the beginning. */
   balance: number;
   retries: number;

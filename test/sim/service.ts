@@ -10,6 +10,7 @@ import { World } from "../../src/sandbox/world.js";
 import { chance } from "./chance.js";
 import { Ledger } from "./ledger.js";
 import { models } from "./models.js";
+import type { OtherPrice } from "./other-price.js";
 import type { Scenario } from "./scenario.js";
 
 export const userId = "00000000-0000-4000-8000-000000000001";
@@ -20,12 +21,15 @@ const otherKey = `svc_${"2".repeat(32)}`;
 export class SimulatedService {
   readonly ledger = new Ledger();
   readonly world: World;
+  /** What single models are charged in place of the listed price. */
+  private readonly prices: Record<string, number>;
 
   constructor(
     scenario: Scenario,
     private readonly now: () => number,
   ) {
     const switches = allSwitches(scenario.switches);
+    this.prices = switches.price.models;
     this.ledger.addAccount({
       id: userId,
       email: "ada@example.invalid",
@@ -72,6 +76,11 @@ export class SimulatedService {
     this.ledger.commit(changes);
     const made = changes.find((change) => change.kind === "task created");
     return { answer: written(response), made: made ? (this.ledger.task(made.task.id) ?? null) : null };
+  }
+
+  /** From now on one generation of that model is charged so much. */
+  charge({ model, credits }: Pick<OtherPrice, "model" | "credits">): void {
+    this.prices[model] = credits;
   }
 
   /** Somebody else's POSTs on the account. */

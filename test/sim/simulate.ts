@@ -12,8 +12,10 @@ import type { Machine } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { priceOf } from "./models.js";
 import { MoneyRules } from "./money-rules.js";
+import { highestPriceOf, lowestPriceOf } from "./other-price.js";
 import { formOf, outputBytes } from "./output-bytes.js";
 import { live } from "./person.js";
+import { PriceRules } from "./price-rules.js";
 import { QuotaRules } from "./quota-rules.js";
 import { remembering } from "./remembering.js";
 import type { Substitution } from "./runner.js";
@@ -85,10 +87,12 @@ class Simulation {
     const disk = new MemoryDisk(now);
     this.service = new SimulatedService(scenario, now);
     const { ledger } = this.service;
-    this.money = new MoneyRules(scenario, ledger, this.workspaces);
+    const prices = new PriceRules(scenario, this.workspaces);
+    this.money = new MoneyRules(scenario, ledger, this.workspaces, prices);
     watch.add(
       this.trace,
       this.money,
+      prices,
       new QuotaRules(scenario, now, () => this.isClockTrue),
       new ArchiveRules(disk, ledger, this.workspaces),
     );
@@ -120,6 +124,10 @@ class Simulation {
       });
     }
     const { ledger } = this.service;
+    const { otherPrice } = scenario;
+    if (otherPrice?.fromMs === 0) this.service.charge(otherPrice);
+    else if (otherPrice)
+      kernel.schedule(beginning + otherPrice.fromMs, () => this.service.charge(otherPrice));
     // More credits would hide whether all that need not be kept is spent.
     if (keptOf(scenario) === null)
       kernel.schedule(beginning + topUpMs, () => ledger.topUp(userId, toMicro(10_000)));
@@ -147,13 +155,21 @@ class Simulation {
       modelCap: scenario.modelCap,
       spendable: this.spendable(),
       modelOf,
-      priceOf: (item) => priceOf(modelOf(item)),
+      priceOf: (item) => highestPriceOf(scenario, modelOf(item)),
+      surpriseOf: (item) => highestPriceOf(scenario, modelOf(item)) - lowestPriceOf(scenario, modelOf(item)),
+      waitsForPrice: (item) => this.waitsForPrice(modelOf(item)),
       workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
       spent: await this.spent(),
       letGo: this.money.letGo,
       orphans: this.money.orphans,
       unknowable: this.money.unknowable(),
     });
+  }
+
+  /** Whether nothing of a model is bought any more, because it has got dearer and nobody agrees to that. */
+  private waitsForPrice(model: string): boolean {
+    const { otherPrice } = this.scenario;
+    return otherPrice?.model === model && !otherPrice.agrees && otherPrice.credits > priceOf(model);
   }
 
   /** Where others spend from it too, an item may wait for the balance at any time. */

@@ -2,6 +2,7 @@ import type { Plan } from "../../src/api/plans.js";
 import type { SwitchSettings } from "../../src/sandbox/switches.js";
 import { type Chance, chance } from "./chance.js";
 import { modelNames, priceOf } from "./models.js";
+import { type OtherPrice, otherPriceOf } from "./other-price.js";
 import type { Scenario, ScenarioItem } from "./scenario.js";
 import { swarm } from "./swarm.js";
 
@@ -43,13 +44,28 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     daysMax: 30 + 2 * days,
   };
   const faults = swarm(chance(seed, "swarm"), scenario);
-  const bounds = boundsOf(chance(seed, "bounds"), scenario);
+  const otherPrice = otherPriceOf(chance(seed, "prices"), scenario);
+  const bounds = withOther(boundsOf(chance(seed, "bounds"), scenario), otherPrice);
   // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
   const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
   return { ...scenario, ...bounds, tellsTime: jumps || scenario.tellsTime, faults };
 }
 
-type Bounds = Pick<Scenario, "modelCap" | "dailyCredits" | "keepCredits" | "orphanCredits" | "overdueWaitMs">;
+type Bounds = Pick<
+  Scenario,
+  "modelCap" | "dailyCredits" | "keepCredits" | "orphanCredits" | "overdueWaitMs" | "otherPrice"
+> &
+  Partial<Pick<Scenario, "onInsufficient">>;
+
+function withOther(bounds: Bounds, otherPrice: OtherPrice | null): Bounds {
+  if (otherPrice === null) return bounds;
+  const { dailyCredits } = bounds;
+  const daily =
+    dailyCredits === undefined ? {} : { dailyCredits: Math.max(dailyCredits, Math.ceil(otherPrice.credits)) };
+  // Nobody puts more on an account of which some is kept, so a price that it does not reach for is waited for in vain.
+  const refused = bounds.keepCredits === undefined ? {} : { onInsufficient: "stop" as const };
+  return { ...bounds, ...daily, ...refused, otherPrice };
+}
 
 /** What somebody sets beside the cap of the whole run. A day's credits pay for any one item, or nothing would ever end. */
 function boundsOf(lot: Chance, { items, workspaces, balance }: Scenario): Bounds {

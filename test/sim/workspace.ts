@@ -1,4 +1,5 @@
-import { credits } from "../../src/core/money.js";
+import { type Credits, credits, toNumber } from "../../src/core/money.js";
+import { priceGroup } from "../../src/core/price.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { NewItem, Run, RunStart, Store } from "../../src/core/store.js";
 import { categoryOf, priceOf } from "./models.js";
@@ -9,7 +10,10 @@ import { userId } from "./service.js";
 export interface Workspace {
   number: number;
   store: Store;
+  /** As they were planned last: what whoever sits before the machine has agreed to pay for each. */
   items: NewItem[];
+  /** The same in credits, by row id. */
+  prices: ReadonlyMap<string, number>;
   outFolder: string;
   receiptsFile: string;
   run: Run | null;
@@ -18,10 +22,14 @@ export interface Workspace {
 export const origin = "https://service.example";
 
 export function workspaceOf(number: number, store: Store, scenario: Scenario): Workspace {
+  const items = scenario.items.flatMap((item, index) =>
+    item.workspace === number ? [newItem(item, index)] : [],
+  );
   return {
     number,
     store,
-    items: scenario.items.flatMap((item, index) => (item.workspace === number ? [newItem(item, index)] : [])),
+    items,
+    prices: pricesOf(items),
     outFolder: `/workspace-${number}/outputs`,
     receiptsFile: `/workspace-${number}/.bulkgen/receipts.jsonl`,
     run: null,
@@ -47,6 +55,24 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
     cells: [],
     price: credits(priceOf(item.model)),
   };
+}
+
+/** The items as a plan of now has them: at what their like was charged, or else at the listed price. */
+export function plannedAnew({ items }: Workspace, charges: ReadonlyMap<string, Credits>): NewItem[] {
+  return items.map((item) => ({
+    ...item,
+    price: charges.get(priceGroup(item)) ?? credits(priceOf(item.model)),
+  }));
+}
+
+/** Somebody has seen what the items cost, and agrees to it. */
+export function agreeTo(workspace: Workspace, planned: NewItem[]): void {
+  workspace.items = planned;
+  workspace.prices = pricesOf(planned);
+}
+
+function pricesOf(items: readonly NewItem[]): Map<string, number> {
+  return new Map(items.map(({ rowId, price }) => [rowId, toNumber(price)]));
 }
 
 export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
