@@ -33,7 +33,12 @@ export function judge(facts: Evidence, entry: Entry): Finding | null {
     (reading) =>
       isBeyond(facts, reading, entry) || (clear.includes(reading) && chargedIn(facts, reading, entry)),
   );
-  if (charge) return { verdict: "charged", evidence: grownText(facts, charge), seq: charge.seq };
+  if (charge)
+    return {
+      verdict: "charged",
+      evidence: shareText(facts, charge, showCredits(entry.price)),
+      seq: charge.seq,
+    };
   const proof = zeroProof(facts, clear, entry);
   if (proof !== null) return { verdict: "not_charged", evidence: proof, seq: null };
   const why = hopeless(facts, clear, entry);
@@ -56,7 +61,7 @@ function zeroProof(facts: Evidence, clear: readonly Reading[], entry: Entry): st
   const late = zeros.findLast((reading) => since(reading) >= second);
   const early = zeros.find((reading) => reading !== late && since(reading) >= first);
   const proof = late && early ? late : entry.completeError ? zeros[0] : undefined;
-  return proof ? grownText(facts, proof) : null;
+  return proof ? shareText(facts, proof, "none") : null;
 }
 
 /** Why no later reading would tell more; null when one may. */
@@ -70,7 +75,7 @@ function hopeless(facts: Evidence, clear: readonly Reading[], entry: Entry): str
     const possible = candidates(facts, late).length;
     return possible === 1
       ? `${grownText(facts, late)}, which is not its price`
-      : `the key's counters do not tell which of ${possible} unanswered requests were charged`;
+      : `${grownText(facts, late)}, and its counters do not tell for which of ${possible} unanswered requests`;
   }
   const last = facts.readings.findLast(({ seq }) => seq > (entry.endedSeq ?? Number.POSITIVE_INFINITY));
   return last && elapsed(facts, entry, last) > dayMs
@@ -146,6 +151,15 @@ function isBeyond(facts: Evidence, reading: Reading, entry: Entry): boolean {
 function isOfPrices(amount: Credits, possible: readonly Entry[]): boolean {
   if (possible.length === 1) return true;
   return possible.length <= composedMax && subsets(possible).some((some) => isComposed(amount, some, []));
+}
+
+/** What the key was charged by then, and which share of it was for this one where it may have been for several. */
+function shareText(facts: Evidence, reading: Reading, share: string): string {
+  const grown = grownText(facts, reading);
+  const possible = candidates(facts, reading).length;
+  return possible === 1
+    ? grown
+    : `${grown}, ${share} of them for this one of ${possible} unanswered requests`;
 }
 
 function grownText(facts: Evidence, reading: Reading): string {

@@ -341,6 +341,49 @@ describe("an unanswered request is settled by the key's counters", () => {
     ]);
   });
 
+  describe("P6: the evidence on several requests of one reading tells whose charge is what", () => {
+    const words = (change: Partial<Evidence>) =>
+      judged({ trusted: true, ...change }).verdicts.map(({ entry: of, evidence }) => [
+        of,
+        evidence.replace(/.*: the key was /, ""),
+      ]);
+    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
+    const dear = lost(3, 8, 3, { price: credits(7) });
+
+    it("the share of each, where only all of them make up the sum", () => {
+      const readings = [reading(2, 12, 3, 115)];
+      const grown = "charged 11 credits that the books do not explain";
+      const shares = [
+        [2, `${grown}, 4 of them for this one of 2 unanswered requests`],
+        [3, `${grown}, 7 of them for this one of 2 unanswered requests`],
+      ];
+      expect(words({ entries: [paid, unknown, dear], readings })).toEqual(shares);
+      expect(words({ entries: [open, unknown, dear], readings })).toEqual(shares);
+    });
+
+    it("the share of the one that was charged, and nothing of the other", () => {
+      const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
+      expect(words({ entries: [paid, unknown, dear], readings })).toEqual([
+        [2, expect.stringMatching(/^charged 4 credits .*, 4 of them for this one of 2 unanswered requests$/)],
+        [
+          3,
+          expect.stringMatching(/^charged 4 credits .*, none of them for this one of 2 unanswered requests$/),
+        ],
+      ]);
+    });
+
+    it("all of them together, where it is not told whose the charge is", () => {
+      const same = { ...dear, price: credits(4) };
+      const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
+      const whose =
+        "charged 4 credits that the books do not explain, and its counters do not tell for which of 2 unanswered requests";
+      expect(words({ entries: [paid, unknown, same], readings })).toEqual([
+        [2, whose],
+        [3, whose],
+      ]);
+    });
+  });
+
   it("the bracket before the second one tells them apart", () => {
     const second = lost(3, 12, 3);
     const readings = [reading(2, 10, 2, 108), reading(3, 14, 3, 108)];
