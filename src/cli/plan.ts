@@ -84,7 +84,8 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
 function endAs({ problems, blockers }: Plan): void {
   if (problems.length > 0) endWith("usage");
   else if (blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
-  else if (blockers.some((blocker) => blocker.kind === "made_before")) endWith("usage");
+  else if (blockers.some(({ kind }) => kind === "made_before" || kind === "archived_before"))
+    endWith("usage");
   else if (blockers.length > 0) endWith("key");
 }
 

@@ -59,8 +59,7 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   try {
     const { origin, sandbox } = hold.connection;
     const { account, store } = hold;
-    const { outFolder } = options.workspace;
-    const asked = { ...options, spending: { maxCredits: null }, outFolder, origin, sandbox, account, store };
+    const asked = { ...options, spending: { maxCredits: null }, origin, sandbox, account, store };
     const { plan, me } = await prepare({ ...asked, draft, signal: options.interrupt });
     if (plan.problems.length > 0) throw manifestProblems(plan.problems);
     const wanted = [...plan.items].filter(({ standing }) => open.includes(standing));

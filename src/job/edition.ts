@@ -12,8 +12,9 @@ export async function editionOf(
   store: Store | null,
   jobName: string,
 ): Promise<string> {
-  if (choice === "first" || store === null) return "";
+  if (choice === "first") return "";
   if (choice !== "fresh") return choice.name;
+  if (store === null) return "";
   const runs = (await store.runs()).filter((run) => run.jobName === jobName && numberOf(run) !== null);
   const newest = runs.toSorted((a, b) => (numberOf(a) ?? 0) - (numberOf(b) ?? 0) || a.id - b.id).at(-1);
   if (!newest) return "";

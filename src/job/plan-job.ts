@@ -46,10 +46,7 @@ export async function planJob<Result>(
     });
     undo.push(() => account.close());
     const { origin, sandbox } = connection;
-    const { plan } = await prepare({
-      ...{ ...options, origin, sandbox, account, store, draft },
-      outFolder: workspace.outFolder,
-    });
+    const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
     return await use(plan);
   } finally {
     while (undo.length > 0) await undo.pop()?.();

@@ -17,11 +17,13 @@ import { type Begun, begin, makePlan } from "../plan/make-plan.js";
 import type { OnMissing, Order, Plan, PlanInput } from "../plan/plan.js";
 import type { Selection } from "../plan/select.js";
 import type { OpenAccount } from "./account.js";
+import { archivedBefore } from "./archived-before.js";
 import { type EditionChoice, editionOf } from "./edition.js";
 import { nearest } from "./ground.js";
 import { guessJob, knownJob } from "./job-of.js";
 import { missingFiles } from "./missing-files.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
+import type { Workspace } from "./workspace.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
 export interface SheetOptions {
@@ -42,8 +44,8 @@ export interface PrepareOptions extends SheetOptions {
   /** What the run may spend. */
   spending: SpendingOptions;
   clock: Clock;
-  /** Where the files go. */
-  outFolder: string;
+  /** Where its history and its files are. */
+  workspace: Pick<Workspace, "root" | "outFolder">;
   origin: string;
   sandbox: boolean;
   account: OpenAccount;
@@ -74,7 +76,7 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null || store === null) return { plan, me };
+  if (job !== null || store === null) return { plan: await withArchived(plan, options), me };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {
     options.draft.clear();
@@ -83,7 +85,14 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
-  return { plan, me };
+  return { plan: await withArchived(plan, options), me };
+}
+
+/** The plan, with what the archive says against it. */
+async function withArchived(plan: Plan, options: PrepareOptions): Promise<Plan> {
+  const finding = await archivedBefore(options, plan, options.draft);
+  if (finding) plan.blockers.push(finding);
+  return plan;
 }
 
 interface Opened {
@@ -150,7 +159,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     ...(asked.ownLimits ? { ownLimits: asked.ownLimits } : {}),
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
-    roomBytes: await roomFor(asked.outFolder),
+    roomBytes: await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, unfinished?.id ?? null),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox ? { localInputs: new LocalInputs(manifest.file) } : {}),

@@ -33,8 +33,8 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
   const { stateFile, lockFile, markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity) refuseCopy(workspace, identity);
-  if (!existsSync(markerFolder)) throw new EarlyExit("usage", `no workspace in ${workspace.root}`);
-  const isNew = !existsSync(dirname(stateFile));
+  if (!existsSync(workspace.root)) throw new EarlyExit("usage", `no workspace in ${workspace.root}`);
+  const made = [markerFolder, dirname(stateFile)].find((folder) => !existsSync(folder));
   const lock = takeLock(lockFile);
   if (!lock)
     throw new EarlyExit("locked", `a run holds the workspace ${workspace.root}; nothing was changed`);
@@ -66,7 +66,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
     note.remove();
     lock.release();
     // A folder of the state that is there says that nothing is lost.
-    if (isNew && !existsSync(stateFile)) rmSync(dirname(stateFile), { recursive: true });
+    if (made !== undefined && !existsSync(stateFile)) rmSync(made, { recursive: true });
   }
 }
 

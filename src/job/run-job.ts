@@ -104,7 +104,6 @@ async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled
       ...options,
       draft,
       spending: options.run,
-      outFolder: options.workspace.outFolder,
       ownLimits: options.run,
       origin: hold.connection.origin,
       sandbox: hold.connection.sandbox,
@@ -173,7 +172,7 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
       throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
     }
-    if (blocker.kind === "made_before")
+    if (blocker.kind === "made_before" || blocker.kind === "archived_before")
       throw new EarlyExit("usage", `${blocker.message} Nothing was submitted.`);
     if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
       throw new EarlyExit(

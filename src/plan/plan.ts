@@ -194,6 +194,7 @@ export type Finding = { message: string } & (
   | { kind: "missing_files"; items: string[]; credits: Credits }
   | { kind: "made_before" }
   | { kind: "partly_made_before" }
+  | { kind: "archived_before" }
 );
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */

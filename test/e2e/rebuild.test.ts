@@ -173,8 +173,11 @@ describe.concurrent("bad input", () => {
   test("there is nothing to rebuild in a folder that is no workspace, or has neither receipts nor archive", async () => {
     const place = newPlace();
     const none = await run(place, ["doctor", "--rebuild", "--yes"]);
-    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("no workspace in") });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to rebuild from") });
     expect(place.files()).toEqual([]);
+    const nowhere = await run(place, ["doctor", "--rebuild", "--yes", "--workspace", "nowhere"]);
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining("no workspace in") });
+    expect(existsSync(join(place.folder, "nowhere"))).toBe(false);
     place.write(".bulkgen/note", "");
     const empty = await run(place, ["doctor", "--rebuild", "--yes"]);
     expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to rebuild from") });

@@ -1,0 +1,87 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { expectArchived, indexOf } from "./archive.js";
+import { newPlace, run } from "./command.js";
+import { startService } from "./service.js";
+import { ids, sheet } from "./sheet.js";
+
+const items = 3;
+
+/** The outputs of a finished run in a folder whose `.bulkgen` is gone, as in a fresh clone. */
+async function outputsOnly(...out: string[]) {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  const command = (...args: string[]) => run(place, args, service);
+  expect((await command("run", "set.csv", "--yes", ...out)).code).toBe(0);
+  rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+  return { service, place, command };
+}
+
+describe.concurrent("P2: what is in the archive though its workspace is gone", () => {
+  test("is not paid for again: plan and run refuse, a rebuild brings it back, new rows are made", async () => {
+    const { service, place, command } = await outputsOnly();
+    const planned = await command("plan", "set.csv");
+    expect(planned.code, planned.stderr).toBe(2);
+    expect(planned.stdout.replace(/\s+/g, " ")).toContain("3 of 3 items are in the archive");
+    expect(existsSync(join(place.folder, ".bulkgen"))).toBe(false);
+    for (let again = 0; again < 2; again++) {
+      const refused = await command("run", "set.csv", "--yes");
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(
+        /3 of 3 items are in the archive \S+\/outputs\/set \(the newest from \d{4}-\d\d-\d\d\), .*`bulkgen doctor --rebuild` in \S+ .*--fresh .*Nothing was submitted/,
+      );
+    }
+    expect(service.made).toHaveLength(items);
+    const rebuilt = await command("doctor", "--rebuild", "--yes");
+    expect(rebuilt.stdout, rebuilt.stderr).toMatch(/^items +3: 3 archived$/m);
+    place.write("set.csv", sheet(items + 1, "plain-image"));
+    const more = await command("run", "set.csv", "--yes");
+    expect(more, more.stderr).toMatchObject({ code: 0 });
+    expect(service.made.map(({ prompt }) => prompt)).toEqual(
+      ids(items + 1).map((id) => `a picture of ${id}`),
+    );
+    expectArchived(join(place.folder, "outputs", "set"), ids(items + 1));
+  });
+
+  test("comes back by a rebuild without anything else before it, also from a folder of its own", async () => {
+    const { service, place, command } = await outputsOnly("--out", "elsewhere");
+    const refused = await command("run", "set.csv", "--yes", "--out", "elsewhere");
+    expect(refused.stderr).toMatch(/`bulkgen doctor --rebuild --out \S+\/elsewhere` in /);
+    rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+    expect((await command("doctor", "--rebuild", "--out", "elsewhere", "--yes")).code).toBe(0);
+    const again = await command("run", "set.csv", "--yes", "--out", "elsewhere");
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(again.stdout).toContain("not paid again");
+    expect(service.made).toHaveLength(items);
+  });
+
+  test.each([[["--fresh"]], [["--edition", "autumn"]]])(
+    "is made anew where %s asks for it",
+    async (flags) => {
+      const { service, place, command } = await outputsOnly();
+      expect((await command("plan", "set.csv", ...flags)).code).toBe(0);
+      const anew = await command("run", "set.csv", "--yes", ...flags);
+      expect(anew, anew.stderr).toMatchObject({ code: 0 });
+      expect(service.made).toHaveLength(2 * items);
+      expect(indexOf(join(place.folder, "outputs", "set"))).toHaveLength(2 * items);
+    },
+  );
+
+  test("stops nothing else: another job, rows that are not there or not selected, and files that are gone", async () => {
+    const { service, place, command } = await outputsOnly();
+    const [head, ...rows] = sheet(items, "plain-image").split("\n");
+    place.write("set.csv", [head, "b01,plain-image,a picture of b01", ...rows].join("\n"));
+    const selected = await command("run", "set.csv", "--yes", "--first", "1");
+    expect(selected, selected.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items + 1);
+    expect((await command("run", "set.csv", "--yes")).code).toBe(2);
+
+    for (const id of ids(items)) rmSync(join(place.folder, "outputs", "set", `${id}.png`));
+    expect((await command("run", "set.csv", "--yes")).code).toBe(0);
+    expect(service.made).toHaveLength(2 * items + 1);
+    place.write("other.csv", sheet(items, "plain-image"));
+    expect((await command("run", "other.csv", "--job", "other", "--yes")).code).toBe(0);
+  });
+});
