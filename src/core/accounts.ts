@@ -23,14 +23,14 @@ export interface Accounts {
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
   /** The user's own limits hold from the first request, before the service has told the plan. A share needs the plan. */
   narrowLimits(accountId: number, own: Pick<OwnLimits, "rpm" | "rpd">): Promise<void>;
-  /** The windows as a workspace sees them; what it owes itself is not in `owedElsewhere`. */
-  quota(accountId: number, workspace?: string): Promise<Quota>;
+  /** The windows as a run sees them; what it owes itself is not in `owedElsewhere`. */
+  quota(accountId: number, claimant?: string): Promise<Quota>;
   /**
    * Books a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
-   * day then still holds all that this and the other workspaces of the account owe to their open tasks.
+   * day then still holds all that this and the other runs of the account owe to their open tasks.
    */
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
-  /** Requests of the day that a workspace needs for its open tasks. What is not told again is forgotten in a day. */
+  /** Requests of the day that a run needs for its open tasks. What is not told again is forgotten in a day. */
   owes(accountId: number, claim: Claim): Promise<void>;
   /** How many requests of a key are over: answered, or lost so long ago that none of them arrives any more. */
   over(caller: Caller): Promise<number>;
@@ -95,9 +95,10 @@ export class OtherUser extends Error {
   }
 }
 
-/** What a workspace owes to its open tasks. */
+/** What a run owes to its open tasks. */
 export interface Claim {
-  workspace: string;
+  /** The run, by a name that no other run of the account has, in whatever workspace. */
+  claimant: string;
   requests: number;
 }
 

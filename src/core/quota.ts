@@ -89,7 +89,7 @@ export interface Quota {
    * many may leave now, where that is bounded.
    */
   gait: { spacingMs: number; nextAt: number; atOnce?: number };
-  /** Requests of the day that other workspaces of the account need for their open tasks. */
+  /** Requests of the day that other runs of the account need for their open tasks. */
   owedElsewhere: number;
   /** The service asked for silence until then (UTC ms), or null. */
   blockedUntil: number | null;

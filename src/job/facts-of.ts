@@ -38,8 +38,8 @@ export class FactsOf {
   }
 
   private async hasPlace(): Promise<boolean> {
-    const { accounts, accountId, clock, store, workspace } = this.session.ports;
-    const quota = await accounts.quota(accountId, workspace);
+    const { accounts, accountId, clock, store } = this.session.ports;
+    const quota = await accounts.quota(accountId, this.session.claimant);
     const owed = owedRequests(await store.counts(this.session.settings.run.id));
     return freePlaces(quota, clock.now()) >= 1 && left(quota.day) - owed - quota.owedElsewhere >= 1;
   }

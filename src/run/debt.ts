@@ -1,14 +1,14 @@
 import type { Claim } from "../core/accounts.js";
 import type { View } from "../core/next.js";
 import { owedRequests } from "../core/quota.js";
-import type { RunPorts } from "./ports.js";
+import type { Session } from "./session.js";
 
-/** The requests of the day that a run owes to its open tasks, and what the account's other workspaces know of it. */
+/** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in whatever workspace. */
 export class Debt {
   private requests = 0;
   private told: number | null = null;
 
-  constructor(private readonly ports: Pick<RunPorts, "accounts" | "accountId" | "workspace">) {}
+  constructor(private readonly session: Pick<Session, "ports" | "claimant">) {}
 
   is(counts: View["counts"]): void {
     this.requests = owedRequests(counts);
@@ -16,7 +16,7 @@ export class Debt {
 
   /** What is owed once one more item is submitted. */
   get withOneMore(): Claim {
-    return { workspace: this.ports.workspace, requests: this.requests + 1 };
+    return { claimant: this.session.claimant, requests: this.requests + 1 };
   }
 
   /** One more was submitted, and the account was told with its reservation. */
@@ -28,8 +28,8 @@ export class Debt {
   /** What this run does not need any more is free for others. */
   async tell(): Promise<void> {
     if (this.told === this.requests) return;
-    const { accounts, accountId, workspace } = this.ports;
-    await accounts.owes(accountId, { workspace, requests: this.requests });
+    const { ports, claimant } = this.session;
+    await ports.accounts.owes(ports.accountId, { claimant, requests: this.requests });
     this.told = this.requests;
   }
 }

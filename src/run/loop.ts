@@ -66,7 +66,7 @@ class Loop {
   ) {
     const { lanes, polls, downloads } = session.settings;
     this.savedRequests = { number: session.requests, at: Number.NEGATIVE_INFINITY };
-    this.debt = new Debt(session.ports);
+    this.debt = new Debt(session);
     this.overdueWait = new OverdueWait(session.ports.clock, session.settings.overdueWaitMs);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
@@ -103,7 +103,7 @@ class Loop {
   }
 
   private async view(): Promise<View> {
-    const { store, accounts, accountId, workspace, service, clock } = this.session.ports;
+    const { store, accounts, accountId, service, clock } = this.session.ports;
     const { run, lanes, polls, downloads, profile } = this.session.settings;
     const modelRooms = await this.session.caps.rooms(store, run.id);
     const { parked, paces } = this.session;
@@ -121,7 +121,7 @@ class Loop {
       !reachesAll(waiting, committed, this.session.caps.cap);
     const heads = inOrder ? null : firstHeads(waiting, pace, limit);
     const due = await store.due(run.id, limit, parked, heads);
-    const quota = await accounts.quota(accountId, workspace);
+    const quota = await accounts.quota(accountId, this.session.claimant);
     this.debt.is(due.counts);
     // Nothing waits for the disk any more, so nothing would ever tell that it is well again.
     if (due.counts.ready === 0) this.session.diskTrouble = null;

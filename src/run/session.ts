@@ -62,6 +62,11 @@ export class Session {
       this.stop("collect", "the run was cancelled; what was submitted before is collected");
   }
 
+  /** A name of its own among the runs of the account: another job of the workspace must not forget what this one owes. */
+  get claimant(): string {
+    return `${this.ports.workspace} run ${this.settings.run.id}`;
+  }
+
   /** What must not be submitted for now. */
   get parked(): Parked {
     return { models: [...this.breaker.models, ...this.caps.models], prices: this.prices.stopped };

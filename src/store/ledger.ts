@@ -1,4 +1,4 @@
-import type { Accounts } from "../core/accounts.js";
+import type { Accounts, Claim } from "../core/accounts.js";
 import {
   dayMs,
   freePlaces,
@@ -27,14 +27,13 @@ type LedgerMethods = Pick<
 export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
   return {
     // It only looks, and whatever another process does meanwhile, the reservation finds out: nobody is kept from writing.
-    quota: async (accountId, workspace) =>
-      quotaOf({ sql, atomic }, accountId, { now: clock.now(), workspace }),
+    quota: async (accountId, claimant) => quotaOf({ sql, atomic }, accountId, { now: clock.now(), claimant }),
 
     reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
       atomic(() => {
         const now = clock.now();
         forget(sql, accountId, now);
-        const current = quotaOf({ sql, atomic }, accountId, { now, workspace: claim?.workspace });
+        const current = quotaOf({ sql, atomic }, accountId, { now, claimant: claim?.claimant });
         if (freePlaces(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
         }
@@ -42,7 +41,7 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
           const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
           return { ticket: null, waitUntil, waitsFor: "day" };
         }
-        if (claim) owe(sql, accountId, claim.workspace, claim.requests, now);
+        if (claim) owe(sql, accountId, claim, now);
         const { lastInsertRowid } = sql(
           "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
         ).run(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
@@ -50,12 +49,17 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         return { ticket: { id: Number(lastInsertRowid) } };
       }),
 
-    owes: async (accountId, { workspace, requests }) =>
-      atomic(() => owe(sql, accountId, workspace, requests, clock.now())),
+    owes: async (accountId, claim) => atomic(() => owe(sql, accountId, claim, clock.now())),
 
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
-        sql("UPDATE requests SET ended_at = ? WHERE id = ?").run(clock.now(), ticket.id);
+        const now = clock.now();
+        // Where the clock was put back meanwhile, it seems to have been sent later.
+        sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
+          now,
+          now,
+          ticket.id,
+        );
         if (isRefused) return;
         // What was sent before the silence says nothing of whether it is over.
         sql(
@@ -145,11 +149,15 @@ function addSent(sql: Sql, request: number, count: 1 | -1): void {
   ).run(count, request);
 }
 
-function owe(sql: Sql, accountId: number, workspace: string, requests: number, now: number): void {
+function owe(sql: Sql, accountId: number, { claimant, requests }: Claim, now: number): void {
+  if (requests === 0) {
+    sql("DELETE FROM owed WHERE account_id = ? AND workspace = ?").run(accountId, claimant);
+    return;
+  }
   sql(
     `INSERT INTO owed VALUES (?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET requests = excluded.requests, at = excluded.at`,
-  ).run(accountId, workspace, requests, now);
+  ).run(accountId, claimant, requests, now);
 }
 
 /** Requests that no window holds any more are of no use. */

@@ -3,6 +3,7 @@ import {
   type Gait,
   gaitMemoryMs,
   minuteMs,
+  presumedEnd,
   promptMs,
   provenMinutes,
   type Quota,
@@ -21,14 +22,14 @@ import type { Connection } from "./item-rows.js";
 export function quotaOf(
   { sql, atomic }: Pick<Connection, "sql" | "atomic">,
   accountId: number,
-  { now, workspace }: { now: number; workspace: string | undefined },
+  { now, claimant }: { now: number; claimant: string | undefined },
 ): Quota {
   const since = now - dayMs;
-  const row = sql(accountOfDay).get(since, since, workspace ?? null, since, accountId) as AccountOfDay;
+  const row = sql(accountOfDay).get(since, since, claimant ?? null, since, accountId) as AccountOfDay;
   const requests = requestsSince(sql, accountId, now - minuteMs);
   if (isOfFuture(row, requests, now)) {
     atomic(() => bringBack(sql, accountId, now));
-    return quotaOf({ sql, atomic }, accountId, { now, workspace });
+    return quotaOf({ sql, atomic }, accountId, { now, claimant });
   }
   return {
     minute: minuteWindow(row.limit_minute, requests, now),
@@ -40,7 +41,7 @@ export function quotaOf(
   };
 }
 
-/** What an account may and how it stands, with what its day's window holds and what other workspaces need of it. */
+/** What an account may and how it stands, with what its day's window holds and what other runs need of it. */
 interface AccountOfDay extends Standing {
   limit_day: number | null;
   silent_until: number | null;
@@ -48,7 +49,7 @@ interface AccountOfDay extends Standing {
   used: number;
   first: number | null;
   owed: number;
-  /** When any workspace has told last what it needs. */
+  /** When any run has told last what it needs. */
   owed_at: number | null;
 }
 
@@ -143,11 +144,17 @@ function isProven({ gait, sent }: Standing, perMinute: number): boolean {
 /** Nothing is sent in the future; by less than this (ms) the clock is corrected now and then. */
 const aheadMsMax = minuteMs;
 
+/** When what has been sent by now has ended at the latest (UTC ms): the answer to a paid request is awaited longest. */
+function latestEnd(now: number): number {
+  return presumedEnd("generate", now) + aheadMsMax;
+}
+
 /** Whether something was booked at a time that is still to come, because the clock was put back since. */
 function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {
   const limit = now + aheadMsMax;
   if ([row.silent_at, row.gait_at, row.owed_at].some((at) => at !== null && at > limit)) return true;
-  return requests.some(({ sentAt, endedAt }) => sentAt > limit && endedAt > limit);
+  const latest = latestEnd(now);
+  return requests.some(({ sentAt, endedAt }) => (sentAt > limit && endedAt > limit) || endedAt > latest);
 }
 
 /**
@@ -155,10 +162,11 @@ function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: numbe
  * sent now, which is the latest that it can have been; and a silence begins anew, as does what is remembered for a time.
  */
 export function bringBack(sql: Sql, accountId: number, now: number): void {
+  // What was answered before the clock was put right has its end in the future alone.
   sql(
-    `UPDATE requests SET ended_at = ? + (ended_at - sent_at), sent_at = ?
-     WHERE account_id = ? AND ended_at > ? AND sent_at > ?`,
-  ).run(now, now, accountId, now + aheadMsMax, now + aheadMsMax);
+    `UPDATE requests SET ended_at = min(@now + (ended_at - sent_at), @latest), sent_at = min(sent_at, @now)
+     WHERE account_id = @accountId AND ended_at > @limit AND (sent_at > @limit OR ended_at > @latest)`,
+  ).run({ accountId, now, limit: now + aheadMsMax, latest: latestEnd(now) });
   sql(
     "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
   ).run(now, now, accountId, now + aheadMsMax);

@@ -183,9 +183,9 @@ describe("P20: after the clock was put back by ten years", () => {
   const back = () => clock.advance(-10 * 365 * 86_400_000);
   const days = (count: number) => clock.advance(count * 86_400_000);
 
-  test("what a workspace owed that never comes again is kept free for a day, not for ten years", async () => {
+  test("what a run owed that never comes again is kept free for a day, not for ten years", async () => {
     await accounts.setLimits(id, { perMinute: 10, perDay: 50 });
-    await accounts.owes(id, { workspace: "gone", requests: 40 });
+    await accounts.owes(id, { claimant: "gone", requests: 40 });
     back();
     expect((await accounts.quota(id, "here")).owedElsewhere).toBe(40);
     days(1);
@@ -212,6 +212,27 @@ describe("P20: after the clock was put back by ten years", () => {
     const { until } = await accounts.silence(id, 30_000);
     expect(until).toBe(clock.now() + 60_000);
     expect((await accounts.quota(id)).blockedUntil).toBe(until);
+  });
+
+  test("P10: what was under way meanwhile keeps the gait waiting for seconds", async () => {
+    await accounts.setLimits(id, { perMinute: 10, perDay: null });
+    for (let n = 0; n < 3; n++) await accounts.answered(await send());
+    await accounts.silence(id, 1_000);
+    clock.advance(60_000);
+    const ticket = await send();
+    back();
+    await accounts.answered(ticket);
+    expect((await accounts.quota(id)).gait.nextAt).toBe(clock.now() + 7_500);
+  });
+
+  test("P9: what was answered while it was ahead has its place for minutes", async () => {
+    const ticket = await send("generate");
+    clock.advance(10 * 365 * 86_400_000);
+    await accounts.answered(ticket);
+    back();
+    expect((await accounts.quota(id)).minute.used).toBe(1);
+    clock.advance(timeoutMs.generate + lateMsMax + 2 * 60_000);
+    expect((await accounts.quota(id)).minute.used).toBe(0);
   });
 
   test("requests of others that are found are held for a day", async () => {
@@ -438,8 +459,8 @@ describe("P10: gaits", () => {
   });
 });
 
-describe("P12: what other workspaces of the account owe to their open tasks", () => {
-  const claim = (workspace: string, requests: number) => ({ workspace, requests });
+describe("P12: what other runs of the account owe to their open tasks", () => {
+  const claim = (claimant: string, requests: number) => ({ claimant, requests });
 
   test("a submit leaves them their requests of the day", async () => {
     await accounts.setLimits(id, { perMinute: 30, perDay: 10 });
@@ -452,6 +473,8 @@ describe("P12: what other workspaces of the account owe to their open tasks", ()
     });
     expect((await accounts.reserve(own, "generate", claim("b", 2))).ticket).not.toBeNull();
     expect(await accounts.reserve(own, "generate", claim("a", 8))).toMatchObject({ ticket: null });
+    await accounts.owes(id, claim("b", 0));
+    expect((await accounts.quota(id, "a")).owedElsewhere).toBe(0);
     clock.advance(2_000);
     expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
   });
