@@ -217,8 +217,12 @@ function sinceMs(
   const until = [baseline, ...readings].filter(({ seq }) => seq <= reading.seq);
   const offsets = until.map((each) => servedAt(each) - each.at);
   const isSteady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;
-  if (isSteady && event.at !== null) return reading.at - event.at;
-  // What counts is the service's time since the first reading that came after.
-  const first = until.find(({ seq }) => seq > event.seq) ?? reading;
-  return servedAt(reading) - servedAt(first);
+  const since = (other: Reading | undefined) => (other ? servedAt(reading) - servedAt(other) : null);
+  // What is certain is the service's time since the first reading that came after.
+  const least = since(until.find(({ seq }) => seq > event.seq) ?? reading) ?? 0;
+  const most = since(until.findLast(({ seq }) => seq < event.seq)) ?? Number.POSITIVE_INFINITY;
+  if (!isSteady || event.at === null) return least;
+  // The clock may have been wrong at the event alone: it lies between two readings, or before the first.
+  const ms = reading.at - event.at;
+  return ms >= least - skewMs && ms <= most + skewMs ? ms : least;
 }

@@ -141,6 +141,25 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(first.nextReadingAt).toBe(start + (3 + 4 + jump) * minute);
   });
 
+  it.each([
+    ["ten years back", -10 * 365 * 24 * 60],
+    ["ten years ahead", 10 * 365 * 24 * 60],
+    ["an hour back", -60],
+    ["an hour ahead", 60],
+  ])(
+    "P2, P20: is neither settled sooner nor awaited for longer where the clock was %s just when it ended",
+    (_, jump) => {
+      const ended = { ...unknown, endedAt: start + (2 + jump) * minute };
+      const at = [3, 4, 7, 18].map((minutes, index) => reading(2 + index, 10 + index, minutes, 104));
+      const afterFirst = (count: number) => judged({ entries: [paid, ended], readings: at.slice(0, count) });
+      // From the first reading after it on, by the service's time.
+      expect(afterFirst(1)).toMatchObject({ verdicts: [], nextReadingAt: start + (3 + 4) * minute });
+      expect(afterFirst(2)).toMatchObject({ verdicts: [], nextReadingAt: start + (3 + 4) * minute });
+      expect(afterFirst(3)).toMatchObject({ verdicts: [], nextReadingAt: start + (3 + 15) * minute });
+      expect(afterFirst(4).verdicts).toMatchObject([{ verdict: "not_charged" }]);
+    },
+  );
+
   it("wants the first reading at once, though the clock was put back since the POST ended", () => {
     const now = start - 10 * 365 * 24 * 60 * minute;
     expect(judged({ entries: [paid, unknown], now }).nextReadingAt).toBe(now);
