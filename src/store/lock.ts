@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { named, openSqlite, type Sqlite } from "../sqlite.js";
 
@@ -13,7 +13,8 @@ export interface Lock {
 /**
  * Takes the lock at `path`, or returns null when another process holds it. The lock is an exclusive transaction on a
  * database of its own: SQLite asks the kernel for it, and the kernel drops it with the process, kill -9 included.
- * The file must never be opened by other means in this process, because closing it would drop the lock.
+ * The file must never be opened by other means in this process, because closing it would drop the lock. Throws SQLite's
+ * error, or the system's where the file may not be written.
  */
 export function takeLock(path: string): Lock | null {
   return locked(path, ["BEGIN EXCLUSIVE"]);
@@ -31,6 +32,8 @@ function locked(path: string, statements: readonly string[]): Lock | null {
   try {
     db.pragma("journal_mode = DELETE");
     for (const statement of statements) db.exec(statement);
+    // What may only be read SQLite opens all the same, and gives everybody a lock that keeps nobody out.
+    accessSync(path, constants.W_OK);
   } catch (error) {
     db.close();
     if ((error as { code?: string }).code?.startsWith("SQLITE_BUSY")) return null;

@@ -13,12 +13,14 @@ const whereDamaged: Readonly<Record<string, string>> = {
 };
 
 /**
- * What to do about a database that cannot be used, by what was thrown, which names the file; null where that is not
- * known. Only one that is damaged is to be replaced: a newer program's, or one on a full disk, is whole.
+ * What to do about a database, or a file of the workspace, that cannot be used, by what was thrown, which names it;
+ * null where that is not known. Only one that is damaged is to be replaced: a newer program's, or one on a full disk, is whole.
  */
 export function wayOut(error: unknown): string | null {
-  const { code, message } = error as { code?: unknown; message: string };
+  const { code, message, path } = error as NodeJS.ErrnoException;
   if (error instanceof NewerDatabase) return "update bulkgen";
+  if (path !== undefined && /^(EACCES|EPERM|EROFS)$/.test(String(code)))
+    return `let this user read and write ${path}`;
   switch (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM|BUSY|CORRUPT|NOTADB)/.exec(String(code))?.[1]) {
     case "FULL":
       return "free some space on its disk";

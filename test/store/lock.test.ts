@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync } from "node:fs";
+import { chmodSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { takeLock } from "../../src/store/lock.js";
 
@@ -57,4 +57,31 @@ test("P18: kill -9 frees the lock of the process", async () => {
   const lock = takeLock(file);
   expect(lock).not.toBeNull();
   lock?.release();
+});
+
+test("P18: a file that may only be read locks nothing for others, so it is refused", async () => {
+  takeLock(file)?.release();
+  chmodSync(dirname(file), 0o777);
+  chmodSync(file, 0o444);
+  const script = `
+    const { shareLock, takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
+    for (const take of [takeLock, shareLock]) {
+      try {
+        take(${JSON.stringify(file)});
+        console.log("held");
+      } catch (error) {
+        console.log(error.message);
+      }
+    }`;
+  // To the system's administrator nothing is read-only.
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    ...{ stdio: ["ignore", "pipe", "inherit"], cwd: "/" },
+    ...user,
+  });
+  const said: string[] = [];
+  child.stdout?.on("data", (bytes) => said.push(String(bytes)));
+  await once(child, "close");
+  const refusal = `EACCES: permission denied, access '${file}'`;
+  expect(said.join("").trim().split("\n")).toEqual([refusal, refusal]);
 });

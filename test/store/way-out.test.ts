@@ -67,3 +67,11 @@ test.each([
 test("what is no refusal has no way out", () => {
   expect(wayOut(new Error("state.db: no such table"))).toBeNull();
 });
+
+test("a file that the system keeps from its user is to be made theirs", () => {
+  const refused = Object.assign(new Error("EACCES: permission denied, open '/w/workspace.json'"), {
+    ...{ code: "EACCES", path: "/w/workspace.json" },
+  });
+  expect(wayOut(refused)).toBe("let this user read and write /w/workspace.json");
+  expect(wayOut(Object.assign(new Error("ENOENT"), { code: "ENOENT", path: "/w" }))).toBeNull();
+});
