@@ -41,6 +41,8 @@ export function wayOut(error: unknown): string | null {
 }
 
 function damaged(message: string): string | null {
+  if (/[/\\]sandbox[/\\]state\.db: /.test(message))
+    return "nothing in it was paid for: `bulkgen doctor --sandbox --rebuild` makes it again, or remove it";
   if (/\.lock: /.test(message)) return "it holds nothing: remove it while no bulkgen runs";
   return whereDamaged[/([a-z]+\.db): /.exec(message)?.[1] ?? ""] ?? null;
 }

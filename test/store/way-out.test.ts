@@ -64,6 +64,13 @@ test.each([
   expect(wayOut(thrown(() => openDatabase(path, [])))).toMatch(expected);
 });
 
+test("what to do where a rehearsal's state is damaged leaves the workspace's own alone", () => {
+  const path = join(folder, "sandbox", "state.db");
+  mkdirSync(join(folder, "sandbox"));
+  writeFileSync(path, "no database ".repeat(200));
+  expect(wayOut(thrown(() => openDatabase(path, [])))).toMatch(/`bulkgen doctor --sandbox --rebuild`/);
+});
+
 test("what is no refusal has no way out", () => {
   expect(wayOut(new Error("state.db: no such table"))).toBeNull();
 });
