@@ -22,8 +22,7 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
     return normalText(String(got)) === normalText(expected) ? [] : [differs(field, expected, String(got))];
   });
   if (task.model !== item.model) found.unshift(differs("model", item.model, task.model));
-  const distance = Math.abs(Date.parse(task.created_at) - attempt.intendedAt);
-  if (!(distance <= createdMsMax)) {
+  if (!isCreatedBy(attempt, task.created_at)) {
     found.push(
       differs(
         "created_at",
@@ -33,6 +32,11 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
     );
   }
   return found;
+}
+
+/** Whether a task that was created then (ISO 8601) may be the one that a request made. */
+export function isCreatedBy({ intendedAt }: Pick<Attempt, "intendedAt">, createdAt: string): boolean {
+  return Math.abs(Date.parse(createdAt) - intendedAt) <= createdMsMax;
 }
 
 function differs(field: string, expected: string, got: string): string {

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../clock.js";
+import { isCreatedBy } from "../core/adopt.js";
 import type { ItemEvent, ItemState } from "../core/item.js";
 import { credits, noCredits } from "../core/money.js";
 import { defaultReconcile } from "../core/readings.js";
 import type { RunOptions } from "../core/run-options.js";
-import type { Item, Run, RunStart, Store } from "../core/store.js";
+import type { Attempt, Item, Run, RunStart, Store } from "../core/store.js";
 import { concludeItem } from "../run/conclude.js";
 import type { Conclusion } from "../run/conclusion.js";
 import type { IntentLine } from "../run/receipt-lines.js";
@@ -133,11 +134,12 @@ class Refilling {
     const lines = outputs.filter((line) => line.task === task).toSorted((a, b) => a.output - b.output);
     const [line] = lines;
     if (!line || !isWhole(lines, expected)) return;
+    if (line.task === "") return this.supply(line);
     const isNewest = line.task === attempt?.taskId;
     // What an earlier request led to was given up when a newer one was made.
     if (!isNewest && (await store.find(line.task)).length > 0) return;
     clock.at(line.completed ?? line.saved ?? null);
-    if (!isNewest) await this.takeTask(line);
+    if (!isNewest) await this.takeTask(line, attempt);
     await store.complete(item.id, {
       // Long expired, like any address on record.
       fetchBy: 0,
@@ -151,13 +153,29 @@ class Refilling {
     }
   }
 
-  /** The archive knows of a task that the receipts do not. */
-  private async takeTask({ task, credits: charged }: ArchivedLine): Promise<void> {
+  /** The archive knows of a task that the receipts do not: adopted by a person for a request without an answer, or lost. */
+  private async takeTask(line: ArchivedLine, attempt: Attempt | null): Promise<void> {
+    const { store, item } = this;
+    const taskId = line.task;
+    const charged = line.credits === null ? null : credits(line.credits);
+    const isOpen = attempt !== null && (await store.item(item.id)).state === "unknown";
+    if (isOpen && isCreatedBy(attempt, line.created ?? "")) {
+      await store.apply(item.id, "undecided", {});
+      return store.adopt(item.id, { taskId, charged: charged ?? item.price });
+    }
     await this.intend(null);
     await this.conclude({
       event: "accepted",
-      outcome: { taskId: task, ...(charged === null ? {} : { charged: credits(charged) }) },
+      outcome: { taskId, ...(charged === null ? {} : { charged }) },
     });
+  }
+
+  /** A file that was made elsewhere, for an item that nothing was asked for. */
+  private async supply({ file, bytes, sha256, mime, check, saved }: ArchivedLine): Promise<void> {
+    const { store, clock, item, runId } = this;
+    if (!["planned", "failed"].includes((await store.item(item.id)).state)) return;
+    clock.at(saved);
+    await store.supply(runId, item, { file, bytes, sha256, mime, check });
   }
 
   private async intend(intent: IntentLine | null): Promise<void> {

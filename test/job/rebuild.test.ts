@@ -83,7 +83,13 @@ function accepted(id: string, attempt = 1): void {
 function archive(
   id: string,
   task: string,
-  { file = `${id}.png`, output = 1, content = id, job = "demo" } = {},
+  {
+    file = `${id}.png`,
+    output = 1,
+    content = id,
+    job = "demo",
+    credits = 4.5,
+  }: { file?: string; output?: number; content?: string; job?: string; credits?: number | null } = {},
 ): void {
   const folder = join(workspace.outFolder, job);
   mkdirSync(folder, { recursive: true });
@@ -91,7 +97,7 @@ function archive(
   const sha256 = createHash("sha256").update(content).digest("hex");
   const line = {
     ...{ item: id, key: `k1:${id}`, task, external_task: null, model: "picture", prompt: `a ${id}` },
-    ...{ params: { size: "big" }, credits: 4.5, created: at(1), completed: at(2), output, file },
+    ...{ params: { size: "big" }, credits, created: at(1), completed: at(2), output, file },
     ...{ bytes: content.length, sha256, mime: "image/png", check: "decoded" },
   };
   appendFileSync(join(folder, "index.jsonl"), `${JSON.stringify(line)}\n`);
@@ -370,6 +376,39 @@ describe("P4: with the archive", () => {
     archive("a", "task-adopted");
     await rebuild();
     expect(await statesNow()).toEqual({ a: "archived" });
+    // Its request is the one that had no answer: it was charged once.
+    const attempt = await inStore(async (store) => store.attempt(named(await store.itemsOf("demo"), "a").id));
+    expect(attempt).toMatchObject({
+      number: 1,
+      bookEntry: 71,
+      taskId: "task-adopted",
+      charged: credits(4.5),
+    });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: credits(4.5), pending: 0 });
+  });
+
+  test("a task of long before the request without an answer is none of its, which may have been charged as well", async () => {
+    intent("a", 1, { at: at(40) });
+    answer("a", "unanswered");
+    archive("a", "task-before");
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived" });
+    expect(await inStore((store) => store.spending(1))).toMatchObject({
+      charged: credits(4.5),
+      pending: credits(4),
+    });
+  });
+
+  test("files that were made elsewhere belong to no task, and cost nothing", async () => {
+    for (const id of ["a", "b"]) archive(id, "", { credits: null });
+    accepted("c");
+    await rebuild();
+    expect(await statesNow()).toEqual({ a: "archived", b: "archived", c: "processing" });
+    expect(await inStore(async (store) => (await store.files("demo")).map(({ taskId }) => taskId))).toEqual([
+      "",
+      "",
+    ]);
+    expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: 0, pending: credits(4.5) });
   });
 
   test("a file of an earlier task is there while a newer request has no answer", async () => {
