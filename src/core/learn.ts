@@ -6,6 +6,7 @@ import {
   type Evidence,
   type Hypothesis,
   type Learned,
+  lastServedAt,
   lostTasks,
   type Reading,
   residual,
@@ -26,7 +27,7 @@ export function learn(evidence: Evidence): Learned {
   return {
     hypotheses,
     trusted: hypotheses.length > 0 && (evidence.trusted || matched),
-    foreignAt: isForeign(evidence) ? evidence.now : evidence.foreignAt,
+    foreignAt: isForeign(evidence) ? lastServedAt(evidence) : evidence.foreignAt,
   };
 }
 

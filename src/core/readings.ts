@@ -50,7 +50,7 @@ export interface Learned {
   hypotheses: readonly Hypothesis[];
   /** The counter of credits has matched the books exactly over requests that moved it. */
   trusted: boolean;
-  /** When the key was last seen to be used from elsewhere (UTC ms by this machine), or null. */
+  /** When the key was last seen to be used from elsewhere (UTC ms by the service, where it tells), or null. */
   foreignAt: number | null;
 }
 
@@ -174,6 +174,11 @@ export function lostTasks(evidence: Evidence, reading: Reading): Entry[] {
     const mayHaveTask = outcome === "unknown" && (isFound || verdict === "undecided");
     return mayHaveTask && intendedSeq <= reading.seq && elapsed(evidence, entry, baseline) < longestTaskMs;
   });
+}
+
+/** When the counters were read last (UTC ms by the service, where it tells). */
+export function lastServedAt({ baseline, readings }: Evidence): number {
+  return servedAt(readings.at(-1) ?? baseline);
 }
 
 function servedAt(reading: Reading): number {

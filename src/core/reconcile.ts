@@ -7,6 +7,7 @@ import {
   elapsed,
   isAwaited,
   type Learned,
+  lastServedAt,
   nothingLearned,
 } from "./readings.js";
 import { type Finding, judge, undecided } from "./verdict.js";
@@ -99,8 +100,8 @@ const errorIsFree: Finding = {
 
 /** Why nothing can be inferred at present; null when it can. */
 function doubt(facts: Evidence): string | null {
-  const { hypotheses, foreignAt, now, baseline } = facts;
-  if (foreignAt !== null && Math.abs(now - foreignAt) < dayMs) {
+  const { hypotheses, foreignAt, baseline } = facts;
+  if (foreignAt !== null && Math.abs(lastServedAt(facts) - foreignAt) < dayMs) {
     return "the key was used from elsewhere, so its counters prove nothing";
   }
   if (hypotheses.length === 0) return "the key's counters do not match the books, so they prove nothing";

@@ -175,7 +175,9 @@ const relevantEntries = `
 
 /** Everything that may have moved the counters since the baseline, or is not settled. */
 function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
-  const values = { origin, fingerprint, seq: baseline.seq, recent: baseline.at - dayMs };
+  // Where one of the clocks was wrong, more of them than need be are looked at.
+  const began = Math.min(baseline.at, baseline.servedAt ?? baseline.at);
+  const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
   return sql(relevantEntries).all(values) as EntryRow[];
 }
 

@@ -336,7 +336,7 @@ describe("an unanswered request is settled by the key's counters", () => {
     const readings = [reading(2, 10, 2, 104, { requests: 12 })];
     const foreign = judged({ trusted: true, entries: [paid, unknown], readings });
     expect(foreign.verdicts).toMatchObject([{ verdict: "undecided" }]);
-    expect(foreign.foreignAt).toBe(start + 30 * minute);
+    expect(foreign.foreignAt).toBe(start + 2 * minute);
     const next = {
       trusted: true,
       foreignAt: start,
@@ -344,6 +344,26 @@ describe("an unanswered request is settled by the key's counters", () => {
       readings: [reading(2, 10, 17, 104)],
     };
     expect(verdicts(next)).toEqual([[2, "undecided"]]);
+  });
+
+  it.each([
+    ["ten years back", -10 * 365 * 24 * 60],
+    ["ten years ahead", 10 * 365 * 24 * 60],
+  ])("P5, P20: nor sooner or later where the clock was set %s since", (_, jump) => {
+    const set = (...[id, seq, at, used]: [number, number, number, number]) =>
+      reading(id, seq, at, used, { at: start + (at + jump) * minute });
+    const ended = { ...unknown, endedAt: start + (2 + jump) * minute };
+    const seen = (minutes: number) =>
+      verdicts({
+        trusted: true,
+        foreignAt: start - minutes * minute,
+        baseline: set(1, 1, 0, 100),
+        entries: [paid, ended],
+        readings: [set(2, 10, 3, 104), set(3, 11, 7, 104), set(4, 12, 18, 104)],
+        now: start + (18 + jump) * minute,
+      });
+    expect(seen(23 * 60)).toEqual([[2, "undecided"]]);
+    expect(seen(24 * 60)).toEqual([[2, "not_charged"]]);
   });
 
   it("of two at the same price, one charge is nobody's for sure", () => {
