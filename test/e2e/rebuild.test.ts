@@ -163,11 +163,22 @@ function replaceDatabase(place: Place, content: string | Buffer): void {
 describe.concurrent("bad input", () => {
   test("a workspace without receipts goes on by its database", async () => {
     const { place, service } = await interrupted();
+    const history = async () => {
+      const { checks } = JSON.parse((await run(place, ["doctor", "--json"], service)).stdout);
+      return checks.find(({ name }: { name: string }) => name === "history");
+    };
+    expect(await history()).toMatchObject({ state: "ok" });
     rmSync(stateOf(place, "receipts.jsonl"));
+    expect(await history()).toMatchObject({
+      state: "warning",
+      got: expect.stringMatching(/receipts\.jsonl is missing: only .*state\.db knows what was paid for/),
+      todo: expect.stringContaining("The next run begins new receipts"),
+    });
     const resumed = await run(place, ["resume"], service);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
     expect(prompts(service)).toEqual(allPrompts);
     expect(existsSync(stateOf(place, "receipts.jsonl"))).toBe(true);
+    expect(await history()).toMatchObject({ state: "ok" });
   });
 
   test("there is nothing to rebuild in a folder that is no workspace, or has neither receipts nor archive", async () => {
