@@ -8,6 +8,7 @@ import { openSteps } from "../store/steps.js";
 import { openWorkspace } from "../store/workspace.js";
 import { evidenceOf, reasonOf } from "./evidence.js";
 import { type Holder, holderOf } from "./holder.js";
+import { refuseOutdated } from "./outdated.js";
 import { spentIn } from "./spent-in.js";
 import type { Workspace } from "./workspace.js";
 
@@ -19,7 +20,7 @@ function isUnfinished({ state, owes }: Run): boolean {
   return open.includes(state) || (state === "cancelled" && owes);
 }
 
-/** Where a run stands, read from the workspace alone. Null when there is no such run. */
+/** Where a run stands, read from the workspace alone. Null when there is no such run. Throws EarlyExit where its record is lost. */
 export async function statusOf(
   workspace: Workspace,
   which: number | "newest",
@@ -28,7 +29,10 @@ export async function statusOf(
   const store = openWorkspace(workspace, clock);
   try {
     const run = await store.run(which);
-    if (!run) return null;
+    if (!run) {
+      await refuseOutdated(workspace, store);
+      return null;
+    }
     const items = await store.items(run.id, troubled);
     return {
       ...lineOf(run, await store.runs(), holderOf(workspace.lockFile)),
@@ -64,6 +68,7 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
     const outcomes = steps.outcomes();
     const runs: RunLine[] = [];
     const all = await store.runs();
+    if (all.length === 0) await refuseOutdated(workspace, store);
     const holder = holderOf(workspace.lockFile);
     for (const run of all) {
       const { lost: _lost, ...spent } = await spentIn(store, run.id);

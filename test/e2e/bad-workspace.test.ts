@@ -85,6 +85,19 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     expect(service.made).toHaveLength(1);
   });
 
+  test("P2: with a database that is empty, by those that look as well", async () => {
+    const { place, service } = await openStage(1);
+    expect((await run(place, begin, service)).code).toBe(0);
+    place.write(".bulkgen/state.db", "");
+    for (const args of [["status"], ["status", "--all"], ["plan", "set.csv"]])
+      expectRefusal(
+        await run(place, args, service),
+        2,
+        /state\.db is older than .*`bulkgen doctor --rebuild`/,
+      );
+    expect(service.made).toHaveLength(1);
+  });
+
   test("P4: with damage that shows only when it is met", async () => {
     const { place, service } = await openStage(2);
     expect((await run(place, begin, service)).code).toBe(0);
