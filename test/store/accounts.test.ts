@@ -246,6 +246,15 @@ describe("P20: after the clock was put back by ten years", () => {
   });
 });
 
+test("P9: an answer that came after the clock was set ahead frees the place of no other request", async () => {
+  const ticket = await send();
+  clock.advance(10 * 365 * 86_400_000);
+  await send();
+  await accounts.answered(ticket);
+  clock.advance(60_000);
+  expect((await accounts.quota(id)).minute.used).toBe(1);
+});
+
 test("a replaced key of the same user goes on with the same ledger", async () => {
   await accounts.name(id, "user-1");
   await send();
