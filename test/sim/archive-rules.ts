@@ -5,7 +5,7 @@ import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";
 import { readable } from "./money-rules.js";
 import { type Effect, type Rule, Violation } from "./watch.js";
-import type { Workspace } from "./workspace.js";
+import type { Job, Workspace } from "./workspace.js";
 
 const temporary = /^\.bulkgen-.*\.part$/;
 
@@ -23,6 +23,7 @@ export class ArchiveRules implements Rule {
 
   done({ sender, name, values }: Effect): void {
     const workspace = this.workspaces[sender.workspace] as Workspace;
+    const { folder } = workspace.jobs[sender.job] as Job;
     const isKept = (path: string) =>
       path.startsWith(`${workspace.outFolder}/`) && !temporary.test(basename(path));
     const [first, second] = values;
@@ -41,15 +42,15 @@ export class ArchiveRules implements Rule {
         if (basename(String(first)) === "index.jsonl") this.checkIndex(String(first), String(second));
         return;
       case "store.saved":
-        this.checkSaved(workspace, values[2] as SavedFile);
+        this.checkSaved(folder, values[2] as SavedFile);
     }
   }
 
   /** A line that was torn off is written again; that is no second line. */
   crashed(): void {
     this.indexed.clear();
-    for (const { outFolder } of this.workspaces) {
-      const index = join(outFolder, "demo", "index.jsonl");
+    for (const { folder } of this.workspaces.flatMap(({ jobs }) => jobs)) {
+      const index = join(folder, "index.jsonl");
       for (const text of this.disk.content(index)?.toString("utf8").split("\n") ?? []) {
         const line = readable(text);
         if (line !== null) this.indexed.add(identityOf(index, line));
@@ -84,8 +85,7 @@ export class ArchiveRules implements Rule {
     }
   }
 
-  private checkSaved(workspace: Workspace, saved: SavedFile): void {
-    const folder = join(workspace.outFolder, "demo");
+  private checkSaved(folder: string, saved: SavedFile): void {
     const path = join(folder, saved.file);
     if (!this.isWhole(path)) throw new Violation("P13", `the row of ${path} was written before its file`);
     if (!this.disk.isDurable(path))

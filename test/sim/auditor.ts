@@ -23,9 +23,9 @@ export interface Books {
   strangers: ReadonlyMap<string, Buffer>;
   /** Items whose request the service refused as wrong. */
   rejected: ReadonlySet<string>;
-  /** The most that a workspace's items may cost; null without a cap. */
+  /** The most that a run's items may cost; null without a cap. */
   cap: number | null;
-  /** The most that a workspace's items of one model may cost. */
+  /** The most that a run's items of one model may cost. */
   modelCap: Scenario["modelCap"];
   /** What need not be left of the account's balance at the end; null where all of it may be spent. */
   spendable: number | null;
@@ -36,8 +36,9 @@ export interface Books {
   surpriseOf(item: string): number;
   /** It was planned for less than its like is charged, and nobody agrees to pay more. */
   waitsForPrice(item: string): boolean;
-  workspaceOf(item: string): number;
-  /** Credits that each workspace's run has cost, or may have, as the program tells its user. */
+  /** From 0: each job of each workspace has one. */
+  runOf(item: string): number;
+  /** Credits that each run has cost, or may have, as the program tells its user. */
   spent: readonly number[];
   /** POSTs whose items were let go to be paid again, by the leave of whoever set how much that may cost. */
   letGo: ReadonlySet<Trip>;
@@ -54,7 +55,7 @@ const spending: readonly ItemState[] = [...doubtful, "archived", "ready", "proce
 export function audit(books: Books): void {
   const tasks = new Map<string, TaskRecord[]>();
   for (const task of books.ledger.tasks.values()) {
-    const item = task.input["prompt"] ?? "";
+    const item = books.ledger.madeFor.get(task.id) ?? "";
     if (books.listed.has(item) && !books.unknowable.has(task.id))
       tasks.set(item, [...(tasks.get(item) ?? []), task]);
   }
@@ -91,7 +92,7 @@ function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
  * reach for all go to the items in their order, so that a dear one holds up the cheap.
  */
 function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
-  const { cap, modelCap, spendable, listed, orphans, workspaceOf, modelOf, priceOf } = books;
+  const { cap, modelCap, spendable, listed, orphans, runOf, modelOf, priceOf } = books;
   const costOf = (item: string) => {
     const paid = (tasks.get(item) ?? []).filter((task) => isPaid(task) && !isLetGo(task, books));
     const isKnown = paid.length > 0 && !doubtful.includes(listed.get(item)?.state ?? "dropped");
@@ -103,14 +104,15 @@ function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): 
   const worth = (items: readonly string[], states: readonly ItemState[]) =>
     items.reduce((sum, item) => sum + worthOf(item, states), 0);
   const items = [...listed.keys()];
-  for (const workspace of new Set(items.map(workspaceOf))) {
-    const own = items.filter((item) => workspaceOf(item) === workspace);
+  for (const run of new Set(items.map(runOf))) {
+    const own = items.filter((item) => runOf(item) === run);
     const alike = own.filter((item) => modelOf(item) === modelCap?.model);
     const planned = own.filter((item) => listed.get(item)?.state === "planned");
     const dearest = Math.max(0, ...planned.map(priceOf));
     const room = Math.min(
       cap === null ? Number.POSITIVE_INFINITY : cap - worth(own, spending),
-      spendable === null ? Number.POSITIVE_INFINITY : spendable - worth(own, doubtful),
+      // Whatever is in doubt may be taken from the balance, of whichever run.
+      spendable === null ? Number.POSITIVE_INFINITY : spendable - worth(items, doubtful),
     );
     const ofModel = modelCap === undefined ? room : Math.min(room, modelCap.most - worth(alike, spending));
     const roomOf = (item: string) => (alike.includes(item) ? ofModel : room);
@@ -125,13 +127,13 @@ function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): 
  * items of which it tells that this is in doubt; and of those it knows the planned price alone.
  */
 function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
-  const { listed, letGo, orphans, workspaceOf, priceOf, surpriseOf } = books;
+  const { listed, letGo, orphans, runOf, priceOf, surpriseOf } = books;
   const paid = [...letGo].filter(({ made }) => made !== null && isPaid(made));
   const free = (item: string) => (orphans.get(item) ?? 0) - paid.filter((trip) => trip.item === item).length;
-  for (const [workspace, told] of books.spent.entries()) {
+  for (const [run, told] of books.spent.entries()) {
     let [charged, doubt, surprise] = [0, 0, 0];
     for (const [item, { state }] of listed) {
-      if (workspaceOf(item) !== workspace) continue;
+      if (runOf(item) !== run) continue;
       for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
       const isOpen = doubtful.includes(state) ? 1 : 0;
       doubt += (free(item) + isOpen) * priceOf(item);

@@ -10,6 +10,8 @@ import type {
 /** The service's own books, in memory: what the auditor believes, and nothing of the runner's. */
 export class Ledger implements WorldState {
   readonly tasks = new Map<string, TaskRecord>();
+  /** Items that tasks were made for; those of somebody else are not in here. */
+  readonly madeFor = new Map<string, string>();
   /** How many tasks somebody else has begun at once with the runner's key, each time. */
   readonly foreignBursts: number[] = [];
   private readonly keys = new Map<string, KeyRecord>();

@@ -38,6 +38,7 @@ export class Process implements Sender {
   constructor(
     readonly machine: Machine,
     readonly workspace: number,
+    readonly job: number,
   ) {
     this.clock = new ProcessClock(machine.kernel, machine.wall, () => this.alive);
     this.ended = new Promise((resolve) => {

@@ -2,6 +2,7 @@ import { dayOf } from "../../src/core/day.js";
 import { minuteMs } from "../../src/core/quota.js";
 import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
+import { isOfRun, jobOf, rowOf } from "./jobs.js";
 import type { Ledger } from "./ledger.js";
 import { lowestPriceOf } from "./other-price.js";
 import type { PriceRules } from "./price-rules.js";
@@ -9,7 +10,7 @@ import { keptOf, type Scenario, type ScenarioItem } from "./scenario.js";
 import { userId } from "./service.js";
 import { Sight } from "./sight.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
-import type { Workspace } from "./workspace.js";
+import { itemNumbered, type Workspace } from "./workspace.js";
 
 /**
  * The promises about money, looked at whenever a paid request is put on the wire. What the runner believes does not
@@ -75,7 +76,7 @@ export class MoneyRules implements Rule {
     if (task?.outcome !== "failed" || trip.reply?.kind !== "answer" || trip.reply.status !== 200) return;
     const record = readable(trip.reply.body);
     if (record?.["status"] === "failed" && record["credits_consumed"] === 0) {
-      this.failedForFree.add(task.input["prompt"] ?? "");
+      this.failedForFree.add(this.ledger.madeFor.get(task.id) ?? "");
     }
   }
 
@@ -89,11 +90,11 @@ export class MoneyRules implements Rule {
     }
     if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
     if (name === "store.giveVerdict" && values[1] === "not_charged")
-      this.released.add(rowIdOf(workspace, itemId(values)));
+      this.released.add(itemNumbered(workspace, itemId(values)));
     if (name === "store.apply" && values[1] === "resubmit") this.noteOrphan(workspace, itemId(values));
     if (name === "store.giveVerdict" && values[1] === "charged")
-      this.checkCharged(rowIdOf(workspace, itemId(values)));
-    if (name === "receipts.append") this.noteReceipts(String(values[1]));
+      this.checkCharged(itemNumbered(workspace, itemId(values)));
+    if (name === "receipts.append") this.noteReceipts(sender.job, String(values[1]));
   }
 
   crashed(senders: readonly Sender[]): void {
@@ -103,11 +104,11 @@ export class MoneyRules implements Rule {
   /** P1: the intent is committed in the workspace and durable in the receipts. */
   private checkIntent(trip: Trip, item: string): void {
     const { workspace } = trip.sender;
-    const id = itemIdOf(this.workspaces[workspace] as Workspace, item);
+    const id = numberOf(this.workspaces[workspace] as Workspace, item);
     const attempt = this.intents.get(`${workspace} ${id}`);
     if (attempt === undefined)
       throw new Violation("P1", `a POST for ${item} left without a committed intent`);
-    if (!this.receipts.has(`k1:${item} ${attempt.number}`)) {
+    if (!this.receipts.has(`${jobOf(item)} k1:${rowOf(item)} ${attempt.number}`)) {
       throw new Violation("P1", `a POST for ${item} left without a durable line in the receipts`);
     }
   }
@@ -132,12 +133,12 @@ export class MoneyRules implements Rule {
 
   /** P6: no more is paid again than was allowed. */
   private noteOrphan(workspace: Workspace, id: number): void {
-    const item = rowIdOf(workspace, id);
+    const item = itemNumbered(workspace, id);
     this.released.add(item);
     const post = this.posts.get(item)?.at(-1);
     if (post) this.letGo.add(post);
     this.orphans.set(item, (this.orphans.get(item) ?? 0) + 1);
-    const own = this.scenario.items.filter((other) => other.workspace === workspace.number);
+    const own = this.scenario.items.filter((other) => isOfRun(other, workspace.number, jobOf(item)));
     const again = own.reduce(
       (sum, { id, model }) => sum + (this.orphans.get(id) ?? 0) * lowestPriceOf(this.scenario, model),
       0,
@@ -174,7 +175,8 @@ export class MoneyRules implements Rule {
    */
   private checkCap(trip: Trip, item: string): void {
     const { maxCredits, modelCap, dailyCredits, items, faults } = this.scenario;
-    const own = items.filter((other) => other.workspace === trip.sender.workspace);
+    const { workspace, job } = trip.sender;
+    const own = items.filter((other) => isOfRun(other, workspace, job));
     const { model = "" } = items.find(({ id }) => id === item) ?? {};
     const within = (cap: number, what: string, some: readonly ScenarioItem[], since = 0) => {
       const committed = some.map((other) => this.committed(other, since));
@@ -187,7 +189,10 @@ export class MoneyRules implements Rule {
       const alike = own.filter((other) => other.model === model);
       within(modelCap.most, `the cap of ${model}`, alike);
     }
-    this.checkKept(item, own);
+    this.checkKept(
+      item,
+      items.filter((other) => other.workspace === workspace),
+    );
     if (dailyCredits === undefined) return;
     const { from } = dayOf({ earliest: trip.sentAt, latest: trip.sentAt });
     // Where a clock was set, the service's tells the day, which it is known of to the minute.
@@ -240,8 +245,8 @@ export class MoneyRules implements Rule {
     }
   }
 
-  private noteReceipts(text: string): void {
-    for (const [, key, attempt] of text.matchAll(intentLine)) this.receipts.add(`${key} ${attempt}`);
+  private noteReceipts(job: number, text: string): void {
+    for (const [, key, attempt] of text.matchAll(intentLine)) this.receipts.add(`${job} ${key} ${attempt}`);
   }
 }
 
@@ -271,11 +276,6 @@ function itemId(values: readonly unknown[]): number {
   return Number(values[0]);
 }
 
-/** Items are numbered in the order in which they were enrolled. */
-function rowIdOf(workspace: Workspace, id: number): string {
-  return workspace.items[id - 1]?.rowId ?? "";
-}
-
-function itemIdOf(workspace: Workspace, rowId: string): number {
-  return workspace.items.findIndex((item) => item.rowId === rowId) + 1;
+function numberOf({ ids }: Workspace, item: string): number {
+  return ids.indexOf(item) + 1;
 }

@@ -1,4 +1,6 @@
 import { archiveMutants } from "./mutants-archive.js";
+import { clockMutants } from "./mutants-clock.js";
+import { jobMutants } from "./mutants-jobs.js";
 import { moneyMutants } from "./mutants-money.js";
 import { priceMutants } from "./mutants-prices.js";
 import { quotaMutants } from "./mutants-quota.js";
@@ -18,5 +20,13 @@ export interface Mutant {
 
 /** What cannot catch these, cannot be believed when it finds nothing. */
 export function allMutants(): readonly Mutant[] {
-  return [...moneyMutants, ...priceMutants, ...settlingMutants, ...quotaMutants, ...archiveMutants];
+  return [
+    ...moneyMutants,
+    ...priceMutants,
+    ...settlingMutants,
+    ...quotaMutants,
+    ...archiveMutants,
+    ...jobMutants,
+    ...clockMutants,
+  ];
 }

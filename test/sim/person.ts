@@ -1,13 +1,13 @@
 import type { ItemState } from "../../src/core/item.js";
 import type { StopKind } from "../../src/core/stop.js";
-import { chance } from "./chance.js";
+import { type Chance, chance } from "./chance.js";
 import type { FileServer } from "./files.js";
 import { type Machine, Process } from "./machine.js";
 import { type Ending, execute, type Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
 import { Violation } from "./watch.js";
 import type { Wire } from "./wire.js";
-import type { Workspace } from "./workspace.js";
+import type { Job, Workspace } from "./workspace.js";
 
 /** Whoever sits before the machine: starts the program again after a crash, and later when it ended unfinished. */
 export interface Life {
@@ -24,34 +24,80 @@ const executionsMax = 80;
 export async function live(life: Life): Promise<void> {
   const { machine, workspace, scenario, network, mutant } = life;
   const lot = chance(scenario.seed, "person", workspace.number);
-  let before = "";
-  let { again } = scenario;
+  const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
+  const before = new Map<Job, string>();
+  const ways = new Map<Job, Scenario["again"]>();
   for (let execution = 1; execution <= executionsMax; execution++) {
-    const process = new Process(machine, workspace.number);
+    const { job } = inTurn;
+    const process = new Process(machine, workspace.number, job.number);
     const ports = {
       send: network.wire.from(process),
       download: network.files.to((wait) => process.asleep(wait)),
     };
-    const asked = { ...scenario, again };
-    const ending = await Promise.race([execute(process, workspace, asked, ports, mutant), process.ended]);
+    const asked = { ...scenario, again: ways.get(job) ?? scenario.again };
+    const ending = await Promise.race([
+      execute(process, workspace, job, asked, ports, mutant),
+      process.ended,
+    ]);
     process.die();
     await checkUnknowns(workspace, scenario);
     if (ending === "crashed") {
+      inTurn.turn();
       await machine.kernel.sleep(lot.scale(1_000, 600_000));
       continue;
     }
-    const { isDone, isSettled, standing } = await standingOf(workspace, ending);
+    const { isDone, isSettled, standing } = await standingOf(workspace, job, ending);
     checkTold(standing, ending);
     // Whoever agrees to a new price has the manifest planned again; a resume goes on at the old one.
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
-    if (isDone || (standing === before && isSettled && isExplained(ending, scenario) && !agrees)) return;
-    if (ending.kind === "ended") again = agrees ? "run" : scenario.again;
-    before = standing;
+    const isStill = standing === before.get(job) && isSettled && isExplained(ending, scenario) && !agrees;
+    inTurn.ended({ isDone, isStill });
+    if (inTurn.areOver) return;
+    inTurn.turn();
+    if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);
+    before.set(job, standing);
     // Whoever is told that it takes a day to find out comes back more rarely.
     const longest = isSettled ? 3_600_000 : 12 * 3_600_000;
     await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, longest)));
   }
-  throw new Violation("liveness", `not done after ${executionsMax} executions: ${before}`);
+  throw new Violation(
+    "liveness",
+    `not done after ${executionsMax} executions: ${[...before.values()].join("; ")}`,
+  );
+}
+
+/** The jobs of a workspace, of which one is at work at a time; whoever starts one again may take another first. */
+class JobsInTurn {
+  job: Job;
+  private left: readonly Job[];
+  /** Those that stood as before when they were looked at last. What another one did since may have made room for them. */
+  private still: readonly Job[] = [];
+
+  constructor(
+    jobs: readonly Job[],
+    private readonly lot: Chance,
+  ) {
+    this.left = jobs;
+    this.job = jobs[0] as Job;
+  }
+
+  get areOver(): boolean {
+    return this.unstill.length === 0;
+  }
+
+  ended({ isDone, isStill }: { isDone: boolean; isStill: boolean }): void {
+    this.still = isStill ? [...this.still, this.job] : [];
+    if (isDone) this.left = this.left.filter((job) => job !== this.job);
+  }
+
+  turn(): void {
+    // Items are numbered as they are enrolled, and those of the first job come first.
+    if (this.job.run !== null) this.job = this.lot.pick(this.unstill);
+  }
+
+  private get unstill(): Job[] {
+    return this.left.filter((job) => !this.still.includes(job));
+  }
 }
 
 /** P3: a process leaves behind at most as many unanswered POSTs as it had lanes. */
@@ -73,7 +119,8 @@ function checkTold(standing: string, ending: Ending): void {
 }
 
 async function standingOf(
-  { store, run }: Workspace,
+  { store }: Workspace,
+  { run }: Job,
   ending: Ending,
 ): Promise<{ isDone: boolean; isSettled: boolean; standing: string }> {
   const brokenOff = { isDone: false, isSettled: false, standing: "broken off" };

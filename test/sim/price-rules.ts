@@ -1,7 +1,7 @@
 import type { Attempt, AttemptOutcome } from "../../src/core/store.js";
 import type { Scenario } from "./scenario.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
-import type { Workspace } from "./workspace.js";
+import { itemNumbered, type Workspace } from "./workspace.js";
 
 /** What a process has seen of one model: POSTs that it waits for, and whether one was accepted. */
 interface Tried {
@@ -15,7 +15,7 @@ interface Tried {
  * before the machine has agreed to it.
  */
 export class PriceRules implements Rule {
-  /** Models of the items, by row id. */
+  /** Models of the items. */
   private readonly models: ReadonlyMap<string, string>;
   /** The highest charge of each model that is on record, by workspace. */
   private readonly told: Map<string, number>[];
@@ -29,7 +29,7 @@ export class PriceRules implements Rule {
   /** What POSTs were planned at, and those whose charge is on record. */
   private readonly planned = new Map<Trip, number>();
   private readonly known = new Set<Trip>();
-  /** Row ids by attempt. */
+  /** Items by attempt. */
   private readonly attempts = new Map<string, string>();
 
   constructor(
@@ -42,7 +42,7 @@ export class PriceRules implements Rule {
 
   /** What whoever sits before the machine has agreed to pay for an item. */
   priceOf(item: string): number {
-    for (const { prices } of this.workspaces) {
+    for (const { prices } of this.workspaces.flatMap(({ jobs }) => jobs)) {
       const price = prices.get(item);
       if (price !== undefined) return price;
     }
@@ -100,8 +100,8 @@ export class PriceRules implements Rule {
   }
 
   private noteAttempt(sender: Sender, { id, itemId }: Attempt): void {
-    const item = this.workspaces[sender.workspace]?.items[itemId - 1];
-    if (item) this.attempts.set(`${sender.workspace} ${id}`, item.rowId);
+    const item = itemNumbered(this.workspaces[sender.workspace] as Workspace, itemId);
+    this.attempts.set(`${sender.workspace} ${id}`, item);
   }
 
   private noteAccepted(sender: Sender, item: string, { charged }: AttemptOutcome): void {

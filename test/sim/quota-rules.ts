@@ -12,10 +12,10 @@ export class QuotaRules implements Rule {
   private readonly rpd: number;
   private readonly arrivals: number[] = [];
   private readonly sends: Trip[] = [];
-  /** Items whose task is on record, and its end is not: by workspace and item. */
+  /** Items whose task is on record, and its end is not: by run and item. */
   private readonly open = new Set<string>();
-  /** When each workspace last said what it owes: one that has been silent for a day holds back nobody. */
-  private readonly toldAt = new Map<number, number>();
+  /** When each run last said what it owes: one that has been silent for a day holds back nobody. */
+  private readonly toldAt = new Map<string, number>();
   private readonly attempts = new Map<string, string>();
   private readonly posting = new Set<Trip>();
   private silence: { until: number; at: number; by: Sender; isKept: boolean } | null = null;
@@ -23,8 +23,8 @@ export class QuotaRules implements Rule {
   constructor(
     scenario: Scenario,
     private readonly now: () => number,
-    /** False once a clock has jumped: the ledger's times mean nothing then. */
-    private readonly isClockTrue: () => boolean,
+    /** When the clock was last set: nobody knows how long ago anything was that came before. */
+    private readonly clockSetAt: () => number,
   ) {
     const plan = limitsOf(scenario.plan);
     this.rpd = Math.min(plan.perDay ?? Number.POSITIVE_INFINITY, scenario.rpd);
@@ -43,13 +43,13 @@ export class QuotaRules implements Rule {
   }
 
   /** P9: no interval holds more arrivals than the plan. */
-  arrived(): void {
+  arrived({ sentAt }: Trip): void {
+    if (!this.isKnown(sentAt)) return;
     const now = this.now();
     this.arrivals.push(now);
-    if (!this.isClockTrue()) return;
     for (const { ms, most } of this.limits) {
       const before = this.arrivals[this.arrivals.length - 1 - most];
-      if (before !== undefined && now - before < ms) {
+      if (before !== undefined && this.isKnown(before) && now - before < ms) {
         throw new Violation(
           "P9",
           `${most + 1} requests arrived within ${now - before} ms; ${most} are allowed`,
@@ -66,32 +66,34 @@ export class QuotaRules implements Rule {
   }
 
   done({ sender, name, values, result }: Effect): void {
-    const { workspace } = sender;
-    // The first value is an item's number, or that of an attempt.
-    const key = () => `${workspace} ${values[0]}`;
+    const { workspace, job } = sender;
+    const run = `${workspace}/${job}`;
+    const item = () => `${run} ${values[0]}`;
+    // Whichever job is at work concludes what a crash cut off.
+    const attempt = (id: unknown) => `${workspace} ${id}`;
     switch (name) {
       case "accounts.silence":
         if (this.silence?.by === sender) this.silence.isKept = true;
         return;
       case "accounts.owes":
-        this.toldAt.set(workspace, this.now());
+        this.toldAt.set(run, this.now());
         return;
       case "accounts.reserve":
-        if (values[2] !== undefined) this.toldAt.set(workspace, this.now());
+        if (values[2] !== undefined) this.toldAt.set(run, this.now());
         return;
       case "store.intend":
-        this.attempts.set(`${workspace} ${(result as Attempt).id}`, key());
+        this.attempts.set(attempt((result as Attempt).id), item());
         return;
       case "store.conclude": {
-        const item = this.attempts.get(key());
-        if (values[1] === "accepted" && item !== undefined) this.open.add(item);
+        const asked = this.attempts.get(attempt(values[0]));
+        if (values[1] === "accepted" && asked !== undefined) this.open.add(asked);
         return;
       }
       case "store.complete":
-        this.open.delete(key());
+        this.open.delete(item());
         return;
       case "store.apply":
-        if (values[1] === "task_failed") this.open.delete(key());
+        if (values[1] === "task_failed") this.open.delete(item());
     }
   }
 
@@ -109,19 +111,26 @@ export class QuotaRules implements Rule {
 
   private checkSilence(): void {
     const now = this.now();
-    if (!this.isClockTrue() || this.silence === null || now === this.silence.at) return;
+    if (this.silence === null || !this.isKnown(this.silence.at) || now === this.silence.at) return;
     if (now < this.silence.until) {
       throw new Violation("P11", `a request left ${this.silence.until - now} ms before the silence was over`);
     }
   }
 
-  /** P12: a submit leaves a request of the day for each task that any workspace of the account has to collect. */
+  private isKnown(at: number): boolean {
+    return at > this.clockSetAt();
+  }
+
+  /** P12: a submit leaves a request of the day for each task that any run of the account has to collect. */
   private checkReserve(): void {
-    if (!this.isClockTrue()) return;
     const used = this.sends.filter(
-      ({ sentAt, reply }) => this.now() - sentAt < dayMs && reply?.kind !== "not_sent",
+      ({ sentAt, reply }) =>
+        this.isKnown(sentAt) && this.now() - sentAt < dayMs && reply?.kind !== "not_sent",
     ).length;
-    const isHeard = (key: string) => this.now() - (this.toldAt.get(Number(key.split(" ")[0])) ?? 0) < dayMs;
+    const isHeard = (key: string) => {
+      const at = this.toldAt.get(key.split(" ")[0] ?? "") ?? 0;
+      return this.isKnown(at) && this.now() - at < dayMs;
+    };
     const owed = [...this.open].filter(isHeard).length + this.posting.size + 1;
     if (this.rpd - used < owed) {
       throw new Violation("P12", `${this.rpd - used} requests of the day are left for ${owed} open tasks`);

@@ -27,7 +27,7 @@ import type { Process } from "./machine.js";
 import { storeLooks } from "./remembering.js";
 import type { Scenario } from "./scenario.js";
 import { ownKey } from "./service.js";
-import { agreeTo, origin, plannedAnew, runStartOf, type Workspace } from "./workspace.js";
+import { agreeTo, type Job, origin, plannedAnew, runStartOf, type Workspace } from "./workspace.js";
 
 /**
  * One execution of the real program on the simulated machine: the wiring of `src/job`, with the ports of a process in
@@ -75,6 +75,7 @@ const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () =>
 export async function execute(
   process: Process,
   workspace: Workspace,
+  job: Job,
   scenario: Scenario,
   network: Network,
   mutant: Substitution = {},
@@ -110,8 +111,8 @@ export async function execute(
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
     await accounts.setLimits(account.id, narrowed(limits, scenario));
     const charges = scenario.otherPrice ? await accounts.highestCharges(account.id) : noCharges;
-    const run = await begin(store, workspace, scenario, charges);
-    workspace.run = run;
+    const run = await begin(store, workspace, job, scenario, charges);
+    job.run = run;
     await removeLeftovers(disk, jobFolder(run));
     const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me, clock.now()) };
     const archive = archiveOf(process, parts);
@@ -160,25 +161,25 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
 async function begin(
   store: Store,
   workspace: Workspace,
+  job: Job,
   scenario: Scenario,
   charges: ReadonlyMap<string, Credits>,
 ): Promise<Run> {
-  const planned = plannedAnew(workspace, charges);
-  const isNew = workspace.run === null;
+  const planned = plannedAnew(job, charges);
   const known =
-    isNew || (scenario.again === "run" && agrees(scenario, workspace, planned))
+    job.run === null || (scenario.again === "run" && agrees(scenario, job, planned))
       ? null
-      : await store.run("unfinished");
+      : await store.run(job.run.id);
   if (known !== null) return known;
-  agreeTo(workspace, planned);
-  const job = await store.job("demo");
-  const run = await store.startRun(job.id, runStartOf(workspace, scenario));
-  await store.enroll(run.id, workspace.items);
+  agreeTo(job, planned);
+  const { id } = await store.job(job.name);
+  const run = await store.startRun(id, runStartOf(workspace, job, scenario));
+  await store.enroll(run.id, job.items);
   return run;
 }
 
 /** Whoever is asked for more than was planned, and does not agree to it, resumes what was agreed to. */
-function agrees({ otherPrice }: Scenario, { items }: Workspace, planned: readonly NewItem[]): boolean {
+function agrees({ otherPrice }: Scenario, { items }: Job, planned: readonly NewItem[]): boolean {
   return (
     otherPrice?.agrees !== false || planned.every(({ price }, at) => price <= (items[at] as NewItem).price)
   );

@@ -57,7 +57,7 @@ export function keptOf({ keepCredits, workspaces, faults }: Scenario): number | 
 export interface ScenarioItem {
   /** From 0. */
   workspace: number;
-  /** Unique in the scenario; it is the row's id and, so that the service's ledger can be read, the prompt. */
+  /** Unique in the scenario; its row (`jobs.ts`) is the row's id and, so that the service's ledger can be read, the prompt. */
   id: string;
   /** Wanted name of the file; several items may want the same. */
   name: string;

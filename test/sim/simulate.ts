@@ -7,6 +7,7 @@ import { audit } from "./auditor.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
+import { jobOf } from "./jobs.js";
 import { Kernel, ProcessClock } from "./kernel.js";
 import type { Machine } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
@@ -25,7 +26,7 @@ import { SharedLanes } from "./shared-lanes.js";
 import { Trace } from "./trace.js";
 import { Violation, Watch } from "./watch.js";
 import { Wire } from "./wire.js";
-import { type Workspace, workspaceOf } from "./workspace.js";
+import { itemNumbered, type Job, type Workspace, workspaceOf } from "./workspace.js";
 
 export interface Result {
   violation: Violation | null;
@@ -67,7 +68,8 @@ class Simulation {
   private readonly network: { wire: Wire; files: FileServer };
   private readonly money: MoneyRules;
   private readonly databases: Databases;
-  private isClockTrue = true;
+  /** When the clock was last set. */
+  private clockSetAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly scenario: Scenario,
@@ -93,7 +95,7 @@ class Simulation {
       this.trace,
       this.money,
       prices,
-      new QuotaRules(scenario, now, () => this.isClockTrue),
+      new QuotaRules(scenario, now, () => this.clockSetAt),
       new ArchiveRules(disk, ledger, this.workspaces),
     );
     const accounts = this.databases.accounts();
@@ -143,11 +145,12 @@ class Simulation {
     const end = await kernel.run(() => running === 0, beginning + scenario.daysMax * dayMs);
     if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
+    const runOf = new Map(this.runs().flatMap(({ ids }, run) => ids.map((id) => [id, run])));
     const modelOf = (item: string) => byId.get(item)?.model ?? "";
     audit({
       ledger,
       disk: machine.disk,
-      folders: this.workspaces.map((workspace) => join(workspace.outFolder, "demo")),
+      folders: this.runs().map(({ job }) => job.folder),
       listed: await this.listed(),
       strangers: this.strangers,
       rejected: this.money.rejected,
@@ -158,7 +161,7 @@ class Simulation {
       priceOf: (item) => highestPriceOf(scenario, modelOf(item)),
       surpriseOf: (item) => highestPriceOf(scenario, modelOf(item)) - lowestPriceOf(scenario, modelOf(item)),
       waitsForPrice: (item) => this.waitsForPrice(modelOf(item)),
-      workspaceOf: (item) => byId.get(item)?.workspace ?? 0,
+      runOf: (item) => runOf.get(item) ?? 0,
       spent: await this.spent(),
       letGo: this.money.letGo,
       orphans: this.money.orphans,
@@ -202,7 +205,7 @@ class Simulation {
     switch (fault.kind) {
       case "clock-jump":
         wall.offsetMs += fault.byMs;
-        this.isClockTrue = false;
+        this.clockSetAt = kernel.now();
         for (const { clock } of this.machine.processes) clock.wasSet();
         return;
       case "disk-full":
@@ -219,7 +222,7 @@ class Simulation {
   private putStranger(item: number): void {
     const wanted = this.scenario.items[item];
     if (wanted === undefined) return;
-    const folder = join(this.workspaces[wanted.workspace]?.outFolder ?? "", "demo");
+    const { folder = "" } = this.workspaces[wanted.workspace]?.jobs[jobOf(wanted.id)] ?? {};
     const form = wanted.model === "sound" ? "wav" : formOf(wanted.id, "image");
     const path = join(folder, `${wanted.name}.${form}`);
     const content = outputBytes(form, "a stranger's");
@@ -230,9 +233,9 @@ class Simulation {
 
   private spent(): Promise<number[]> {
     return Promise.all(
-      this.workspaces.map(async ({ store, run }) => {
-        if (run === null) return 0;
-        const { charged, pending } = await store.spending(run.id);
+      this.runs().map(async ({ workspace, job }) => {
+        if (job.run === null) return 0;
+        const { charged, pending } = await workspace.store.spending(job.run.id);
         return toNumber(plus(charged, pending));
       }),
     );
@@ -245,8 +248,22 @@ class Simulation {
 
   private async listed(): Promise<Map<string, { state: ItemState; note: string | null }>> {
     const items = await Promise.all(
-      this.workspaces.map(async ({ store, run }) => (run ? store.items(run.id) : [])),
+      this.runs().map(async ({ workspace, job }) => {
+        const own = job.run ? await workspace.store.items(job.run.id) : [];
+        return own.map(({ id, state, note }) => [itemNumbered(workspace, id), { state, note }] as const);
+      }),
     );
-    return new Map(items.flat().map(({ rowId, state, note }) => [rowId, { state, note }]));
+    return new Map(items.flat());
+  }
+
+  /** Each job of each workspace, with its items. */
+  private runs(): { workspace: Workspace; job: Job; ids: string[] }[] {
+    return this.workspaces.flatMap((workspace) =>
+      workspace.jobs.map((job) => ({
+        workspace,
+        job,
+        ids: workspace.ids.filter((id) => jobOf(id) === job.number),
+      })),
+    );
   }
 }

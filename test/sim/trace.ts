@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { rowOf } from "./jobs.js";
 import type { FaultKind, PlannedFault } from "./scenario.js";
 import type { Effect, Rule, Sender, Trip } from "./watch.js";
-import type { Workspace } from "./workspace.js";
+import { itemNumbered, type Workspace } from "./workspace.js";
 
 const tailLength = 60;
 
@@ -58,12 +59,19 @@ export class Trace implements Rule {
     this.note(`fault ${JSON.stringify(planned)}`);
     this.faults.set(kind, (this.faults.get(kind) ?? 0) + 1);
     const name = at.item ?? at.taskId ?? null;
-    for (const { store, run } of this.workspaces) {
-      if (run === null) continue;
+    for (const workspace of this.workspaces) {
+      const { store, jobs } = workspace;
       // Reading changes nothing and is done before anything else happens.
       if (name !== null) {
-        void store.find(name).then(([item]) => item && this.reach(kind, item.state));
-      } else if (planned.at !== "request") {
+        void store.find(rowOf(name)).then((items) => {
+          const item = items.find(({ id }) => at.item !== name || itemNumbered(workspace, id) === name);
+          if (item) this.reach(kind, item.state);
+        });
+        continue;
+      }
+      if (planned.at === "request") continue;
+      for (const { run } of jobs) {
+        if (run === null) continue;
         void store.counts(run.id).then((counts) => {
           for (const [state, count] of Object.entries(counts)) if (count > 0) this.reach(kind, state);
         });

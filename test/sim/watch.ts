@@ -2,11 +2,14 @@ import type { Endpoint } from "../../src/api/endpoints.js";
 import type { ApiRequest, Reply } from "../../src/core/send.js";
 import type { Reply as Written } from "../../src/sandbox/reply.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
+import { itemOf } from "./jobs.js";
 
-/** Who sends: one process of one workspace. */
+/** Who sends: one process of one workspace, at work on one of its jobs. */
 export interface Sender {
   /** From 0. */
   workspace: number;
+  /** From 0. */
+  job: number;
   isAlive(): boolean;
 }
 
@@ -15,7 +18,7 @@ export interface Trip {
   sender: Sender;
   endpoint: Endpoint;
   sentAt: number;
-  /** Row id of the item that a POST is for. */
+  /** Id of the item that a POST is for: rows may be equal, and a process asks for its own job's. */
   item: string | null;
   /** Task that a GET asks for. */
   taskId: string | null;
@@ -35,7 +38,7 @@ export function tripOf(sender: Sender, request: ApiRequest, sentAt: number): Tri
     sender,
     endpoint: request.endpoint,
     sentAt,
-    item: prompt ?? null,
+    item: prompt === null || prompt === undefined ? null : itemOf(sender.job, prompt),
     taskId: request.endpoint === "task" ? (request.path.split("/").at(-1) ?? null) : null,
     mayArrive: false,
     made: null,

@@ -97,6 +97,7 @@ export class Wire {
         trip.mayArrive = false;
         trip.answer = answer;
         trip.made = made;
+        if (made !== null && trip.item !== null) this.service.ledger.madeFor.set(made.id, trip.item);
         this.watch.tell("arrived", trip);
         if (course.repliesMs === null || instead) return;
         const dated = this.dated(answer);

@@ -1,6 +1,8 @@
 import type { Plan } from "../../src/api/plans.js";
 import type { SwitchSettings } from "../../src/sandbox/switches.js";
 import { type Chance, chance } from "./chance.js";
+import { decade } from "./decade.js";
+import { intoJobs } from "./jobs.js";
 import { modelNames, priceOf } from "./models.js";
 import { type OtherPrice, otherPriceOf } from "./other-price.js";
 import type { Scenario, ScenarioItem } from "./scenario.js";
@@ -43,12 +45,13 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     faults: [],
     daysMax: 30 + 2 * days,
   };
-  const faults = swarm(chance(seed, "swarm"), scenario);
+  const faults = [...swarm(chance(seed, "swarm"), scenario), ...decade(chance(seed, "decade"))];
   const otherPrice = otherPriceOf(chance(seed, "prices"), scenario);
   const bounds = withOther(boundsOf(chance(seed, "bounds"), scenario), otherPrice);
   // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
   const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
-  return { ...scenario, ...bounds, tellsTime: jumps || scenario.tellsTime, faults };
+  const inJobs = intoJobs(chance(seed, "jobs"), items);
+  return { ...scenario, ...bounds, items: inJobs, tellsTime: jumps || scenario.tellsTime, faults };
 }
 
 type Bounds = Pick<

@@ -1,7 +1,9 @@
+import { join } from "node:path";
 import { type Credits, credits, toNumber } from "../../src/core/money.js";
 import { priceGroup } from "../../src/core/price.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { NewItem, Run, RunStart, Store } from "../../src/core/store.js";
+import { isOfRun, itemOf, jobOf, rowOf } from "./jobs.js";
 import { categoryOf, priceOf } from "./models.js";
 import type { Scenario } from "./scenario.js";
 import { userId } from "./service.js";
@@ -10,46 +12,80 @@ import { userId } from "./service.js";
 export interface Workspace {
   number: number;
   store: Store;
-  /** As they were planned last: what whoever sits before the machine has agreed to pay for each. */
-  items: NewItem[];
-  /** The same in credits, by row id. */
-  prices: ReadonlyMap<string, number>;
   outFolder: string;
   receiptsFile: string;
+  jobs: Job[];
+  /** Of the scenario's items, in the order in which they are enrolled: one job after the other. */
+  ids: readonly string[];
+}
+
+export interface Job {
+  /** From 0. */
+  number: number;
+  name: string;
+  manifest: string;
+  /** Of its files. */
+  folder: string;
+  /** As they were planned last: what whoever sits before the machine has agreed to pay for each. */
+  items: NewItem[];
+  /** The same in credits, by the scenario's item. */
+  prices: ReadonlyMap<string, number>;
   run: Run | null;
 }
 
 export const origin = "https://service.example";
 
 export function workspaceOf(number: number, store: Store, scenario: Scenario): Workspace {
-  const items = scenario.items.flatMap((item, index) =>
-    item.workspace === number ? [newItem(item, index)] : [],
-  );
+  const outFolder = `/workspace-${number}/outputs`;
+  const own = scenario.items.filter(({ workspace }) => workspace === number);
+  const count = 1 + Math.max(0, ...own.map(({ id }) => jobOf(id)));
+  const numbers = Array.from({ length: count }, (_, job) => job);
   return {
     number,
     store,
-    items,
-    prices: pricesOf(items),
-    outFolder: `/workspace-${number}/outputs`,
+    outFolder,
     receiptsFile: `/workspace-${number}/.bulkgen/receipts.jsonl`,
+    jobs: numbers.map((job) => jobAt(job, number, outFolder, scenario)),
+    ids: numbers.flatMap((job) => own.filter(({ id }) => jobOf(id) === job).map(({ id }) => id)),
+  };
+}
+
+function jobAt(number: number, workspace: number, outFolder: string, scenario: Scenario): Job {
+  const name = number === 0 ? "demo" : `demo-${number}`;
+  const items = scenario.items.flatMap((item, index) =>
+    isOfRun(item, workspace, number) ? [newItem(item, index)] : [],
+  );
+  return {
+    number,
+    name,
+    manifest: `/workspace-${workspace}/${name}.csv`,
+    folder: join(outFolder, name),
+    items,
+    prices: pricesOf(number, items),
     run: null,
   };
 }
 
+/** The item that a workspace's database has under that number: it numbers them as they are enrolled. */
+export function itemNumbered({ ids }: Workspace, number: number): string {
+  return ids[number - 1] ?? "";
+}
+
 function newItem(item: Scenario["items"][number], index: number): NewItem {
+  const row = rowOf(item.id);
   return {
-    key: `k1:${item.id}`,
+    key: `k1:${row}`,
     edition: "",
     occurrence: 1,
     variant: 1,
     position: index + 1,
     priority: item.priority,
     rowNumber: index + 2,
-    rowId: item.id,
+    rowId: row,
     name: item.name,
     model: item.model,
     category: categoryOf(item.model),
-    prompt: item.id,
+    prompt: row,
     params: {},
     inputs: {},
     cells: [],
@@ -58,7 +94,7 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
 }
 
 /** The items as a plan of now has them: at what their like was charged, or else at the listed price. */
-export function plannedAnew({ items }: Workspace, charges: ReadonlyMap<string, Credits>): NewItem[] {
+export function plannedAnew({ items }: Job, charges: ReadonlyMap<string, Credits>): NewItem[] {
   return items.map((item) => ({
     ...item,
     price: charges.get(priceGroup(item)) ?? credits(priceOf(item.model)),
@@ -66,23 +102,23 @@ export function plannedAnew({ items }: Workspace, charges: ReadonlyMap<string, C
 }
 
 /** Somebody has seen what the items cost, and agrees to it. */
-export function agreeTo(workspace: Workspace, planned: NewItem[]): void {
-  workspace.items = planned;
-  workspace.prices = pricesOf(planned);
+export function agreeTo(job: Job, planned: NewItem[]): void {
+  job.items = planned;
+  job.prices = pricesOf(job.number, planned);
 }
 
-function pricesOf(items: readonly NewItem[]): Map<string, number> {
-  return new Map(items.map(({ rowId, price }) => [rowId, toNumber(price)]));
+function pricesOf(job: number, items: readonly NewItem[]): Map<string, number> {
+  return new Map(items.map(({ rowId, price }) => [itemOf(job, rowId), toNumber(price)]));
 }
 
-export function runStartOf(workspace: Workspace, scenario: Scenario): RunStart {
+export function runStartOf({ outFolder }: Workspace, { manifest }: Job, scenario: Scenario): RunStart {
   const { modelCap, dailyCredits, keepCredits, orphanCredits, overdueWaitMs } = scenario;
   return {
-    manifest: `/workspace-${workspace.number}/items.csv`,
+    manifest,
     origin,
     accountId: userId,
     edition: "",
-    outFolder: workspace.outFolder,
+    outFolder,
     options: {
       maxCredits: scenario.maxCredits === null ? null : credits(scenario.maxCredits),
       ...(modelCap ? { modelCaps: { [modelCap.model]: credits(modelCap.most) } } : {}),
