@@ -58,6 +58,16 @@ export async function learn(
   await ports.accounts.lasted(ports.accountId, { model: item.model, group }, ms);
 }
 
+/** A task is done, at this charge where that was told: the answer to its request may not have told it, or been lost. */
+export async function learnCharge(
+  { ports, prices }: Session,
+  item: Item,
+  charged: Credits | null,
+): Promise<void> {
+  const isNews = prices.seen(item, charged);
+  if (isNews && charged !== null) await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
+}
+
 /** The address of an output worked, or had expired, at the age that it had when it was tried. */
 export async function learnLifetime(
   { ports, lifetimes }: Session,

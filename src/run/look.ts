@@ -16,7 +16,7 @@ import type { Addresses, Attempt, Item } from "../core/store.js";
 import { bookedEnd } from "./conclusion.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
-import { learn } from "./learn.js";
+import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./session.js";
 
 /** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */
@@ -53,6 +53,7 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
         session.vainLooks.delete(item.id);
         await store.refreshOutputs(item.id, addressed(session, outcome));
       } else {
+        await learnCharge(session, item, outcome.charged);
         await store.complete(item.id, { ...outcome, ...addressed(session, outcome) });
         await book(session, attempt, bookedEnd("completed", outcome));
         await learn(session, item, attempt, outcome);
@@ -68,6 +69,7 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
       }
       // A refused prompt ends at once, and says nothing of how long a generation takes.
       session.paces.gone(priceGroup(item), item.id);
+      session.prices.failed(item);
       await taskFailed(session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
       await book(session, attempt, bookedEnd("failed", outcome));
       return;
@@ -133,6 +135,7 @@ async function lookAgain(
   const seen = unfinished ? { seenAt: now } : {};
   if (unfinished) session.paces.unfinished(priceGroup(item), item.id, age);
   if (item.state === "processing" && windowPassed(age)) {
+    session.prices.seen(item, null);
     await store.apply(item.id, "window_passed", {
       nextAt: now + overdueInterval(age, await overdue(session)),
       note: note ?? "not finished within 10 minutes",

@@ -5,12 +5,15 @@ import type { Item } from "../core/store.js";
 
 /**
  * The first paid request of each model and params goes alone: what it is charged is compared with the price that was
- * planned. Nothing is bought that was planned for less than its group is known to be charged, by this run or before it,
- * until a person has agreed to the new price. So a surprise costs its surplus once, however often a run is gone on with.
+ * planned; where its answer does not tell that, its task does. Nothing is bought that was planned for less than its
+ * group is known to be charged, by this run or before it, until a person has agreed to the new price. So a surprise
+ * costs its surplus once, however often a run is gone on with.
  */
 export class Prices {
   /** Groups whose first item is on its way, or was charged what was planned. */
   private readonly groups = new Map<string, "tried" | "proven">();
+  /** Their first item, where it was accepted without a word of what was charged: if anything tells it, its task does. */
+  private readonly untold = new Map<string, number>();
   /** The highest charge of each group. */
   private readonly charges = new Map<string, Credits>();
   /** The prices at which items of the run were planned, by group. */
@@ -65,14 +68,46 @@ export class Prices {
    * It was accepted, at this charge where the service said one. Returns whether that is more than was known of its
    * group: only that is worth remembering.
    */
-  charged(item: Pick<Item, "model" | "params" | "price" | "rowId">, amount: Credits | null): boolean {
+  charged(item: Priced, amount: Credits | null): boolean {
     const group = priceGroup(item);
-    const isDearer = amount !== null && amount > item.price;
-    if (isDearer) {
-      this.groups.delete(group);
-      if (!this.surprises.has(group)) this.surprises.set(group, surpriseText(group, item, amount));
-    } else this.groups.set(group, "proven");
-    return amount !== null && this.learn(group, amount);
+    if (amount === null) {
+      if (this.groups.get(group) === "tried") this.untold.set(group, item.id);
+      return false;
+    }
+    if (amount > item.price) this.surprised(item, amount);
+    else this.groups.set(group, "proven");
+    return this.learn(group, amount);
+  }
+
+  /**
+   * Its task is done, at this charge where that was said, or nobody waits for its end any more. Returns the same. What
+   * an earlier process submitted proves nothing of what its group is charged now.
+   */
+  seen(item: Priced, amount: Credits | null): boolean {
+    if (this.isUntold(item)) {
+      this.untold.delete(priceGroup(item));
+      this.groups.set(priceGroup(item), "proven");
+    }
+    const isNews = amount !== null && this.learn(priceGroup(item), amount);
+    if (isNews && amount > item.price) this.surprised(item, amount);
+    return isNews;
+  }
+
+  /** Its task failed, which says nothing of prices. */
+  failed(item: Priced): void {
+    if (!this.isUntold(item)) return;
+    this.untold.delete(priceGroup(item));
+    this.refused(item);
+  }
+
+  private isUntold(item: Priced): boolean {
+    return this.untold.get(priceGroup(item)) === item.id;
+  }
+
+  private surprised(item: Priced, amount: Credits): void {
+    const group = priceGroup(item);
+    this.groups.delete(group);
+    if (!this.surprises.has(group)) this.surprises.set(group, surpriseText(group, item, amount));
   }
 
   /** It was not accepted: the next one is the first again. */
@@ -108,6 +143,8 @@ export class Prices {
     return `${groupText(group)} is planned at ${showCredits(price)} credits and was charged ${charge} before; ${newPrice}`;
   }
 }
+
+type Priced = Pick<Item, "id" | "model" | "params" | "price" | "rowId">;
 
 const newPrice = "its items wait: run the manifest again to see the new price";
 

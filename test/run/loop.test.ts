@@ -527,7 +527,7 @@ describe("prices", () => {
     const { prices } = await carryOn(world, run);
     expect(told).toEqual([credits(4)]);
     const dearer = [credits(5), credits(5), credits(4), credits(6)];
-    expect(dearer.map((amount) => prices.charged(picture("p1", 1), amount))).toEqual([
+    expect(dearer.map((amount) => prices.charged({ ...picture("p1", 1), id: 1 }, amount))).toEqual([
       true,
       false,
       false,

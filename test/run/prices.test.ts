@@ -93,13 +93,103 @@ describe("a price above the plan", () => {
   });
 });
 
+describe("a charge that only a look at the task tells", () => {
+  const paid = "POST /api/v1/generate";
+
+  /** Answers to paid requests do not say what was charged, nor do looks where they are to be as silent. */
+  async function tellsNoCharge(options: Parameters<typeof openWorld>[0], looks: "tell" | "too" = "tell") {
+    world = await openWorld(options);
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      const isSilent = request === paid || (looks === "too" && request.includes("/task/"));
+      if (!isSilent || reply.kind !== "answer") return reply;
+      const { credits_consumed: _, ...body } = JSON.parse(reply.body);
+      return { ...reply, body: JSON.stringify(body) };
+    };
+  }
+
+  test("P7: above the plan, is paid once, and stays named over resumes", async () => {
+    await tellsNoCharge({ switches: { price: { factor: 7 / 4 } } });
+    const run = await start(world, pictures(4));
+    const first = await carryOn(world, run);
+    expect(posts()).toBe(1);
+    expect(await told(first, run)).toEqual([
+      expect.stringContaining("aurora-image was planned at 4 credits and charged 7 (p1)"),
+    ]);
+    world.tamper = null;
+    expect(await told(await carryOn(world, run), run)).toEqual([
+      expect.stringContaining("was charged 7 before"),
+    ]);
+    expect(posts()).toBe(1);
+  });
+
+  test("P7: as planned, lets the others follow once it is told, and not one by one", async () => {
+    await tellsNoCharge({});
+    const run = await start(world, pictures(4));
+    await carryOn(world, run);
+    const order = world.sent.filter((request) => request === paid || request.includes("/task/"));
+    expect(order.slice(0, 4)).toEqual([paid, expect.stringContaining("/task/"), paid, paid]);
+    expect(Object.values(await states(world, run))).toEqual(Array(4).fill("archived"));
+  });
+
+  test("that nothing tells holds up nobody longer than its task", async () => {
+    await tellsNoCharge({}, "too");
+    const run = await start(world, pictures(3));
+    await carryOn(world, run);
+    expect(Object.values(await states(world, run))).toEqual(Array(3).fill("archived"));
+  });
+
+  test("that its task never tells, because it is overdue, holds up nobody for ever", async () => {
+    await tellsNoCharge({ taskMs: { min: 90_000_000, max: 90_000_000 } });
+    const run = await start(world, pictures(3));
+    await carryOn(world, run);
+    expect(Object.values(await states(world, run))).toEqual(Array(3).fill("overdue"));
+  });
+
+  test("P7: that its task does not tell, because it failed, is the next one's to tell", async () => {
+    await tellsNoCharge({ switches: { price: { factor: 7 / 4 } } });
+    const run = await start(world, pictures(3));
+    const { tamper } = world;
+    world.tamper = async (request, pass) => {
+      const reply = (await tamper?.(request, pass)) ?? (await pass());
+      if (!request.includes("/task/") || posts() > 1 || reply.kind !== "answer") return reply;
+      const failed = { status: "failed", error: "no", output_urls: null, credits_consumed: 0 };
+      return { ...reply, body: JSON.stringify({ ...JSON.parse(reply.body), ...failed }) };
+    };
+    await carryOn(world, run, { retries: 0 });
+    expect(await states(world, run)).toEqual({ p1: "failed", p2: "archived", p3: "planned" });
+  });
+
+  test("P7: of a task that a person adopted is learned", async () => {
+    await openDear();
+    const run = await start(world, pictures(1));
+    let task = "";
+    world.tamper = async (request, pass) => {
+      const reply = await pass();
+      if (request !== paid || reply.kind !== "answer") return reply;
+      task = JSON.parse(reply.body).task_id;
+      return { kind: "no_answer", reason: "other side closed" };
+    };
+    await carryOn(world, run, { lanes: 1 });
+    expect(posts()).toBe(1);
+    world.tamper = null;
+    const [held] = (await world.store.items(run.id)).filter(({ state }) => state === "held");
+    await world.store.adopt(held?.id ?? 0, { taskId: task, charged: credits(4) });
+    await carryOn(world, run, { lanes: 1 });
+    await world.store.enroll(run.id, pictures(3));
+    await carryOn(world, run, { lanes: 1 });
+    expect(await states(world, run)).toEqual({ p1: "archived", p2: "planned", p3: "planned" });
+    expect(posts()).toBe(1);
+  });
+});
+
 describe("prices of a run", () => {
   const item = (price: number) => ({ group, price: credits(price) });
 
   test("what comes in below a charge that is known is not allowed, and stopped from then on", () => {
     const prices = new Prices();
     prices.recall(item(4), undefined);
-    prices.charged(picture("a", 1), credits(7));
+    prices.charged({ ...picture("a", 1), id: 1 }, credits(7));
     expect(prices.stopped).toEqual([item(4)]);
     expect(prices.allowed([item(6), item(7)])).toEqual([item(7)]);
     expect(prices.stopped).toEqual([item(4), item(6)]);
@@ -109,9 +199,9 @@ describe("prices of a run", () => {
     const prices = new Prices();
     prices.recall(item(7), credits(7));
     expect(prices.allowed([item(7), item(7)])).toEqual([item(7)]);
-    prices.charged(picture("a", 1, { price: credits(7) }), credits(7));
+    prices.charged({ ...picture("a", 1, { price: credits(7) }), id: 1 }, credits(7));
     expect(prices.allowed([item(7), item(7)])).toHaveLength(2);
-    prices.charged(picture("a", 1, { price: credits(7) }), credits(8));
+    prices.charged({ ...picture("a", 1, { price: credits(7) }), id: 1 }, credits(8));
     expect(prices.allowed([item(7), item(8), item(8)])).toEqual([item(8)]);
   });
 });
