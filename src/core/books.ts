@@ -29,6 +29,8 @@ export interface Books {
   keep(judgement: Judgement, seq: number): Promise<boolean>;
   /** What is on record of an entry, of whichever key; null when the books do not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
+  /** Another workspace whose request led to a task, with whichever key of the service; null where none is on record. */
+  otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
   open(): Promise<{ entry: number; answered: boolean }[]>;
 }
@@ -59,7 +61,7 @@ export interface DailyCap {
 export type BookedAnswer =
   /** Not sent, or refused: nothing can have been charged. */
   | { outcome: "free" }
-  | { outcome: "accepted"; charged: Credits | null }
+  | { outcome: "accepted"; charged: Credits | null; taskId?: string }
   /** `completeError`: the service itself answered, completely, that it failed. */
   | { outcome: "unknown"; completeError: boolean };
 

@@ -74,6 +74,16 @@ async function mustBeFree(store: Store, item: Item, taskId: string): Promise<voi
   throw new EarlyExit("usage", `task ${taskId} belongs to ${whose} already; nothing was changed`);
 }
 
+/** Throws EarlyExit for a task that a request of another workspace led to. */
+async function mustBeOurs(books: Books, taskId: string): Promise<void> {
+  const owner = await books.otherOwner(taskId);
+  if (owner === null) return;
+  throw new EarlyExit(
+    "usage",
+    `task ${taskId} belongs to another workspace already (${owner}); nothing was changed`,
+  );
+}
+
 /** Has the outputs of an item's task fetched again. Throws EarlyExit where no task is known. */
 export async function refetch(store: Store, item: Item): Promise<void> {
   const attempt = await store.attempt(item.id);
@@ -93,6 +103,8 @@ export async function adopt(store: Store, books: Books, item: Item, task: Task):
   if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
   const { task_id: taskId } = task;
   await mustBeFree(store, item, taskId);
+  // Its own one is on record under another path where the workspace was moved since.
+  if (attempt.taskId !== taskId) await mustBeOurs(books, taskId);
   const against = mismatches(item, attempt, task);
   if (against.length > 0) {
     throw new EarlyExit(
@@ -103,5 +115,6 @@ export async function adopt(store: Store, books: Books, item: Item, task: Task):
   const charged = creditsTold(task.credits_consumed) ?? item.price;
   await store.adopt(item.id, { taskId, charged });
   // From now on the charge is explained, and a refund is expected if the task fails.
-  if (attempt.bookEntry !== null) await books.answered(attempt.bookEntry, { outcome: "accepted", charged });
+  if (attempt.bookEntry !== null)
+    await books.answered(attempt.bookEntry, { outcome: "accepted", charged, taskId });
 }

@@ -54,7 +54,10 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
 
 /** The same for the account's books. */
 export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): BookedAnswer {
-  if (event === "accepted") return { outcome: "accepted", charged: outcome.charged ?? null };
+  if (event === "accepted") {
+    const { charged = null, taskId } = outcome;
+    return { outcome: "accepted", charged, ...(taskId === undefined ? {} : { taskId }) };
+  }
   if (event === "unanswered") return { outcome: "unknown", completeError: outcome.completeError ?? false };
   return { outcome: "free" };
 }

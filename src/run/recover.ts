@@ -30,7 +30,11 @@ async function bringBooksUpToDate({ books, store }: Session["ports"]): Promise<v
     // Without an attempt of its item nothing was sent.
     if (!answered) {
       const charged = attempt?.charged ?? null;
-      const outcome = charged === null || attempt?.ended === "failed" ? {} : { charged };
+      const taskId = attempt?.taskId ?? null;
+      const outcome = {
+        ...(charged === null || attempt?.ended === "failed" ? {} : { charged }),
+        ...(taskId === null ? {} : { taskId }),
+      };
       await books.answered(
         entry,
         attempt?.outcome ? bookedAnswer(attempt.outcome, outcome) : { outcome: "free" },

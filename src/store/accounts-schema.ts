@@ -64,6 +64,8 @@ export const accountsMigrations: readonly Migration[] = [
     ),
   (db) => db.exec(perKey),
   (db) => db.exec(sentAt),
+  // The task that a paid request led to: it belongs to that request's workspace.
+  (db) => db.exec("ALTER TABLE entries ADD COLUMN task_id TEXT"),
 ];
 
 const timing = `

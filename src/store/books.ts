@@ -49,13 +49,14 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
         const { outcome } = answer;
         const accepted = outcome === "accepted";
         sql(
-          `UPDATE entries SET outcome = ?, complete_error = ?, charged = ?, task = ?, ended_seq = ?, ended_at = ?
+          `UPDATE entries SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ?, ended_at = ?
            WHERE id = ?`,
         ).run(
           outcome,
           outcome === "unknown" && answer.completeError ? 1 : 0,
           accepted ? answer.charged : null,
           accepted ? "open" : null,
+          accepted ? (answer.taskId ?? null) : null,
           nextSeq(sql),
           clock.now(),
           entry,
@@ -125,6 +126,14 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
       const row = sql("SELECT * FROM entries WHERE id = ?").get(entry) as EntryRow | undefined;
       if (!row) return null;
       return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
+    },
+
+    async otherOwner(taskId) {
+      // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
+      const row = sql(
+        "SELECT workspace FROM entries WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
+      ).get(origin, taskId, workspace);
+      return (row as { workspace: string } | undefined)?.workspace ?? null;
     },
 
     async open() {

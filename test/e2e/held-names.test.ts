@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
 import { startSandbox } from "./sandbox.js";
@@ -93,4 +94,31 @@ test("a task that cannot be adopted is told in one sentence, and an empty id ask
   const empty = await call("resolve", "a02", "--adopt", "");
   expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining("expected a task id, got none") });
   expect(asked).toEqual([]);
+});
+
+test("P6: a task that another workspace of the account has is not adopted, and its workspace is named", async () => {
+  const sandbox = await startSandbox();
+  const place = newPlace();
+  let isLost = false;
+  const { env } = await startProxy(
+    sandbox,
+    ({ what }): Scripted => (isLost && what === "POST generate" ? "serve and cut" : "serve"),
+  );
+  for (const folder of ["one", "two"]) place.write(`${folder}/set.csv`, sheet(1));
+  const call = (folder: string, ...words: string[]) =>
+    run(place, words, { env, cwd: join(place.folder, folder) });
+  const first = await call("one", "run", "set.csv", "--yes");
+  expect(first, first.stderr).toMatchObject({ code: 0 });
+  const [theirs] = sandbox.madeSoFar();
+  isLost = true;
+  const lost = await call("two", "run", "set.csv", "--yes");
+  expect(lost, lost.stderr).toMatchObject({ code: 10 });
+  const own = sandbox.madeSoFar().find(({ id }) => id !== theirs?.id);
+  const refused = await call("two", "resolve", "a01", "--adopt", theirs?.id ?? "");
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/belongs to another workspace already \(.*one\/\.bulkgen\/.*\); nothing/),
+  });
+  const adopted = await call("two", "resolve", "a01", "--adopt", own?.id ?? "");
+  expect(adopted, adopted.stderr).toMatchObject({ code: 0 });
 });
