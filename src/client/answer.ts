@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { asRecord, parseJson } from "../api/json.js";
 import { type ErrorFacts, errorFacts } from "../api/records.js";
-import { type Credits, creditsTold, noCredits } from "../core/money.js";
+import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/send.js";
 import { answerStatus, oddBody } from "./odd-answer.js";
 
@@ -45,7 +45,7 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
       status: reply.status,
       taskId,
       externalTaskId: typeof fields.external_task_id === "string" ? fields.external_task_id : null,
-      charged: creditsTold(fields.credits_consumed),
+      charged: chargeTold(fields.credits_consumed),
       remaining: creditsTold(fields.credits_remaining),
     };
   }
@@ -112,7 +112,7 @@ export function taskOutcome(reply: Reply): TaskOutcome {
 }
 
 function settled(task: z.infer<typeof finished>, servedAt: number | null): TaskOutcome | null {
-  const charged = creditsTold(task.credits_consumed);
+  const charged = chargeTold(task.credits_consumed);
   const completedAt = task.completed_at ?? null;
   if (task.status === "failed") {
     const message = task.error ?? "no reason was given";

@@ -23,6 +23,12 @@ export function creditsTold(value: unknown): Credits | null {
   return (scaled === 0 ? 0 : scaled) as Credits;
 }
 
+/** The same of a charge: one below 0 is none, or it would make room under a cap for what was never given back. */
+export function chargeTold(value: unknown): Credits | null {
+  const charge = creditsTold(value);
+  return charge === null || charge < 0 ? null : charge;
+}
+
 /** The same of a balance: one that is too great to be held counts as so much that it pays for everything. */
 export function balanceTold(value: unknown): Credits | null {
   return typeof value === "number" && value > balanceMost ? credits(balanceMost) : creditsTold(value);

@@ -3,7 +3,7 @@ import { mismatches } from "../core/adopt.js";
 import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
 import { shortId } from "../core/identity.js";
-import { creditsTold } from "../core/money.js";
+import { chargeTold } from "../core/money.js";
 import type { ItemOrder } from "../core/order.js";
 import type { Item, Run, Store } from "../core/store.js";
 import { itemNamed, itemsNamed } from "./item-named.js";
@@ -112,7 +112,7 @@ export async function adopt(store: Store, books: Books, item: Item, task: Task):
       `task ${taskId} is not the one of ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
     );
   }
-  const charged = creditsTold(task.credits_consumed) ?? item.price;
+  const charged = chargeTold(task.credits_consumed) ?? item.price;
   await store.adopt(item.id, { taskId, charged });
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.bookEntry !== null)

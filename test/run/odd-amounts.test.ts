@@ -32,6 +32,18 @@ describe("a service that tells amounts which are none", () => {
     expect(await world.store.spending(run.id)).toMatchObject({ charged: credits(8) });
   });
 
+  test.each(["POST", "/task/"])(
+    "P7: a charge below 0, told by %s, makes no room under the cap",
+    async (request) => {
+      world = await openWorld();
+      const run = await start(world, pictures(5));
+      tells(request, { credits_consumed: -4 });
+      const { stops } = await carryOn(world, run, { lanes: 1, maxCredits: credits(8) });
+      expect(stops.map(({ kind }) => kind)).toEqual(["cap"]);
+      expect(posts()).toBe(2);
+    },
+  );
+
   test("P7: a task that does not say what it cost does not come free of the cap", async () => {
     world = await openWorld();
     const run = await start(world, pictures(5));
