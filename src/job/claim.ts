@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { z } from "zod";
 import { readIdentity } from "./identity-file.js";
 import type { Workspace } from "./workspace.js";
 
@@ -7,10 +8,11 @@ import type { Workspace } from "./workspace.js";
  * Which folder a workspace is on this machine. A folder that was copied brings its id along, and both would submit what
  * neither has submitted yet; so the first to be used has the id, and the other is told.
  */
-interface Claim {
+const claimSchema = z.object({
   /** Absolute path of the folder. */
-  root: string;
-}
+  root: z.string(),
+});
+type Claim = z.infer<typeof claimSchema>;
 
 type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
 
@@ -44,9 +46,10 @@ export function workspacesFolder(sharedFolder: string): string {
   return join(sharedFolder, "workspaces");
 }
 
+/** Null where there is none. One that cannot be read is none either: the next claim replaces it. */
 function readClaim(path: string): Claim | null {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as Claim;
+    return claimSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data ?? null;
   } catch {
     return null;
   }

@@ -26,8 +26,8 @@ export function lostHistory(workspace: Workspace): string | null {
 function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace): string | null {
   if (existsSync(receiptsFile) && statSync(receiptsFile).size > 0)
     return `${receiptsFile} tells of paid requests`;
-  // What is kept outside may be another workspace's; and a folder without a mark may begin with somebody's files.
-  const isOwn = existsSync(markerFolder) && !relative(root, outFolder).startsWith("..");
+  // What is kept outside may be another workspace's; and where only rehearsals were, the files may be somebody's.
+  const isOwn = readIdentity(markerFolder) !== null && !relative(root, outFolder).startsWith("..");
   return isOwn && hasArchive(outFolder) ? `the archive in ${outFolder} has files that it knew of` : null;
 }
 

@@ -211,7 +211,9 @@ describe("doctor", () => {
     const { code, of, checks } = await doctor(["--sandbox", "--out", "taken/outputs"]);
     expect(code).toBe(2);
     expect(of["history"]).toMatch(/^problem: .*state\.db: file is not a database$/);
-    expect(checks.find(({ name }) => name === "history")?.todo).toMatch(/backup.*doctor --rebuild/);
+    expect(checks.find(({ name }) => name === "history")?.todo).toMatch(
+      /`bulkgen doctor --sandbox --rebuild`/,
+    );
     expect(of["output folder"]).toMatch(/^problem: ENOTDIR in .*taken$/);
   });
 });

@@ -72,9 +72,10 @@ test("a workspace without runs says so, and makes nothing", async () => {
 });
 
 test("a run under way names its process; killed, it is cut off and says what to type", async () => {
-  manifest("set.csv", "cup,aurora-image,a cup", "jug,aurora-image,a jug");
+  manifest("set.csv", "cup,reel-text,a cup", "jug,reel-text,a jug");
   const { pid, prints, signal, ended } = start(at, ["run", "set.csv", "--sandbox", "--yes", "--events"]);
-  await prints(/"run_started"/);
+  // With a request under way the kill would leave one without an answer.
+  await prints(/("submitted"[\s\S]*){2}/);
   const during = (await status("--json", "--sandbox")).json();
   expect(during).toMatchObject({ run: 1, state: "running", alive: true, cutOff: false, resume: null });
   expect(during.holder).toMatchObject({ pid, host: hostname() });
@@ -91,6 +92,6 @@ test("a run under way names its process; killed, it is cut off and says what to 
   expect(text).toMatch(/^run +1 of set: cut off\n/);
   expect(text).toMatch(/^next +`bulkgen resume --sandbox` goes on$/m);
   expect((await status("--all", "--sandbox")).stdout).toContain("run 1: `bulkgen resume --sandbox` goes on");
-  expect((await run(at, ["resume", "--sandbox"])).code).toBeOneOf([0, 10]);
+  expect((await run(at, ["resume", "--sandbox"])).code).toBe(0);
   expect((await status("--json", "--sandbox")).json()).toMatchObject({ state: "finished", resume: null });
 });

@@ -57,6 +57,16 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     expect(service.made).toHaveLength(items);
   });
 
+  test("is looked at item by item after a rehearsal too, which knows of no real files", async () => {
+    const { service, place, command } = await outputsOnly();
+    place.write("other.csv", sheet(1, "aurora-image"));
+    expect((await run(place, ["run", "other.csv", "--sandbox", "--yes"])).code).toBe(0);
+    expect((await command("run", "set.csv", "--yes")).stderr).toContain("3 of 3 items are in the archive");
+    place.write("new.csv", sheet(1, "plain-image"));
+    expect(await command("run", "new.csv", "--yes")).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items + 1);
+  });
+
   test.each([[["--fresh"]], [["--edition", "autumn"]]])(
     "is made anew where %s asks for it",
     async (flags) => {

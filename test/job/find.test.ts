@@ -2,6 +2,7 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findOutputs, type Wanted } from "../../src/job/find.js";
+import { createIdentity } from "../../src/job/identity-file.js";
 import { findWorkspace } from "../../src/job/workspace.js";
 import { foundJson, foundTable } from "../../src/report/find.js";
 import { media } from "../archive/media.js";
@@ -56,6 +57,7 @@ describe("what is found in the archive", () => {
 
   test("P2: a workspace whose database is gone while its archive is there is lost, not empty", async () => {
     const workspace = { ...place.workspace, stateFile: join(place.workspace.root, "none.db") };
+    createIdentity(workspace.markerFolder, { id: "w1", state: null, host: "here", why: null });
     await expect(findOutputs(workspace, { params: {} }, place.clock)).rejects.toThrow(
       /none\.db is missing, and the archive in .*outputs has files that it knew of: expected both or neither/,
     );
