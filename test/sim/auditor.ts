@@ -34,11 +34,11 @@ export interface Books {
   priceOf(item: string): number;
   /** How far what it costs may lie from what was planned. */
   surpriseOf(item: string): number;
-  /** It was planned for less than its like is charged, and nobody agrees to pay more. */
-  waitsForPrice(item: string): boolean;
+  /** It was planned for less than its like is charged, and nobody agrees to pay more; or its run was cancelled. */
+  mayWait(item: string): boolean;
   /** From 0: each job of each workspace has one. */
   runOf(item: string): number;
-  /** Credits that each run has cost, or may have, as the program tells its user. */
+  /** Credits that the runs of each job have cost, or may have, as the program tells its user. */
   spent: readonly number[];
   /** POSTs whose items were let go to be paid again, by the leave of whoever set how much that may cost. */
   letGo: ReadonlySet<Trip>;
@@ -116,7 +116,7 @@ function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): 
     );
     const ofModel = modelCap === undefined ? room : Math.min(room, modelCap.most - worth(alike, spending));
     const roomOf = (item: string) => (alike.includes(item) ? ofModel : room);
-    const left = planned.find((item) => dearest <= roomOf(item) && !books.waitsForPrice(item));
+    const left = planned.find((item) => dearest <= roomOf(item) && !books.mayWait(item));
     if (left !== undefined)
       throw new Violation("P7", `${left} waits though ${roomOf(left)} credits may be spent`);
   }

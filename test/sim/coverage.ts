@@ -17,8 +17,8 @@ const ofPosts: readonly FaultKind[] = [
 /** Why a fault cannot meet an item in a state. The first that holds counts. */
 const impossible: readonly { why: string; holds(kind: FaultKind, state: ItemState): boolean }[] = [
   {
-    why: "simulated items depend on no others, and nobody drops one",
-    holds: (_, state) => state === "blocked" || state === "dropped",
+    why: "simulated items depend on no others",
+    holds: (_, state) => state === "blocked",
   },
   {
     why: "only the outputs of a ready item are fetched",

@@ -23,6 +23,8 @@ export class MoneyRules implements Rule {
   private readonly intents = new Map<string, Attempt>();
   private readonly receipts = new Set<string>();
   private readonly excused = new Set<Trip>();
+  /** Runs that POSTs belong to. */
+  private readonly runs = new Map<Trip, number>();
   /** Items whose request was refused as wrong. */
   readonly rejected = new Set<string>();
   /** Items of which the runner has been told that their task failed for nothing. */
@@ -58,6 +60,7 @@ export class MoneyRules implements Rule {
       this.excused.add(post);
     }
     this.checkLanes();
+    this.runs.set(trip, this.workspaces[trip.sender.workspace]?.jobs[trip.sender.job]?.run?.id ?? 0);
     this.checkCap(trip, item);
     this.posts.set(item, [...earlier, trip]);
     this.failedForFree.delete(item);
@@ -178,8 +181,9 @@ export class MoneyRules implements Rule {
     const { workspace, job } = trip.sender;
     const own = items.filter((other) => isOfRun(other, workspace, job));
     const { model = "" } = items.find(({ id }) => id === item) ?? {};
-    const within = (cap: number, what: string, some: readonly ScenarioItem[], since = 0) => {
-      const committed = some.map((other) => this.committed(other, since));
+    const ofRun = (post: Trip) => this.runs.get(post) === this.runs.get(trip);
+    const within = (cap: number, what: string, some: readonly ScenarioItem[], counts = ofRun) => {
+      const committed = some.map((other) => this.committed(other, counts));
       const total = committed.reduce((sum, amount) => sum + amount, this.prices.priceOf(item));
       if (total > cap + 1e-6)
         throw new Violation("P7", `the POST for ${item} brings ${total} credits under ${what} of ${cap}`);
@@ -197,7 +201,8 @@ export class MoneyRules implements Rule {
     const { from } = dayOf({ earliest: trip.sentAt, latest: trip.sentAt });
     // Where a clock was set, the service's tells the day, which it is known of to the minute.
     const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
-    within(dailyCredits, "a day's cap", items, jumps ? from + minuteMs : from);
+    const since = jumps ? from + minuteMs : from;
+    within(dailyCredits, "a day's cap", items, ({ sentAt }) => sentAt >= since);
   }
 
   /** P7: what must be left of the balance is left, whatever POSTs under way may cost; of others' nobody knows beforehand. */
@@ -228,9 +233,9 @@ export class MoneyRules implements Rule {
     return charges.reduce((sum, { post, cost }) => sum + cost - this.prices.countedAt(post, cost), 0);
   }
 
-  /** Credits that POSTs of an item sent since then have cost, or may yet cost. */
-  private committed({ id }: ScenarioItem, since: number): number {
-    const posts = (this.posts.get(id) ?? []).filter((post) => post.sentAt >= since && !this.hidden.has(post));
+  /** Credits that those POSTs of an item have cost, or may yet cost. */
+  private committed({ id }: ScenarioItem, counts: (post: Trip) => boolean): number {
+    const posts = (this.posts.get(id) ?? []).filter((post) => counts(post) && !this.hidden.has(post));
     const charges = posts.map((post) => {
       const { made } = post;
       if (made !== null) return isPaid(made) ? this.prices.countedAt(post, made.costMicro / 1e6) : 0;

@@ -1,4 +1,5 @@
 import { archiveMutants } from "./mutants-archive.js";
+import { cancelMutants } from "./mutants-cancel.js";
 import { clockMutants } from "./mutants-clock.js";
 import { jobMutants } from "./mutants-jobs.js";
 import { moneyMutants } from "./mutants-money.js";
@@ -23,6 +24,7 @@ export function allMutants(): readonly Mutant[] {
   return [
     ...moneyMutants,
     ...priceMutants,
+    ...cancelMutants,
     ...settlingMutants,
     ...quotaMutants,
     ...archiveMutants,

@@ -1,7 +1,9 @@
 import type { ItemState } from "../../src/core/item.js";
 import type { StopKind } from "../../src/core/stop.js";
+import { Cancelling } from "./cancelling.js";
 import { type Chance, chance } from "./chance.js";
 import type { FileServer } from "./files.js";
+import { ProcessClock } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
 import { type Ending, execute, type Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
@@ -24,22 +26,26 @@ const executionsMax = 80;
 export async function live(life: Life): Promise<void> {
   const { machine, workspace, scenario, network, mutant } = life;
   const lot = chance(scenario.seed, "person", workspace.number);
+  const cancelling = cancellingOf(life);
   const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
   const before = new Map<Job, string>();
   const ways = new Map<Job, Scenario["again"]>();
   for (let execution = 1; execution <= executionsMax; execution++) {
+    inTurn.leave((await cancelling?.done()) ?? null);
+    if (inTurn.areOver) return;
     const { job } = inTurn;
     const process = new Process(machine, workspace.number, job.number);
     const ports = {
       send: network.wire.from(process),
       download: network.files.to((wait) => process.asleep(wait)),
     };
-    const asked = { ...scenario, again: ways.get(job) ?? scenario.again };
+    const again = cancelling?.wayOf(job) ?? ways.get(job) ?? scenario.again;
     const ending = await Promise.race([
-      execute(process, workspace, job, asked, ports, mutant),
+      execute(process, workspace, job, { ...scenario, again }, ports, mutant, cancelling),
       process.ended,
     ]);
     process.die();
+    await cancelling?.ended(ending === "crashed");
     await checkUnknowns(workspace, scenario);
     if (ending === "crashed") {
       inTurn.turn();
@@ -50,8 +56,10 @@ export async function live(life: Life): Promise<void> {
     checkTold(standing, ending);
     // Whoever agrees to a new price has the manifest planned again; a resume goes on at the old one.
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
+    // What was submitted for a cancelled run is not all that the manifest asks for.
+    const isOnce = cancelling?.wayOf(job) === "run";
     const isStill = standing === before.get(job) && isSettled && isExplained(ending, scenario) && !agrees;
-    inTurn.ended({ isDone, isStill });
+    inTurn.ended({ isDone: isDone && !isOnce, isStill: isStill && !isOnce });
     if (inTurn.areOver) return;
     inTurn.turn();
     if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);
@@ -90,6 +98,14 @@ class JobsInTurn {
     if (isDone) this.left = this.left.filter((job) => job !== this.job);
   }
 
+  /** Nothing is left of a job, though it was not at work. */
+  leave(job: Job | null): void {
+    if (job === null || !this.left.includes(job)) return;
+    this.left = this.left.filter((one) => one !== job);
+    this.still = [];
+    if (this.job === job && !this.areOver) this.turn();
+  }
+
   turn(): void {
     // Items are numbered as they are enrolled, and those of the first job come first.
     if (this.job.run !== null) this.job = this.lot.pick(this.unstill);
@@ -98,6 +114,26 @@ class JobsInTurn {
   private get unstill(): Job[] {
     return this.left.filter((job) => !this.still.includes(job));
   }
+}
+
+/** Whoever cancels the run of this workspace; null in most. */
+function cancellingOf({ machine, workspace, scenario: { cancel, seed } }: Life): Cancelling | null {
+  if (cancel?.workspace !== workspace.number) return null;
+  const { kernel, wall, processes } = machine;
+  const clock = new ProcessClock(kernel, wall, () => true);
+  const cancelling = new Cancelling(
+    workspace.store,
+    workspace.jobs,
+    cancel,
+    clock,
+    chance(seed, "cancelling"),
+  );
+  const isAtWork = () =>
+    processes.some((process) => process.isAlive() && process.workspace === workspace.number);
+  kernel.schedule(kernel.now() + cancel.ms, () => {
+    cancelling.begin(isAtWork()).catch((error: unknown) => kernel.fail(error));
+  });
+  return cancelling;
 }
 
 /** P3: a process leaves behind at most as many unanswered POSTs as it had lanes. */
@@ -145,8 +181,10 @@ function isExplained(ending: Ending, scenario: Scenario): boolean {
   return ending.kind === "ended" && (stops.length === 0 || isCapped);
 }
 
+/** What stops it; that nothing more is submitted for a cancelled run stops nothing else. */
 function stopsOf(ending: Ending): StopKind[] {
-  return ending.kind === "ended" ? ending.stops.map(({ kind }) => kind) : [];
+  const stops = ending.kind === "ended" ? ending.stops.map(({ kind }) => kind) : [];
+  return stops.filter((kind) => kind !== "cancelled" && kind !== "collect");
 }
 
 function pauseMs(ending: Ending, otherwise: number): number {

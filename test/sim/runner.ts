@@ -22,12 +22,21 @@ import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts.js";
 import { Session } from "../../src/run/session.js";
+import type { Cancelling } from "./cancelling.js";
 import { gatedDisk, gatedDownload, gatedPort, gatedSend } from "./gated.js";
 import type { Process } from "./machine.js";
 import { storeLooks } from "./remembering.js";
 import type { Scenario } from "./scenario.js";
 import { ownKey } from "./service.js";
-import { agreeTo, type Job, origin, plannedAnew, runStartOf, type Workspace } from "./workspace.js";
+import {
+  agreeTo,
+  isCancelled,
+  type Job,
+  origin,
+  plannedAnew,
+  runStartOf,
+  type Workspace,
+} from "./workspace.js";
 
 /**
  * One execution of the real program on the simulated machine: the wiring of `src/job`, with the ports of a process in
@@ -79,6 +88,7 @@ export async function execute(
   scenario: Scenario,
   network: Network,
   mutant: Substitution = {},
+  cancelling: Cancelling | null = null,
 ): Promise<Ending> {
   const parts = partsOf(process, workspace, network, mutant);
   const { store, accounts, disk } = parts;
@@ -122,9 +132,15 @@ export async function execute(
       mutant.settings?.(settings) ?? settings,
     );
     mutant.session?.(session);
-    await runLoop(session, { interrupt: new AbortController().signal, onProgress: () => {} }).finally(() =>
-      archive.close(),
-    );
+    const orders = await cancelling?.attend(process, store, session);
+    await runLoop(session, {
+      interrupt: new AbortController().signal,
+      onProgress: () => {},
+      ...(orders ? { attend: orders.attend } : {}),
+    }).finally(() => archive.close());
+    await orders?.close();
+    // As the end of a run does, where a person may have cancelled it.
+    if (orders && (await store.run(run.id))?.state === "cancelled") await store.cancelRun(run.id, new Set());
     return await endingOf(store, session);
   } catch (error) {
     if (isTold(error)) return { kind: "broken off", isDayOver: error instanceof NoRequestsUntil };
@@ -166,10 +182,9 @@ async function begin(
   charges: ReadonlyMap<string, Credits>,
 ): Promise<Run> {
   const planned = plannedAnew(job, charges);
-  const known =
-    job.run === null || (scenario.again === "run" && agrees(scenario, job, planned))
-      ? null
-      : await store.run(job.run.id);
+  // A cancelled run ends with what was submitted; whatever the manifest still asks for is another's.
+  const wantsNew = scenario.again === "run" && (isCancelled(job) || agrees(scenario, job, planned));
+  const known = job.run === null || wantsNew ? null : await store.run(job.run.id);
   if (known !== null) return known;
   agreeTo(job, planned);
   const { id } = await store.job(job.name);

@@ -2,6 +2,7 @@ import type { Endpoint } from "../../src/api/endpoints.js";
 import type { Plan } from "../../src/api/plans.js";
 import type { DownloadFault, RequestFault } from "../../src/sandbox/faults/fault.js";
 import type { SwitchSettings } from "../../src/sandbox/switches.js";
+import type { Cancel } from "./cancelling.js";
 import type { OtherPrice } from "./other-price.js";
 
 /** One simulated run as plain data: who wants what, on which account, and everything that will go wrong. */
@@ -30,6 +31,8 @@ export interface Scenario {
   overdueWaitMs?: number;
   /** What the service charges for one of the models in place of the listed price. */
   otherPrice?: OtherPrice;
+  /** Somebody cancels one of the runs. */
+  cancel?: Cancel;
   /** Credits of the account at the beginning. */
   balance: number;
   retries: number;

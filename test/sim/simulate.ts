@@ -4,6 +4,7 @@ import { plus, toNumber } from "../../src/core/money.js";
 import { toMicro } from "../../src/sandbox/credits.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit } from "./auditor.js";
+import { CancelRules } from "./cancel-rules.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
@@ -26,7 +27,7 @@ import { SharedLanes } from "./shared-lanes.js";
 import { Trace } from "./trace.js";
 import { Violation, Watch } from "./watch.js";
 import { Wire } from "./wire.js";
-import { itemNumbered, type Job, type Workspace, workspaceOf } from "./workspace.js";
+import { isCancelled, itemNumbered, type Job, type Workspace, workspaceOf } from "./workspace.js";
 
 export interface Result {
   violation: Violation | null;
@@ -95,6 +96,7 @@ class Simulation {
       this.trace,
       this.money,
       prices,
+      new CancelRules(now, this.workspaces),
       new QuotaRules(scenario, now, () => this.clockSetAt),
       new ArchiveRules(disk, ledger, this.workspaces),
     );
@@ -146,6 +148,7 @@ class Simulation {
     if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
     const runOf = new Map(this.runs().flatMap(({ ids }, run) => ids.map((id) => [id, run])));
+    const cancelled = new Set(this.runs().flatMap(({ job, ids }) => (isCancelled(job) ? ids : [])));
     const modelOf = (item: string) => byId.get(item)?.model ?? "";
     audit({
       ledger,
@@ -160,7 +163,7 @@ class Simulation {
       modelOf,
       priceOf: (item) => highestPriceOf(scenario, modelOf(item)),
       surpriseOf: (item) => highestPriceOf(scenario, modelOf(item)) - lowestPriceOf(scenario, modelOf(item)),
-      waitsForPrice: (item) => this.waitsForPrice(modelOf(item)),
+      mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item),
       runOf: (item) => runOf.get(item) ?? 0,
       spent: await this.spent(),
       letGo: this.money.letGo,
@@ -233,10 +236,10 @@ class Simulation {
 
   private spent(): Promise<number[]> {
     return Promise.all(
-      this.runs().map(async ({ workspace, job }) => {
-        if (job.run === null) return 0;
-        const { charged, pending } = await workspace.store.spending(job.run.id);
-        return toNumber(plus(charged, pending));
+      this.runs().map(async ({ workspace: { store }, job }) => {
+        const own = (await store.runs()).filter(({ jobName }) => jobName === job.name);
+        const runs = await Promise.all(own.map(({ id }) => store.spending(id)));
+        return toNumber(plus(...runs.flatMap(({ charged, pending }) => [charged, pending])));
       }),
     );
   }
@@ -249,7 +252,7 @@ class Simulation {
   private async listed(): Promise<Map<string, { state: ItemState; note: string | null }>> {
     const items = await Promise.all(
       this.runs().map(async ({ workspace, job }) => {
-        const own = job.run ? await workspace.store.items(job.run.id) : [];
+        const own = await workspace.store.itemsOf(job.name);
         return own.map(({ id, state, note }) => [itemNumbered(workspace, id), { state, note }] as const);
       }),
     );

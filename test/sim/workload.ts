@@ -1,5 +1,6 @@
 import type { Plan } from "../../src/api/plans.js";
 import type { SwitchSettings } from "../../src/sandbox/switches.js";
+import { cancelOf } from "./cancelling.js";
 import { type Chance, chance } from "./chance.js";
 import { decade } from "./decade.js";
 import { intoJobs } from "./jobs.js";
@@ -45,13 +46,20 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     faults: [],
     daysMax: 30 + 2 * days,
   };
-  const faults = [...swarm(chance(seed, "swarm"), scenario), ...decade(chance(seed, "decade"))];
+  const cancelled = cancelOf(chance(seed, "cancel"), scenario);
+  const faults = [
+    ...swarm(chance(seed, "swarm"), scenario),
+    ...decade(chance(seed, "decade")),
+    ...(cancelled?.faults ?? []),
+  ];
   const otherPrice = otherPriceOf(chance(seed, "prices"), scenario);
   const bounds = withOther(boundsOf(chance(seed, "bounds"), scenario), otherPrice);
   // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
   const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
+  const cancel = cancelled === null ? {} : { cancel: cancelled.cancel };
   const inJobs = intoJobs(chance(seed, "jobs"), items);
-  return { ...scenario, ...bounds, items: inJobs, tellsTime: jumps || scenario.tellsTime, faults };
+  const tellsTime = jumps || scenario.tellsTime;
+  return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults };
 }
 
 type Bounds = Pick<

@@ -31,6 +31,8 @@ export interface Job {
   /** The same in credits, by the scenario's item. */
   prices: ReadonlyMap<string, number>;
   run: Run | null;
+  /** Runs that nothing more is submitted for, and since when (ms of the one true time). */
+  cancelled: Map<number, number>;
 }
 
 export const origin = "https://service.example";
@@ -63,7 +65,13 @@ function jobAt(number: number, workspace: number, outFolder: string, scenario: S
     items,
     prices: pricesOf(number, items),
     run: null,
+    cancelled: new Map(),
   };
+}
+
+/** Whether nothing more is submitted for a job's newest run. */
+export function isCancelled({ run, cancelled }: Job): boolean {
+  return run !== null && cancelled.has(run.id);
 }
 
 /** The item that a workspace's database has under that number: it numbers them as they are enrolled. */

@@ -1,0 +1,63 @@
+import type { Mutant } from "./mutants.js";
+import type { Substitution } from "./runner.js";
+import type { Scenario } from "./scenario.js";
+
+/** Runners that are broken where a run is cancelled. */
+export const cancelMutants: readonly Mutant[] = [
+  {
+    name: "goes on submitting after a cancel",
+    matters: isCancelled,
+    make: () => ({
+      parts: (parts) => ({
+        ...parts,
+        store: {
+          ...parts.store,
+          cancelRun: async (run) => {
+            await parts.store.cancelRun(run, new Set((await parts.store.items(run)).map(({ id }) => id)));
+            return 0;
+          },
+        },
+      }),
+      ...withoutStop("cancelled"),
+    }),
+  },
+  {
+    name: "buys again on resume of a cancelled run",
+    matters: isCancelled,
+    make: () => withoutStop("collect"),
+  },
+  {
+    name: "takes what a cancelled run has submitted for done with",
+    matters: isCancelled,
+    make: () => ({
+      parts: (parts) => ({
+        ...parts,
+        store: {
+          ...parts.store,
+          due: async (run, ...how) => {
+            const due = await parts.store.due(run, ...how);
+            if ((await parts.store.run(run))?.state !== "cancelled") return due;
+            return { ...due, tasks: [], counts: { ...due.counts, processing: 0 } };
+          },
+        },
+      }),
+    }),
+  },
+];
+
+function isCancelled({ cancel }: Scenario): boolean {
+  return cancel !== undefined;
+}
+
+/** It does not stop for that. */
+function withoutStop(kind: "cancelled" | "collect"): Substitution {
+  return {
+    session: (session) => {
+      const { stop } = session;
+      session.stops = session.stops.filter((one) => one.kind !== kind);
+      session.stop = (other, message) => {
+        if (other !== kind) stop.call(session, other, message);
+      };
+    },
+  };
+}
