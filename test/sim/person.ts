@@ -28,7 +28,7 @@ export async function live(life: Life): Promise<void> {
   const lot = chance(scenario.seed, "person", workspace.number);
   const cancelling = cancellingOf(life);
   const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
-  const before = new Map<Job, string>();
+  const before = new Map<Job, { standing: string; times: number }>();
   const ways = new Map<Job, Scenario["again"]>();
   for (let execution = 1; execution <= executionsMax; execution++) {
     inTurn.leave((await cancelling?.done()) ?? null);
@@ -58,19 +58,21 @@ export async function live(life: Life): Promise<void> {
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
     // What was submitted for a cancelled run is not all that the manifest asks for.
     const isOnce = cancelling?.wayOf(job) === "run";
-    const isStill = standing === before.get(job) && isSettled && isExplained(ending, scenario) && !agrees;
+    const last = before.get(job);
+    const times = standing === last?.standing ? last.times + 1 : 0;
+    const isStill = times > refusals(scenario) && isSettled && isExplained(ending, scenario) && !agrees;
     inTurn.ended({ isDone: isDone && !isOnce, isStill: isStill && !isOnce });
     if (inTurn.areOver) return;
     inTurn.turn();
     if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);
-    before.set(job, standing);
+    before.set(job, { standing, times });
     // Whoever is told that it takes a day to find out comes back more rarely.
     const longest = isSettled ? 3_600_000 : 12 * 3_600_000;
     await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, longest)));
   }
   throw new Violation(
     "liveness",
-    `not done after ${executionsMax} executions: ${[...before.values()].join("; ")}`,
+    `not done after ${executionsMax} executions: ${[...before.values()].map(({ standing }) => standing).join("; ")}`,
   );
 }
 
@@ -179,6 +181,11 @@ function isExplained(ending: Ending, scenario: Scenario): boolean {
   const isCapped =
     stops.some((kind) => enough.includes(kind)) && stops.every((kind) => lasting.includes(kind));
   return ending.kind === "ended" && (stops.length === 0 || isCapped);
+}
+
+/** How often something refuses a request for want of credits that are there: whoever sees the balance tries again. */
+function refusals({ faults }: Scenario): number {
+  return faults.filter(({ fault }) => fault.kind === "refused" && fault.status === 402).length;
 }
 
 /** What stops it; that nothing more is submitted for a cancelled run stops nothing else. */
