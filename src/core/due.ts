@@ -20,7 +20,7 @@ export interface RunGroup extends PlannedPrice {
   model: string;
   category: string;
   planned: number;
-  /** The most that one of them was charged; null where none was, as far as this workspace knows. */
+  /** The most that one of the group was charged by the service, for any run of the workspace; null where none was. */
   charged: Credits | null;
 }
 

@@ -99,10 +99,16 @@ export function itemMethods(connection: Connection): ItemMethods {
     due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
     groups: async (runId) =>
       sql(
-        `SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned,
-           max((SELECT max(charged) FROM attempts WHERE item_id = items.id)) AS charged
-         FROM items WHERE run_id = ? GROUP BY price_group, price ORDER BY price_group, price`,
-      ).all(runId) as RunGroup[],
+        `WITH charges AS (
+           SELECT price_group, max(attempts.charged) AS highest
+           FROM attempts JOIN items ON items.id = item_id JOIN runs ON runs.id = attempts.run_id
+           WHERE origin = (SELECT origin FROM runs WHERE id = @runId) GROUP BY price_group
+         )
+         SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned,
+           max(highest) AS charged
+         FROM items LEFT JOIN charges USING (price_group)
+         WHERE run_id = @runId GROUP BY price_group, price ORDER BY price_group, price`,
+      ).all({ runId }) as RunGroup[],
     waiting: async (runId, parked) => waiting(sql, runId, parked),
 
     counts: async (runId) => countsOf(sql, runId),

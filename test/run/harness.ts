@@ -92,12 +92,17 @@ export function picture(id: string, position: number, change: Partial<NewItem> =
   return newItem(id, { position, model: "aurora-image", prompt: `a picture of ${id}`, ...change });
 }
 
-export async function start(world: World, items: readonly NewItem[], jobName = "demo"): Promise<Run> {
+export async function start(
+  world: World,
+  items: readonly NewItem[],
+  jobName = "demo",
+  origin = "sandbox",
+): Promise<Run> {
   const { store } = world;
   const job = await store.job(jobName);
   const run = await store.startRun(job.id, {
     ...runStart,
-    origin: "sandbox",
+    origin,
     outFolder: join(world.folder, "outputs"),
   });
   await store.enroll(run.id, items);

@@ -59,6 +59,32 @@ describe("a price above the plan", () => {
     expect(await world.accounts.highestCharges(account.id)).toEqual(new Map([[group, credits(7)]]));
   });
 
+  test("P7: is known to the next process of another job too", async () => {
+    await openDear();
+    const first = await start(world, pictures(1), "first");
+    const { charged } = world.accounts;
+    world.accounts.charged = () => Promise.reject(new Error("the process ends here"));
+    await expect(carryOn(world, first, { lanes: 1 })).rejects.toThrow("the process ends here");
+    world.accounts.charged = charged;
+    const second = await start(world, [picture("q1", 1), picture("q2", 2)], "second");
+    const session = await carryOn(world, second, { lanes: 1 });
+    expect(posts()).toBe(1);
+    expect(await told(session, second)).toEqual([
+      expect.stringContaining("aurora-image is planned at 4 credits and was charged 7 before"),
+    ]);
+  });
+
+  test("P7: is that of its own service alone", async () => {
+    await openDear();
+    const first = await start(world, pictures(1), "first");
+    const { charged } = world.accounts;
+    world.accounts.charged = () => Promise.resolve();
+    await carryOn(world, first, { lanes: 1 });
+    world.accounts.charged = charged;
+    const other = await start(world, [picture("q1", 1)], "second", "https://another.example");
+    expect(await world.store.groups(other.id)).toMatchObject([{ group, charged: null }]);
+  });
+
   test("P7: is bought once a person has agreed to it, within the cap", async () => {
     await openDear();
     const run = await start(world, pictures(3));
