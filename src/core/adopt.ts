@@ -1,6 +1,7 @@
 import type { Task } from "../api/records.js";
+import type { Attempt } from "./attempt.js";
 import { normalText } from "./identity.js";
-import type { Attempt, Item } from "./store.js";
+import type { Item } from "./store.js";
 
 /** How far a task's creation may lie from the sending of the request it is said to answer, in ms: wrong clocks, late arrival. */
 const createdMsMax = 15 * 60_000;

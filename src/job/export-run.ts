@@ -1,10 +1,11 @@
 import type { Clock } from "../clock.js";
 import type { ArchivedFile } from "../core/archived.js";
+import type { Attempt } from "../core/attempt.js";
 import { EarlyExit } from "../core/exit.js";
 import { variantKey } from "../core/identity.js";
 import type { ItemState } from "../core/item.js";
 import type { KeptSheet } from "../core/sheet.js";
-import type { Attempt, Item, Run, Store } from "../core/store.js";
+import type { Item, Run, Store } from "../core/store.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import { isEverything, type Selection } from "../plan/select.js";
 import { evidenceText } from "../report/evidence.js";

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../clock.js";
 import { isCreatedBy } from "../core/adopt.js";
+import type { Attempt } from "../core/attempt.js";
 import type { ItemEvent, ItemState } from "../core/item.js";
 import { credits, noCredits } from "../core/money.js";
 import { defaultReconcile } from "../core/readings.js";
 import type { RunOptions } from "../core/run-options.js";
-import type { Attempt, Item, Run, RunStart, Store } from "../core/store.js";
+import type { Item, Run, RunStart, Store } from "../core/store.js";
 import { concludeItem } from "../run/conclude.js";
 import type { Conclusion } from "../run/conclusion.js";
 import type { IntentLine } from "../run/receipt-lines.js";

@@ -1,4 +1,5 @@
-import type { Attempt, Store } from "../core/store.js";
+import type { Attempt } from "../core/attempt.js";
+import type { Store } from "../core/store.js";
 import { TaskTaken } from "../core/task-taken.js";
 import { bookedAnswer, type Conclusion } from "./conclusion.js";
 import type { RunPorts } from "./ports.js";

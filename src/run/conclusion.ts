@@ -1,10 +1,10 @@
 import type { GenerateOutcome } from "../client/answer.js";
+import type { AttemptOutcome } from "../core/attempt.js";
 import type { BookedAnswer, BookedLook } from "../core/books.js";
 import { rejectionKind } from "../core/failure.js";
 import type { ItemEvent } from "../core/item.js";
 import { type Credits, noCredits } from "../core/money.js";
 import { pollMsMin } from "../core/poll.js";
-import type { AttemptOutcome } from "../core/store.js";
 
 /** What an answer to a paid request makes of its attempt and its item. */
 export interface Conclusion {

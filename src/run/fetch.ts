@@ -1,7 +1,8 @@
 import type { SaveRequest } from "../archive/save.js";
+import type { Attempt } from "../core/attempt.js";
 import { toNumber } from "../core/money.js";
 import { backoffMs } from "../core/retry.js";
-import type { Attempt, Item, Output } from "../core/store.js";
+import type { Item, Output } from "../core/store.js";
 import { jobFolder } from "./folder.js";
 import { learnLifetime } from "./learn.js";
 import type { Session } from "./session.js";

@@ -1,4 +1,5 @@
 import type { TaskOutcome } from "../client/answer.js";
+import type { Attempt } from "../core/attempt.js";
 import type { BookedLook } from "../core/books.js";
 import { taskFailureKind } from "../core/failure.js";
 import {
@@ -12,7 +13,7 @@ import {
 import { priceGroup } from "../core/price.js";
 import { backoffMs } from "../core/retry.js";
 import type { Ticket } from "../core/send.js";
-import type { Addresses, Attempt, Item } from "../core/store.js";
+import type { Addresses, Item } from "../core/store.js";
 import { bookedEnd } from "./conclusion.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";

@@ -1,7 +1,8 @@
 import type { GenerateRequest } from "../api/records.js";
+import type { Attempt, AttemptOutcome } from "../core/attempt.js";
 import type { ItemEvent } from "../core/item.js";
 import { type Credits, credits, toNumber } from "../core/money.js";
-import type { Attempt, AttemptOutcome, Item, Run } from "../core/store.js";
+import type { Item, Run } from "../core/store.js";
 import { keptPath } from "../store/own-paths.js";
 import type { Conclusion } from "./conclusion.js";
 

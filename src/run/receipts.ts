@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
+import type { Attempt } from "../core/attempt.js";
 import type { Disk } from "../core/disk.js";
-import type { Attempt, Item, Run } from "../core/store.js";
+import type { Item, Run } from "../core/store.js";
 import type { Conclusion } from "./conclusion.js";
 import { KnownAttempts } from "./known-attempts.js";
 import { type AnswerLine, answerLine, type IntentLine, intentLine, lineIn } from "./receipt-lines.js";

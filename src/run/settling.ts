@@ -1,8 +1,9 @@
+import type { Attempt } from "../core/attempt.js";
 import { type Credits, plus } from "../core/money.js";
 import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota.js";
 import type { ReconcileSettings, Verdict } from "../core/readings.js";
 import { isNews, reconcile } from "../core/reconcile.js";
-import type { Attempt, Item } from "../core/store.js";
+import type { Item } from "../core/store.js";
 import { unreadBefore } from "../core/verdict.js";
 import { readCounters } from "./account-reading.js";
 import type { RunPorts } from "./ports.js";

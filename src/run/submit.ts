@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
+import type { Attempt } from "../core/attempt.js";
 import { priceGroup } from "../core/price.js";
 import type { Ticket } from "../core/send.js";
-import type { Attempt, Item } from "../core/store.js";
+import type { Item } from "../core/store.js";
 import { conclude } from "./conclude.js";
 import { type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
 import { requestRejected } from "./fail.js";

@@ -1,7 +1,8 @@
 import type { ArchivedFile } from "../core/archived.js";
+import type { Attempt, AttemptOutcome } from "../core/attempt.js";
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
-import type { Addresses, Attempt, AttemptOutcome, Output, Store } from "../core/store.js";
+import type { Addresses, Output, Store } from "../core/store.js";
 import { TaskTaken } from "../core/task-taken.js";
 import { type Connection, step } from "./item-rows.js";
 

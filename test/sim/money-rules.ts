@@ -1,6 +1,6 @@
+import type { Attempt } from "../../src/core/attempt.js";
 import { dayOf } from "../../src/core/day.js";
 import { minuteMs } from "../../src/core/quota.js";
-import type { Attempt } from "../../src/core/store.js";
 import type { TaskRecord } from "../../src/sandbox/state.js";
 import { isOfRun, jobOf, rowOf } from "./jobs.js";
 import type { Ledger } from "./ledger.js";

@@ -1,6 +1,7 @@
+import type { Attempt, Intent } from "../../src/core/attempt.js";
 import { credits, minus, noCredits, toNumber } from "../../src/core/money.js";
 import type { Reply, Send } from "../../src/core/send.js";
-import type { Attempt, Intent, Store } from "../../src/core/store.js";
+import type { Store } from "../../src/core/store.js";
 import type { Keep } from "../../src/run/ports.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
