@@ -27,7 +27,7 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
     found.push(
       differs(
         "created_at",
-        `within 15 minutes of ${new Date(attempt.intendedAt).toISOString()}`,
+        `within 15 minutes of ${new Date(attempt.sentAt).toISOString()}`,
         task.created_at,
       ),
     );
@@ -36,8 +36,8 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
 }
 
 /** Whether a task that was created then (ISO 8601) may be the one that a request made. */
-export function isCreatedBy({ intendedAt }: Pick<Attempt, "intendedAt">, createdAt: string): boolean {
-  return Math.abs(Date.parse(createdAt) - intendedAt) <= createdMsMax;
+export function isCreatedBy({ sentAt }: Pick<Attempt, "sentAt">, createdAt: string): boolean {
+  return Math.abs(Date.parse(createdAt) - sentAt) <= createdMsMax;
 }
 
 function differs(field: string, expected: string, got: string): string {

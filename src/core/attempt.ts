@@ -6,6 +6,8 @@ import type { Credits } from "./money.js";
 
 export interface Intent {
   runId: number;
+  /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
+  sentAt: number;
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;
   /** Its entry in the account's books; null for what is known from elsewhere. */
@@ -18,7 +20,10 @@ export interface Attempt {
   /** The run in which it was sent. Its item may have moved to a later one of the same job. */
   runId: number;
   number: number;
+  /** When it was put on record, by this machine's clock (UTC ms). */
   intendedAt: number;
+  /** When it was sent, by the service's clock as far as it was known (UTC ms). */
+  sentAt: number;
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;
   answeredAt: number | null;

@@ -61,7 +61,7 @@ export interface Store extends Orders {
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** Credits of the run: charged for good, and those that are or may be charged. */
   spending(runId: number, of?: SpendingOf): Promise<Spending>;
-  /** Prices of requests of all runs sent since then (UTC ms) without an answer or a verdict: the balance may yet fall by them. */
+  /** Prices of requests of all runs sent since then (UTC ms by the service) without an answer or a verdict: the balance may yet fall by them. */
   doubtful(since: number): Promise<Credits>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */

@@ -9,8 +9,8 @@ export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number):
 }
 
 /** What is on record of an attempt. */
-export function evidenceIn({ intendedAt, status, bodySha256, taskId, externalTaskId }: Attempt): Evidence {
-  return { sentAt: intendedAt, status, bodySha256, taskId, externalTaskId };
+export function evidenceIn({ sentAt, status, bodySha256, taskId, externalTaskId }: Attempt): Evidence {
+  return { sentAt, status, bodySha256, taskId, externalTaskId };
 }
 
 /** Why an item is where it is, in words. */

@@ -137,12 +137,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 }
 
 /** What must be left of the balance, as it was before this execution. */
-async function keepOf({ hold, run, me, clock }: ExecuteOptions): Promise<RunSettings["keep"]> {
+async function keepOf({ hold, run, me }: ExecuteOptions): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
   // Of what nobody tells nothing can be kept but all.
   const balance = balanceTold(me.credits.balance) ?? noCredits;
-  return keeping(hold.store, run.id, { least: keepCredits, balance, now: clock.now() });
+  return keeping(hold.store, run.id, { least: keepCredits, balance, now: hold.account.service.time.now });
 }
 
 async function close(

@@ -184,6 +184,7 @@ class Refilling {
     for (const event of backToPlanned[state] ?? []) await this.store.apply(this.item.id, event, {});
     await this.store.intend(this.item.id, {
       runId: this.runId,
+      sentAt: sentAt(intent) ?? this.clock.now(),
       bodySha256:
         intent === null ? "" : createHash("sha256").update(JSON.stringify(intent.request)).digest("hex"),
       bookEntry: intent?.bookEntry ?? null,
@@ -204,6 +205,12 @@ const backToPlanned: Readonly<Partial<Record<ItemState, readonly ItemEvent[]>>> 
   unknown: ["undecided", "resubmit"],
   held: ["resubmit"],
 };
+
+/** When a request was sent, by the service's clock; null where its line does not tell. */
+function sentAt(intent: IntentLine | null): number | null {
+  const at = Date.parse(intent?.sentAt ?? "");
+  return Number.isNaN(at) ? null : at;
+}
 
 const unanswered: Conclusion = {
   event: "unanswered",

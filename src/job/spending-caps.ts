@@ -1,5 +1,4 @@
 import type { Model } from "../api/records.js";
-import type { Clock } from "../clock.js";
 import { dayOf } from "../core/day.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, noCredits, plus } from "../core/money.js";
@@ -17,12 +16,11 @@ interface Where {
   spending: SpendingOptions;
   account: OpenAccount;
   store: Store | null;
-  clock: Clock;
 }
 
 /** The same with what counts against it: of the run that would be gone on with, and of the day. */
 export async function spendingCaps(
-  { spending, account, store, clock }: Where,
+  { spending, account, store }: Where,
   runId: number | null,
 ): Promise<SpendingCaps> {
   const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
@@ -34,7 +32,7 @@ export async function spendingCaps(
   const models = Object.entries(modelCaps).map(
     async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
-  const inDoubt = (workspace: Store) => doubtfulNow(workspace, clock.now());
+  const inDoubt = (workspace: Store) => doubtfulNow(workspace, account.service.time.now);
   const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
   return {
     total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },

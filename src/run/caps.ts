@@ -12,16 +12,19 @@ interface Cap extends Stop {
   most: Credits;
 }
 
-/** What requests may yet take from the balance of now: who is in doubt for a day has been charged by then, or never will be. */
-export function doubtfulNow(store: Pick<Store, "doubtful">, now: number): Promise<Credits> {
-  return store.doubtful(now - dayMs);
+/**
+ * What requests may yet take from the balance of now, by the service's time: who is in doubt for a day has been charged by
+ * then, or never will be.
+ */
+export function doubtfulNow(store: Pick<Store, "doubtful">, { earliest }: Span): Promise<Credits> {
+  return store.doubtful(earliest - dayMs);
 }
 
-/** What a run has to keep of the balance that was read just now (UTC ms). */
+/** What a run has to keep of the balance that was read just now, by the service's time. */
 export async function keeping(
   store: Pick<Store, "spending" | "doubtful">,
   runId: number,
-  { least, balance, now }: { least: Credits; balance: Credits; now: number },
+  { least, balance, now }: { least: Credits; balance: Credits; now: Span },
 ): Promise<Keep> {
   const { latest } = await store.spending(runId);
   const doubtful = await doubtfulNow(store, now);

@@ -17,6 +17,8 @@ export interface IntentLine {
   at: string;
   key: string;
   attempt: number;
+  /** When it is sent, by the service's clock as far as it is known; lines of earlier versions do not say it. */
+  sentAt?: string;
   /** Its entry in the account's books. */
   bookEntry: number | null;
   run: number;
@@ -72,6 +74,7 @@ export function intentLine(
     type: "intent",
     key: item.key,
     attempt: attempt.number,
+    sentAt: new Date(attempt.sentAt).toISOString(),
     bookEntry: attempt.bookEntry,
     run: run.id,
     job: run.jobName,

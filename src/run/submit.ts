@@ -24,10 +24,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const { books } = session.ports;
   const { now: sending } = service.time;
   const day = session.caps.dailyCap(sending);
-  const intent = { itemKey: item.key, price: item.price, at: sending.latest };
+  const { latest: sentAt } = sending;
+  const intent = { itemKey: item.key, price: item.price, at: sentAt };
   const bookEntry = await (day === null ? books.intend(intent) : books.intendWithin(day, intent));
   if (bookEntry === null) return giveWay(session, item, ticket);
-  const attempt = await store.intend(itemId, { runId: run.id, bodySha256, bookEntry });
+  const attempt = await store.intend(itemId, { runId: run.id, sentAt, bodySha256, bookEntry });
   try {
     await receipts.intent(run, item, attempt, body);
   } catch (error) {

@@ -42,8 +42,8 @@ export function attemptMethods(connection: Connection): AttemptMethods {
         step(connection, itemId, "intended");
         const number = (newest(itemId)?.number ?? 0) + 1;
         sql(
-          "INSERT INTO attempts (item_id, run_id, number, intended_at, body_sha256, book_entry) VALUES (?, ?, ?, ?, ?, ?)",
-        ).run(itemId, intent.runId, number, clock.now(), intent.bodySha256, intent.bookEntry);
+          "INSERT INTO attempts (item_id, run_id, number, intended_at, sent_at, body_sha256, book_entry) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        ).run(itemId, intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.bookEntry);
         return asAttempt(newest(itemId) as AttemptRow);
       }),
 
@@ -254,6 +254,7 @@ interface AttemptRow {
   run_id: number;
   number: number;
   intended_at: number;
+  sent_at: number;
   body_sha256: string;
   answered_at: number | null;
   outcome: ItemEvent | null;
@@ -275,6 +276,7 @@ function asAttempt(row: AttemptRow): Attempt {
     runId: row.run_id,
     number: row.number,
     intendedAt: row.intended_at,
+    sentAt: row.sent_at,
     bodySha256: row.body_sha256,
     answeredAt: row.answered_at,
     outcome: row.outcome,

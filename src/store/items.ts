@@ -165,7 +165,7 @@ const spent = `
   FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`;
 const doubtful = `
   SELECT coalesce(sum(i.price), 0) FROM attempts a JOIN items i ON i.id = a.item_id
-  WHERE a.intended_at > ? AND (a.outcome IS NULL OR a.outcome = 'unanswered')
+  WHERE a.sent_at > ? AND (a.outcome IS NULL OR a.outcome = 'unanswered')
     AND coalesce(a.verdict, 'undecided') = 'undecided'`;
 const spentOf = `${spent} AND a.id > ? AND i.model = coalesce(?, i.model)`;
 

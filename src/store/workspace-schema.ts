@@ -26,6 +26,12 @@ export const workspaceMigrations: readonly Migration[] = [
       ALTER TABLE items ADD COLUMN addressed_at INTEGER;
       ALTER TABLE items ADD COLUMN fetch_by INTEGER NOT NULL DEFAULT 0;
     `),
+  // When a paid request was sent, by the service's clock as far as it is known: for a day the balance may fall by it.
+  (db) =>
+    db.exec(`
+      ALTER TABLE attempts ADD COLUMN sent_at INTEGER NOT NULL DEFAULT 0;
+      UPDATE attempts SET sent_at = intended_at;
+    `),
 ];
 
 const tables = `

@@ -17,9 +17,9 @@ export function archivedItems(place: Place): number {
 export function backdate(place: Place, ms: number): void {
   const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
   try {
-    db.prepare("UPDATE attempts SET intended_at = intended_at - @ms, answered_at = answered_at - @ms").run({
-      ms,
-    });
+    db.prepare(
+      "UPDATE attempts SET intended_at = intended_at - @ms, sent_at = sent_at - @ms, answered_at = answered_at - @ms",
+    ).run({ ms });
   } finally {
     db.close();
   }

@@ -54,7 +54,12 @@ async function archive(place: ArchivedPlace, id: string, outputs: readonly Uint8
   const { store, run, clock, folder, sidecars } = place;
   const item = (await store.items(run.id)).find(({ rowId }) => rowId === id);
   if (!item) throw new Error(`no item ${id}`);
-  const { id: attempt } = await store.intend(item.id, { runId: run.id, bodySha256: "00", bookEntry: null });
+  const { id: attempt } = await store.intend(item.id, {
+    runId: run.id,
+    sentAt: 0,
+    bodySha256: "00",
+    bookEntry: null,
+  });
   await store.conclude(attempt, "accepted", { taskId: `task-${id}`, externalTaskId: `ext-${id}` });
   const facts = {
     fetchBy: 0,

@@ -145,6 +145,19 @@ describe("P4: from the receipts alone", () => {
     });
   });
 
+  test("a request was sent when its line says by the service's clock; where it does not, when it was written", async () => {
+    intent("told", 1, { sentAt: at(30) });
+    intent("untold");
+    intent("damaged", 1, { sentAt: "soon" });
+    await rebuild();
+    const attempts = await inStore(async (store) => {
+      const items = await store.itemsOf("demo");
+      return Promise.all(items.map(async ({ rowId, id }) => [rowId, (await store.attempt(id))?.sentAt]));
+    });
+    const sent = { told: Date.parse(at(30)), untold: Date.parse(at(1)), damaged: Date.parse(at(1)) };
+    expect(Object.fromEntries(attempts)).toEqual(sent);
+  });
+
   test("an intent without an answer is unknown, never submitted again", async () => {
     intent("a");
     intent("b");

@@ -47,7 +47,7 @@ describe("caps", () => {
         return credits(2);
       },
     };
-    const now = { least: credits(95), balance: credits(100), now: 90_000_000 };
+    const now = { least: credits(95), balance: credits(100), now: at(90_000_000) };
     expect(await keeping(store, 1, now)).toEqual({ least: credits(95), room: credits(3), after: 7 });
     expect(asked).toEqual([3_600_000]);
   });

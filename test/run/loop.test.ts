@@ -85,7 +85,12 @@ describe("a paid request without a clear answer", () => {
     await open();
     const run = await start(world, pictures(2));
     const [first] = await world.store.items(run.id);
-    await world.store.intend(first?.id ?? 0, { runId: run.id, bodySha256: "00", bookEntry: null });
+    await world.store.intend(first?.id ?? 0, {
+      runId: run.id,
+      sentAt: world.clock.now(),
+      bodySha256: "00",
+      bookEntry: null,
+    });
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "held", p2: "archived" });
     expect(posts()).toBe(1);
@@ -97,6 +102,7 @@ describe("a paid request without a clear answer", () => {
     const [first] = await world.store.items(run.id);
     const attempt = await world.store.intend(first?.id ?? 0, {
       runId: run.id,
+      sentAt: world.clock.now(),
       bodySha256: "00",
       bookEntry: null,
     });
@@ -451,7 +457,8 @@ describe("waiting", () => {
     // The balance never fell for the lost one, so there is nothing that could be given back.
     world.tamper = null;
     const before = posts();
-    const now = world.clock.now();
+    const at = world.clock.now();
+    const now = { earliest: at, latest: at };
     const balance = credits(496);
     const keep = await keeping(world.store, run.id, { least: credits(496), balance, now });
     await carryOn(world, run, { lanes: 1, overdueWaitMs: 3_600_000, keep });

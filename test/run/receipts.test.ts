@@ -15,8 +15,8 @@ import { carryOn, openWorld, picture, start, states, type World } from "./harnes
 const run = { ...runStart, id: 1, jobName: "demo" } as unknown as Run;
 const item = newItem("a") as unknown as Item;
 const other = newItem("b") as unknown as Item;
-const first = { number: 1 } as unknown as Attempt;
-const attempt = { number: 2 } as unknown as Attempt;
+const first = { number: 1, sentAt: 0 } as unknown as Attempt;
+const attempt = { number: 2, sentAt: 60_000 } as unknown as Attempt;
 const accepted = {
   event: "accepted",
   outcome: { taskId: "t1", charged: credits(4.5), status: 200 },
@@ -45,6 +45,12 @@ describe("the receipts", () => {
     const moves = { ...run, manifest, outFolder: join(root, "outputs") };
     await openReceipts(nodeDisk, place(), () => 0).intent(moves, item, attempt, '{"model":"picture"}');
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ manifest, out: "./outputs" });
+  });
+
+  test("P6: say when a request was sent by the service's clock, whatever the one here shows", async () => {
+    await openReceipts(nodeDisk, place(), () => 0).intent(run, item, attempt, '{"model":"picture"}');
+    const times = { at: "1970-01-01T00:00:00.000Z", sentAt: "1970-01-01T00:01:00.000Z" };
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject(times);
   });
 
   test("a line that was cut short loses itself and no other", async () => {

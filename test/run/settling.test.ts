@@ -361,7 +361,12 @@ describe("a process that ended in the middle", () => {
     const again = await start(world, [...pictures(2), picture("p3", 3)]);
     const [item] = (await world.store.items(again.id)).filter(({ rowId }) => rowId === "p3");
     const bookEntry = await books().intend({ itemKey: "k1:p3", price: credits(4), at: world.clock.now() });
-    await world.store.intend(item?.id ?? 0, { runId: again.id, bodySha256: "00", bookEntry });
+    await world.store.intend(item?.id ?? 0, {
+      runId: again.id,
+      sentAt: world.clock.now(),
+      bodySha256: "00",
+      bookEntry,
+    });
     await carryOn(world, again, { reads: true, ...settling({ wait: true }) });
     expect((await states(world, again)).p3).toBe("archived");
     expect(posts()).toBe(3);
@@ -409,7 +414,12 @@ describe("a process that ended in the middle", () => {
     const [item] = await world.store.items(run.id);
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
     const bookEntry = await books().intend({ itemKey: "k1:p1", price: credits(4), at: world.clock.now() });
-    await world.store.intend(item?.id ?? 0, { runId: run.id, bodySha256: "00", bookEntry });
+    await world.store.intend(item?.id ?? 0, {
+      runId: run.id,
+      sentAt: world.clock.now(),
+      bodySha256: "00",
+      bookEntry,
+    });
 
     world.accounts.close();
     world.accounts = openAccounts(":memory:", world.clock);

@@ -7,6 +7,7 @@ import { removeLeftovers } from "../../src/archive/leftovers.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
+import type { Span } from "../../src/core/day.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
 import { balanceTold, type Credits, noCredits } from "../../src/core/money.js";
@@ -124,7 +125,7 @@ export async function execute(
     const run = await begin(store, workspace, job, scenario, charges);
     job.run = run;
     await removeLeftovers(disk, jobFolder(run));
-    const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me, clock.now()) };
+    const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me, service.time.now) };
     const archive = archiveOf(process, parts);
     const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
     const session = new Session(
@@ -252,7 +253,7 @@ function portsOf(
   };
 }
 
-async function keepOf(store: Store, run: Run, me: Me, now: number): Promise<RunSettings["keep"]> {
+async function keepOf(store: Store, run: Run, me: Me, now: Span): Promise<RunSettings["keep"]> {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
   return keeping(store, run.id, {

@@ -51,7 +51,12 @@ export async function writeGoldenWorkspace(path: string): Promise<void> {
   const idOf = new Map((await store.items(run.id)).map((item) => [item.rowId, item.id]));
   const item = (name: string) => idOf.get(name) ?? 0;
   const intend = (name: string) =>
-    store.intend(item(name), { runId: run.id, bodySha256: `body of ${name}`, bookEntry: null });
+    store.intend(item(name), {
+      runId: run.id,
+      sentAt: clock.now(),
+      bodySha256: `body of ${name}`,
+      bookEntry: null,
+    });
   const accept = async (name: string) => {
     const { id } = await intend(name);
     const outcome = { status: 200, taskId: `task-${name}`, externalTaskId: `x-${name}` };

@@ -152,6 +152,8 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
         taskId: "task-processing",
         charged: credits(4),
       });
+      const lost = await store.attempt(idOf("unknown"));
+      expect(lost?.sentAt).toBe(lost?.intendedAt);
       expect(await store.spending(run?.id ?? 0)).toEqual({
         charged: credits(12),
         pending: credits(20),
@@ -167,6 +169,7 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
       await store.complete(idOf("overdue"), facts);
       const { id } = await store.intend(idOf("planned"), {
         runId: run?.id ?? 0,
+        sentAt: 0,
         bodySha256: "00",
         bookEntry: null,
       });

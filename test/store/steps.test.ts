@@ -17,7 +17,12 @@ test("a step is told with the attempt that it belongs to, also when the item was
   const [item] = await store.items(run.id);
   if (!item) throw new Error("no item");
   const submit = async (taskId: string) => {
-    const attempt = await store.intend(item.id, { runId: run.id, bodySha256: "00", bookEntry: null });
+    const attempt = await store.intend(item.id, {
+      runId: run.id,
+      sentAt: 0,
+      bodySha256: "00",
+      bookEntry: null,
+    });
     await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: 0 });
   };
   const steps = openSteps(file);

@@ -31,9 +31,11 @@ async function enrolled(...ids: string[]): Promise<Item[]> {
   return store.items(runId);
 }
 
+const intent = () => ({ runId, sentAt: clock.now(), bodySha256: "00", bookEntry: null });
+
 async function submitted(id: string, taskId: string): Promise<Item> {
   const item = (await store.items(runId)).find((other) => other.rowId === id) as Item;
-  const attempt = await store.intend(item.id, { runId, bodySha256: "00", bookEntry: null });
+  const attempt = await store.intend(item.id, intent());
   await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: clock.now() + 2_000 });
   return store.item(item.id);
 }
@@ -70,7 +72,7 @@ describe("an item's life in the database", () => {
   test("an item that was submitted and dropped never becomes planned again", async () => {
     const [item] = await enrolled("a");
     if (!item) throw new Error("no item");
-    const attempt = await store.intend(item.id, { runId, bodySha256: "00", bookEntry: null });
+    const attempt = await store.intend(item.id, intent());
     await store.conclude(attempt.id, "unanswered", {});
     await store.apply(item.id, "undecided", {});
     await store.apply(item.id, "skipped", {});
@@ -255,7 +257,7 @@ describe("what a run has committed", () => {
       });
     };
     await stands(0, 4, 0);
-    const attempt = await store.intend(b?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
+    const attempt = await store.intend(b?.id ?? 0, intent());
     await stands(0, 8, 4);
     expect(await store.doubtful(clock.now() - 1)).toBe(credits(4));
     expect(await store.doubtful(clock.now())).toBe(noCredits);
@@ -282,7 +284,7 @@ describe("what a run has committed", () => {
     ["its price, where that is not known either", undefined, credits(4)],
   ])("P7: a task that does not say what it cost leaves %s", async (_, charged, spent) => {
     const [a] = await enrolled("a");
-    const attempt = await store.intend(a?.id ?? 0, { runId, bodySha256: "00", bookEntry: null });
+    const attempt = await store.intend(a?.id ?? 0, intent());
     await store.conclude(attempt.id, "accepted", { taskId: "t1", ...(charged && { charged }) });
     await store.complete(a?.id ?? 0, { ...facts, charged: null });
     expect(await store.spending(runId)).toMatchObject({ charged: spent, pending: noCredits });
@@ -292,7 +294,7 @@ describe("what a run has committed", () => {
   test("P6: what is paid again counts in the run that an item has moved to", async () => {
     const [a] = await enrolled("a");
     const id = a?.id ?? 0;
-    const attempt = await store.intend(id, { runId, bodySha256: "00", bookEntry: null });
+    const attempt = await store.intend(id, intent());
     await store.conclude(attempt.id, "unanswered", { message: "no answer" });
     await store.setRun(runId, { state: "cancelled" });
     const job = await store.job("demo");

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Task } from "../../src/api/records.js";
+import { mismatches } from "../../src/core/adopt.js";
+import type { Attempt } from "../../src/core/attempt.js";
+import { credits, noCredits } from "../../src/core/money.js";
+import type { Item } from "../../src/core/store.js";
+import { doubtfulNow } from "../../src/run/caps.js";
+import { carryOn, openWorld, picture, start, type World } from "./harness.js";
+
+const dayMs = 24 * 3_600_000;
+const years = 3_650 * dayMs;
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+/** The service's clock is the one that nobody sets. */
+const served = () => ({ earliest: world.clock.monotonic(), latest: world.clock.monotonic() });
+
+/** A picture whose answer never comes, asked for while the clock is put by so much. */
+async function lost(byMs: number): Promise<{ item: Item; attempt: Attempt }> {
+  const run = await start(world, [picture("lost", 1)]);
+  const interrupted = new AbortController();
+  world.tamper = async (request, pass) => {
+    if (!request.startsWith("POST")) return pass();
+    interrupted.abort();
+    return { kind: "no_answer", reason: "other side closed" };
+  };
+  world.clock.set(byMs);
+  await carryOn(world, run, { reads: true, interrupt: interrupted.signal });
+  const [item] = await world.store.items(run.id);
+  const attempt = await world.store.attempt(item?.id ?? 0);
+  if (!item || !attempt) throw new Error("nothing was asked for");
+  return { item, attempt };
+}
+
+describe.each([
+  ["right", 0, 0],
+  ["ten years ahead, then put right", years, -years],
+  ["ten years back, then put right", -years, years],
+  ["right, then put ahead by ten years", 0, years],
+  ["right, then put back by ten years", 0, -years],
+])("a request without an answer that was sent while the clock was %s", (_, before, after) => {
+  test("P7, P20: may take from the balance for a day, by the service's time", async () => {
+    await lost(before);
+    world.clock.set(after);
+    expect(await doubtfulNow(world.store, served())).toBe(credits(4));
+    world.clock.advance(dayMs);
+    expect(await doubtfulNow(world.store, served())).toBe(noCredits);
+  });
+
+  test("P6, P20: has made the task that the service says was made then, and none of a day before", async () => {
+    const { item, attempt } = await lost(before);
+    world.clock.set(after);
+    const task = (at: number) =>
+      ({ model: item.model, input: {}, created_at: new Date(at).toISOString() }) as Task;
+    const { latest } = served();
+    expect(mismatches(item, attempt, task(latest))).toEqual([]);
+    expect(mismatches(item, attempt, task(latest - dayMs))).toHaveLength(1);
+  });
+});
