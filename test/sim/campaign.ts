@@ -3,13 +3,12 @@ import { cores, spread } from "./crew.js";
 import type { Regression } from "./regressions.js";
 import { shrink } from "./shrink.js";
 import { addTo, emptyTally, type Tally } from "./tally.js";
-import { scenarioOf } from "./workload.js";
+import { scenarioOf, type WorkloadOptions } from "./workload.js";
 
-export interface CampaignOptions {
+export interface CampaignOptions extends WorkloadOptions {
   /** First seed. */
   first: number;
   count: number;
-  days: number;
   /** Milliseconds after which no further seed is begun. */
   msMax: number;
 }
@@ -27,12 +26,12 @@ const shrunkMax = 12;
 const portion = 20;
 
 /** Runs many seeds, and tells what they reached and which of them broke a promise. */
-export async function campaign({ first, count, days, msMax }: CampaignOptions): Promise<Campaign> {
+export async function campaign({ first, count, msMax, ...workload }: CampaignOptions): Promise<Campaign> {
   const sum = emptyTally();
   const portions = Array.from({ length: Math.ceil(count / portion) }, (_, index) => ({
     first: first + index * portion,
     count: Math.min(portion, count - index * portion),
-    days,
+    ...workload,
   }));
   const began = performance.now();
   const before = process.cpuUsage();
@@ -49,7 +48,7 @@ export async function campaign({ first, count, days, msMax }: CampaignOptions): 
   const broken: Regression[] = [];
   const failures = sum.failures.toSorted((a, b) => a.seed - b.seed);
   for (const { seed, promise, message } of failures.slice(0, shrunkMax)) {
-    const scenario = await shrink(scenarioOf(seed, { days }), promise);
+    const scenario = await shrink(scenarioOf(seed, workload), promise);
     broken.push({ promise, message, scenario });
   }
   const { lines, missing } = coverage(sum.faults, sum.reached);

@@ -12,6 +12,7 @@ import { saveRegression } from "./regressions.js";
  * what they should.
  *
  *   --seeds N           so many runs (--seed S: from that seed on), --days D: longer ones, --minutes M: no more after that
+ *                       --dense: what few runs have is in a third of them
  *   --crash-everywhere  a six-item run, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --short             for each check of a change: 2,000 seeds or three minutes of them, every crash and one mutant
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     days: { type: "string", default: "1" },
     minutes: { type: "string" },
+    dense: { type: "boolean", default: false },
     mutants: { type: "boolean", default: false },
     "crash-everywhere": { type: "boolean", default: false },
     short: { type: "boolean", default: false },
@@ -38,7 +40,8 @@ async function seeds(count: number): Promise<boolean> {
   const first = Number(values.seed);
   const minutes = Number(values.minutes ?? (values.short ? shortMinutes : Number.POSITIVE_INFINITY));
   const msMax = minutes * 60_000;
-  const { broken, missing, lines } = await campaign({ first, count, days: Number(values.days), msMax });
+  const workload = { days: Number(values.days), isDense: values.dense };
+  const { broken, missing, lines } = await campaign({ first, count, msMax, ...workload });
   console.log(lines.join("\n"));
   for (const regression of broken) {
     const name = values.short ? "" : ` (kept as ${saveRegression(regressions, regression)})`;

@@ -1,6 +1,6 @@
 import type { FaultKind } from "./scenario.js";
 import { simulate } from "./simulate.js";
-import { scenarioOf } from "./workload.js";
+import { scenarioOf, type WorkloadOptions } from "./workload.js";
 
 /** What some seeds came to. */
 export interface Tally {
@@ -12,20 +12,19 @@ export interface Tally {
   failures: { seed: number; promise: string; message: string }[];
 }
 
-export interface Seeds {
+export interface Seeds extends WorkloadOptions {
   first: number;
   count: number;
-  days: number;
 }
 
 export function emptyTally(): Tally {
   return { runs: 0, effects: 0, faults: new Map(), reached: new Map(), failures: [] };
 }
 
-export async function tally({ first, count, days }: Seeds): Promise<Tally> {
+export async function tally({ first, count, ...workload }: Seeds): Promise<Tally> {
   const sum = emptyTally();
   for (let seed = first; seed < first + count; seed++) {
-    const { effects, faults, reached, violation } = await simulate(scenarioOf(seed, { days }));
+    const { effects, faults, reached, violation } = await simulate(scenarioOf(seed, workload));
     const failures = violation ? [{ seed, promise: violation.promise, message: violation.message }] : [];
     addTo(sum, { runs: 1, effects, faults, reached, failures });
   }

@@ -1,7 +1,7 @@
 import type { Plan } from "../../src/api/plans.js";
 import type { SwitchSettings } from "../../src/sandbox/switches.js";
 import { cancelOf } from "./cancelling.js";
-import { type Chance, chance } from "./chance.js";
+import { type Chance, chance, denseChance } from "./chance.js";
 import { decade } from "./decade.js";
 import { intoJobs } from "./jobs.js";
 import { modelNames, priceOf } from "./models.js";
@@ -12,10 +12,12 @@ import { swarm } from "./swarm.js";
 export interface WorkloadOptions {
   /** Days of virtual time that a run may span: with more than one, the day's limit binds and tasks take hours. */
   days: number;
+  /** Caps, other prices, second jobs, cancels and a clock that is wrong by years are in about a third of the runs each. */
+  isDense?: boolean;
 }
 
 /** The whole scenario of a seed. */
-export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }): Scenario {
+export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOptions = { days: 1 }): Scenario {
   const lot = chance(seed, "workload");
   const workspaces = lot.is(0.2) ? 2 : 1;
   // Most of what goes wrong needs few items, and a small run costs least.
@@ -46,18 +48,19 @@ export function scenarioOf(seed: number, { days }: WorkloadOptions = { days: 1 }
     faults: [],
     daysMax: 30 + 2 * days,
   };
-  const cancelled = cancelOf(chance(seed, "cancel"), scenario);
+  const rarely = isDense ? denseChance : chance;
+  const cancelled = cancelOf(rarely(seed, "cancel"), scenario);
   const faults = [
     ...swarm(chance(seed, "swarm"), scenario),
-    ...decade(chance(seed, "decade")),
+    ...decade(rarely(seed, "decade")),
     ...(cancelled?.faults ?? []),
   ];
-  const otherPrice = otherPriceOf(chance(seed, "prices"), scenario);
-  const bounds = withOther(boundsOf(chance(seed, "bounds"), scenario), otherPrice);
+  const otherPrice = otherPriceOf(rarely(seed, "prices"), scenario);
+  const bounds = withOther(boundsOf(rarely(seed, "bounds"), scenario), otherPrice);
   // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
   const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
   const cancel = cancelled === null ? {} : { cancel: cancelled.cancel };
-  const inJobs = intoJobs(chance(seed, "jobs"), items);
+  const inJobs = intoJobs(rarely(seed, "jobs"), items);
   const tellsTime = jumps || scenario.tellsTime;
   return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults };
 }
