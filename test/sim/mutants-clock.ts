@@ -1,4 +1,5 @@
 import type { AlarmClock } from "../../src/clock.js";
+import { dayMs } from "../../src/core/quota.js";
 import { isByYears } from "./decade.js";
 import type { Mutant } from "./mutants.js";
 
@@ -8,6 +9,16 @@ export const clockMutants: readonly Mutant[] = [
     name: "measures what passes by the clock on the wall",
     matters: isByYears,
     make: () => ({ ports: (ports) => ({ ...ports, clock: byWall(ports.clock) }) }),
+  },
+  {
+    name: "takes a lost request for a day old when its clock is put ahead",
+    matters: (scenario) => isByYears(scenario) && scenario.keepCredits !== undefined,
+    make: () => ({
+      parts: ({ store, ...rest }, { clock }) => ({
+        ...rest,
+        store: { ...store, doubtful: async () => store.doubtful(clock.now() - dayMs) },
+      }),
+    }),
   },
 ];
 
