@@ -181,7 +181,8 @@ export function lastServedAt({ baseline, readings }: Evidence): number {
   return servedAt(readings.at(-1) ?? baseline);
 }
 
-function servedAt(reading: Reading): number {
+/** When a reading was taken (UTC ms by the service, where it tells). */
+export function servedAt(reading: Reading): number {
   return reading.servedAt ?? reading.at;
 }
 

@@ -10,6 +10,7 @@ import {
   lostTasks,
   type Reading,
   residual,
+  servedAt,
   type Verdict,
 } from "./readings.js";
 
@@ -168,6 +169,6 @@ function grownText(facts: Evidence, reading: Reading): string {
   return `${timeText(reading)}: the key was charged ${rest} credits that the books do not explain`;
 }
 
-function timeText({ at }: Reading): string {
-  return `read ${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+function timeText(reading: Reading): string {
+  return `read ${new Date(servedAt(reading)).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

@@ -411,6 +411,14 @@ describe("an unanswered request is settled by the key's counters", () => {
       ]);
     });
 
+    it("when the counters were read, by the service's clock", () => {
+      const readings = [reading(2, 12, 3, 108, { at: start + 3_650 * 24 * 60 * minute })];
+      const [found] = judged({ trusted: true, entries: [open, unknown], readings }).verdicts;
+      expect(found?.evidence).toContain(
+        `read ${new Date(start + 3 * minute).toISOString().slice(0, 19).replace("T", " ")} UTC: `,
+      );
+    });
+
     it("all of them together, where it is not told whose the charge is", () => {
       const same = { ...dear, price: credits(4) };
       const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
