@@ -47,14 +47,15 @@ export function runMethods(connection: RootedConnection): RunMethods {
           now: clock.now(),
           id: open?.id ?? null,
         };
-        sql(
+        const { lastInsertRowid } = sql(
           `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
              VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
              ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, origin = @origin,
                account_id = @accountId, edition = @edition, out_folder = @outFolder, options = @options, exit = NULL,
                ended_at = NULL`,
         ).run(values);
-        return one("WHERE job_id = ? AND runs.state = 'running' ORDER BY runs.id DESC LIMIT 1", jobId) as Run;
+        // A killed run of another edition still counts as running: the newest one may be that.
+        return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;
       }),
 
     async run(which) {
