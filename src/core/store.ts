@@ -90,7 +90,10 @@ export interface Store extends Orders {
   complete(itemId: number, facts: TaskFacts): Promise<void>;
   /** The attempt that led to the item's task. */
   attempt(itemId: number): Promise<Attempt | null>;
-  /** Attempts that were charged or perhaps charged, and whose task nobody knows; of a run, those whose items went on. */
+  /**
+   * Attempts that were charged or perhaps charged, and whose task nobody knows. Of a run, those whose items went on: that
+   * it sent, or that an earlier one sent and it pays again.
+   */
   orphans(of: { item: number } | { run: number }): Promise<Attempt[]>;
   outputs(itemId: number): Promise<Output[]>;
   /** The signed addresses of a ready item have expired: another GET of its task is due. */

@@ -9,9 +9,9 @@ export interface SpentIn {
   spent: Credits;
   /** At the service, unknown or held: charged, or perhaps to be charged. */
   pending: Credits;
-  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up. */
+  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up, here or since. */
   lost: Waiting[];
-  /** What they cost at most. */
+  /** What those that this run sent cost at most. */
   lostCredits: Credits;
 }
 
@@ -24,9 +24,11 @@ export async function spentIn(
   let lostCredits = noCredits;
   for (const orphan of await store.orphans({ run: runId })) {
     const { rowId, state, price } = await store.item(orphan.itemId);
-    const reason = state === "dropped" ? "given up" : "its item was submitted again";
+    const fate = state === "dropped" ? "given up" : "its item was submitted again";
+    const isOwn = orphan.runId === runId;
+    const reason = isOwn ? fate : `${fate}; run ${orphan.runId} sent it and counts its credits`;
     lost.push({ rowId, reason, evidence: evidenceIn(orphan) });
-    lostCredits = plus(lostCredits, price);
+    if (isOwn) lostCredits = plus(lostCredits, price);
   }
   return { spent: charged, pending: minus(pending, lostCredits), lost, lostCredits };
 }

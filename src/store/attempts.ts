@@ -115,7 +115,7 @@ export function attemptMethods(connection: Connection): AttemptMethods {
     },
 
     orphans: async (of) => {
-      const rows = "item" in of ? sql(orphansOfItem).all(of.item) : sql(orphansOfRun).all(of.run);
+      const rows = "item" in of ? sql(orphansOfItem).all(of.item) : sql(orphansOfRun).all(of);
       return (rows as AttemptRow[]).map(asAttempt);
     },
 
@@ -242,9 +242,15 @@ function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: 
 
 const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
 const orphansOfItem = `SELECT a.* FROM attempts a WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
+// Those that the run sent, and those whose items it has paid again or is going to.
 const orphansOfRun = `
   SELECT a.* FROM attempts a JOIN items i ON i.id = a.item_id
-  WHERE a.run_id = ? AND ${isOrphan}
+  WHERE ${isOrphan}
+    AND (a.run_id = @run OR a.id IN (
+      SELECT lost.id FROM attempts again JOIN attempts lost ON lost.item_id = again.item_id AND lost.number < again.number
+        WHERE again.run_id = @run AND again.number > 1
+      UNION SELECT lost.id FROM items again JOIN attempts lost ON lost.item_id = again.id
+        WHERE again.run_id = @run AND again.state = 'planned'))
     AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
   ORDER BY a.id`;
 
