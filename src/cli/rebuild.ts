@@ -1,7 +1,7 @@
-import { rebuildWorkspace } from "../job/rebuild.js";
+import { type RebuildOffer, rebuildWorkspace } from "../job/rebuild.js";
 import { count } from "../report/amounts.js";
 import { lookFor } from "../report/look.js";
-import { type Rebuilt, rebuiltText } from "../report/rebuilt.js";
+import { rebuiltText } from "../report/rebuilt.js";
 import { systemClock } from "../system.js";
 import { confirmed } from "./consent.js";
 import type { SharedFlags } from "./flags.js";
@@ -16,8 +16,8 @@ export async function rebuild(flags: SharedFlags & { out?: string; yes?: boolean
     clock: systemClock,
     consent: (offer) => {
       if (!flags.quiet && !flags.json) process.stderr.write(`${offerText(offer)}\n`);
-      const words = { would: "this would replace the database", done: "changed" };
-      return confirmed(flags, interrupt, words);
+      const would = offer.present ? "this would replace the database" : "this would make a database";
+      return confirmed(flags, interrupt, { would, done: "changed" });
     },
   });
   const { counts, ...facts } = rebuilt;
@@ -27,8 +27,9 @@ export async function rebuild(flags: SharedFlags & { out?: string; yes?: boolean
   process.stdout.write(`${text}\n`);
 }
 
-function offerText({ database, found, readable }: Pick<Rebuilt, "database" | "found" | "readable">): string {
+function offerText({ database, found, present, readable }: RebuildOffer): string {
   const come = `${count(found, "item")} would come back from receipts and archive`;
+  if (!present) return `${database} is missing; ${come}.`;
   const now =
     readable === null
       ? "cannot be read"

@@ -10,6 +10,7 @@ import type { Item, Run, RunStart, Store } from "../core/store.js";
 import { concludeItem } from "../run/conclude.js";
 import type { Conclusion } from "../run/conclusion.js";
 import type { IntentLine } from "../run/receipt-lines.js";
+import type { BookVerdicts } from "./book-verdicts.js";
 import type { ArchivedLine } from "./rebuild-archive.js";
 import type { FoundItem } from "./rebuild-items.js";
 
@@ -46,12 +47,18 @@ export interface Unsaid {
   sandbox: boolean;
 }
 
+/** What receipts and archive do not say. */
+export interface Beside {
+  unsaid: Unsaid;
+  verdicts: Pick<BookVerdicts, "on">;
+}
+
 /** Writes the items down again, step by step as they went: a run for each job, edition and place of the files. */
 export async function refill(
   store: Store,
   clock: PastClock,
   items: readonly FoundItem[],
-  unsaid: Unsaid,
+  { unsaid, verdicts }: Beside,
 ): Promise<void> {
   const expected = expectedOutputs(items);
   const runs = new Map<string, FoundItem[]>();
@@ -63,7 +70,7 @@ export async function refill(
   }
   const owing: number[] = [];
   for (const group of runs.values()) {
-    const run = await refillRun(store, clock, group, { unsaid, expected });
+    const run = await refillRun(store, clock, group, { unsaid, verdicts, expected });
     if (run.owes) owing.push(run.id);
   }
   // Not before all are there: a run that is open would be gone on with by the next one of its edition.
@@ -77,13 +84,13 @@ function placeOf({ attempts, outputs, intent }: FoundItem, { outFolder }: Unsaid
   return output?.outFolder ?? intent?.out ?? outFolder;
 }
 
-type Context = { unsaid: Unsaid; expected: ReadonlyMap<string, number> };
+type Context = Beside & { expected: ReadonlyMap<string, number> };
 
 async function refillRun(
   store: Store,
   clock: PastClock,
   group: readonly FoundItem[],
-  { unsaid, expected }: Context,
+  { unsaid, verdicts, expected }: Context,
 ): Promise<Run> {
   const job = group[0]?.job ?? "";
   clock.at(group.map((found) => firstTime(found)).toSorted()[0] ?? null);
@@ -96,7 +103,7 @@ async function refillRun(
   for (const found of group) {
     const item = made.get(found.item.key);
     if (!item) throw new Error(`the item ${found.item.key} was not made`);
-    const refilling = new Refilling(store, clock, run.id, item);
+    const refilling = new Refilling(store, clock, verdicts, run.id, item);
     await refilling.attempts(found);
     await refilling.archive(found, expected.get(groupOf(found)) ?? 1);
   }
@@ -111,6 +118,7 @@ class Refilling {
   constructor(
     private readonly store: Store,
     private readonly clock: PastClock,
+    private readonly verdicts: Beside["verdicts"],
     private readonly runId: number,
     private readonly item: Item,
   ) {}
@@ -180,6 +188,7 @@ class Refilling {
   }
 
   private async intend(intent: IntentLine | null): Promise<void> {
+    await this.settle();
     const { state } = await this.store.item(this.item.id);
     for (const event of backToPlanned[state] ?? []) await this.store.apply(this.item.id, event, {});
     await this.store.intend(this.item.id, {
@@ -189,6 +198,17 @@ class Refilling {
         intent === null ? "" : createHash("sha256").update(JSON.stringify(intent.request)).digest("hex"),
       bookEntry: intent?.bookEntry ?? null,
     });
+  }
+
+  /**
+   * A request without an answer that another one followed was given up as lost, or there was proof that it was not
+   * charged. Without its verdict it would count neither against what may be paid again by itself nor as lost.
+   */
+  private async settle(): Promise<void> {
+    const { store, item } = this;
+    const attempt = await store.attempt(item.id);
+    if (attempt === null || (await store.item(item.id)).state !== "unknown") return;
+    await store.giveVerdict(item.id, await this.verdicts.on(attempt.bookEntry), "submitted again");
   }
 
   private async conclude(conclusion: Conclusion): Promise<void> {
@@ -202,7 +222,6 @@ class Refilling {
 const backToPlanned: Readonly<Partial<Record<ItemState, readonly ItemEvent[]>>> = {
   failed: ["retry"],
   processing: ["task_failed", "retry"],
-  unknown: ["undecided", "resubmit"],
   held: ["resubmit"],
 };
 

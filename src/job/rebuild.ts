@@ -8,6 +8,7 @@ import type { Rebuilt } from "../report/rebuilt.js";
 import { takeLock } from "../store/lock.js";
 import { NewerDatabase } from "../store/open.js";
 import { makeWorkspace, openWorkspace } from "../store/workspace.js";
+import { openVerdicts } from "./book-verdicts.js";
 import { isRehearsal } from "./history.js";
 import { noteHolder } from "./holder.js";
 import { readIdentity, writeIdentity } from "./identity-file.js";
@@ -22,7 +23,12 @@ export interface RebuildOptions {
   workspace: Workspace;
   clock: Clock;
   /** Shown what would come back; false leaves everything as it is. */
-  consent(offer: Pick<Rebuilt, "database" | "found" | "readable">): Promise<boolean>;
+  consent(offer: RebuildOffer): Promise<boolean>;
+}
+
+export interface RebuildOffer extends Pick<Rebuilt, "database" | "found" | "readable"> {
+  /** There is a database, whatever state it is in. */
+  present: boolean;
 }
 
 /**
@@ -48,16 +54,23 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
         `nothing to rebuild from: ${workspace.receiptsFile} and the archive in ${workspace.outFolder} tell of no item; nothing was changed`,
       );
     }
-    if (!(await consent({ database: workspace.stateFile, found: sources.items.length, readable }))) {
+    const offer = { database: stateFile, present: existsSync(stateFile), readable };
+    if (!(await consent({ ...offer, found: sources.items.length }))) {
       throw new EarlyExit("usage", "not confirmed; nothing was changed");
     }
     const rebuilt = `${stateFile}.rebuilt`;
     rmSync(rebuilt, { force: true });
     mkdirSync(dirname(stateFile), { recursive: true });
     const past = new PastClock(clock);
-    await makeWorkspace({ ...workspace, stateFile: rebuilt }, past, (store) =>
-      refill(store, past, sources.items, unsaidIn(workspace, sources)),
-    );
+    const verdicts = openVerdicts(workspace, clock);
+    try {
+      const beside = { unsaid: unsaidIn(workspace, sources), verdicts };
+      await makeWorkspace({ ...workspace, stateFile: rebuilt }, past, (store) =>
+        refill(store, past, sources.items, beside),
+      );
+    } finally {
+      verdicts.close();
+    }
     const kept = putAside(stateFile, clock);
     renameSync(rebuilt, stateFile);
     if (identity?.state) writeIdentity(markerFolder, { ...identity, host: hostname() });

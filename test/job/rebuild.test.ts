@@ -15,12 +15,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
+import { nothingLearned, type Verdict } from "../../src/core/readings.js";
 import type { Item } from "../../src/core/store.js";
 import { missingFiles } from "../../src/job/missing-files.js";
 import { outdatedHistory } from "../../src/job/outdated.js";
 import { rebuildWorkspace } from "../../src/job/rebuild.js";
 import { findWorkspace, type Workspace } from "../../src/job/workspace.js";
 import { openSqlite } from "../../src/sqlite.js";
+import { openAccounts } from "../../src/store/accounts.js";
 import { takeLock } from "../../src/store/lock.js";
 import { openWorkspace } from "../../src/store/workspace.js";
 import { ManualClock } from "../manual-clock.js";
@@ -292,6 +294,74 @@ test("P4: a second request of a number, of a database that was begun anew, is to
   intent("a");
   answer("a", "accepted", 1, { taskId: "task-second" });
   expect(await rebuild()).toMatchObject({ found: 1, orphans: ["task-second"] });
+});
+
+describe("P6: a request without an answer, whose item was submitted again", () => {
+  /** An entry of the account's books with this verdict; returns its number. */
+  async function booked(verdict: Verdict): Promise<number> {
+    const accounts = openAccounts(workspace.accountsFile, clock);
+    try {
+      const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
+      await accounts.accountOf(owner.origin, owner.fingerprint);
+      const books = accounts.books(owner);
+      const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
+      await books.answered(entry, { outcome: "unknown", completeError: false });
+      const verdicts = [{ entry, verdict, evidence: "so the counters say", seq: null }];
+      const judgement = {
+        ...nothingLearned,
+        verdicts,
+        baseline: null,
+        unsettled: 0,
+        nextReadingAt: null,
+        awaited: [],
+      };
+      expect(await books.keep(judgement, await books.seq())).toBe(true);
+      return entry;
+    } finally {
+      accounts.close();
+    }
+  }
+
+  /** Two requests of an item: nobody knows what became of either. */
+  async function twice(bookEntry: number) {
+    intent("a", 1, { bookEntry });
+    answer("a", "unanswered", 1, { message: "cut" });
+    intent("a", 2);
+    await rebuild();
+    return inStore(async (store) => ({
+      state: named(await store.itemsOf("demo"), "a").state,
+      again: await store.resubmitted(1),
+      lost: (await store.orphans({ run: 1 })).map(({ number }) => number),
+      pending: (await store.spending(1)).pending,
+    }));
+  }
+
+  const lost = { state: "unknown", again: credits(4), lost: [1], pending: credits(8) };
+
+  test("counts against the bound of --orphan-credits, and stays on the list of what was lost", async () => {
+    expect(await twice(71)).toEqual(lost);
+  });
+
+  test("likewise where the books say that it was charged, and where they cannot be read", async () => {
+    expect(await twice(await booked("charged"))).toEqual(lost);
+    lines = [];
+    writeFileSync(workspace.accountsFile, "no database ".repeat(400));
+    expect(await twice(71)).toEqual(lost);
+  });
+
+  test("is no loss where the books have proof that it was not charged", async () => {
+    expect(await twice(await booked("not_charged"))).toEqual({
+      ...lost,
+      again: 0,
+      lost: [],
+      pending: credits(4),
+    });
+  });
+
+  test("leaves no books behind where there were none", async () => {
+    await twice(71);
+    expect(existsSync(workspace.accountsFile)).toBe(false);
+  });
 });
 
 describe("P2: a database that is older than its receipts", () => {
