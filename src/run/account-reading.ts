@@ -28,15 +28,15 @@ export async function readAccount(ports: ReadingPorts): Promise<{ me: Me; booked
 }
 
 /**
- * GET me for the books alone: while a POST of the key is under way it would tell them nothing, so it is not asked for.
- * Returns whether it was. Throws ServiceError, also where it told no counters.
+ * GET me for the books: while a POST of the key is under way it would tell them nothing, so it is not asked for, and the
+ * result is null. Throws ServiceError, also where it told no counters.
  */
-export async function readCounters(ports: ReadingPorts): Promise<boolean> {
+export async function readCounters(ports: ReadingPorts): Promise<Me | null> {
   const bracket = ports.lanes.bracket();
-  if (bracket === null) return false;
-  const { wrong } = await readWithin(bracket, ports);
+  if (bracket === null) return null;
+  const { me, wrong } = await readWithin(bracket, ports);
   if (wrong !== null) throw new ServiceError("unreadable", `GET ${endpoints.me.path}: ${wrong}`);
-  return true;
+  return me;
 }
 
 async function readWithin(

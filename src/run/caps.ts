@@ -27,8 +27,7 @@ export async function keeping(
   { least, balance, now }: { least: Credits; balance: Credits; now: Span },
 ): Promise<Keep> {
   const { latest } = await store.spending(runId);
-  const doubtful = await doubtfulNow(store, now);
-  return { least, room: minus(minus(balance, least), doubtful), after: latest };
+  return { least, room: minus(balance, least), doubtful: await doubtfulNow(store, now), after: latest };
 }
 
 /**
@@ -36,8 +35,8 @@ export async function keeping(
  * A task that fails frees its price, so none of these is final while tasks are open.
  */
 export class Caps {
-  /** What this process may spend, so that the balance stays; null where nothing has to. */
-  private room: Credits | null;
+  /** What must be left of the balance, as it was told last; null where nothing has to. */
+  private keep: Keep | null;
   /** The most that may be committed for it. */
   private kept: Credits | null = null;
   /** The most that may be committed within the day's credits, and what is said when that is reached. */
@@ -48,7 +47,7 @@ export class Caps {
   private readonly waiting = new Map<string, Credits>();
 
   constructor(private readonly settings: Pick<RunSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
-    this.room = settings.keep?.room ?? null;
+    this.keep = settings.keep;
   }
 
   /** The smallest of them; null where there is none. */
@@ -80,7 +79,8 @@ export class Caps {
   }
 
   private get smallest(): Cap | null {
-    const { maxCredits, keep } = this.settings;
+    const { keep } = this;
+    const { maxCredits } = this.settings;
     const caps: Cap[] = [];
     if (maxCredits !== null)
       caps.push({ kind: "cap", most: maxCredits, message: "the credit cap is reached" });
@@ -95,10 +95,29 @@ export class Caps {
 
   /** The service told the balance after a paid request. Where others spend from it too, less may be spent here. */
   async balanceTold(store: Pick<Store, "spending">, runId: number, balance: Credits): Promise<void> {
-    const { keep } = this.settings;
-    if (keep === null || this.room === null) return;
+    const { keep } = this;
+    if (keep === null) return;
     const used = await this.usedOf(store, runId, keep);
-    this.room = Math.min(this.room, plus(used, minus(balance, keep.least))) as Credits;
+    this.keep = { ...keep, room: Math.min(keep.room, plus(used, minus(balance, keep.least))) as Credits };
+  }
+
+  /**
+   * The balance is about to be read while no paid request is under way. Returns what takes it: what must be left is
+   * reckoned anew from it, because requests without an answer have turned out to be in it, or to be free. Null where
+   * nothing must be left.
+   */
+  async readingBalance(
+    store: Pick<Store, "spending" | "doubtful">,
+    runId: number,
+  ): Promise<((balance: Credits, now: Span) => Promise<void>) | null> {
+    const { keep } = this;
+    if (keep === null) return null;
+    // What is sent as soon as the reading is over is not in it.
+    const { latest: after } = await store.spending(runId);
+    return async (balance, now) => {
+      const { least } = keep;
+      this.keep = { least, room: minus(balance, least), doubtful: await doubtfulNow(store, now), after };
+    };
   }
 
   /**
@@ -106,9 +125,10 @@ export class Caps {
    * it counts for nothing here.
    */
   async lookAtKept(store: Pick<Store, "spending">, runId: number, committed: Credits): Promise<void> {
-    const { keep } = this.settings;
-    if (keep === null || this.room === null) return;
-    this.kept = plus(committed, minus(this.room, await this.usedOf(store, runId, keep)));
+    const { keep } = this;
+    if (keep === null) return;
+    const taken = plus(keep.doubtful, await this.usedOf(store, runId, keep));
+    this.kept = plus(committed, minus(keep.room, taken));
   }
 
   private async usedOf(store: Pick<Store, "spending">, runId: number, { after }: Keep): Promise<Credits> {

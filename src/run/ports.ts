@@ -35,8 +35,11 @@ export interface RunPorts {
 /** A balance that must be left. */
 export interface Keep {
   least: Credits;
-  /** What may be spent of the balance that was read at the beginning, by attempts after this one. */
+  /** The balance beyond it when it was read last. */
   room: Credits;
+  /** What requests without an answer may yet have taken of that. */
+  doubtful: Credits;
+  /** Attempts after this one take from it. */
   after: number;
 }
 

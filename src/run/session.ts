@@ -55,8 +55,8 @@ export class Session {
   ) {
     this.requests = settings.run.requests;
     this.reach = new Reach(ports.clock);
-    this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id });
     this.caps = new Caps(settings);
+    this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id }, this.caps);
     this.waiting = new WaitingList(ports, settings.run.id);
     if (settings.run.state === "cancelled")
       this.stop("collect", "the run was cancelled; what was submitted before is collected");

@@ -1,11 +1,12 @@
 import type { Attempt } from "../core/attempt.js";
-import { type Credits, plus } from "../core/money.js";
+import { balanceTold, type Credits, plus } from "../core/money.js";
 import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota.js";
 import type { ReconcileSettings, Verdict } from "../core/readings.js";
 import { isNews, reconcile } from "../core/reconcile.js";
 import type { Item } from "../core/store.js";
 import { unreadBefore } from "../core/verdict.js";
 import { readCounters } from "./account-reading.js";
+import type { Caps } from "./caps.js";
 import type { RunPorts } from "./ports.js";
 import { Wait } from "./wait.js";
 
@@ -68,6 +69,7 @@ export class Settling {
   constructor(
     private readonly ports: RunPorts,
     private readonly settings: SettlingSettings,
+    private readonly caps: Pick<Caps, "readingBalance">,
   ) {}
 
   /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
@@ -127,27 +129,29 @@ export class Settling {
   }
 
   private async read(): Promise<number> {
-    const { ports } = this;
-    const isRead = await readCounters(ports).catch((error: unknown) => this.failed(error));
-    if (isRead) {
+    const { ports, caps } = this;
+    const takeBalance = await caps.readingBalance(ports.store, this.settings.runId);
+    const me = await readCounters(ports).catch((error: unknown) => this.failed(error));
+    if (me) {
       this.unread = null;
       this.retry = null;
       await this.judge();
+      const balance = balanceTold(me.credits.balance);
+      if (balance !== null) await takeBalance?.(balance, ports.service.time.now);
       return 1;
     }
-    if (isRead === false) this.retry = new Wait(ports.clock, gateMs);
+    if (me === null) this.retry = new Wait(ports.clock, gateMs);
     // Whoever had the gate may have read the counters as well.
     await this.judgeNews();
     return 0;
   }
 
-  private failed(error: unknown): null {
+  private failed(error: unknown): undefined {
     const { clock, log } = this.ports;
     log.warn({ error: String(error) }, "the key's counters could not be read");
     const { since, failures } = this.unread ?? { since: clock.monotonic(), failures: 0 };
     this.unread = { since, failures: failures + 1, error };
     this.retry = new Wait(clock, Math.min(retryMsMax, retryMs * 2 ** failures));
-    return null;
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */

@@ -11,7 +11,7 @@ const capped = (maxCredits: number | null = null, daily: number | null = null) =
     maxCredits: maxCredits === null ? null : credits(maxCredits),
     modelCaps: new Map([["film", credits(20)]]),
     daily: daily === null ? null : credits(daily),
-    keep: { least: credits(95), room: credits(5), after: 7 },
+    keep: { least: credits(95), room: credits(5), doubtful: noCredits, after: 7 },
   });
 
 /** Credits that the run has committed, and what of that was since the balance was read. */
@@ -48,7 +48,9 @@ describe("caps", () => {
       },
     };
     const now = { least: credits(95), balance: credits(100), now: at(90_000_000) };
-    expect(await keeping(store, 1, now)).toEqual({ least: credits(95), room: credits(3), after: 7 });
+    expect(await keeping(store, 1, now)).toEqual({
+      ...{ least: credits(95), room: credits(5), doubtful: credits(2), after: 7 },
+    });
     expect(asked).toEqual([3_600_000]);
   });
 
@@ -62,6 +64,33 @@ describe("caps", () => {
     expect(await told(98)).toBe(credits(8));
     expect(await told(96)).toBe(credits(6));
     expect(await told(500)).toBe(credits(6));
+  });
+
+  test("count what others spend as well as what earlier requests may yet be charged", async () => {
+    const keep = { least: credits(95), room: credits(5), doubtful: credits(2), after: 7 };
+    const caps = new Caps({ maxCredits: null, modelCaps: new Map(), daily: null, keep });
+    await caps.lookAtKept(spends(1, 1), 1, credits(1));
+    expect(caps.cap).toBe(credits(3));
+    // The run has spent one credit of the hundred, and somebody else one.
+    await caps.balanceTold(spends(1, 1), 1, credits(98));
+    await caps.lookAtKept(spends(1, 1), 1, credits(1));
+    expect(caps.cap).toBe(credits(2));
+  });
+
+  test("reckon with the balance of a later reading, of which nothing sent since has been taken", async () => {
+    const caps = capped();
+    const store = { ...spends(8, 3), doubtful: async () => credits(1) };
+    const take = await caps.readingBalance(store, 1);
+    await take?.(credits(99), at(0));
+    const since: Pick<Store, "spending"> = {
+      spending: async (_, of) => ({
+        charged: noCredits,
+        pending: credits(of?.after === 9 ? 2 : 10),
+        latest: 11,
+      }),
+    };
+    await caps.lookAtKept(since, 1, credits(10));
+    expect(caps.cap).toBe(credits(11));
   });
 
   test("take nothing from the balance that earlier requests give back: it may have been in it when it was read", async () => {
