@@ -24,6 +24,8 @@ export interface Attempt {
   intendedAt: number;
   /** When it was sent, by the service's clock as far as it was known (UTC ms). */
   sentAt: number;
+  /** What it was to cost: its item may be offered for another price since. */
+  price: Credits;
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;
   answeredAt: number | null;

@@ -23,12 +23,12 @@ export async function spentIn(
   const lost: Waiting[] = [];
   let lostCredits = noCredits;
   for (const orphan of await store.orphans({ run: runId })) {
-    const { rowId, state, price } = await store.item(orphan.itemId);
+    const { rowId, state } = await store.item(orphan.itemId);
     const fate = state === "dropped" ? "given up" : "its item was submitted again";
     const isOwn = orphan.runId === runId;
     const reason = isOwn ? fate : `${fate}; run ${orphan.runId} sent it and counts its credits`;
     lost.push({ rowId, reason, evidence: evidenceIn(orphan) });
-    if (isOwn) lostCredits = plus(lostCredits, price);
+    if (isOwn) lostCredits = plus(lostCredits, orphan.price);
   }
   return { spent: charged, pending: minus(pending, lostCredits), lost, lostCredits };
 }

@@ -42,8 +42,9 @@ export function attemptMethods(connection: Connection): AttemptMethods {
         step(connection, itemId, "intended");
         const number = (newest(itemId)?.number ?? 0) + 1;
         sql(
-          "INSERT INTO attempts (item_id, run_id, number, intended_at, sent_at, body_sha256, book_entry) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ).run(itemId, intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.bookEntry);
+          `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, book_entry)
+           SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
+        ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.bookEntry, itemId);
         return asAttempt(newest(itemId) as AttemptRow);
       }),
 
@@ -59,7 +60,7 @@ export function attemptMethods(connection: Connection): AttemptMethods {
 
     async resubmitted(runId) {
       const { sum } = sql(
-        `SELECT coalesce(sum(i.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
+        `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
          WHERE ? IN (a.run_id, i.run_id) AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
            AND (i.state NOT IN ('held', 'dropped')
              OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
@@ -87,7 +88,7 @@ export function attemptMethods(connection: Connection): AttemptMethods {
       atomic(() => {
         step(connection, itemId, "completed");
         sql(
-          `UPDATE attempts SET charged = coalesce(?, charged, (SELECT price FROM items WHERE id = item_id)),
+          `UPDATE attempts SET charged = coalesce(?, charged, price),
              created_at = ?, completed_at = ?, closed = 1
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
@@ -261,6 +262,7 @@ interface AttemptRow {
   number: number;
   intended_at: number;
   sent_at: number;
+  price: number;
   body_sha256: string;
   answered_at: number | null;
   outcome: ItemEvent | null;
@@ -283,6 +285,7 @@ function asAttempt(row: AttemptRow): Attempt {
     number: row.number,
     intendedAt: row.intended_at,
     sentAt: row.sent_at,
+    price: row.price as Credits,
     bodySha256: row.body_sha256,
     answeredAt: row.answered_at,
     outcome: row.outcome,

@@ -157,23 +157,24 @@ const spent = `
   SELECT
     coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
     coalesce(sum(CASE WHEN a.closed THEN 0
-                      WHEN a.outcome = 'accepted' THEN coalesce(a.charged, i.price)
+                      WHEN a.outcome = 'accepted' THEN coalesce(a.charged, a.price)
                       WHEN a.verdict = 'not_charged' THEN 0
-                      WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN i.price
+                      WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN a.price
                       ELSE 0 END), 0) AS pending,
     coalesce(max(a.id), 0) AS latest
-  FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.run_id = ?`;
+  FROM attempts a WHERE a.run_id = @runId`;
 const doubtful = `
-  SELECT coalesce(sum(i.price), 0) FROM attempts a JOIN items i ON i.id = a.item_id
+  SELECT coalesce(sum(a.price), 0) FROM attempts a
   WHERE a.sent_at > ? AND (a.outcome IS NULL OR a.outcome = 'unanswered')
     AND coalesce(a.verdict, 'undecided') = 'undecided'`;
-const spentOf = `${spent} AND a.id > ? AND i.model = coalesce(?, i.model)`;
+const spentOf = `${spent} AND a.id > @after
+  AND (@model IS NULL OR @model = (SELECT model FROM items WHERE id = a.item_id))`;
 
 /**
- * Credits of a run. An attempt without an answer counts with the item's price until it is settled: a cap that ignored
+ * Credits of a run. An attempt without an answer counts with what it was to cost until it is settled: a cap that ignored
  * it could be broken by what turns out to have been charged.
  */
 function spending(sql: Sql, runId: number, of?: SpendingOf): Spending {
-  const row = of ? sql(spentOf).get(runId, of.after ?? 0, of.model ?? null) : sql(spent).get(runId);
-  return row as Spending;
+  const { after = 0, model = null } = of ?? {};
+  return (of ? sql(spentOf).get({ runId, after, model }) : sql(spent).get({ runId })) as Spending;
 }

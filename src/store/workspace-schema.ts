@@ -26,11 +26,13 @@ export const workspaceMigrations: readonly Migration[] = [
       ALTER TABLE items ADD COLUMN addressed_at INTEGER;
       ALTER TABLE items ADD COLUMN fetch_by INTEGER NOT NULL DEFAULT 0;
     `),
-  // When a paid request was sent, by the service's clock as far as it is known: for a day the balance may fall by it.
+  // When a paid request was sent, by the service's clock as far as it is known: for a day the balance may fall by it. And
+  // what it was to cost: its item may be offered for another price since.
   (db) =>
     db.exec(`
       ALTER TABLE attempts ADD COLUMN sent_at INTEGER NOT NULL DEFAULT 0;
-      UPDATE attempts SET sent_at = intended_at;
+      ALTER TABLE attempts ADD COLUMN price INTEGER NOT NULL DEFAULT 0;
+      UPDATE attempts SET sent_at = intended_at, price = (SELECT price FROM items WHERE id = item_id);
     `),
 ];
 

@@ -244,6 +244,18 @@ describe("the sheet of a run", () => {
 });
 
 describe("what a run has committed", () => {
+  test("P7: a request counts with what it was to cost, whatever its item is offered for since", async () => {
+    const [a] = await enrolled("a");
+    const attempt = await store.intend(a?.id ?? 0, intent());
+    await store.conclude(attempt.id, "unanswered", {});
+    await store.giveVerdict(a?.id ?? 0, "undecided", "nobody knows");
+    await store.apply(a?.id ?? 0, "resubmit", { nextAt: 0, price: credits(1) });
+    expect((await store.spending(runId)).pending).toBe(credits(4));
+    expect(await store.doubtful(0)).toBe(credits(4));
+    expect(await store.resubmitted(runId)).toBe(credits(4));
+    expect((await store.orphans({ run: runId })).map(({ price }) => price)).toEqual([credits(4)]);
+  });
+
   test("P7: what is in flight or unknown counts with its price, a failed task frees it", async () => {
     await enrolled("a", "b", "c");
     const [, b, c] = await store.items(runId);
