@@ -130,9 +130,11 @@ async function lookAgain(
   note: string | null,
   unfinished: { ageMs: number | null } | null,
 ): Promise<void> {
-  const { store, clock } = session.ports;
+  const { store, clock, service } = session.ports;
   const now = clock.now();
-  const age = taskAge(now - (attempt.answeredAt ?? attempt.intendedAt), unfinished?.ageMs ?? null);
+  // A look that told nothing leaves the time since its request was sent, by the service's clock as well.
+  const told = unfinished?.ageMs ?? service.time.now.earliest - attempt.sentAt;
+  const age = taskAge(now - (attempt.answeredAt ?? attempt.intendedAt), told);
   const seen = unfinished ? { seenAt: now } : {};
   if (unfinished) session.paces.unfinished(priceGroup(item), item.id, age);
   if (item.state === "processing" && windowPassed(age)) {

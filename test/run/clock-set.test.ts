@@ -125,3 +125,27 @@ describe.each([
     expect(Object.values(await states(world, run))).toEqual(["archived"]);
   });
 });
+
+describe.each([
+  ["back by ten years, then right", -3650, 3650],
+  ["ahead by ten years, then right", 3650, -3650],
+  ["right, then ahead by ten years", 0, 3650],
+])("P20: a task that was begun while the clock was %s", (_, before, after) => {
+  const set = (days: number) => world.clock.set(days * 24 * 60 * minute);
+
+  test.each([
+    ["is not answered", cut],
+    ["fails at the service", answer(500)],
+  ])("is collected by the next process as soon as any other, though a look at it %s", async (_case, reply) => {
+    set(before);
+    const interrupted = new AbortController();
+    world.onProgress = ({ counts }) => {
+      if (counts.processing === 3) interrupted.abort();
+    };
+    await carryOn(world, run, { reads: true, interrupt: interrupted.signal });
+    set(after);
+    tamper("/task/", [1, 2, 3], reply);
+    expect(await lasts({})).toBeLessThan(5 * minute);
+    await expectArchived();
+  });
+});
