@@ -32,7 +32,8 @@ export async function spendingCaps(
   const models = Object.entries(modelCaps).map(
     async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
-  const inDoubt = (workspace: Store) => doubtfulNow(workspace, account.service.time.now);
+  const inDoubt = async (workspace: Store) =>
+    (await doubtfulNow(workspace, account.service.time.now)).doubtful;
   const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
   return {
     total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },

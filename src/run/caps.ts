@@ -1,4 +1,5 @@
 import type { Accounts } from "../core/accounts.js";
+import type { Attempt } from "../core/attempt.js";
 import type { DailyCap } from "../core/books.js";
 import { dayOf, type Span } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
@@ -16,8 +17,12 @@ interface Cap extends Stop {
  * What requests may yet take from the balance of now, by the service's time: who is in doubt for a day has been charged by
  * then, or never will be.
  */
-export function doubtfulNow(store: Pick<Store, "doubtful">, { earliest }: Span): Promise<Credits> {
-  return store.doubtful(earliest - dayMs);
+export async function doubtfulNow(
+  store: Pick<Store, "doubtful">,
+  { earliest }: Span,
+): Promise<Pick<Keep, "doubtful" | "since">> {
+  const since = earliest - dayMs;
+  return { doubtful: await store.doubtful(since), since };
 }
 
 /** What a run has to keep of the balance that was read just now, by the service's time. */
@@ -27,7 +32,7 @@ export async function keeping(
   { least, balance, now }: { least: Credits; balance: Credits; now: Span },
 ): Promise<Keep> {
   const { latest } = await store.spending(runId);
-  return { least, room: minus(balance, least), doubtful: await doubtfulNow(store, now), after: latest };
+  return { least, room: minus(balance, least), ...(await doubtfulNow(store, now)), after: latest };
 }
 
 /**
@@ -116,8 +121,16 @@ export class Caps {
     const { latest: after } = await store.spending(runId);
     return async (balance, now) => {
       const { least } = keep;
-      this.keep = { least, room: minus(balance, least), doubtful: await doubtfulNow(store, now), after };
+      this.keep = { least, room: minus(balance, least), ...(await doubtfulNow(store, now)), after };
     };
+  }
+
+  /** A request turned out to be free: what was kept back for it may be spent. Those of this process have their own price back. */
+  wasFree(runId: number, attempt: Pick<Attempt, "id" | "runId" | "sentAt" | "price">): void {
+    const { keep } = this;
+    if (keep === null || attempt.sentAt <= keep.since) return;
+    if (attempt.runId === runId && attempt.id > keep.after) return;
+    this.keep = { ...keep, doubtful: minus(keep.doubtful, attempt.price) };
   }
 
   /**

@@ -37,9 +37,10 @@ export interface Keep {
   least: Credits;
   /** The balance beyond it when it was read last. */
   room: Credits;
-  /** What requests without an answer may yet have taken of that. */
+  /** What requests without an answer, sent since then (UTC ms by the service), may yet take of that. */
   doubtful: Credits;
-  /** Attempts after this one take from it. */
+  since: number;
+  /** Attempts of the run after this one take from it. */
   after: number;
 }
 

@@ -69,7 +69,7 @@ export class Settling {
   constructor(
     private readonly ports: RunPorts,
     private readonly settings: SettlingSettings,
-    private readonly caps: Pick<Caps, "readingBalance">,
+    private readonly caps: Pick<Caps, "readingBalance" | "wasFree">,
   ) {}
 
   /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
@@ -218,6 +218,7 @@ export class Settling {
       const attempt = await store.attempt(item.id);
       if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
       const found = await this.verdictOn(attempt);
+      if (found?.verdict === "not_charged") this.caps.wasFree(this.settings.runId, attempt);
       if (found) await this.give(item, found.verdict, found.evidence);
       // The first reading would only begin the books, and a service may never tell one.
       else if (!isRead) await this.give(item, "undecided", unreadBefore);

@@ -11,7 +11,7 @@ const capped = (maxCredits: number | null = null, daily: number | null = null) =
     maxCredits: maxCredits === null ? null : credits(maxCredits),
     modelCaps: new Map([["film", credits(20)]]),
     daily: daily === null ? null : credits(daily),
-    keep: { least: credits(95), room: credits(5), doubtful: noCredits, after: 7 },
+    keep: { least: credits(95), room: credits(5), doubtful: noCredits, since: 0, after: 7 },
   });
 
 /** Credits that the run has committed, and what of that was since the balance was read. */
@@ -49,7 +49,7 @@ describe("caps", () => {
     };
     const now = { least: credits(95), balance: credits(100), now: at(90_000_000) };
     expect(await keeping(store, 1, now)).toEqual({
-      ...{ least: credits(95), room: credits(5), doubtful: credits(2), after: 7 },
+      ...{ least: credits(95), room: credits(5), doubtful: credits(2), since: 3_600_000, after: 7 },
     });
     expect(asked).toEqual([3_600_000]);
   });
@@ -67,7 +67,7 @@ describe("caps", () => {
   });
 
   test("count what others spend as well as what earlier requests may yet be charged", async () => {
-    const keep = { least: credits(95), room: credits(5), doubtful: credits(2), after: 7 };
+    const keep = { least: credits(95), room: credits(5), doubtful: credits(2), since: 3_600_000, after: 7 };
     const caps = new Caps({ maxCredits: null, modelCaps: new Map(), daily: null, keep });
     await caps.lookAtKept(spends(1, 1), 1, credits(1));
     expect(caps.cap).toBe(credits(3));
@@ -91,6 +91,23 @@ describe("caps", () => {
     };
     await caps.lookAtKept(since, 1, credits(10));
     expect(caps.cap).toBe(credits(11));
+  });
+
+  test("give back what was kept back for a request that was free, once", async () => {
+    const keep = { least: credits(95), room: credits(5), doubtful: credits(2), since: 100, after: 7 };
+    const caps = new Caps({ maxCredits: null, modelCaps: new Map(), daily: null, keep });
+    const free = { id: 7, runId: 1, sentAt: 101, price: credits(2) };
+    // It was not kept back for what is older, nor for what this process has sent.
+    caps.wasFree(1, { ...free, sentAt: 100 });
+    caps.wasFree(1, { ...free, id: 8 });
+    await caps.lookAtKept(spends(0, 0), 1, noCredits);
+    expect(caps.cap).toBe(credits(3));
+    caps.wasFree(1, free);
+    await caps.lookAtKept(spends(0, 0), 1, noCredits);
+    expect(caps.cap).toBe(credits(5));
+    caps.wasFree(2, { ...free, id: 8 });
+    await caps.lookAtKept(spends(0, 0), 1, noCredits);
+    expect(caps.cap).toBe(credits(7));
   });
 
   test("take nothing from the balance that earlier requests give back: it may have been in it when it was read", async () => {

@@ -136,16 +136,19 @@ describe.each([
   test.each([
     ["is not answered", cut],
     ["fails at the service", answer(500)],
-  ])("is collected by the next process as soon as any other, though a look at it %s", async (_case, reply) => {
-    set(before);
-    const interrupted = new AbortController();
-    world.onProgress = ({ counts }) => {
-      if (counts.processing === 3) interrupted.abort();
-    };
-    await carryOn(world, run, { reads: true, interrupt: interrupted.signal });
-    set(after);
-    tamper("/task/", [1, 2, 3], reply);
-    expect(await lasts({})).toBeLessThan(5 * minute);
-    await expectArchived();
-  });
+  ])(
+    "is collected by the next process as soon as any other, though a look at it %s",
+    async (_case, reply) => {
+      set(before);
+      const interrupted = new AbortController();
+      world.onProgress = ({ counts }) => {
+        if (counts.processing === 3) interrupted.abort();
+      };
+      await carryOn(world, run, { reads: true, interrupt: interrupted.signal });
+      set(after);
+      tamper("/task/", [1, 2, 3], reply);
+      expect(await lasts({})).toBeLessThan(5 * minute);
+      await expectArchived();
+    },
+  );
 });

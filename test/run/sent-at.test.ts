@@ -45,9 +45,9 @@ describe.each([
   test("P7, P20: may take from the balance for a day, by the service's time", async () => {
     await lost(before);
     world.clock.set(after);
-    expect(await doubtfulNow(world.store, served())).toBe(credits(4));
+    expect((await doubtfulNow(world.store, served())).doubtful).toBe(credits(4));
     world.clock.advance(dayMs);
-    expect(await doubtfulNow(world.store, served())).toBe(noCredits);
+    expect((await doubtfulNow(world.store, served())).doubtful).toBe(noCredits);
   });
 
   test("P6, P20: has made the task that the service says was made then, and none of a day before", async () => {
