@@ -1,9 +1,10 @@
 import type { ArchivedFile } from "../core/archived.js";
-import type { Attempt, AttemptOutcome } from "../core/attempt.js";
+import type { AttemptOutcome } from "../core/attempt.js";
 import type { ItemEvent } from "../core/item.js";
 import type { Credits } from "../core/money.js";
 import type { Addresses, Output, Store } from "../core/store.js";
 import { TaskTaken } from "../core/task-taken.js";
+import { type AttemptRow, asAttempt } from "./attempt-rows.js";
 import { type Connection, step } from "./item-rows.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
@@ -254,48 +255,3 @@ const orphansOfRun = `
         WHERE again.run_id = @run AND again.state = 'planned'))
     AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
   ORDER BY a.id`;
-
-interface AttemptRow {
-  id: number;
-  item_id: number;
-  run_id: number;
-  number: number;
-  intended_at: number;
-  sent_at: number;
-  price: number;
-  body_sha256: string;
-  answered_at: number | null;
-  outcome: ItemEvent | null;
-  status: number | null;
-  message: string | null;
-  task_id: string | null;
-  external_task_id: string | null;
-  charged: number | null;
-  created_at: string | null;
-  completed_at: string | null;
-  closed: number;
-  book_entry: number | null;
-}
-
-function asAttempt(row: AttemptRow): Attempt {
-  return {
-    id: row.id,
-    itemId: row.item_id,
-    runId: row.run_id,
-    number: row.number,
-    intendedAt: row.intended_at,
-    sentAt: row.sent_at,
-    price: row.price as Credits,
-    bodySha256: row.body_sha256,
-    answeredAt: row.answered_at,
-    outcome: row.outcome,
-    status: row.status,
-    message: row.message,
-    taskId: row.task_id,
-    externalTaskId: row.external_task_id,
-    charged: row.charged as Credits | null,
-    createdAt: row.created_at,
-    completedAt: row.completed_at,
-    bookEntry: row.book_entry,
-  };
-}
