@@ -19,6 +19,8 @@ export interface Reading extends Look {
 export interface Entry {
   id: number;
   intendedSeq: number;
+  /** When it was sent, by the service's clock as far as it was known; the latest that it can have been (UTC ms). */
+  sentAt: number;
   /** Null while nobody has said what became of it: it is under way, or its process is gone. */
   endedSeq: number | null;
   /** When its answer came, or when it was given up (UTC ms by this machine). */
@@ -135,8 +137,8 @@ function isUnseen({ outcome, task, intendedSeq, lookedSeq }: Entry, { seq }: Rea
 }
 
 /** When an open task was known to be open for the last time. */
-function lastSeen({ lookedSeq, lookedAt, endedSeq, endedAt }: Entry): { seq: number; at: number | null } {
-  return lookedSeq > 0 ? { seq: lookedSeq, at: lookedAt } : { seq: endedSeq ?? 0, at: endedAt };
+function lastSeen(entry: Entry): Happening {
+  return entry.lookedSeq > 0 ? lookOf(entry) : endOf(entry);
 }
 
 /**
@@ -144,13 +146,12 @@ function lastSeen({ lookedSeq, lookedAt, endedSeq, endedAt }: Entry): { seq: num
  * or when it is first asked for, and some a while later.
  */
 function mayReturn(evidence: Evidence, entry: Entry, reading: Reading): boolean {
-  const { lookedSeq, lookedAt } = entry;
   const ended = comparableEnd(entry, reading);
   const hadEnded = ended === null || ended < servedAt(reading) + skewMs;
-  if (lookedSeq > reading.seq) return hadEnded;
+  if (entry.lookedSeq > reading.seq) return hadEnded;
   const [settle] = evidence.settings.settleMs;
   if (ended !== null && ended > servedAt(reading) - settle && hadEnded) return true;
-  return sinceMs(evidence, { seq: lookedSeq, at: lookedAt }, reading) < settle;
+  return sinceMs(evidence, lookOf(entry), reading) < settle;
 }
 
 /**
@@ -170,9 +171,12 @@ export function lostTasks(evidence: Evidence, reading: Reading): Entry[] {
   return evidence.entries.filter((entry) => {
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
     if (isUnseen(entry, reading)) return sinceMs(evidence, lastSeen(entry), baseline) < longestTaskMs;
+    if (intendedSeq > reading.seq) return false;
+    // No reading is taken while a POST is under way, so its process is gone, and nobody can say when it ended.
+    if (outcome === null) return servedAt(baseline) - entry.sentAt < longestTaskMs;
     const isFound = verdict === "charged" && (verdictSeq ?? 0) <= reading.seq;
     const mayHaveTask = outcome === "unknown" && (isFound || verdict === "undecided");
-    return mayHaveTask && intendedSeq <= reading.seq && elapsed(evidence, entry, baseline) < longestTaskMs;
+    return mayHaveTask && elapsed(evidence, entry, baseline) < longestTaskMs;
   });
 }
 
@@ -206,19 +210,26 @@ function mayComeLate(evidence: Evidence, entry: Entry): boolean {
 }
 
 /** How long after the end of a POST a reading was taken, in ms. */
-export function elapsed(evidence: Evidence, { endedSeq, endedAt }: Entry, reading: Reading): number {
-  return sinceMs(evidence, { seq: endedSeq ?? Number.POSITIVE_INFINITY, at: endedAt }, reading);
+export function elapsed(evidence: Evidence, entry: Entry, reading: Reading): number {
+  return sinceMs(evidence, endOf(entry), reading);
+}
+
+/** What became known of a POST, in the order of the books, and when (UTC ms by this machine); and when it was sent. */
+type Happening = Pick<Entry, "sentAt"> & { seq: number; at: number | null };
+
+function endOf({ endedSeq, endedAt, sentAt }: Entry): Happening {
+  return { seq: endedSeq ?? Number.POSITIVE_INFINITY, at: endedAt, sentAt };
+}
+
+function lookOf({ lookedSeq, lookedAt, sentAt }: Entry): Happening {
+  return { seq: lookedSeq, at: lookedAt, sentAt };
 }
 
 /**
  * How long after an event of the books a reading was taken, in ms; the least, where this machine's clock was set in
  * between. 0 where the event came after it.
  */
-function sinceMs(
-  { baseline, readings }: Evidence,
-  event: { seq: number; at: number | null },
-  reading: Reading,
-): number {
+function sinceMs({ baseline, readings }: Evidence, event: Happening, reading: Reading): number {
   if (event.seq > reading.seq) return 0;
   const until = [baseline, ...readings].filter(({ seq }) => seq <= reading.seq);
   const offsets = until.map((each) => servedAt(each) - each.at);
@@ -226,9 +237,14 @@ function sinceMs(
   const since = (other: Reading | undefined) => (other ? servedAt(reading) - servedAt(other) : null);
   // What is certain is the service's time since the first reading that came after.
   const least = since(until.find(({ seq }) => seq > event.seq) ?? reading) ?? 0;
-  const most = since(until.findLast(({ seq }) => seq < event.seq)) ?? Number.POSITIVE_INFINITY;
+  const sinceSent = servedAt(reading) - event.sentAt;
+  const most = Math.min(
+    since(until.findLast(({ seq }) => seq < event.seq)) ?? Number.POSITIVE_INFINITY,
+    // What was sent before a reading and seems to be later was sent while a clock was ahead, nobody knows when.
+    sinceSent < -skewMs ? Number.POSITIVE_INFINITY : sinceSent,
+  );
   if (!isSteady || event.at === null) return least;
-  // The clock may have been wrong at the event alone: it lies between two readings, or before the first.
+  // The clock may have been wrong at the event alone: it lies after the sending, and between two readings or before the first.
   const ms = reading.at - event.at;
   return ms >= least - skewMs && ms <= most + skewMs ? ms : least;
 }

@@ -66,6 +66,7 @@ export const accountsMigrations: readonly Migration[] = [
   (db) => db.exec(sentAt),
   // The task that a paid request led to: it belongs to that request's workspace.
   (db) => db.exec("ALTER TABLE entries ADD COLUMN task_id TEXT"),
+  (db) => db.exec(recentEntries),
 ];
 
 const timing = `
@@ -124,6 +125,18 @@ const sentAt = `
   ALTER TABLE entries ADD COLUMN found_at INTEGER;
   UPDATE entries SET sent_at = intended_at;
   CREATE INDEX entries_sent ON entries (sent_at);
+`;
+
+/**
+ * What may still give credits back is found by its time. This machine's clock may have been wrong when it ended or was
+ * looked at: it did so no earlier than it was sent.
+ */
+const recentEntries = `
+  DROP INDEX entries_failed;
+  CREATE INDEX entries_failed ON entries (origin, fingerprint, max(looked_at, sent_at)) WHERE task = 'failed';
+  DROP INDEX entries_lost;
+  CREATE INDEX entries_lost ON entries (origin, fingerprint, max(ended_at, sent_at))
+    WHERE outcome = 'unknown' AND verdict IN ('charged', 'undecided');
 `;
 
 export interface AccountRow {

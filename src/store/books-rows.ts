@@ -38,6 +38,7 @@ export interface EntryRow {
   fingerprint: string;
   price: number;
   intended_seq: number;
+  sent_at: number;
   ended_seq: number | null;
   ended_at: number | null;
   outcome: Entry["outcome"];
@@ -57,6 +58,7 @@ export function asEntry(row: EntryRow): Entry {
   return {
     id: row.id,
     intendedSeq: row.intended_seq,
+    sentAt: row.sent_at,
     endedSeq: row.ended_seq,
     endedAt: row.ended_at,
     price: row.price as Credits,

@@ -178,13 +178,13 @@ const relevantEntries = `
     ${entryIds("intended_seq > @seq")}
     UNION ${entryIds("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
     UNION ${entryIds("task = 'open'")}
-    UNION ${entryIds("task = 'failed' AND looked_at > @recent")}
-    UNION ${entryIds("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND ended_at > @recent")})
+    UNION ${entryIds("task = 'failed' AND max(looked_at, sent_at) > @recent")}
+    UNION ${entryIds("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND max(ended_at, sent_at) > @recent")})
   ORDER BY id`;
 
 /** Everything that may have moved the counters since the baseline, or is not settled. */
 function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
-  // Where one of the clocks was wrong, more of them than need be are looked at.
+  // Where one of the clocks was wrong, then or at an entry, more of them than need be are looked at.
   const began = Math.min(baseline.at, baseline.servedAt ?? baseline.at);
   const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
   return sql(relevantEntries).all(values) as EntryRow[];

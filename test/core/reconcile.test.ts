@@ -7,65 +7,8 @@ import {
   nothingLearned,
   type Reading,
 } from "../../src/core/readings.js";
-import { isNews, reconcile } from "../../src/core/reconcile.js";
-
-const minute = 60_000;
-const start = Date.UTC(2026, 0, 1);
-
-/** A reading at so many minutes, after so many POSTs, of so many credits. */
-function reading(id: number, seq: number, at: number, used: number, change: Partial<Reading> = {}): Reading {
-  const time = start + at * minute;
-  return {
-    id,
-    seq,
-    at: time,
-    servedAt: time,
-    used: credits(used),
-    requests: seq,
-    sent: seq,
-    over: seq,
-    ...change,
-  };
-}
-
-function entry(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
-  return {
-    id,
-    intendedSeq: seq,
-    endedSeq: seq + 1,
-    endedAt: start + at * minute,
-    price: credits(4),
-    outcome: "accepted",
-    completeError: false,
-    charged: credits(4),
-    task: "completed",
-    kept: credits(0),
-    taskEndedAt: start + at * minute,
-    lookedSeq: seq + 2,
-    lookedAt: start + at * minute,
-    verdict: null,
-    verdictSeq: null,
-    ...change,
-  };
-}
-
-function lost(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
-  return entry(id, seq, at, { outcome: "unknown", charged: null, task: null, taskEndedAt: null, ...change });
-}
-
-function evidenceOf(change: Partial<Evidence>): Evidence {
-  return {
-    ...nothingLearned,
-    baseline: reading(1, 1, 0, 100),
-    readings: [],
-    entries: [],
-    now: start + 30 * minute,
-    settings: defaultReconcile,
-    ...change,
-  };
-}
-
-const judged = (change: Partial<Evidence>) => reconcile(evidenceOf(change));
+import { isNews } from "../../src/core/reconcile.js";
+import { entry, evidenceOf, judged, lost, minute, reading, start } from "./evidence-fixture.js";
 
 const verdicts = (change: Partial<Evidence>) =>
   judged(change).verdicts.map(({ entry: of, verdict }) => [of, verdict]);
@@ -275,9 +218,9 @@ describe("an unanswered request is settled by the key's counters", () => {
       readings: [reading(2, 10, 8, 100), reading(3, 20, 20, 100)],
     };
     expect(verdicts(hidden)).toEqual([[2, "undecided"]]);
-    expect(
-      verdicts({ ...hidden, entries: [{ ...failed, lookedSeq: 0, lookedAt: start - 5 * minute }, unknown] }),
-    ).toEqual([[2, "not_charged"]]);
+    const sentAt = start - 20 * minute;
+    const earlier: Entry = { ...failed, sentAt, lookedSeq: 0, lookedAt: start - 5 * minute };
+    expect(verdicts({ ...hidden, entries: [earlier, unknown] })).toEqual([[2, "not_charged"]]);
   });
 
   it("a failed task's credits are waited for by the service's clock when this machine's was set", () => {
@@ -497,7 +440,8 @@ describe("an unanswered request is settled by the key's counters", () => {
     it("credits that did come back are no contradiction, and a day later it is settled", () => {
       const back = judged({ trusted: true, baseline, entries: [gone], readings: [reading(2, 10, 3, 100)] });
       expect(back).toMatchObject({ hypotheses: ["net"], trusted: true, baseline: 2 });
-      const old = { ...gone, endedAt: start - 24 * 60 * minute };
+      const endedAt = start - 24 * 60 * minute;
+      const old = { ...gone, sentAt: endedAt, endedAt };
       expect(verdicts({ ...same, entries: [old, lost(3, 7, 2)], readings: later(104) })).toEqual([
         [3, "not_charged"],
       ]);
@@ -576,8 +520,9 @@ describe("an unanswered request is settled by the key's counters", () => {
     });
 
     it("a quarter of an hour after it the baseline holds what it cost", () => {
-      expect(verdicts(both({ ...early, endedAt: start - 14 * minute }))).toEqual([[3, "charged"]]);
-      expect(verdicts(both({ ...early, endedAt: start - 13 * minute }))).toEqual([[3, "undecided"]]);
+      const at = (endedAt: number) => ({ ...early, sentAt: endedAt, endedAt });
+      expect(verdicts(both(at(start - 14 * minute)))).toEqual([[3, "charged"]]);
+      expect(verdicts(both(at(start - 13 * minute)))).toEqual([[3, "undecided"]]);
     });
 
     it("a charge that came late is no contradiction", () => {
