@@ -10,6 +10,7 @@ import { numberedName, outputName, safeName } from "./names.js";
 import type { Partial as PartialFile, Partials } from "./partial.js";
 import { holds, linked } from "./placed.js";
 import { quarantine } from "./quarantine.js";
+import { type DiskRefusal, refusalOf } from "./room.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 import type { Temporary } from "./temporary.js";
 import { type Limits, limitsOf, type Transfer, transfer } from "./transfer.js";
@@ -74,8 +75,7 @@ export type SaveResult =
   | { kind: "try_again"; reason: string }
   /** Will not get better: an address that is not allowed, or an output that is too large. */
   | { kind: "refused"; reason: string }
-  /** The archive cannot take it now; `code` is Node's (ENOSPC, EACCES, EROFS …). Nothing is lost. */
-  | { kind: "disk"; code: string; reason: string };
+  | DiskRefusal;
 
 /** Fetches one output into the archive, or finds that it is there already. Rejects only on a defect of the program. */
 export async function saveOutput(request: SaveRequest, ports: SavePorts): Promise<SaveResult> {
@@ -86,10 +86,7 @@ export async function saveOutput(request: SaveRequest, ports: SavePorts): Promis
       return saved(known, []);
     return await fetchAndSave(request, ports, index);
   } catch (error) {
-    const code = (error as { code?: unknown }).code;
-    // The system's codes look like ENOSPC; Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
-    if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
-    return { kind: "disk", code, reason: `${code} in ${request.jobFolder}: ${(error as Error).message}` };
+    return refusalOf(error, request.jobFolder);
   }
 }
 

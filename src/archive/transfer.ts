@@ -2,6 +2,7 @@ import type { Clock } from "../clock.js";
 import type { Download, DownloadReply } from "../core/send.js";
 import { AddressRefused } from "./address.js";
 import { type Partial, strongTag } from "./partial.js";
+import { checkRoom } from "./room.js";
 import { type Pace, Watch } from "./watch.js";
 
 /** One transfer: from a signed URL into an open file, hashed on the way, within limits. */
@@ -21,8 +22,6 @@ export const limitsOf: Readonly<Record<"image" | "audio" | "video", Limits>> = {
   video: { bytesMax: 8192 * mebibyte, msMax: 120 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 4096 },
 };
 
-/** Bytes that stay free: the state that says what was paid must always find room. */
-export const reserveBytes = 64 * mebibyte;
 /** Bytes between two looks at the room that is left. */
 const lookEveryBytes = 16 * mebibyte;
 
@@ -149,12 +148,12 @@ function tooLarge(found: string, { bytesMax }: Limits): Transfer {
 async function take(reply: DownloadReply, { partial, limits, ports, watch }: Means): Promise<Transfer> {
   const before = partial.bytes;
   const stated = statedBytes(reply);
-  await checkRoom(ports, stated ?? 0);
+  checkRoom(await ports.freeBytes(), stated ?? 0);
   let lookAt = partial.bytes + lookEveryBytes;
   for await (const piece of marked(reply.body)) {
     if (partial.bytes + piece.length > limits.bytesMax) return tooLarge("more bytes", limits);
     if (partial.bytes > lookAt) {
-      await checkRoom(ports, stated === null ? 0 : before + stated - partial.bytes);
+      checkRoom(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
       lookAt = partial.bytes + lookEveryBytes;
     }
     await partial.take(piece);
@@ -171,14 +170,6 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
   partial.etag = null;
   if (differs === null) return { kind: "received", bytes, sha256, lengthStated: stated !== null };
   return { kind: "try_again", reason: `the content does not have the ${differs} that the server states` };
-}
-
-/** Throws as the system does when the disk is full. */
-async function checkRoom({ freeBytes }: TransferPorts, bytes: number): Promise<void> {
-  const free = await freeBytes();
-  if (free >= bytes + reserveBytes) return;
-  const message = `ENOSPC: ${free} bytes are free; expected ${bytes} and a reserve of ${reserveBytes}`;
-  throw Object.assign(new Error(message), { code: "ENOSPC" });
 }
 
 async function* marked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -91,6 +91,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       service: account.service,
       receipts: openReceipts(nodeDisk, hold.workspace, () => clock.now()),
       save: archive.save,
+      refusal: archive.refusal,
       books: account.books,
       lanes: account.lanes(lanes),
       exists: async (path) => (await nodeDisk.size(path)) !== null,

@@ -1,6 +1,6 @@
 import type { Me, Model } from "../api/records.js";
 import { nodeDisk } from "../archive/node-disk.js";
-import { reserveBytes } from "../archive/transfer.js";
+import { freeFor, reserveBytes } from "../archive/room.js";
 import type { Clock } from "../clock.js";
 import type { Draft } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
@@ -19,7 +19,6 @@ import type { Selection } from "../plan/select.js";
 import type { OpenAccount } from "./account.js";
 import { archivedBefore } from "./archived-before.js";
 import { type EditionChoice, editionOf } from "./edition.js";
-import { nearest } from "./ground.js";
 import { guessJob, knownJob } from "./job-of.js";
 import { missingFiles } from "./missing-files.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
@@ -171,7 +170,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
 
 /** What the archive may take where the files go; null where the system does not tell. */
 async function roomFor(folder: string): Promise<number | null> {
-  const free = await nodeDisk.freeBytes(nearest(folder)).catch(() => null);
+  const free = await freeFor(nodeDisk, folder).catch(() => null);
   return free === null ? null : free - reserveBytes;
 }
 

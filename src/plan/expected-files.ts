@@ -1,3 +1,4 @@
+import { reserveBytes } from "../archive/room.js";
 import type { ModelSize } from "../core/archived.js";
 import { fileSize } from "../report/amounts.js";
 import type { Sum } from "./cost.js";
@@ -24,9 +25,19 @@ function each(sizes: readonly ModelSize[]): { files: number; bytes: number } | n
 }
 
 /** A run waits when the disk is full; better to know before. */
-export function diskWarning({ bytes }: ExpectedFiles, roomBytes: number | null): Finding[] {
-  if (roomBytes === null || bytes <= roomBytes) return [];
-  const room = fileSize(Math.max(0, roomBytes));
-  const message = `The files need about ${fileSize(bytes)} and there is room for ${room} where they go: free some, or name another folder with --out.`;
+export function diskWarning({ files, bytes, unknown }: ExpectedFiles, roomBytes: number | null): Finding[] {
+  if (files === 0 || roomBytes === null || (roomBytes > 0 && bytes <= roomBytes)) return [];
+  const room = roomBytes > 0 ? `there is room for ${fileSize(roomBytes)}` : "there is no room";
+  const told =
+    bytes === 0
+      ? "There is no room where the files go"
+      : `The files need ${unknown.length === 0 ? "about" : "more than"} ${fileSize(bytes)} and ${room} where they go`;
+  const message = `${told}${roomBytes > 0 ? "" : keptFree(roomBytes)}: free some, or name another folder with --out.`;
   return [{ kind: "disk_space", message, bytes, roomBytes }];
+}
+
+/** Why there is no room, although the disk may not be full. */
+function keptFree(roomBytes: number): string {
+  const free = fileSize(roomBytes + reserveBytes);
+  return ` (${free} free, and ${fileSize(reserveBytes)} stay free for the run's own records). Nothing is bought before there is`;
 }

@@ -3,6 +3,7 @@ import type { Attempt } from "../core/attempt.js";
 import { toNumber } from "../core/money.js";
 import { backoffMs } from "../core/retry.js";
 import type { Item, Output } from "../core/store.js";
+import { diskMs } from "./disk-trouble.js";
 import { jobFolder } from "./folder.js";
 import { learnLifetime } from "./learn.js";
 import type { Session } from "./session.js";
@@ -10,7 +11,6 @@ import type { Session } from "./session.js";
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
 const triesPerAddress = 4;
 export const triesMax = 2 * triesPerAddress;
-const diskMs = 15_000;
 
 /** Fetches the outputs of one finished task into the archive, those that are not there yet. */
 export async function fetchOutputs(session: Session, itemId: number, signal: AbortSignal): Promise<void> {
@@ -38,7 +38,7 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
   const ageMs = item.addressedAt === null ? null : clock.now() - item.addressedAt;
   const result = await save(saveRequest(session, wanted), signal);
   if (signal.aborted && result.kind !== "saved") return false;
-  if (result.kind !== "disk") session.diskTrouble = null;
+  if (result.kind !== "disk") session.diskTrouble.over();
   if (ageMs !== null && (result.kind === "saved" || result.kind === "expired"))
     await learnLifetime(session, output.url, ageMs, result.kind === "saved" ? "worked" : "expired");
   switch (result.kind) {
@@ -54,12 +54,7 @@ async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): 
       await store.apply(item.id, "unfetchable", { note: result.reason });
       return false;
     case "disk":
-      if (session.diskTrouble === null)
-        session.ports.log.warn(
-          { code: result.code },
-          `the archive cannot be written (${result.reason}); waiting`,
-        );
-      session.diskTrouble = result.reason;
+      session.diskTrouble.refused(result);
       await store.reschedule(item.id, clock.now() + diskMs, { note: result.reason });
       return false;
     case "try_again":

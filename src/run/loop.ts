@@ -123,8 +123,9 @@ class Loop {
     const due = await store.due(run.id, limit, parked, heads);
     const quota = await accounts.quota(accountId, this.session.claimant);
     this.debt.is(due.counts);
-    // Nothing waits for the disk any more, so nothing would ever tell that it is well again.
-    if (due.counts.ready === 0) this.session.diskTrouble = null;
+    // Nothing waits for the disk any more, so no save would ever tell that it is well again.
+    if (due.counts.ready === 0) this.session.diskTrouble.over();
+    await this.session.diskTrouble.look(this.buys(due.counts));
     const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
     const now = clock.now();
     const silent = Math.max(quota.blockedUntil ?? 0, this.session.reach.silentUntil);
@@ -158,6 +159,10 @@ class Loop {
     return due.counts.submitting > 0 || hasWork({ ...due, stops: this.session.stops });
   }
 
+  private buys(counts: View["counts"]): boolean {
+    return counts.planned > 0 && isOpen("submit", this.session.stops);
+  }
+
   /** Turns what only the whole picture shows into stops. Returns true when there is a new one. */
   private addStops(view: View, decision: Decision): boolean {
     const { session } = this;
@@ -166,8 +171,7 @@ class Loop {
       session.stop("time", "the time that --until or --max-duration allows is over");
     }
     stopForLongWait(session, view, decision);
-    const buys = view.counts.planned > 0 && isOpen("submit", session.stops);
-    if (buys || view.awaitsSettling) session.lookAtCounters();
+    if (this.buys(view.counts) || view.awaitsSettling) session.lookAtCounters();
     // A task that fails and an unknown that was not charged free their price, and what waits for a place may still fit:
     // so the cap is final only when nothing is open and nothing waits.
     const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
@@ -244,11 +248,11 @@ class Loop {
   private async nap(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) await this.debt.tell();
-    const { balanceLook, receiptsRetry, settings, settling, reach } = this.session;
+    const { balanceLook, receiptsRetry, diskTrouble, settings, settling, reach } = this.session;
     // What has become due while the turn was deciding nobody has seen; what was due before stays past.
     const others = [
       ...[balanceLook?.until ?? null, receiptsRetry?.until ?? null, settings.deadline],
-      ...[settling.wakeAt, reach.silentUntil, this.overdueWait.until],
+      ...[diskTrouble.wakeAt, settling.wakeAt, reach.silentUntil, this.overdueWait.until],
     ].filter((at) => at !== null && at > turnAt) as number[];
     const now = clock.now();
     const at = Math.max(now + 1, Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));

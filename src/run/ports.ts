@@ -1,3 +1,4 @@
+import type { DiskRefusal } from "../archive/room.js";
 import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { Service } from "../client/service.js";
 import type { AlarmClock } from "../clock.js";
@@ -26,6 +27,8 @@ export interface RunPorts {
   receipts: Receipts;
   lanes: Lanes;
   save(request: SaveRequest, signal: AbortSignal): Promise<SaveResult>;
+  /** Why the disk would refuse every file of a job's folder now; null where there is room. */
+  refusal(jobFolder: string): Promise<DiskRefusal | null>;
   /** Whether there is a file at this path. */
   exists(path: string): Promise<boolean>;
   clock: AlarmClock;

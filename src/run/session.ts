@@ -6,6 +6,8 @@ import { Paces } from "../core/paces.js";
 import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
 import { Caps } from "./caps.js";
+import { DiskTrouble } from "./disk-trouble.js";
+import { jobFolder } from "./folder.js";
 import { Saved } from "./missing.js";
 import type { RunPorts, RunSettings } from "./ports.js";
 import { Prices } from "./prices.js";
@@ -39,8 +41,7 @@ export class Session {
   /** By item: looks for fresh addresses in a row that told nothing. */
   readonly vainLooks = new Map<number, number>();
   requests: number;
-  /** The last thing the disk refused, while it does. */
-  diskTrouble: string | null = null;
+  readonly diskTrouble: DiskTrouble;
   /** While the receipts cannot be written: until they are tried again, and why. */
   receiptsRetry: Wait | null = null;
   private receiptsTrouble: string | null = null;
@@ -57,6 +58,7 @@ export class Session {
     this.reach = new Reach(ports.clock);
     this.caps = new Caps(settings);
     this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id }, this.caps);
+    this.diskTrouble = new DiskTrouble(ports, jobFolder(settings.run));
     this.waiting = new WaitingList(ports, settings.run.id);
     if (settings.run.state === "cancelled")
       this.stop("collect", "the run was cancelled; what was submitted before is collected");
@@ -74,13 +76,13 @@ export class Session {
 
   /** Nothing is bought that could not be kept, or not be paid. */
   get mayBuy(): boolean {
-    const mayKeep = this.diskTrouble === null && this.receiptsRetry?.isOver !== false;
+    const mayKeep = this.diskTrouble.reason === null && this.receiptsRetry?.isOver !== false;
     return mayKeep && this.balanceLook === null;
   }
 
   /** What the disk refuses for now, so that nothing is bought; null where it takes everything. */
   get refusedByDisk(): string | null {
-    return this.diskTrouble ?? this.receiptsTrouble;
+    return this.diskTrouble.reason ?? this.receiptsTrouble;
   }
 
   stop(kind: StopKind, message: string): void {

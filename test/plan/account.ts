@@ -1,9 +1,10 @@
 import type { Me, Model } from "../../src/api/records.js";
+import type { ItemState } from "../../src/core/item.js";
 import { noCredits } from "../../src/core/money.js";
 import type { Manifest } from "../../src/manifest/manifest.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { begin, makePlan } from "../../src/plan/make-plan.js";
-import type { Plan, PlanInput } from "../../src/plan/plan.js";
+import type { Existing, Plan, PlanInput } from "../../src/plan/plan.js";
 import { openDraft } from "../../src/store/draft.js";
 import { fileWith } from "../manifest/folder.js";
 
@@ -128,6 +129,11 @@ function nothing({ name, file, columns }: Manifest): Plan {
     files: { files: 0, bytes: 0, unknown: [] },
     fit: { items: 0, credits: noCredits, rowNumber: null, rowId: null },
   };
+}
+
+/** The items of a plan as the store would have them later, in these states by turns. */
+export function kept(plan: WholePlan, ...states: ItemState[]): Existing[] {
+  return plan.items.map((item, index) => ({ ...item, state: states[index % states.length] ?? "planned" }));
 }
 
 /** Local files that were read already, with what they hold. */

@@ -1,15 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ItemState } from "../../src/core/item.js";
 import { credits } from "../../src/core/money.js";
-import type { Existing } from "../../src/plan/plan.js";
-import { contentOf, planOf, type WholePlan } from "./account.js";
+import { contentOf, kept, planOf } from "./account.js";
 
 const sheet = "id,model,prompt\na,paint,x\nb,paint,y\nc,paint,z\n";
-
-/** The items of a plan as the store would have them later, all in these states. */
-function kept(plan: WholePlan, ...states: ItemState[]): Existing[] {
-  return plan.items.map((item, index) => ({ ...item, state: states[index % states.length] ?? "planned" }));
-}
 
 test("what is archived, on its way, failed or held is not paid again; what is new or planned is", async () => {
   const before = await planOf(sheet);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Me } from "../../src/api/records.js";
 import { credits } from "../../src/core/money.js";
 import { priceGroup } from "../../src/core/price.js";
-import { me, planOf } from "./account.js";
+import { kept, me, planOf } from "./account.js";
 
 const edit = (id: string) => `${id},edit,x,https://example.com/${id}.png\n`;
 const sheet = `id,model,prompt,image_url\n${edit("a")}b,paint,y,\n${edit("c")}d,paint,z,\n`;
@@ -257,6 +257,30 @@ describe("files and disk space", () => {
         kind: "disk_space",
         message: expect.stringContaining("need about 15.5 MB and there is room for 15 MB where they go"),
       },
+    ]);
+  });
+
+  const full = 20_000_000 - 64 * 2 ** 20;
+  const why =
+    "(20 MB free, and 67.1 MB stay free for the run's own records). Nothing is bought before there is: free some";
+  test.each([
+    ["is not known", [], `There is no room where the files go ${why}`],
+    ["is known", sizes, `The files need about 15.5 MB and there is no room where they go ${why}`],
+  ])("P17: no room at all is a warning where their size %s", async (_, sizes, message) => {
+    expect((await planOf(sheet, { sizes, roomBytes: full })).warnings).toMatchObject([
+      { kind: "disk_space", message: expect.stringContaining(message) },
+    ]);
+  });
+
+  test("that nobody is to make need no room", async () => {
+    const existing = kept(await planOf(sheet), "archived", "archived", "archived", "archived");
+    expect((await planOf(sheet, { existing, roomBytes: full })).warnings).toEqual([]);
+  });
+
+  test("of which only some have a known size need more than that", async () => {
+    const clip = "e,animate,,https://example.com/e.png\n";
+    expect((await planOf(sheet + clip, { sizes, roomBytes: 15_000_000 })).warnings).toMatchObject([
+      { message: expect.stringContaining("need more than 15.5 MB and there is room for 15 MB") },
     ]);
   });
 });

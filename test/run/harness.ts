@@ -41,6 +41,8 @@ export interface World {
   tamper: ((request: string, pass: () => Promise<Reply>) => Promise<Reply>) | null;
   /** The disk takes no more receipts. */
   refuseReceipts: boolean;
+  /** What the archive's disk has free, in place of what it has. */
+  freeBytes: number | null;
   progress: Progress[];
   /** Told of each progress, as a person would see it. */
   onProgress: ((progress: Progress) => void) | null;
@@ -77,6 +79,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     sent: [],
     tamper: null,
     refuseReceipts: false,
+    freeBytes: null,
     progress: [],
     onProgress: null,
     async close() {
@@ -160,7 +163,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   };
   const downloads = undiciDownloads({ baseUrl: sandbox.url });
   const archive = openArchive({
-    disk: nodeDisk,
+    disk: { ...nodeDisk, freeBytes: async (path) => world.freeBytes ?? nodeDisk.freeBytes(path) },
     download: downloads.download,
     clock,
     version: "0.0.0",
@@ -193,6 +196,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
         () => clock.now(),
       ),
       save: (request, signal) => counted(() => archive.save(request, signal)),
+      refusal: (folder) => counted(() => archive.refusal(folder)),
       exists: (path) => counted(async () => (await nodeDisk.size(path)) !== null),
       clock,
       log: silentLog,

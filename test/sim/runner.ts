@@ -247,6 +247,7 @@ function portsOf(
     receipts: openReceipts(disk, { ...workspace, root: "/" }, () => clock.now()),
     lanes: process.machine.lanes.of(process, lanes),
     save: (request, signal) => process.work(() => archive.save(request, signal)),
+    refusal: archive.refusal,
     exists: async (path) => (await disk.size(path)) !== null,
     clock,
     log,
