@@ -12,6 +12,9 @@ export interface Look {
   over: number;
 }
 
+/** A key before its first request. */
+export const newKey: Pick<Look, "requests" | "over"> = { requests: 0, over: 0 };
+
 /** How many requests the key has made, as the service told it; null where that is no count. */
 export function requestsTold(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;

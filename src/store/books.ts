@@ -1,4 +1,5 @@
 import type { BookedIntent, BookOwner, Books } from "../core/books.js";
+import { foreignRequests, newKey } from "../core/foreign.js";
 import { plus } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
 import type { Evidence, Reading } from "../core/readings.js";
@@ -85,11 +86,11 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
           `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, over)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         ).run(origin, fingerprint, nextSeq(sql), clock.now(), servedAt, used, requests, sent, over);
-        sql("UPDATE keys SET baseline = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL").run(
-          lastInsertRowid,
-          origin,
-          fingerprint,
-        );
+        // Tasks that no books know may be open then, and what they give back would hide a charge.
+        const isUsedBefore = foreignRequests(newKey, { requests, sent }) > 0;
+        sql(
+          "UPDATE keys SET baseline = ?, foreign_at = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL",
+        ).run(lastInsertRowid, isUsedBefore ? (servedAt ?? clock.now()) : null, origin, fingerprint);
         forget(sql, owner);
       }),
 

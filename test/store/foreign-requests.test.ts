@@ -28,7 +28,7 @@ async function keyOf(fingerprint: string): Promise<TestedKey> {
   const { id } = await accounts.accountOf(origin, fingerprint);
   await accounts.setLimits(id, { perMinute: null, perDay: null });
   const books = accounts.books({ origin, fingerprint, workspace: "here" });
-  return { caller: { accountId: id, fingerprint }, books, used: 100, requests: 1_000 };
+  return { caller: { accountId: id, fingerprint }, books, used: 100, requests: 0 };
 }
 
 /** Keys of one user are of one account, which GET me tells. */
@@ -117,6 +117,25 @@ describe("P9: requests of somebody else with the same key", () => {
     key.requests += 25;
     expect(await counted()).toBe(25);
     expect((await accounts.quota(accountId)).gait.spacingMs).toBe(0);
+  });
+});
+
+describe("P2: a key that was used before its first reading, by whomever, counts as used from elsewhere then", () => {
+  test.each([
+    ["by another program alone", 0, 1, true],
+    ["by another program and by us", 3, 4, true],
+    ["by us alone", 3, 3, false],
+    ["by us alone, at a service that does not count all of it", 3, 0, false],
+  ])("%s", async (_, ours, counted, expected) => {
+    for (let n = 0; n < ours; n++) await answered(key, "task");
+    key.requests = counted;
+    await read();
+    expect((await judge()).foreignAt).toBe(expected ? clock.now() : null);
+    // Later readings are held against this one alone.
+    clock.advance(60_000);
+    const first = clock.now() - 60_000;
+    await read();
+    expect((await judge()).foreignAt).toBe(expected ? first : null);
   });
 });
 
