@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { jsonPieces } from "../core/json-pieces.js";
-import type { Plan } from "../plan/plan.js";
+import { type Plan, paidForKinds } from "../plan/plan.js";
 import type { Flag } from "../store/schedules.js";
 import { endWith } from "./ending.js";
 import { type SharedFlags, withService } from "./flags.js";
@@ -84,8 +84,7 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
 function endAs({ problems, blockers }: Plan): void {
   if (problems.length > 0) endWith("usage");
   else if (blockers.some((blocker) => blocker.kind === "insufficient_credits")) endWith("credits");
-  else if (blockers.some(({ kind }) => kind === "made_before" || kind === "archived_before"))
-    endWith("usage");
+  else if (blockers.some(({ kind }) => paidForKinds.includes(kind))) endWith("usage");
   else if (blockers.length > 0) endWith("key");
 }
 

@@ -33,6 +33,22 @@ export interface Books {
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
   open(): Promise<{ entry: number; answered: boolean }[]>;
+  /**
+   * Entries of this workspace, sent then (UTC ms) or later with whichever key of the service, that were charged or may
+   * have been and of which nobody has seen the end: no answer yet or none at all, or the task is still open. Oldest first.
+   */
+  unended(since: number): Promise<PaidEntry[]>;
+}
+
+export interface PaidEntry {
+  entry: number;
+  itemKey: string;
+  /** By the service's clock as far as it was known (UTC ms). */
+  sentAt: number;
+  /** Null where no task is known. */
+  taskId: string | null;
+  /** It is on record what became of the request, be it that no answer came. */
+  answered: boolean;
 }
 
 /** Whose books they are, and which workspace writes in them. */

@@ -21,6 +21,7 @@ import { archivedBefore } from "./archived-before.js";
 import { type EditionChoice, editionOf } from "./edition.js";
 import { guessJob, knownJob } from "./job-of.js";
 import { missingFiles } from "./missing-files.js";
+import { paidBefore } from "./paid-before.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 import type { Workspace } from "./workspace.js";
 
@@ -44,7 +45,7 @@ export interface PrepareOptions extends SheetOptions {
   spending: SpendingOptions;
   clock: Clock;
   /** Where its history and its files are. */
-  workspace: Pick<Workspace, "root" | "outFolder">;
+  workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
   origin: string;
   sandbox: boolean;
   account: OpenAccount;
@@ -75,7 +76,7 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null || store === null) return { plan: await withArchived(plan, options), me };
+  if (job !== null || store === null) return { plan: await withPaid(plan, options), me };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {
     options.draft.clear();
@@ -84,13 +85,13 @@ export async function prepare(options: PrepareOptions): Promise<Prepared> {
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
-  return { plan: await withArchived(plan, options), me };
+  return { plan: await withPaid(plan, options), me };
 }
 
-/** The plan, with what the archive says against it. */
-async function withArchived(plan: Plan, options: PrepareOptions): Promise<Plan> {
-  const finding = await archivedBefore(options, plan, options.draft);
-  if (finding) plan.blockers.push(finding);
+/** The plan, with what the archive and the account's books say against it. */
+async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
+  const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
+  plan.blockers.push(...findings.filter((finding) => finding !== null));
   return plan;
 }
 

@@ -10,7 +10,7 @@ import { type Credits, showCredits } from "../core/money.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
-import { onlyRowsAreWrong, type Plan } from "../plan/plan.js";
+import { onlyRowsAreWrong, type Plan, paidForKinds } from "../plan/plan.js";
 import { jobFolder } from "../run/folder.js";
 import type { Progress } from "../run/progress.js";
 import { openDraft } from "../store/draft.js";
@@ -172,7 +172,7 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
       throw new EarlyExit("key", `${blocker.message} Nothing was submitted.`);
     }
-    if (blocker.kind === "made_before" || blocker.kind === "archived_before")
+    if (paidForKinds.includes(blocker.kind))
       throw new EarlyExit("usage", `${blocker.message} Nothing was submitted.`);
     if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
       throw new EarlyExit(

@@ -195,7 +195,11 @@ export type Finding = { message: string } & (
   | { kind: "made_before" }
   | { kind: "partly_made_before" }
   | { kind: "archived_before" }
+  | { kind: "paid_before" }
 );
+
+/** What says that items would be paid for again: whoever wants that says so. */
+export const paidForKinds: readonly Finding["kind"][] = ["made_before", "archived_before", "paid_before"];
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */
 export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {

@@ -1,4 +1,4 @@
-import type { BookedIntent, BookOwner, Books } from "../core/books.js";
+import type { BookedIntent, BookOwner, Books, PaidEntry } from "../core/books.js";
 import { foreignRequests, newKey } from "../core/foreign.js";
 import { plus } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
@@ -143,6 +143,11 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
       ).all(workspace) as { entry: number; answered: number }[];
       return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
     },
+
+    async unended(since) {
+      const rows = sql(unendedSince).all({ origin, workspace, since }) as UnendedRow[];
+      return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
+    },
   };
 }
 
@@ -190,6 +195,17 @@ function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Re
   const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
   return sql(relevantEntries).all(values) as EntryRow[];
 }
+
+/** Each part finds its few entries by an index of its own, however many others there are; the signs keep off other ones. */
+const unendedSince = `
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId, outcome IS NOT NULL AS answered
+  FROM entries WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
+    SELECT id FROM entries WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
+    UNION SELECT id FROM entries WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
+    UNION SELECT id FROM entries WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
+  ORDER BY id`;
+
+type UnendedRow = Omit<PaidEntry, "answered"> & { answered: number };
 
 function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement): void {
   const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;

@@ -1,0 +1,76 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { expectArchived } from "./archive.js";
+import { newPlace, run, start } from "./command.js";
+import { failedTask, type Scripted, startService } from "./service.js";
+import { ids, sheet } from "./sheet.js";
+
+const items = 3;
+
+/** A run that was interrupted while all of its tasks were at the service. */
+async function interrupted() {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(items, "plain-image"));
+  const command = (...args: string[]) => run(place, args, service);
+  service.script(async ({ what, path, before }): Promise<Scripted> => {
+    const asked = service.made.find(({ task }) => path.endsWith(task));
+    if (asked)
+      return { json: { ...failedTask(asked), status: "processing", error: null, completed_at: null } };
+    if (what === "POST generate" && before === items - 1) {
+      running.signal("SIGINT");
+      await running.prints(/interrupted: /);
+    }
+    return "serve";
+  });
+  const running = start(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
+  expect((await running.ended).code).toBe(130);
+  service.script(() => "serve");
+  return { service, place, command, state: join(place.folder, ".bulkgen") };
+}
+
+describe.concurrent("P2: tasks at the service whose workspace", () => {
+  test("was deleted are not paid for again: plan and run refuse, all else goes on, --fresh makes them anew", async () => {
+    const { service, place, command, state } = await interrupted();
+    rmSync(state, { recursive: true });
+    const planned = await command("plan", "set.csv");
+    expect(planned.code, planned.stderr).toBe(2);
+    expect(planned.stdout.replace(/\s+/g, " ")).toContain("3 of 3 items were sent from");
+    expect(existsSync(state)).toBe(false);
+    place.write("rehearsed.csv", sheet(1, "aurora-image"));
+    expect((await run(place, ["run", "rehearsed.csv", "--sandbox", "--yes"])).code).toBe(0);
+    for (let again = 0; again < 2; again++) {
+      const refused = await command("run", "set.csv", "--yes");
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(
+        /3 of 3 items were sent from \S+ before \(the newest on \d{4}-\d\d-\d\d\).*: a01 \(00000000-\S+-000000000001\), a02 .*--fresh .*Nothing was submitted/,
+      );
+    }
+    expect(service.made).toHaveLength(items);
+
+    place.write("other.csv", "id,model,prompt\nb01,plain-image,something else\n");
+    const other = await command("run", "other.csv", "--yes");
+    expect(other, other.stderr).toMatchObject({ code: 0 });
+    expect((await command("run", "set.csv", "--yes")).code).toBe(2);
+    const anew = await command("run", "set.csv", "--yes", "--fresh");
+    expect(anew, anew.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(2 * items + 1);
+    expect((await command("run", "set.csv", "--yes")).stdout).toContain("3 of 3 items");
+    expectArchived(join(place.folder, "outputs", "set"), ids(items));
+  });
+
+  test("was moved are collected there, and stand in no way where it was", async () => {
+    const { service, place, command, state } = await interrupted();
+    const moved = join(place.folder, "moved");
+    mkdirSync(moved);
+    renameSync(state, join(moved, ".bulkgen"));
+    expect((await command("run", "set.csv", "--yes")).stderr).toContain("3 of 3 items were sent from");
+    const resumed = await command("resume", "--workspace", "moved");
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(items);
+    const anew = await command("run", "set.csv", "--yes");
+    expect(anew, anew.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(2 * items);
+  });
+});
