@@ -101,7 +101,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
   test("P4: with damage that shows only when it is met", async () => {
     const { place, service } = await openStage(2);
     expect((await run(place, begin, service)).code).toBe(0);
-    spoil(join(place.folder, ".bulkgen", "state.db"), "items");
+    spoil(join(place.folder, ".bulkgen", "state.db"), "attempts");
     for (const args of [begin, ["status"]]) {
       const end = await run(place, args, service);
       expectRefusal(
