@@ -89,6 +89,10 @@ function hopeless(facts: Evidence, clear: readonly Reading[], entry: Entry): str
  * compose its residual of the candidates' prices agree, else null.
  */
 function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | null {
+  // What was charged by then at a price that nobody knows is in every later residual too.
+  const before = facts.readings.filter(({ seq }) => seq < reading.seq);
+  if (before.some((earlier) => clarity(facts, earlier) === "clear" && isUnexplained(facts, earlier)))
+    return null;
   const possible = candidates(facts, reading);
   const answers = new Set<boolean | null>();
   for (const hypothesis of facts.hypotheses) {
@@ -96,12 +100,27 @@ function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | n
     if (possible.length + returned.length > composedMax) return null;
     const rest = residual(facts, reading, hypothesis);
     if (mayBeSurprise(facts, rest, possible, returned)) return null;
-    const ways = subsets(possible).filter((some) => isComposed(rest, some, returned));
+    const ways = waysOf(rest, possible, returned);
     if (ways.length === 0) answers.add(null);
     for (const some of ways) answers.add(some.includes(entry));
   }
   const [answer = null] = answers;
   return answers.size === 1 ? answer : null;
+}
+
+/** Whether no hypothesis finds a residual among the prices of those whose charge it may hold. */
+function isUnexplained(facts: Evidence, reading: Reading): boolean {
+  const possible = candidates(facts, reading);
+  return facts.hypotheses.every((hypothesis) => {
+    const returned = hypothesis === "net" ? lostTasks(facts, reading) : [];
+    const isCountable = possible.length + returned.length <= composedMax;
+    return isCountable && waysOf(residual(facts, reading, hypothesis), possible, returned).length === 0;
+  });
+}
+
+/** Whose charges a residual may be made up of. */
+function waysOf(rest: Credits, possible: readonly Entry[], returned: readonly Entry[]): Entry[][] {
+  return subsets(possible).filter((some) => isComposed(rest, some, returned));
 }
 
 /**

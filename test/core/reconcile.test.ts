@@ -193,6 +193,20 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(verdicts(pending)).toEqual([]);
   });
 
+  it("P2: a charge of a price that nobody knows is not taken for a later request's, though that was to cost as much", () => {
+    // It was planned at 4 and charged 3; then the next was planned at 3, and not charged.
+    const odd = lost(2, 6, 2);
+    const next = lost(3, 12, 3, { price: credits(3) });
+    const settled = [reading(4, 20, 8, 103), reading(5, 21, 20, 103)];
+    const readings = [reading(2, 10, 2, 103), reading(3, 16, 3, 103)];
+    const both = { trusted: true, entries: [odd, next] };
+    expect(verdicts({ ...both, readings })).toEqual([]);
+    expect(verdicts({ ...both, readings: [...readings, ...settled] })).toEqual([
+      [2, "undecided"],
+      [3, "undecided"],
+    ]);
+  });
+
   it("credits of a failed task that may still be on their way back decide nothing", () => {
     const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start + 1.5 * minute });
     // Given back or not: 4 credits more than the baseline are the failed task's or the lost one's.
