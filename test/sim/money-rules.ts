@@ -93,7 +93,7 @@ export class MoneyRules implements Rule {
     }
     if (name === "store.conclude") this.forget(sender.workspace, Number(values[0]));
     if (name === "store.giveVerdict" && values[1] === "not_charged")
-      this.released.add(itemNumbered(workspace, itemId(values)));
+      this.release(itemNumbered(workspace, itemId(values)));
     if (name === "store.apply" && values[1] === "resubmit") this.noteOrphan(workspace, itemId(values));
     if (name === "store.giveVerdict" && values[1] === "charged")
       this.checkCharged(itemNumbered(workspace, itemId(values)));
@@ -116,6 +116,18 @@ export class MoneyRules implements Rule {
     }
   }
 
+  /** It is said to have cost nothing. Where that is wrong because somebody else's use looked the same, it stays hidden. */
+  private release(item: string): void {
+    this.released.add(item);
+    const post = this.posts.get(item)?.at(-1);
+    if (post && this.mayCost(post) && this.sight.hidesForeign()) this.hidden.add(post);
+  }
+
+  private mayCost(post: Trip): boolean {
+    const { made, mayArrive } = post;
+    return !this.letGo.has(post) && (mayArrive || (made !== null && isPaid(made)));
+  }
+
   /** P2: no second POST unless the first is known to have cost nothing. */
   private checkExcused(post: Trip, item: string): void {
     const { reply } = post;
@@ -124,14 +136,9 @@ export class MoneyRules implements Rule {
     if (this.failedForFree.has(item)) return;
     const isSettled = this.released.has(item);
     if (!isSettled) throw new Violation("P2", `a second POST for ${item}, whose first ${fate(post)}`);
-    const { made } = post;
-    if (!this.letGo.has(post) && (post.mayArrive || (made !== null && isPaid(made)))) {
-      if (this.sight.hidesForeign()) {
-        this.hidden.add(post);
-        return;
-      }
-      throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
-    }
+    if (!this.mayCost(post)) return;
+    if (this.sight.hidesForeign()) this.hidden.add(post);
+    else throw new Violation("P2", `${item} was settled as not charged, but its POST ${fate(post)}`);
   }
 
   /** P6: no more is paid again than was allowed. */
