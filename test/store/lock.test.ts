@@ -65,6 +65,14 @@ test("P18: a file that may only be read locks nothing for others, so it is refus
   chmodSync(file, 0o444);
   const script = `
     const { shareLock, takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
+    // Another user may not be allowed to read the program where it lies, so all of it is loaded before.
+    takeLock(${JSON.stringify(`${file}.other`)})?.release();
+    // To the system's administrator nothing is read-only.
+    if (process.getuid?.() === 0) {
+      process.setgroups([]);
+      process.setgid(65534);
+      process.setuid(65534);
+    }
     for (const take of [takeLock, shareLock]) {
       try {
         take(${JSON.stringify(file)});
@@ -73,11 +81,9 @@ test("P18: a file that may only be read locks nothing for others, so it is refus
         console.log(error.message);
       }
     }`;
-  // To the system's administrator nothing is read-only.
-  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
-    ...{ stdio: ["ignore", "pipe", "inherit"], cwd: "/" },
-    ...user,
+    stdio: ["ignore", "pipe", "inherit"],
+    cwd: "/",
   });
   const said: string[] = [];
   child.stdout?.on("data", (bytes) => said.push(String(bytes)));
