@@ -4,7 +4,7 @@ import type { BookedAnswer, Books } from "../../src/core/books.js";
 import type { PlannedItem, Standing } from "../../src/core/draft.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { dayMs } from "../../src/core/quota.js";
-import { nothingLearned, type Verdict } from "../../src/core/readings.js";
+import type { Verdict } from "../../src/core/readings.js";
 import type { Store } from "../../src/core/store.js";
 import type { EditionChoice } from "../../src/job/edition.js";
 import { paidBefore } from "../../src/job/paid-before.js";
@@ -12,6 +12,7 @@ import { openAccounts } from "../../src/store/accounts.js";
 import { openWorkspace } from "../../src/store/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
+import { judgementOf } from "../store/judgement-fixture.js";
 
 const workspace = { root: "/jobs", stateFile: "/jobs/.bulkgen/state.db" };
 const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
@@ -42,15 +43,7 @@ async function paid(answer: BookedAnswer | null, books: Books = accounts.books(o
 async function judged(verdict: Verdict): Promise<void> {
   const books = accounts.books(owner);
   const verdicts = [{ entry: await paid(lost), verdict, evidence: "", seq: null }];
-  const found = {
-    ...nothingLearned,
-    verdicts,
-    baseline: null,
-    unsettled: 0,
-    nextReadingAt: null,
-    awaited: [],
-  };
-  expect(await books.keep(found, await books.seq())).toBe(true);
+  expect(await books.keep(judgementOf(verdicts), await books.seq())).toBe(true);
 }
 
 /** A run is on record that has item `a`; returns the item's number. */

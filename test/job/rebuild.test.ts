@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
-import { nothingLearned, type Verdict } from "../../src/core/readings.js";
+import type { Verdict } from "../../src/core/readings.js";
 import type { Item } from "../../src/core/store.js";
 import { missingFiles } from "../../src/job/missing-files.js";
 import { outdatedHistory } from "../../src/job/outdated.js";
@@ -26,6 +26,7 @@ import { openAccounts } from "../../src/store/accounts.js";
 import { takeLock } from "../../src/store/lock.js";
 import { openWorkspace } from "../../src/store/workspace.js";
 import { ManualClock } from "../manual-clock.js";
+import { judgementOf } from "../store/judgement-fixture.js";
 
 const clock = new ManualClock();
 let workspace: Workspace;
@@ -307,15 +308,7 @@ describe("P6: a request without an answer, whose item was submitted again", () =
       const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
       await books.answered(entry, { outcome: "unknown", completeError: false });
       const verdicts = [{ entry, verdict, evidence: "so the counters say", seq: null }];
-      const judgement = {
-        ...nothingLearned,
-        verdicts,
-        baseline: null,
-        unsettled: 0,
-        nextReadingAt: null,
-        awaited: [],
-      };
-      expect(await books.keep(judgement, await books.seq())).toBe(true);
+      expect(await books.keep(judgementOf(verdicts), await books.seq())).toBe(true);
       return entry;
     } finally {
       accounts.close();

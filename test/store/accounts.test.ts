@@ -5,11 +5,10 @@ import type { Accounts, Caller } from "../../src/core/accounts.js";
 import type { Books } from "../../src/core/books.js";
 import { credits } from "../../src/core/money.js";
 import { lateMsMax } from "../../src/core/quota.js";
-import { nothingLearned } from "../../src/core/readings.js";
-import type { Judgement } from "../../src/core/reconcile.js";
 import { type Ticket, timeoutMs } from "../../src/core/send.js";
 import { openAccounts } from "../../src/store/accounts.js";
 import { ManualClock } from "../manual-clock.js";
+import { judgementOf } from "./judgement-fixture.js";
 
 const origin = "https://service.example";
 let clock: ManualClock;
@@ -281,17 +280,13 @@ test("P5: what one workspace writes in a key's books, a verdict too, moves the n
   const [one, other] = ["here", "elsewhere"].map((workspace) =>
     accounts.books({ origin, fingerprint: "f1", workspace }),
   ) as [Books, Books];
-  const settled: Judgement = {
-    ...{ ...nothingLearned, baseline: null, unsettled: 0, nextReadingAt: null, awaited: [] },
-    verdicts: [],
-  };
   const entry = await one.intend({ itemKey: "k", price: credits(4), at: clock.now() });
   const steps = [
     () => one.answered(entry, { outcome: "unknown", completeError: false }),
     () => one.read({ used: credits(0), requests: 1, over: 0, servedAt: null }),
     async () => {
       const verdicts = [{ entry, verdict: "undecided", evidence: "", seq: null } as const];
-      await one.keep({ ...settled, verdicts }, await one.seq());
+      await one.keep(judgementOf(verdicts), await one.seq());
     },
     () => one.looked(entry, { task: "open" }),
   ];

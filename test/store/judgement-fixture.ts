@@ -1,0 +1,7 @@
+import { nothingLearned } from "../../src/core/readings.js";
+import type { Judgement } from "../../src/core/reconcile.js";
+
+/** A judgement that says this of some entries, and nothing else. */
+export function judgementOf(verdicts: Judgement["verdicts"]): Judgement {
+  return { ...nothingLearned, verdicts, baseline: null, unsettled: 0, nextReadingAt: null, awaited: [] };
+}
