@@ -14,7 +14,7 @@ async function account(flags: SharedFlags): Promise<void> {
     import("../report/account-table.js"),
   ]);
   const facts = await withAccount(flags, async (open) => ({
-    me: await open.identify(),
+    me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
     lifetimes: await open.accounts.lifetimes(open.accountId()),
   }));

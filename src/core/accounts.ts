@@ -1,6 +1,6 @@
 import type { Endpoint } from "../api/endpoints.js";
 import type { PlanLimits } from "../api/plans.js";
-import type { BookOwner, Books, Counters } from "./books.js";
+import type { BalanceMark, BookOwner, Books, Counters, Taken } from "./books.js";
 import type { Day } from "./day.js";
 import type { Lifetime } from "./lifetimes.js";
 import type { Credits } from "./money.js";
@@ -57,6 +57,8 @@ export interface Accounts {
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
   /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent on a day. */
   spentOn(accountId: number, day: Day): Promise<Credits>;
+  /** What they have taken, or may have, from a balance that was read then. */
+  takenFrom(accountId: number, mark: BalanceMark): Promise<Taken>;
   /** The books of a key that is known here. */
   books(owner: BookOwner): Books;
   /** One generation of a model with its params took so long (ms). */

@@ -10,14 +10,14 @@ import type { Judgement } from "./reconcile.js";
 export interface Books {
   /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
   intend(intent: BookedIntent): Promise<number>;
-  /** The same; null when the day's credits leave no room for it, whoever has used them meanwhile. */
-  intendWithin(day: DailyCap, intent: BookedIntent): Promise<number | null>;
+  /** The same; null when a bound leaves no room for it, whoever has spent meanwhile. */
+  intendWithin(bounds: Bounds, intent: BookedIntent): Promise<number | null>;
   /** What became of the POST. */
   answered(entry: number, answer: BookedAnswer): Promise<void>;
   /** A look at the task that an accepted POST led to. */
   looked(entry: number, look: BookedLook): Promise<void>;
-  /** The counters, read while no POST of the key was under way in any process. */
-  read(counters: Counters): Promise<void>;
+  /** The counters, read while no POST of the key was under way in any process. Returns the reading's place in the books. */
+  read(counters: Counters): Promise<number>;
   /** How far the books go: the number grows with everything that is written in them, from whatever process. */
   seq(): Promise<number>;
   /** All that a judgement needs; null while there is no reading. */
@@ -68,10 +68,40 @@ export interface BookedIntent {
   at: number;
 }
 
+/** What the paid requests of all of the account's keys, from all workspaces, are held to; null where nothing does. */
+export interface Bounds {
+  daily: DailyCap | null;
+  kept: KeptCap | null;
+}
+
 /** What all paid requests of the account that are sent on a day may cost. */
 export interface DailyCap {
   most: Credits;
   day: Day;
+}
+
+/** What may be taken from a balance, by what it was read before and by what may not have been in it. */
+export interface KeptCap {
+  most: Credits;
+  mark: BalanceMark;
+}
+
+/** Which of the account's paid requests a balance that was read has in it. */
+export interface BalanceMark {
+  /** How far the books went before GET me was sent: what had been answered by then was charged by then. */
+  seq: number;
+  /** The place of the reading itself, where it went into the books: what it shows to be charged is in the balance. */
+  reading: number | null;
+  /** A day before (UTC ms by the service): what was sent by then without an answer is in it, or was never charged. */
+  dayBefore: number;
+}
+
+/** What the account's paid requests have taken from a balance since it was read, or may have. */
+export interface Taken {
+  /** Those that were begun since. */
+  since: Credits;
+  /** Those that were begun before: under way then, or in doubt for less than a day. */
+  before: Credits;
 }
 
 export type BookedAnswer =

@@ -61,8 +61,6 @@ export interface Store extends Orders {
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** Credits of the run: charged for good, and those that are or may be charged. */
   spending(runId: number, of?: SpendingOf): Promise<Spending>;
-  /** Prices of requests of all runs sent since then (UTC ms by the service) without an answer or a verdict: the balance may yet fall by them. */
-  doubtful(since: number): Promise<Credits>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
@@ -211,15 +209,11 @@ export interface Spending {
   charged: Credits;
   /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
   pending: Credits;
-  /** The newest attempt that counts; 0 without any. */
-  latest: number;
 }
 
 /** Which of a run's attempts count; all, if not said. */
 export interface SpendingOf {
-  model?: string;
-  /** Those after this one. */
-  after?: number;
+  model: string;
 }
 
 export interface ItemChange {

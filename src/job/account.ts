@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { fingerprint } from "../api/key.js";
 import { limitsOf } from "../api/plans.js";
-import type { Me, ModelList } from "../api/records.js";
+import type { ModelList } from "../api/records.js";
 import { openHttp } from "../client/http.js";
 import { openService, type Service, ServiceError } from "../client/service.js";
 import type { Clock } from "../clock.js";
@@ -13,7 +13,7 @@ import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../core/quota.js";
 import type { Send } from "../core/send.js";
-import { countersIn, readAccount } from "../run/account-reading.js";
+import { type AccountReading, countersIn, readAccount } from "../run/account-reading.js";
 import { openAccounts } from "../store/accounts.js";
 import { openLanes } from "../store/lanes.js";
 
@@ -51,7 +51,7 @@ export interface OpenAccount {
   books: Books;
   lanes(count: number): Lanes;
   /** GET me: names the account and takes the limits of its plan; for the books as well. Throws EarlyExit. */
-  identify(): Promise<Me>;
+  identify(): Promise<AccountReading>;
   /** Throws EarlyExit. */
   models(): Promise<ModelList>;
   close(): Promise<void>;
@@ -120,8 +120,10 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     books,
     lanes,
     async identify() {
-      const reading = readAccount({ service, books, lanes: lanes(1) });
-      const { me } = await reading.catch((error: unknown) => explain(error, connection));
+      const reading = await readAccount({ service, books, lanes: lanes(1) }).catch((error: unknown) =>
+        explain(error, connection),
+      );
+      const { me } = reading;
       account = await accounts.name(account.id, me.user.id).catch(refuseOther);
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
       if (!plan.known)
@@ -134,7 +136,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
         );
       }
       await accounts.setLimits(account.id, limits);
-      return me;
+      return reading;
     },
     models: () => service.models().catch((error: unknown) => explain(error, connection)),
     async close() {

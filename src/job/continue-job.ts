@@ -40,8 +40,8 @@ export async function continueJob<Result>(
     signal: options.interrupt,
   });
   try {
-    const me = await hold.account.identify();
-    checkOwner(found, me.user.id, hold.connection.origin);
+    const reading = await hold.account.identify();
+    checkOwner(found, reading.me.user.id, hold.connection.origin);
     const changed = (await continuation.change?.(hold, found)) ?? found;
     // A cancelled run is gone on with to collect what it owes, unless a person wants something of it again.
     const state = changed.state === "cancelled" ? "cancelled" : "running";
@@ -49,7 +49,7 @@ export async function continueJob<Result>(
     const own = withDaily(changed.options, options);
     const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
     const before = (await hold.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, hold, run, me, inOrder: false });
+    const execution = await execute({ ...options, ...reading, hold, run, inOrder: false });
     return await use({ execution, leftOut: 0, before, startedAt, hold });
   } finally {
     await hold.close();

@@ -1,4 +1,3 @@
-import type { Me } from "../api/records.js";
 import { openArchive } from "../archive/archive.js";
 import { undiciDownloads } from "../archive/download.js";
 import { openInspector } from "../archive/inspector.js";
@@ -16,7 +15,7 @@ import { reconcile } from "../core/reconcile.js";
 import { type Stop, stopTable } from "../core/stop.js";
 import type { Run } from "../core/store.js";
 import { count } from "../report/amounts.js";
-import { readAccount } from "../run/account-reading.js";
+import { type AccountReading, isBooked, readAccount } from "../run/account-reading.js";
 import { arrange } from "../run/arrange.js";
 import { keeping } from "../run/caps.js";
 import { jobFolder } from "../run/folder.js";
@@ -34,11 +33,10 @@ import { ownVersion } from "./version.js";
 /** Polls in flight at once. The quota bounds them far more than this does. */
 const pollsMax = 8;
 
-export interface ExecuteOptions {
+/** With the account as it was when the run began. */
+export interface ExecuteOptions extends AccountReading {
   hold: Hold;
   run: Run;
-  /** The account as it was when the run began. */
-  me: Me;
   clock: AlarmClock;
   log: Log;
   interrupt: AbortSignal;
@@ -105,7 +103,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       downloads: run.options.downloads,
       maxCredits: run.options.maxCredits,
       modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
-      keep: await keepOf(options),
+      keep: keepOf(options),
       daily: run.options.dailyCredits ?? null,
       maxFailures: run.options.maxFailures,
       retries: run.options.retries,
@@ -138,12 +136,11 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 }
 
 /** What must be left of the balance, as it was before this execution. */
-async function keepOf({ hold, run, me }: ExecuteOptions): Promise<RunSettings["keep"]> {
+function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
   // Of what nobody tells nothing can be kept but all.
-  const balance = balanceTold(me.credits.balance) ?? noCredits;
-  return keeping(hold.store, run.id, { least: keepCredits, balance, now: hold.account.service.time.now });
+  return keeping(keepCredits, balanceTold(me.credits.balance) ?? noCredits, mark);
 }
 
 async function close(
@@ -156,7 +153,7 @@ async function close(
   const unsubmitted = cancelled ? await store.cancelRun(run.id, new Set()) : 0;
   const counts = await store.counts(run.id);
   const read = await accountNow(hold, stops, counts, clock);
-  const books = read?.booked ? await closedBooks(hold, run.options) : null;
+  const books = read !== null && isBooked(read) ? await closedBooks(hold, run.options) : null;
   const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
   const exit = exitOf(counts, stops, isDearer);
@@ -254,7 +251,7 @@ async function accountNow(
   stops: readonly Stop[],
   counts: Record<ItemState, number>,
   clock: Clock,
-): Promise<{ me: Me; booked: boolean } | null> {
+): Promise<AccountReading | null> {
   if (
     stops.some((stop) => ["interrupted", "key", "subscription", "unreachable", "unread"].includes(stop.kind))
   )

@@ -1,4 +1,4 @@
-import type { Me, Model } from "../api/records.js";
+import type { Model } from "../api/records.js";
 import { nodeDisk } from "../archive/node-disk.js";
 import { freeFor, reserveBytes } from "../archive/room.js";
 import type { Clock } from "../clock.js";
@@ -16,6 +16,7 @@ import type { Duplicates } from "../plan/items.js";
 import { type Begun, begin, makePlan } from "../plan/make-plan.js";
 import type { OnMissing, Order, Plan, PlanInput } from "../plan/plan.js";
 import type { Selection } from "../plan/select.js";
+import type { AccountReading } from "../run/account-reading.js";
 import type { OpenAccount } from "./account.js";
 import { archivedBefore } from "./archived-before.js";
 import { type EditionChoice, editionOf } from "./edition.js";
@@ -56,9 +57,8 @@ export interface PrepareOptions extends SheetOptions {
   signal: AbortSignal;
 }
 
-export interface Prepared {
+export interface Prepared extends AccountReading {
   plan: Plan;
-  me: Me;
 }
 
 /**
@@ -68,24 +68,24 @@ export interface Prepared {
 export async function prepare(options: PrepareOptions): Promise<Prepared> {
   const { account, store } = options;
   const opened = await openedFor(options);
-  const me = await account.identify();
+  const reading = await account.identify();
   const { models } = await account.models();
   checkModels(options.spending, models);
-  const asked: Asked = { ...options, models, me };
+  const asked: Asked = { ...options, ...reading, models };
   const runs = (await store?.runs()) ?? [];
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
-  if (job !== null || store === null) return { plan: await withPaid(plan, options), me };
+  if (job !== null || store === null) return { plan: await withPaid(plan, options), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {
     options.draft.clear();
     const other = await planAs(asked, await openedFor(options), name, runs);
-    return { plan: { ...other, notes: [note, ...other.notes] }, me };
+    return { plan: { ...other, notes: [note, ...other.notes] }, ...reading };
   }
   if (finding?.kind === "made_before") plan.blockers.push(finding);
   else if (finding) plan.warnings.unshift(finding);
-  return { plan: await withPaid(plan, options), me };
+  return { plan: await withPaid(plan, options), ...reading };
 }
 
 /** The plan, with what the archive and the account's books say against it. */
@@ -124,9 +124,8 @@ function interruptible(manifest: Manifest, signal: AbortSignal): Manifest {
   return { ...manifest, parts: watched };
 }
 
-interface Asked extends Omit<PrepareOptions, "manifest"> {
+interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
   models: readonly Model[];
-  me: Me;
 }
 
 /** The plan of a manifest as a job of that name, whose history says what was made already. Throws EarlyExit. */

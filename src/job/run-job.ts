@@ -11,6 +11,7 @@ import type { RunOptions } from "../core/run-options.js";
 import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds } from "../plan/plan.js";
+import type { AccountReading } from "../run/account-reading.js";
 import { jobFolder } from "../run/folder.js";
 import type { Progress } from "../run/progress.js";
 import { openDraft } from "../store/draft.js";
@@ -88,9 +89,8 @@ export async function runJob<Result>(
   }
 }
 
-interface Enrolled {
+interface Enrolled extends AccountReading {
   run: Run;
-  me: Me;
   /** Items that the credits do not reach. */
   leftOut: number;
   inOrder: boolean;
@@ -100,7 +100,7 @@ interface Enrolled {
 async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled> {
   const draft = openDraft();
   try {
-    const { plan, me } = await prepare({
+    const { plan, ...reading } = await prepare({
       ...options,
       draft,
       spending: options.run,
@@ -118,10 +118,10 @@ async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled
     }
     refuseBlocked(plan, options.run.onInsufficient);
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
-    const run = await enroll(options, hold, plan, me);
+    const run = await enroll(options, hold, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
     const leftOut = isFitted(plan, options) ? unpaid : 0;
-    return { run, me, leftOut, inOrder: unpaid > 0 };
+    return { run, ...reading, leftOut, inOrder: unpaid > 0 };
   } finally {
     draft.close();
   }

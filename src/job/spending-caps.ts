@@ -1,4 +1,5 @@
 import type { Model } from "../api/records.js";
+import type { BalanceMark } from "../core/books.js";
 import { dayOf } from "../core/day.js";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, noCredits, plus } from "../core/money.js";
@@ -6,7 +7,6 @@ import { nearest } from "../core/nearest.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { SpendingOf, Store } from "../core/store.js";
 import type { SpendingCaps } from "../plan/caps.js";
-import { doubtfulNow } from "../run/caps.js";
 import type { OpenAccount } from "./account.js";
 
 /** What a run may spend, as its flags say. */
@@ -16,11 +16,13 @@ interface Where {
   spending: SpendingOptions;
   account: OpenAccount;
   store: Store | null;
+  /** Of the balance that the plan reckons with. */
+  mark: BalanceMark;
 }
 
 /** The same with what counts against it: of the run that would be gone on with, and of the day. */
 export async function spendingCaps(
-  { spending, account, store }: Where,
+  { spending, account, store, mark }: Where,
   runId: number | null,
 ): Promise<SpendingCaps> {
   const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
@@ -32,13 +34,15 @@ export async function spendingCaps(
   const models = Object.entries(modelCaps).map(
     async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
-  const inDoubt = async (workspace: Store) =>
-    (await doubtfulNow(workspace, account.service.time.now)).doubtful;
+  const takenFrom = async (read: BalanceMark) => {
+    const { since, before } = await account.accounts.takenFrom(account.accountId(), read);
+    return plus(since, before);
+  };
   const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
   return {
     total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
     models: new Map(await Promise.all(models)),
-    keep: keepCredits === null || store === null ? keepCredits : plus(keepCredits, await inDoubt(store)),
+    keep: keepCredits === null ? null : plus(keepCredits, await takenFrom(mark)),
     daily: dailyCredits === undefined ? null : { most: dailyCredits, spent: await today() },
   };
 }

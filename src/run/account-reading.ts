@@ -1,57 +1,73 @@
 import { endpoints } from "../api/endpoints.js";
 import type { Me } from "../api/records.js";
 import { type Service, ServiceError } from "../client/service.js";
-import type { Books } from "../core/books.js";
+import type { BalanceMark, Books } from "../core/books.js";
 import { requestsTold } from "../core/foreign.js";
 import type { Lane, Lanes } from "../core/lanes.js";
 import { type Credits, creditsTold } from "../core/money.js";
+import { dayMs } from "../core/quota.js";
 import { shortText } from "../core/terminal-text.js";
 
 export interface ReadingPorts {
-  service: Pick<Service, "me">;
-  books: Pick<Books, "read">;
+  service: Pick<Service, "me" | "time">;
+  books: Pick<Books, "read" | "seq">;
   lanes: Pick<Lanes, "bracket">;
 }
 
+/** What GET me has told, and which paid requests its balance has in it. */
+export interface AccountReading {
+  me: Me;
+  mark: BalanceMark;
+}
+
+/** Whether the counters went into the books. */
+export function isBooked({ mark }: AccountReading): boolean {
+  return mark.reading !== null;
+}
+
 /**
- * GET me. While no POST of the key is under way in any process, the counters that it tells go into the books as well;
- * `booked` says whether they did. Throws ServiceError.
+ * GET me. While no POST of the key is under way in any process, the counters that it tells go into the books as well.
+ * Throws ServiceError.
  */
-export async function readAccount(ports: ReadingPorts): Promise<{ me: Me; booked: boolean }> {
+export async function readAccount(ports: ReadingPorts): Promise<AccountReading> {
   const bracket = ports.lanes.bracket();
-  if (bracket !== null) {
-    const { me, wrong } = await readWithin(bracket, ports);
-    return { me, booked: wrong === null };
-  }
+  if (bracket !== null) return readWithin(bracket, ports);
+  const seq = await ports.books.seq();
   const { me } = await ports.service.me();
-  return { me, booked: false };
+  return { me, mark: markOf(ports, seq, null) };
 }
 
 /**
  * GET me for the books: while a POST of the key is under way it would tell them nothing, so it is not asked for, and the
  * result is null. Throws ServiceError, also where it told no counters.
  */
-export async function readCounters(ports: ReadingPorts): Promise<Me | null> {
+export async function readCounters(ports: ReadingPorts): Promise<AccountReading | null> {
   const bracket = ports.lanes.bracket();
   if (bracket === null) return null;
-  const { me, wrong } = await readWithin(bracket, ports);
+  const { wrong, ...reading } = await readWithin(bracket, ports);
   if (wrong !== null) throw new ServiceError("unreadable", `GET ${endpoints.me.path}: ${wrong}`);
-  return me;
+  return reading;
 }
 
 async function readWithin(
   bracket: Lane,
-  { service, books }: ReadingPorts,
-): Promise<{ me: Me; wrong: string | null }> {
+  ports: ReadingPorts,
+): Promise<AccountReading & { wrong: string | null }> {
+  const { service, books } = ports;
   try {
+    const seq = await books.seq();
     const { me, over, servedAt } = await service.me();
     const counters = countersIn(me);
-    if (typeof counters === "string") return { me, wrong: counters };
-    await books.read({ ...counters, over, servedAt });
-    return { me, wrong: null };
+    if (typeof counters === "string") return { me, wrong: counters, mark: markOf(ports, seq, null) };
+    const reading = await books.read({ ...counters, over, servedAt });
+    return { me, wrong: null, mark: markOf(ports, seq, reading) };
   } finally {
     bracket.release();
   }
+}
+
+function markOf({ service }: ReadingPorts, seq: number, reading: number | null): BalanceMark {
+  return { seq, reading, dayBefore: service.time.now.earliest - dayMs };
 }
 
 /** The key's counters; where one of them is none, in words what was expected: half a reading proves nothing. */

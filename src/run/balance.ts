@@ -13,5 +13,6 @@ export async function lookAtBalance(session: Session): Promise<void> {
   });
   if (read) session.requests++;
   const balance = read ? balanceTold(read.me.credits.balance) : null;
+  if (read && balance !== null) session.caps.balanceRead(balance, read.mark);
   session.balanceRead(balance, planned[0]?.price ?? noCredits);
 }

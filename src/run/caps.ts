@@ -1,9 +1,7 @@
 import type { Accounts } from "../core/accounts.js";
-import type { Attempt } from "../core/attempt.js";
-import type { DailyCap } from "../core/books.js";
+import type { BalanceMark, Bounds } from "../core/books.js";
 import { dayOf, type Span } from "../core/day.js";
 import { type Credits, minus, plus, showCredits } from "../core/money.js";
-import { dayMs } from "../core/quota.js";
 import type { Stop } from "../core/stop.js";
 import type { Store } from "../core/store.js";
 import type { Keep, RunSettings } from "./ports.js";
@@ -13,26 +11,9 @@ interface Cap extends Stop {
   most: Credits;
 }
 
-/**
- * What requests may yet take from the balance of now, by the service's time: who is in doubt for a day has been charged by
- * then, or never will be.
- */
-export async function doubtfulNow(
-  store: Pick<Store, "doubtful">,
-  { earliest }: Span,
-): Promise<Pick<Keep, "doubtful" | "since">> {
-  const since = earliest - dayMs;
-  return { doubtful: await store.doubtful(since), since };
-}
-
-/** What a run has to keep of the balance that was read just now, by the service's time. */
-export async function keeping(
-  store: Pick<Store, "spending" | "doubtful">,
-  runId: number,
-  { least, balance, now }: { least: Credits; balance: Credits; now: Span },
-): Promise<Keep> {
-  const { latest } = await store.spending(runId);
-  return { least, room: minus(balance, least), ...(await doubtfulNow(store, now)), after: latest };
+/** What has to be left of an account, and the balance that was read last. */
+export function keeping(least: Credits, balance: Credits, mark: BalanceMark): Keep {
+  return { least, most: minus(balance, least), mark };
 }
 
 /**
@@ -98,55 +79,38 @@ export class Caps {
     return first ?? null;
   }
 
-  /** The service told the balance after a paid request. Where others spend from it too, less may be spent here. */
-  async balanceTold(store: Pick<Store, "spending">, runId: number, balance: Credits): Promise<void> {
+  /** The service told the balance after a paid request. Where others than this machine spend from it too, less may be spent. */
+  async balanceTold(
+    accounts: Pick<Accounts, "takenFrom">,
+    accountId: number,
+    balance: Credits,
+  ): Promise<void> {
     const { keep } = this;
     if (keep === null) return;
-    const used = await this.usedOf(store, runId, keep);
-    this.keep = { ...keep, room: Math.min(keep.room, plus(used, minus(balance, keep.least))) as Credits };
+    const { since } = await accounts.takenFrom(accountId, keep.mark);
+    // A balance that was read meanwhile says more.
+    if (this.keep?.mark !== keep.mark) return;
+    this.keep = { ...keep, most: Math.min(keep.most, plus(since, minus(balance, keep.least))) as Credits };
   }
 
   /**
-   * The balance is about to be read while no paid request is under way. Returns what takes it: what must be left is
-   * reckoned anew from it, because requests without an answer have turned out to be in it, or to be free. Null where
-   * nothing must be left.
+   * The balance was read. What must be left is reckoned anew from it, because requests without an answer have turned out
+   * to be in it, or to be free.
    */
-  async readingBalance(
-    store: Pick<Store, "spending" | "doubtful">,
-    runId: number,
-  ): Promise<((balance: Credits, now: Span) => Promise<void>) | null> {
-    const { keep } = this;
-    if (keep === null) return null;
-    // What is sent as soon as the reading is over is not in it.
-    const { latest: after } = await store.spending(runId);
-    return async (balance, now) => {
-      const { least } = keep;
-      this.keep = { least, room: minus(balance, least), ...(await doubtfulNow(store, now)), after };
-    };
+  balanceRead(balance: Credits, mark: BalanceMark): void {
+    if (this.keep !== null) this.keep = keeping(this.keep.least, balance, mark);
   }
 
-  /** A request turned out to be free: what was kept back for it may be spent. Those of this process have their own price back. */
-  wasFree(runId: number, attempt: Pick<Attempt, "id" | "runId" | "sentAt" | "price">): void {
-    const { keep } = this;
-    if (keep === null || attempt.sentAt <= keep.since) return;
-    if (attempt.runId === runId && attempt.id > keep.after) return;
-    this.keep = { ...keep, doubtful: minus(keep.doubtful, attempt.price) };
-  }
-
-  /**
-   * Looks at what was spent since the balance was read. What earlier requests give back may have been in it by then, so
-   * it counts for nothing here.
-   */
-  async lookAtKept(store: Pick<Store, "spending">, runId: number, committed: Credits): Promise<void> {
+  /** Looks at what was spent since the balance was read, over all workspaces of the account. */
+  async lookAtKept(
+    accounts: Pick<Accounts, "takenFrom">,
+    accountId: number,
+    committed: Credits,
+  ): Promise<void> {
     const { keep } = this;
     if (keep === null) return;
-    const taken = plus(keep.doubtful, await this.usedOf(store, runId, keep));
-    this.kept = plus(committed, minus(keep.room, taken));
-  }
-
-  private async usedOf(store: Pick<Store, "spending">, runId: number, { after }: Keep): Promise<Credits> {
-    const { charged, pending } = await store.spending(runId, { after });
-    return plus(charged, pending);
+    const { since, before } = await accounts.takenFrom(accountId, keep.mark);
+    this.kept = plus(committed, minus(keep.most, plus(since, before)));
   }
 
   /** Looks at what the day has cost, over all runs of the account. At midnight another one begins. */
@@ -162,10 +126,11 @@ export class Caps {
     this.today = { kind: "daily", most: plus(committed, minus(daily, spent)), message };
   }
 
-  /** What the books hold a paid request to that is sent now. */
-  dailyCap(now: Span): DailyCap | null {
+  /** What the books hold a paid request to that is sent now; null where nothing does. */
+  bounds(now: Span): Bounds | null {
     const { daily } = this.settings;
-    return daily === null ? null : { most: daily, day: dayOf(now) };
+    if (daily === null && this.keep === null) return null;
+    return { daily: daily === null ? null : { most: daily, day: dayOf(now) }, kept: this.keep };
   }
 
   get models(): string[] {

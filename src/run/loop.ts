@@ -112,7 +112,7 @@ class Loop {
     const waiting = await this.session.waiting.groups(parked);
     const spending = await store.spending(run.id);
     const committed = plus(spending.charged, spending.pending);
-    await this.session.caps.lookAtKept(store, run.id, committed);
+    await this.session.caps.lookAtKept(accounts, accountId, committed);
     await this.session.caps.lookAtDay(accounts, accountId, { now: service.time.now, committed });
     if (this.session.caps.takeBack(committed)) this.session.liftCaps();
     const inOrder =

@@ -3,7 +3,7 @@ import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { Service } from "../client/service.js";
 import type { AlarmClock } from "../clock.js";
 import type { Accounts } from "../core/accounts.js";
-import type { Books } from "../core/books.js";
+import type { Books, KeptCap } from "../core/books.js";
 import type { Lanes } from "../core/lanes.js";
 import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
@@ -35,16 +35,9 @@ export interface RunPorts {
   log: Log;
 }
 
-/** A balance that must be left. */
-export interface Keep {
+/** A balance that must be left: what may be taken is the balance beyond it when that was read last. */
+export interface Keep extends KeptCap {
   least: Credits;
-  /** The balance beyond it when it was read last. */
-  room: Credits;
-  /** What requests without an answer, sent since then (UTC ms by the service), may yet take of that. */
-  doubtful: Credits;
-  since: number;
-  /** Attempts of the run after this one take from it. */
-  after: number;
 }
 
 export interface RunSettings {

@@ -69,7 +69,7 @@ export class Settling {
   constructor(
     private readonly ports: RunPorts,
     private readonly settings: SettlingSettings,
-    private readonly caps: Pick<Caps, "readingBalance" | "wasFree">,
+    private readonly caps: Pick<Caps, "balanceRead">,
   ) {}
 
   /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
@@ -130,17 +130,16 @@ export class Settling {
 
   private async read(): Promise<number> {
     const { ports, caps } = this;
-    const takeBalance = await caps.readingBalance(ports.store, this.settings.runId);
-    const me = await readCounters(ports).catch((error: unknown) => this.failed(error));
-    if (me) {
+    const reading = await readCounters(ports).catch((error: unknown) => this.failed(error));
+    if (reading) {
       this.unread = null;
       this.retry = null;
+      const balance = balanceTold(reading.me.credits.balance);
+      if (balance !== null) caps.balanceRead(balance, reading.mark);
       await this.judge();
-      const balance = balanceTold(me.credits.balance);
-      if (balance !== null) await takeBalance?.(balance, ports.service.time.now);
       return 1;
     }
-    if (me === null) this.retry = new Wait(ports.clock, gateMs);
+    if (reading === null) this.retry = new Wait(ports.clock, gateMs);
     // Whoever had the gate may have read the counters as well.
     await this.judgeNews();
     return 0;
@@ -218,7 +217,6 @@ export class Settling {
       const attempt = await store.attempt(item.id);
       if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
       const found = await this.verdictOn(attempt);
-      if (found?.verdict === "not_charged") this.caps.wasFree(this.settings.runId, attempt);
       if (found) await this.give(item, found.verdict, found.evidence);
       // The first reading would only begin the books, and a service may never tell one.
       else if (!isRead) await this.give(item, "undecided", unreadBefore);

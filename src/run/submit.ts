@@ -23,10 +23,10 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   session.prices.trying(item);
   const { books } = session.ports;
   const { now: sending } = service.time;
-  const day = session.caps.dailyCap(sending);
+  const bounds = session.caps.bounds(sending);
   const { latest: sentAt } = sending;
   const intent = { itemKey: item.key, price: item.price, at: sentAt };
-  const bookEntry = await (day === null ? books.intend(intent) : books.intendWithin(day, intent));
+  const bookEntry = await (bounds === null ? books.intend(intent) : books.intendWithin(bounds, intent));
   if (bookEntry === null) return giveWay(session, item, ticket);
   const attempt = await store.intend(itemId, { runId: run.id, sentAt, bodySha256, bookEntry });
   try {
@@ -55,7 +55,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** Another run of the account was quicker with the day's last credits. */
+/** Another run of the account was quicker with the last credits. */
 async function giveWay({ ports, prices }: Session, item: Item, ticket: Ticket): Promise<void> {
   await ports.accounts.release(ticket);
   prices.refused(item);
@@ -91,15 +91,16 @@ async function writeReceipt(
 
 /** Compares what was charged with what was planned, and remembers it. */
 async function learnPrice(
-  { ports, prices, caps, settings: { run } }: Session,
+  { ports, prices, caps }: Session,
   item: Item,
   { event, outcome: { charged, remaining } }: Conclusion,
 ): Promise<void> {
   if (event !== "accepted") return prices.refused(item);
   const isNews = prices.charged(item, charged ?? null);
   if (charged === undefined) return;
-  if (remaining !== undefined) await caps.balanceTold(ports.store, run.id, remaining);
-  if (isNews) await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
+  const { accounts, accountId } = ports;
+  if (remaining !== undefined) await caps.balanceTold(accounts, accountId, remaining);
+  if (isNews) await accounts.charged(accountId, priceGroup(item), charged);
 }
 
 /** What the answer means for the rest of the run. */

@@ -12,7 +12,7 @@ import { ledgerMethods } from "./ledger.js";
 import { lifetimeMethods } from "./lifetimes.js";
 import { openDatabase, transactions } from "./open.js";
 import { accountRow } from "./quota.js";
-import { spentOn } from "./spending.js";
+import { spentOn, takenFrom } from "./spending.js";
 
 /** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
 export function openAccounts(path: string, clock: Clock): Accounts {
@@ -77,6 +77,7 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
     },
 
     spentOn: async (accountId, day) => spentOn(connection, accountId, day),
+    takenFrom: async (accountId, mark) => takenFrom(sql, accountId, mark),
 
     books: (owner) => booksOf(connection, owner),
 

@@ -1,6 +1,5 @@
 import type { BookedIntent, BookOwner, Books, PaidEntry } from "../core/books.js";
 import { foreignRequests, newKey } from "../core/foreign.js";
-import { plus } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
 import type { Evidence, Reading } from "../core/readings.js";
 import type { Judgement } from "../core/reconcile.js";
@@ -9,7 +8,7 @@ import { asEntry, asLearned, asReading, type EntryRow, type KeyRow, type Reading
 import { firstNumber } from "./entry-number.js";
 import { lookOf } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
-import { spentOn } from "./spending.js";
+import { roomWithin } from "./spending.js";
 
 /** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
 const readingsMax = 60;
@@ -39,10 +38,10 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
   return {
     intend: async (intent) => atomic(() => intend(intent)),
 
-    intendWithin: async ({ most, day }, intent) =>
+    intendWithin: async (bounds, intent) =>
       atomic(() => {
-        const spent = spentOn({ sql, atomic }, accountOf(sql, owner), day);
-        return plus(spent, intent.price) > most ? null : intend(intent);
+        const room = roomWithin({ sql, atomic }, accountOf(sql, owner), bounds);
+        return room !== null && intent.price > room ? null : intend(intent);
       }),
 
     answered: async (entry, answer) =>
@@ -82,16 +81,18 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
     read: async ({ used, servedAt, ...told }) =>
       atomic(() => {
         const { requests, sent, over } = lookOf(sql, owner, told);
+        const seq = nextSeq(sql);
         const { lastInsertRowid } = sql(
           `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, over)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ).run(origin, fingerprint, nextSeq(sql), clock.now(), servedAt, used, requests, sent, over);
+        ).run(origin, fingerprint, seq, clock.now(), servedAt, used, requests, sent, over);
         // Tasks that no books know may be open then, and what they give back would hide a charge.
         const isUsedBefore = foreignRequests(newKey, { requests, sent }) > 0;
         sql(
           "UPDATE keys SET baseline = ?, foreign_at = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL",
         ).run(lastInsertRowid, isUsedBefore ? (servedAt ?? clock.now()) : null, origin, fingerprint);
         forget(sql, owner);
+        return seq;
       }),
 
     seq: async () => lastSeq(sql),

@@ -1,6 +1,5 @@
 import type { RunGroup } from "../core/due.js";
 import { itemStates } from "../core/item.js";
-import type { Credits } from "../core/money.js";
 import type { Spending, SpendingOf, Store } from "../core/store.js";
 import type { Sql } from "../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
@@ -24,7 +23,6 @@ type ItemMethods = Pick<
   | "item"
   | "items"
   | "spending"
-  | "doubtful"
   | "apply"
   | "reschedule"
   | "interrupted"
@@ -115,8 +113,6 @@ export function itemMethods(connection: Connection): ItemMethods {
 
     spending: async (runId, of) => spending(sql, runId, of),
 
-    doubtful: async (since) => sql(doubtful).value(since) as Credits,
-
     apply: async (itemId, event, change) =>
       atomic(() => {
         step(connection, itemId, event);
@@ -160,21 +156,14 @@ const spent = `
                       WHEN a.outcome = 'accepted' THEN coalesce(a.charged, a.price)
                       WHEN a.verdict = 'not_charged' THEN 0
                       WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN a.price
-                      ELSE 0 END), 0) AS pending,
-    coalesce(max(a.id), 0) AS latest
+                      ELSE 0 END), 0) AS pending
   FROM attempts a WHERE a.run_id = @runId`;
-const doubtful = `
-  SELECT coalesce(sum(a.price), 0) FROM attempts a
-  WHERE a.sent_at > ? AND (a.outcome IS NULL OR a.outcome = 'unanswered')
-    AND coalesce(a.verdict, 'undecided') = 'undecided'`;
-const spentOf = `${spent} AND a.id > @after
-  AND (@model IS NULL OR @model = (SELECT model FROM items WHERE id = a.item_id))`;
+const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.item_id)`;
 
 /**
  * Credits of a run. An attempt without an answer counts with what it was to cost until it is settled: a cap that ignored
  * it could be broken by what turns out to have been charged.
  */
 function spending(sql: Sql, runId: number, of?: SpendingOf): Spending {
-  const { after = 0, model = null } = of ?? {};
-  return (of ? sql(spentOf).get({ runId, after, model }) : sql(spent).get({ runId })) as Spending;
+  return (of ? sql(spentOf).get({ runId, model: of.model }) : sql(spent).get({ runId })) as Spending;
 }

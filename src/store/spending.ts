@@ -1,5 +1,7 @@
+import type { BalanceMark, Bounds, Taken } from "../core/books.js";
 import type { Day } from "../core/day.js";
-import type { Credits } from "../core/money.js";
+import { type Credits, minus, plus } from "../core/money.js";
+import type { Sql } from "../sqlite.js";
 import type { Connection } from "./item-rows.js";
 
 /** What an entry of the books has cost, or may have: a task that failed and an answer that was no charge free its price. */
@@ -35,4 +37,37 @@ export function spentOn(
   const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
   if (found > 0) atomic(() => sql(find).run({ accountId, to }));
   return credits;
+}
+
+const ofAccount = "FROM entries JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";
+
+/** What was answered before the balance was asked for is in it; a request without an answer, once a reading by then shows its charge. */
+const isIn = `
+  coalesce(ended_seq <= @seq, 0) AND (outcome <> 'unknown'
+    OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0))`;
+
+// Each part is found by an index of its own; the sign keeps off the other one.
+const taken = `
+  SELECT
+    (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND intended_seq > @seq) AS since,
+    (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND sent_at > @dayBefore AND +intended_seq <= @seq AND NOT (${isIn})) AS before`;
+
+/** What paid requests of all keys of an account, from all workspaces, have taken or may have from a balance since it was read. */
+export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): Taken {
+  return sql(taken).get({ accountId, ...mark }) as Taken;
+}
+
+/** What the bounds leave for another paid request of the account; null where they leave all. */
+export function roomWithin(
+  connection: Pick<Connection, "sql" | "atomic">,
+  accountId: number,
+  { daily, kept }: Bounds,
+): Credits | null {
+  const rooms: Credits[] = [];
+  if (daily !== null) rooms.push(minus(daily.most, spentOn(connection, accountId, daily.day)));
+  if (kept !== null) {
+    const { since, before } = takenFrom(connection.sql, accountId, kept.mark);
+    rooms.push(minus(kept.most, plus(since, before)));
+  }
+  return rooms.length === 0 ? null : (Math.min(...rooms) as Credits);
 }

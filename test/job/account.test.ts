@@ -64,7 +64,7 @@ describe("an account", () => {
       json(response, 200, { ...me, credits: { balance: 1e12, used_this_key: null } }),
     );
     const { account, warnings } = await machine(url);
-    for (let times = 0; times < 2; times++) expect((await account.identify()).user.id).toBe(me.user.id);
+    for (let times = 0; times < 2; times++) expect((await account.identify()).me.user.id).toBe(me.user.id);
     expect(warnings).toEqual([expect.stringMatching(/does not tell the key's counters.* got null/)]);
   });
 

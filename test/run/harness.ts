@@ -9,9 +9,11 @@ import { nodeDisk } from "../../src/archive/node-disk.js";
 import { openHttp } from "../../src/client/http.js";
 import { openService } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
+import type { BalanceMark } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
 import { noCredits } from "../../src/core/money.js";
+import { dayMs } from "../../src/core/quota.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Item, NewItem, Run, Store } from "../../src/core/store.js";
@@ -110,6 +112,12 @@ export async function start(
   });
   await store.enroll(run.id, items);
   return run;
+}
+
+/** Where the books are with a balance that is read now; the service's clock is the one that nobody sets. */
+export async function markNow({ accounts, clock, sandbox }: World): Promise<BalanceMark> {
+  const owner = { origin: "sandbox", fingerprint: fingerprint(sandbox.key), workspace: "workspace" };
+  return { seq: await accounts.books(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };
 }
 
 export interface RunChange extends Partial<RunSettings> {

@@ -3,7 +3,7 @@ import { credits, noCredits } from "../../src/core/money.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Run } from "../../src/core/store.js";
 import { keeping } from "../../src/run/caps.js";
-import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
+import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 
 /** A balance of which some must be left, over a request that got no answer. The sandbox's account begins with 500. */
 let world: World;
@@ -34,8 +34,7 @@ async function lose(arrives: boolean): Promise<void> {
 
 /** Goes on until the request is settled, with `least` to be left of a balance. */
 async function goOn(balance: number, least: number): Promise<void> {
-  const now = { earliest: world.clock.monotonic(), latest: world.clock.monotonic() };
-  const keep = await keeping(world.store, run.id, { least: credits(least), balance: credits(balance), now });
+  const keep = keeping(credits(least), credits(balance), await markNow(world));
   const settling = { ...defaultReconcile, unsettledMax: 5, wait: true, orphanCredits: noCredits };
   await carryOn(world, run, { lanes: 1, keep, settling });
 }

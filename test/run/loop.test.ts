@@ -7,7 +7,7 @@ import type { Reply } from "../../src/core/send.js";
 import type { Run } from "../../src/core/store.js";
 import { keeping } from "../../src/run/caps.js";
 import type { SandboxOptions } from "../../src/sandbox/serve.js";
-import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
+import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;
 afterEach(() => world.close());
@@ -457,10 +457,7 @@ describe("waiting", () => {
     // The balance never fell for the lost one, so there is nothing that could be given back.
     world.tamper = null;
     const before = posts();
-    const at = world.clock.now();
-    const now = { earliest: at, latest: at };
-    const balance = credits(496);
-    const keep = await keeping(world.store, run.id, { least: credits(496), balance, now });
+    const keep = keeping(credits(496), credits(496), await markNow(world));
     await carryOn(world, run, { lanes: 1, overdueWaitMs: 3_600_000, keep });
     expect(await states(world, run)).toMatchObject({ lost: "planned", more: "planned" });
     expect(posts()).toBe(before);

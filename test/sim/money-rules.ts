@@ -200,10 +200,7 @@ export class MoneyRules implements Rule {
       const alike = own.filter((other) => other.model === model);
       within(modelCap.most, `the cap of ${model}`, alike);
     }
-    this.checkKept(
-      item,
-      items.filter((other) => other.workspace === workspace),
-    );
+    this.checkKept(item);
     if (dailyCredits === undefined) return;
     const { from } = dayOf({ earliest: trip.sentAt, latest: trip.sentAt });
     // Where a clock was set, the service's tells the day, which it is known of to the minute.
@@ -212,8 +209,8 @@ export class MoneyRules implements Rule {
     within(dailyCredits, "a day's cap", items, ({ sentAt }) => sentAt >= since);
   }
 
-  /** P7: what must be left of the balance is left, whatever POSTs under way may cost; of others' nobody knows beforehand. */
-  private checkKept(item: string, own: readonly ScenarioItem[]): void {
+  /** P7: what must be left of the balance is left, whatever POSTs under way may cost, of all workspaces. */
+  private checkKept(item: string): void {
     const least = keptOf(this.scenario);
     if (least === null) return;
     const price = ({ id }: ScenarioItem) => {
@@ -227,7 +224,7 @@ export class MoneyRules implements Rule {
     );
     const back = failed.reduce((sum, { costMicro }) => sum + costMicro, 0);
     const balance = ((this.ledger.account(userId)?.balanceMicro ?? 0) + back) / 1e6;
-    const left = balance - own.reduce((sum, other) => sum + price(other), 0);
+    const left = balance - this.scenario.items.reduce((sum, other) => sum + price(other), 0);
     if (left < least - 1e-6)
       throw new Violation("P7", `the POST for ${item} leaves ${left} of the ${least} credits to be kept`);
   }

@@ -1,4 +1,5 @@
 import type { AlarmClock } from "../../src/clock.js";
+import type { BalanceMark } from "../../src/core/books.js";
 import { dayMs } from "../../src/core/quota.js";
 import { isByYears } from "./decade.js";
 import type { Mutant } from "./mutants.js";
@@ -8,21 +9,30 @@ export const clockMutants: readonly Mutant[] = [
   {
     name: "measures what passes by the clock on the wall",
     matters: isByYears,
-    make: () => ({ ports: (ports) => ({ ...ports, clock: byWall(ports.clock) }) }),
+    make: () => ({ ports: (ports) => ({ ...ports, clock: onTheWall(ports.clock) }) }),
   },
   {
     name: "takes a lost request for a day old when its clock is put ahead",
     matters: (scenario) => isByYears(scenario) && scenario.keepCredits !== undefined,
     make: () => ({
-      parts: ({ store, ...rest }, { clock }) => ({
-        ...rest,
-        store: { ...store, doubtful: async () => store.doubtful(clock.now() - dayMs) },
-      }),
+      ports: (ports) => {
+        const { accounts, books, clock } = ports;
+        const byWall = (mark: BalanceMark) => ({ ...mark, dayBefore: clock.now() - dayMs });
+        return {
+          ...ports,
+          accounts: { ...accounts, takenFrom: (id, mark) => accounts.takenFrom(id, byWall(mark)) },
+          books: {
+            ...books,
+            intendWithin: ({ daily, kept }, intent) =>
+              books.intendWithin({ daily, kept: kept && { ...kept, mark: byWall(kept.mark) } }, intent),
+          },
+        };
+      },
     }),
   },
 ];
 
-function byWall(clock: AlarmClock): AlarmClock {
+function onTheWall(clock: AlarmClock): AlarmClock {
   return {
     now: () => clock.now(),
     monotonic: () => clock.now(),

@@ -1,8 +1,10 @@
+import type { Accounts } from "../../src/core/accounts.js";
 import type { Attempt, Intent } from "../../src/core/attempt.js";
-import { credits, minus, noCredits, toNumber } from "../../src/core/money.js";
+import type { Books, Bounds } from "../../src/core/books.js";
+import { type Credits, credits, minus, noCredits, plus, toNumber } from "../../src/core/money.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Store } from "../../src/core/store.js";
-import type { Keep } from "../../src/run/ports.js";
+import type { Keep, RunPorts } from "../../src/run/ports.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
@@ -145,7 +147,7 @@ export const moneyMutants: readonly Mutant[] = [
       ports: (ports) => ({
         ...ports,
         accounts: { ...ports.accounts, spentOn: async () => noCredits },
-        books: { ...ports.books, intendWithin: (_, intent) => ports.books.intend(intent) },
+        books: within(ports.books, (bounds) => ({ ...bounds, daily: null })),
       }),
     }),
   },
@@ -157,17 +159,40 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: "leaves more of the balance than it must",
     matters: keepsCredits,
-    make: () => keeping((keep) => ({ ...keep, room: minus(keep.room, credits(20)) })),
+    make: () => keeping((keep) => ({ ...keep, most: minus(keep.most, credits(20)) })),
   },
   {
-    name: "counts what its run had spent before the balance was read",
+    name: "counts what had been spent before the balance was read",
     matters: keepsCredits,
-    make: () => keeping((keep) => ({ ...keep, after: 0 })),
+    make: () => keeping((keep) => ({ ...keep, mark: { ...keep.mark, seq: 0 } })),
   },
   {
     name: "keeps nothing back for what may yet be charged",
     matters: keepsCredits,
-    make: () => ofStore((store) => ({ ...store, doubtful: async () => noCredits })),
+    make: () => ({
+      ports: (ports) => {
+        const { accounts, books } = ports;
+        const takenFrom: Accounts["takenFrom"] = async (id, mark) => ({
+          ...(await accounts.takenFrom(id, mark)),
+          before: noCredits,
+        });
+        return { ...ports, accounts: { ...accounts, takenFrom }, books: within(books, looksOnly) };
+      },
+    }),
+  },
+  {
+    name: "overlooks what another workspace takes from the balance",
+    matters: (scenario) => keepsCredits(scenario) && scenario.workspaces > 1,
+    make: () => ({
+      ports: (ports) => {
+        const { accounts, books } = ports;
+        return {
+          ...ports,
+          accounts: { ...accounts, takenFrom: ownTakings(ports) },
+          books: within(books, looksOnly),
+        };
+      },
+    }),
   },
   {
     name: "forgets what it has paid again",
@@ -185,6 +210,29 @@ export const moneyMutants: readonly Mutant[] = [
 
 function ofStore(change: (store: Store) => Store): Substitution {
   return { parts: (parts) => ({ ...parts, store: change(parts.store) }) };
+}
+
+/** What a workspace alone has spent since the balance was read, by its own database. */
+function ownTakings({ store, accounts }: RunPorts): Accounts["takenFrom"] {
+  const spent = async () => {
+    const spendings = await Promise.all((await store.runs()).map(({ id }) => store.spending(id)));
+    return spendings.reduce((sum, { charged, pending }) => plus(sum, plus(charged, pending)), noCredits);
+  };
+  let read: { seq: number; spent: Credits } | null = null;
+  return async (accountId, mark) => {
+    if (read?.seq !== mark.seq) read = { seq: mark.seq, spent: await spent() };
+    const { before } = await accounts.takenFrom(accountId, mark);
+    return { since: minus(await spent(), read.spent), before };
+  };
+}
+
+/** The books with other bounds than they are asked to keep. */
+function within(books: Books, change: (bounds: Bounds) => Bounds): Books {
+  return { ...books, intendWithin: (bounds, intent) => books.intendWithin(change(bounds), intent) };
+}
+
+function looksOnly(bounds: Bounds): Bounds {
+  return { ...bounds, kept: null };
 }
 
 function keepsCredits(scenario: Scenario): boolean {

@@ -20,7 +20,6 @@ export const storeLooks = [
     "item",
     "items",
     "spending",
-    "doubtful",
   ] as const),
   ...([
     "attempt",

@@ -6,8 +6,7 @@ import { inspect } from "../../src/archive/content.js";
 import { removeLeftovers } from "../../src/archive/leftovers.js";
 import { openService, type Service, ServiceError } from "../../src/client/service.js";
 import type { Accounts } from "../../src/core/accounts.js";
-import type { Books } from "../../src/core/books.js";
-import type { Span } from "../../src/core/day.js";
+import type { BalanceMark, Books } from "../../src/core/books.js";
 import type { Disk } from "../../src/core/disk.js";
 import type { Log } from "../../src/core/log.js";
 import { balanceTold, type Credits, noCredits } from "../../src/core/money.js";
@@ -117,7 +116,7 @@ export async function execute(
     ["seq", "evidence", "entry", "open"],
   );
   try {
-    const { me } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
+    const { me, mark } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
     account = await accounts.name(account.id, me.user.id);
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
     await accounts.setLimits(account.id, narrowed(limits, scenario));
@@ -125,7 +124,7 @@ export async function execute(
     const run = await begin(store, workspace, job, scenario, charges);
     job.run = run;
     await removeLeftovers(disk, jobFolder(run));
-    const settings = { ...settingsOf(run, scenario), keep: await keepOf(store, run, me, service.time.now) };
+    const settings = { ...settingsOf(run, scenario), keep: keepOf(run, me, mark) };
     const archive = archiveOf(process, parts);
     const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
     const session = new Session(
@@ -163,6 +162,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
     accounts: gatedPort(process, "accounts", machine.accounts, [
       "quota",
       "spentOn",
+      "takenFrom",
       "highestCharges",
       "over",
     ]),
@@ -254,14 +254,9 @@ function portsOf(
   };
 }
 
-async function keepOf(store: Store, run: Run, me: Me, now: Span): Promise<RunSettings["keep"]> {
-  const { keepCredits } = run.options;
+function keepOf({ options: { keepCredits } }: Run, me: Me, mark: BalanceMark): RunSettings["keep"] {
   if (keepCredits === undefined) return null;
-  return keeping(store, run.id, {
-    least: keepCredits,
-    balance: balanceTold(me.credits.balance) ?? noCredits,
-    now,
-  });
+  return keeping(keepCredits, balanceTold(me.credits.balance) ?? noCredits, mark);
 }
 
 function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {

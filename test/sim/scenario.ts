@@ -51,9 +51,9 @@ export interface Scenario {
   daysMax: number;
 }
 
-/** What must be left on the account, where one workspace alone spends from it; null where nobody can say what has to be. */
-export function keptOf({ keepCredits, workspaces, faults }: Scenario): number | null {
-  const isShared = workspaces > 1 || faults.some(({ fault }) => fault.kind === "foreign-writer");
+/** What must be left on the account, where this machine alone spends from it; null where nobody can say what has to be. */
+export function keptOf({ keepCredits, faults }: Scenario): number | null {
+  const isShared = faults.some(({ fault }) => fault.kind === "foreign-writer");
   return isShared ? null : (keepCredits ?? null);
 }
 

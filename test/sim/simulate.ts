@@ -178,12 +178,13 @@ class Simulation {
     return otherPrice?.model === model && !otherPrice.agrees && otherPrice.credits > priceOf(model);
   }
 
-  /** Where others spend from it too, an item may wait for the balance at any time. */
+  /** Where others spend from it too, be it another workspace, an item may wait for the balance at any time. */
   private spendable(): number | null {
-    if (this.scenario.keepCredits === undefined) return null;
+    const { keepCredits, workspaces } = this.scenario;
+    if (keepCredits === undefined) return null;
     const least = keptOf(this.scenario);
     const { balanceMicro = 0 } = this.service.ledger.account(userId) ?? {};
-    return least === null ? 0 : balanceMicro / 1e6 - least;
+    return least === null || workspaces > 1 ? 0 : balanceMicro / 1e6 - least;
   }
 
   close(violation: Violation | null): Result {
