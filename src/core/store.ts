@@ -21,7 +21,7 @@ export interface Store extends Orders {
   history(jobName: string): Iterable<Item>;
   /** Items of the job that have files in the archive, or that no row asks for any more. */
   settledOf(jobName: string): Promise<Item[]>;
-  /** Starts a run of a job, or goes on with its unfinished one under new options. */
+  /** Starts a run of a job, or goes on with the account's unfinished one of its edition under new options. */
   startRun(jobId: number, start: RunStart): Promise<Run>;
   /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
@@ -35,7 +35,8 @@ export interface Store extends Orders {
   /**
    * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
    * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
-   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are.
+   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so are
+   * those that another account's run has open.
    */
   enroll(runId: number, items: Iterable<NewItem>, unselected?: Iterable<string>): Promise<void>;
   /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */

@@ -17,6 +17,7 @@ import { openDraft } from "../store/draft.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
 import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
 import type { JobOptions } from "./run-job.js";
+import { unfinishedOf } from "./unfinished.js";
 import { ownVersion } from "./version.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {
@@ -62,6 +63,8 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
     const asked = { ...options, spending: { maxCredits: null }, origin, sandbox, account, store };
     const { plan, me } = await prepare({ ...asked, draft, signal: options.interrupt });
     if (plan.problems.length > 0) throw manifestProblems(plan.problems);
+    const others = plan.blockers.find(({ kind }) => kind === "others_run");
+    if (others) throw new EarlyExit("usage", `${others.message} Nothing was changed.`);
     const wanted = [...plan.items].filter(({ standing }) => open.includes(standing));
     const { matches, unmatched } = match(options.folder, files, wanted);
     const left = wanted.length - matches.length;
@@ -120,13 +123,7 @@ function match(folder: string, files: readonly string[], items: readonly Planned
 /** The job's unfinished run, or one of its own that is finished as soon as it began. */
 async function runFor(options: AdoptOptions, hold: Hold, plan: Plan, accountId: string): Promise<Run> {
   const { store, connection } = hold;
-  const unfinished = (await store.runs()).findLast(
-    (run) =>
-      run.jobName === plan.job &&
-      run.edition === plan.edition &&
-      run.state !== "finished" &&
-      run.state !== "cancelled",
-  );
+  const unfinished = unfinishedOf(await store.runs(), plan.job, plan.edition);
   const { outFolder } = options.workspace;
   prepareOutFolder(jobFolder(unfinished ?? { outFolder, jobName: plan.job }));
   if (unfinished) return unfinished;

@@ -11,6 +11,7 @@ import { mustHaveRuns } from "./history.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "./open.js";
 import { refuseOutdated } from "./outdated.js";
 import type { JobOptions, Outcome } from "./run-job.js";
+import { isOwn } from "./unfinished.js";
 
 /** What resume, retry and redo have in common: they go on with a run that is there, and read no manifest. */
 export interface Continuation {
@@ -114,7 +115,7 @@ async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation
 }
 
 function checkOwner(run: Run, user: string, origin: string): void {
-  if (user === run.accountId && origin === run.origin) return;
+  if (isOwn(run, { user, origin })) return;
   throw new EarlyExit(
     "usage",
     `run ${run.id} belongs to another account or service: expected user ${run.accountId} at ${run.origin}, ` +

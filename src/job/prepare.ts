@@ -24,6 +24,7 @@ import { guessJob, knownJob } from "./job-of.js";
 import { missingFiles } from "./missing-files.js";
 import { paidBefore } from "./paid-before.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
+import { othersRun, unfinishedOf } from "./unfinished.js";
 import type { Workspace } from "./workspace.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -133,13 +134,8 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const { account, store, models, me, origin, draft } = asked;
   const manifest = { ...opened.manifest, name };
   const edition = await editionOf(asked.edition, store, name);
-  const unfinished = runs.findLast(
-    (run) =>
-      run.jobName === name &&
-      run.edition === edition &&
-      run.state !== "finished" &&
-      run.state !== "cancelled",
-  );
+  const unfinished = unfinishedOf(runs, name, edition);
+  const others = othersRun(unfinished, { user: me.user.id, origin });
   const input: PlanInput = {
     manifest,
     draft,
@@ -159,12 +155,13 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
     roomBytes: await roomFor(asked.workspace.outFolder),
-    caps: await spendingCaps(asked, unfinished?.id ?? null),
+    caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
     repair: asked.reading.repair ?? false,
     ...(asked.sandbox ? { localInputs: new LocalInputs(manifest.file) } : {}),
   };
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
+  if (others !== null) plan.blockers.push(others);
   return plan;
 }
 

@@ -196,10 +196,16 @@ export type Finding = { message: string } & (
   | { kind: "partly_made_before" }
   | { kind: "archived_before" }
   | { kind: "paid_before" }
+  | { kind: "others_run" }
 );
 
 /** What says that items would be paid for again: whoever wants that says so. */
-export const paidForKinds: readonly Finding["kind"][] = ["made_before", "archived_before", "paid_before"];
+export const paidForKinds: readonly Finding["kind"][] = [
+  "made_before",
+  "archived_before",
+  "paid_before",
+  "others_run",
+];
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */
 export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {

@@ -29,9 +29,14 @@ export function put({ sql }: Connection, runId: number, items: Iterable<NewItem>
   }
 }
 
+/** What nobody but its run's own user can go on with: the service gives a task to the user who submitted it. */
+const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')
+  AND EXISTS (SELECT 1 FROM runs WHERE runs.id = items.run_id AND (account_id <> @accountId OR origin <> @origin))`;
+
 /**
  * Makes a run's items exactly these, and what its edition of the job has open besides. Other editions are left alone,
- * and so are items whose rows are in the manifest but not selected: only that they wait in no run meanwhile.
+ * and so are other users' open items, and items whose rows are in the manifest but not selected: only that those wait in
+ * no run meanwhile.
  */
 export function enroll(
   connection: Connection,
@@ -41,7 +46,7 @@ export function enroll(
 ): void {
   const { sql } = connection;
   const job = { ...runOf(connection, runId), runId, unselected: JSON.stringify([...unselected]) };
-  const mine = "job_id = @jobId AND edition = @edition";
+  const mine = `job_id = @jobId AND edition = @edition AND NOT (${othersOpen})`;
   const left = "key IN (SELECT value FROM json_each(@unselected))";
   sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);
   sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND (variant > 1 OR ${left})`).run(job);
@@ -66,9 +71,15 @@ export function enroll(
   ).run(job);
 }
 
-function runOf({ sql }: Pick<Connection, "sql">, runId: number): { jobId: number; edition: string } {
-  return sql("SELECT job_id AS jobId, edition FROM runs WHERE id = ?").get(runId) as {
-    jobId: number;
-    edition: string;
-  };
+interface RunKey {
+  jobId: number;
+  edition: string;
+  accountId: string;
+  origin: string;
+}
+
+function runOf({ sql }: Pick<Connection, "sql">, runId: number): RunKey {
+  return sql("SELECT job_id AS jobId, edition, account_id AS accountId, origin FROM runs WHERE id = ?").get(
+    runId,
+  ) as RunKey;
 }

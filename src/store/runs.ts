@@ -34,9 +34,9 @@ export function runMethods(connection: RootedConnection): RunMethods {
     startRun: async (jobId, start) =>
       atomic(() => {
         const open = one(
-          `WHERE job_id = ? AND edition = ? AND ${unfinished} ORDER BY runs.id DESC LIMIT 1`,
-          jobId,
-          start.edition,
+          `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
+             ORDER BY runs.id DESC LIMIT 1`,
+          ...[jobId, start.edition, start.accountId, start.origin],
         );
         const values = {
           jobId,
@@ -50,9 +50,8 @@ export function runMethods(connection: RootedConnection): RunMethods {
         const { lastInsertRowid } = sql(
           `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
              VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
-             ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, origin = @origin,
-               account_id = @accountId, edition = @edition, out_folder = @outFolder, options = @options, exit = NULL,
-               ended_at = NULL`,
+             ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
+               options = @options, exit = NULL, ended_at = NULL`,
         ).run(values);
         // A killed run of another edition still counts as running: the newest one may be that.
         return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;

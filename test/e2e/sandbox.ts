@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.js";
-import { newPlace, type Running, start } from "./command.js";
+import { newPlace, type Place, type Running, run, start } from "./command.js";
 
 /** `bulkgen sandbox` as a process of its own. */
 export interface SandboxProcess {
   url: string;
   key: string;
+  /** Makes another key, of its own user or of another one, who is made too when new; returns its environment. */
+  keyOf(name: string, user?: string): Promise<Record<string, string>>;
   /** The environment by which a command finds it. */
   env: Record<string, string>;
   /** Ends it and returns what it has on record: every task that was made, and for what. */
@@ -34,6 +36,7 @@ export async function startSandbox(...flags: string[]): Promise<SandboxProcess> 
     url,
     key,
     env: { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key },
+    keyOf: (name, user) => makeKey(place, ["--state", file], url, name, user),
     madeSoFar: () => tasksIn(file),
     async tasks() {
       running.signal("SIGTERM");
@@ -41,6 +44,21 @@ export async function startSandbox(...flags: string[]): Promise<SandboxProcess> 
       return tasksIn(file);
     },
   };
+}
+
+async function makeKey(
+  place: Place,
+  state: readonly string[],
+  url: string,
+  name: string,
+  user: string | undefined,
+): Promise<Record<string, string>> {
+  const whose = user === undefined ? [] : ["--user", user];
+  if (user !== undefined)
+    await run(place, ["sandbox", "account", "--create", user, "--plan", "Enterprise", ...state]);
+  const made = await run(place, ["sandbox", "keys", "create", name, "--json", ...whose, ...state]);
+  const { key } = JSON.parse(made.stdout) as { key: string };
+  return { BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key };
 }
 
 function tasksIn(file: string): MadeTask[] {
