@@ -53,7 +53,7 @@ export interface Beside {
   verdicts: Pick<BookVerdicts, "on">;
 }
 
-/** Writes the items down again, step by step as they went: a run for each job, edition and place of the files. */
+/** Writes the items down again, step by step as they went: a run for each job, edition, place of the files and account. */
 export async function refill(
   store: Store,
   clock: PastClock,
@@ -63,7 +63,12 @@ export async function refill(
   const expected = expectedOutputs(items);
   const runs = new Map<string, FoundItem[]>();
   for (const found of items) {
-    const of = JSON.stringify([found.job, found.item.edition, placeOf(found, unsaid)]);
+    const of = JSON.stringify([
+      found.job,
+      found.item.edition,
+      placeOf(found, unsaid),
+      accountOf(found, unsaid),
+    ]);
     const group = runs.get(of) ?? [];
     runs.set(of, group);
     group.push(found);
@@ -84,6 +89,11 @@ function placeOf({ attempts, outputs, intent }: FoundItem, { outFolder }: Unsaid
   return output?.outFolder ?? intent?.out ?? outFolder;
 }
 
+/** Who asked for an item: a run's tasks are all of one user, or nobody could collect them. */
+function accountOf({ intent }: FoundItem, unsaid: Unsaid): Pick<RunStart, "origin" | "accountId"> {
+  return { origin: intent?.origin ?? unsaid.origin, accountId: intent?.account ?? unsaid.accountId };
+}
+
 type Context = Beside & { expected: ReadonlyMap<string, number> };
 
 async function refillRun(
@@ -92,9 +102,10 @@ async function refillRun(
   group: readonly FoundItem[],
   { unsaid, verdicts, expected }: Context,
 ): Promise<Run> {
-  const job = group[0]?.job ?? "";
+  const [first] = group;
+  if (!first) throw new Error("a run of no items");
   clock.at(group.map((found) => firstTime(found)).toSorted()[0] ?? null);
-  const run = await store.startRun((await store.job(job)).id, startOf(job, group, unsaid));
+  const run = await store.startRun((await store.job(first.job)).id, startOf(first, group, unsaid));
   await store.add(
     run.id,
     group.map(({ item }) => item),
@@ -260,15 +271,13 @@ function firstTime({ attempts, outputs }: FoundItem): string {
   return first?.intent?.at ?? first?.answer?.at ?? outputs[0]?.saved ?? "";
 }
 
-function startOf(job: string, group: readonly FoundItem[], unsaid: Unsaid): RunStart {
-  const intent = group.find((found) => found.intent)?.intent;
-  const [found] = group;
+function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid): RunStart {
+  const intent = group.find(({ intent }) => intent)?.intent;
   return {
-    manifest: intent?.manifest ?? `${unsaid.manifestFolder}/${job}.csv`,
-    origin: intent?.origin ?? unsaid.origin,
-    accountId: intent?.account ?? unsaid.accountId,
-    edition: found?.item.edition ?? "",
-    outFolder: found === undefined ? unsaid.outFolder : placeOf(found, unsaid),
+    manifest: intent?.manifest ?? `${unsaid.manifestFolder}/${found.job}.csv`,
+    ...accountOf(found, unsaid),
+    edition: found.item.edition,
+    outFolder: placeOf(found, unsaid),
     options: { ...plainOptions, sandbox: unsaid.sandbox },
   };
 }

@@ -231,6 +231,29 @@ describe("P4: from the receipts alone", () => {
   });
 });
 
+test("P2: what two users have sent comes back in a run of each, which alone can collect it", async () => {
+  intent("a");
+  intent("b", 1, { account: "user-2" });
+  answer("b", "accepted", 1, { taskId: "task-b" });
+  intent("c", 1, { origin: "https://other.example" });
+  archive("d", "task-d");
+  expect((await rebuild()).owing).toEqual([1, 2, 3]);
+  const runs = await inStore(async (store) => {
+    const all = await store.runs();
+    return Promise.all(
+      all.map(async ({ id, accountId, origin }) => [
+        `${accountId} at ${new URL(origin).host}`,
+        ...(await store.items(id)).map(({ rowId }) => rowId),
+      ]),
+    );
+  });
+  expect(runs).toEqual([
+    ["user-1 at s.example", "a", "d"],
+    ["user-2 at s.example", "b"],
+    ["user-1 at other.example", "c"],
+  ]);
+});
+
 describe("P4: a row that two jobs have", () => {
   const jobs = ["demo", "other"];
   const asked = (job: string, attempt = 1) => intent("a", attempt, { job });
