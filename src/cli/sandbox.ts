@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Plan, plans } from "../api/plans.js";
 import { EarlyExit } from "../core/exit.js";
+import { credits, inCredits } from "../core/money.js";
 import { fromMicro } from "../sandbox/credits.js";
 import type { RunningSandbox, SandboxOptions } from "../sandbox/serve.js";
 import { defineSandboxAccount } from "./sandbox-account.js";
@@ -122,13 +123,13 @@ async function standingIn(file: string, { plan, credits }: Flags): Promise<Stand
   return { plan: account.plan, credits: fromMicro(account.balanceMicro) };
 }
 
-function announce({ url, key, dashboard }: RunningSandbox, { plan, credits }: Standing, flags: Flags): void {
+function announce({ url, key, dashboard }: RunningSandbox, standing: Standing, flags: Flags): void {
   if (flags.json) {
     process.stdout.write(`${JSON.stringify({ url, key, dashboard })}\n`);
     return;
   }
   process.stdout.write(
-    `sandbox listens on ${url} (plan ${plan}, ${credits} credits); Ctrl-C ends it\n` +
+    `sandbox listens on ${url} (plan ${standing.plan}, ${inCredits(credits(standing.credits))}); Ctrl-C ends it\n` +
       `  dashboard: ${dashboard}\n` +
       `  export BULKGEN_BASE_URL=${url}\n  export BULKGEN_API_KEY=${key}\n`,
   );

@@ -62,3 +62,8 @@ export function showCredits(amount: Credits): string {
     .replace(/0+$/, "");
   return `${sign}${Math.floor(whole / scale)}${decimals === "" ? "" : `.${decimals}`}`;
 }
+
+/** The same in a sentence: `1 credit`, `0.5 credits`. */
+export function inCredits(amount: Credits): string {
+  return `${showCredits(amount)} ${amount === scale ? "credit" : "credits"}`;
+}

@@ -1,5 +1,5 @@
 import { composedMax, isComposed, subsets } from "./composition.js";
-import { type Credits, plus, showCredits } from "./money.js";
+import { type Credits, inCredits, plus, showCredits } from "./money.js";
 import { dayMs } from "./quota.js";
 import {
   candidates,
@@ -184,8 +184,8 @@ function shareText(facts: Evidence, reading: Reading, share: string): string {
 
 function grownText(facts: Evidence, reading: Reading): string {
   const [hypothesis = "net"] = facts.hypotheses;
-  const rest = showCredits(residual(facts, reading, hypothesis));
-  return `${timeText(reading)}: the key was charged ${rest} credits that the books do not explain`;
+  const rest = inCredits(residual(facts, reading, hypothesis));
+  return `${timeText(reading)}: the key was charged ${rest} that the books do not explain`;
 }
 
 function timeText(reading: Reading): string {

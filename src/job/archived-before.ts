@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { indexName, JobIndex } from "../archive/index-file.js";
 import { nodeDisk } from "../archive/node-disk.js";
 import type { Draft } from "../core/draft.js";
-import { noCredits, plus, showCredits } from "../core/money.js";
+import { inCredits, noCredits, plus } from "../core/money.js";
 import type { Finding, Plan } from "../plan/plan.js";
 import { jobFolder } from "../run/folder.js";
 import type { PrepareOptions } from "./prepare.js";
@@ -41,6 +41,6 @@ export async function archivedBefore(
   const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} brings them back, --fresh or another --edition makes them anew`;
   return {
     kind: "archived_before",
-    message: `${what}, the workspace's history does not know them, and they would be paid again, for ${showCredits(price)} credits: ${ways}.`,
+    message: `${what}, the workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: ${ways}.`,
   };
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
 import type { Draft } from "../core/draft.js";
 import type { ItemState } from "../core/item.js";
-import { noCredits, plus, showCredits } from "../core/money.js";
+import { inCredits, noCredits, plus } from "../core/money.js";
 import type { Run, Store } from "../core/store.js";
 import type { Manifest } from "../manifest/manifest.js";
 import type { Finding, Plan } from "../plan/plan.js";
@@ -64,7 +64,7 @@ export async function guessJob(
   let price = noCredits;
   for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);
   const ways = `--job ${name} goes on with that job, --job ${job} makes them anew`;
-  const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${showCredits(price)} credits: ${ways}.`;
+  const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${inCredits(price)}: ${ways}.`;
   return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
 }
 

@@ -1,7 +1,7 @@
 import type { ModelList, Task } from "../api/records.js";
 import type { Books } from "../core/books.js";
 import { EarlyExit } from "../core/exit.js";
-import { type Credits, plus, showCredits } from "../core/money.js";
+import { type Credits, inCredits, plus, showCredits } from "../core/money.js";
 import type { ItemOrder } from "../core/order.js";
 import { offeredPrice } from "../core/price.js";
 import type { Item, NewItem, Run, Store } from "../core/store.js";
@@ -127,6 +127,6 @@ function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits):
   if (price <= agreed) return;
   throw new EarlyExit(
     "usage",
-    `it costs more by now: expected at most ${showCredits(agreed)} as agreed to, got ${showCredits(price)} credits. Nothing was changed.`,
+    `it costs more by now: expected at most ${showCredits(agreed)} as agreed to, got ${inCredits(price)}. Nothing was changed.`,
   );
 }

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { PaidEntry } from "../core/books.js";
 import type { Draft } from "../core/draft.js";
-import { noCredits, plus, showCredits } from "../core/money.js";
+import { inCredits, noCredits, plus } from "../core/money.js";
 import { dayMs } from "../core/quota.js";
 import type { Store } from "../core/store.js";
 import type { Finding, Plan } from "../plan/plan.js";
@@ -57,7 +57,7 @@ export async function paidBefore(
       : "a sheet of these rows alone with --fresh makes them anew";
   return {
     kind: "paid_before",
-    message: `${what}. The workspace's history does not know them, and they would be paid again, for ${showCredits(price)} credits: bring back what was in ${dirname(workspace.stateFile)}, and \`bulkgen resume\` goes on with them; ${anew}.`,
+    message: `${what}. The workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: bring back what was in ${dirname(workspace.stateFile)}, and \`bulkgen resume\` goes on with them; ${anew}.`,
   };
 }
 

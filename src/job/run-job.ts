@@ -6,7 +6,7 @@ import type { PlannedItem } from "../core/draft.js";
 import { EarlyExit } from "../core/exit.js";
 import { only } from "../core/listing.js";
 import type { Log } from "../core/log.js";
-import { type Credits, showCredits } from "../core/money.js";
+import { type Credits, inCredits } from "../core/money.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
@@ -188,7 +188,7 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     ) {
       throw new EarlyExit(
         "credits",
-        `the balance of ${showCredits(blocker.balance)} credits pays for no item. Nothing was submitted.`,
+        `the balance of ${inCredits(blocker.balance)} pays for no item. Nothing was submitted.`,
       );
     }
   }

@@ -1,5 +1,5 @@
 import { type ExitName, exitCode } from "../core/exit.js";
-import { showCredits, toNumber } from "../core/money.js";
+import { inCredits, toNumber } from "../core/money.js";
 import { shortText, terminalText } from "../core/terminal-text.js";
 import type { RunFacts } from "../report/summary.js";
 
@@ -93,5 +93,5 @@ function summary(exit: ExitName, facts: RunFacts, all: number): string {
     counts.failed ? `, ${counts.failed} failed` : "",
     counts.held ? `, ${counts.held} held` : "",
   ].join("");
-  return `${job}, run ${run}: ${counts.archived ?? 0} of ${all} archived${others}, ${showCredits(spent)} credits spent (${exit})`;
+  return `${job}, run ${run}: ${counts.archived ?? 0} of ${all} archived${others}, ${inCredits(spent)} spent (${exit})`;
 }

@@ -1,4 +1,4 @@
-import { type Credits, minus, noCredits, plus, showCredits } from "../core/money.js";
+import { type Credits, inCredits, minus, noCredits, plus, showCredits } from "../core/money.js";
 import type { Reaches, Sum } from "./cost.js";
 import type { Finding, Fit } from "./plan.js";
 
@@ -61,7 +61,7 @@ export function capWarnings(sums: readonly Sum[], purse: Purse, { models, caps }
   if (found === null || undone === 0) return modelWarnings(sums, purse, models.made);
   const needed = plus(...sums.map((sum) => sum.credits));
   const today = found.cap === "max-credits-per-day" ? " today" : "";
-  const message = `The run needs ${showCredits(needed)} credits and --${found.cap} leaves ${showCredits(found.room)}${today}: ${reachText(caps.fit)}; ${undoneText(undone)}.`;
+  const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${reachText(caps.fit)}; ${undoneText(undone)}.`;
   return [
     { kind: "over_cap", message, ...found, needed, undone, reaches: caps.fit },
     ...modelWarnings(sums, purse, models.made),
@@ -75,7 +75,7 @@ function modelWarnings(sums: readonly Sum[], { caps }: Purse, made: ReadonlyMap<
     if (needed <= room) return [];
     const due = own.reduce((count, sum) => count + sum.due, 0);
     const undone = due - own.reduce((count, { group }) => count + (made.get(group) ?? 0), 0);
-    const message = `${model} needs ${showCredits(needed)} credits and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} ${undone === 1 ? "items stays" : "items stay"} undone.`;
+    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} ${undone === 1 ? "items stays" : "items stay"} undone.`;
     return [{ kind: "over_model_cap", message, model, needed, room, undone }];
   });
 }

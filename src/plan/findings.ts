@@ -1,5 +1,5 @@
 import type { Me } from "../api/records.js";
-import { noCredits, plus, showCredits } from "../core/money.js";
+import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
 import { utcTime } from "../core/quota.js";
 import type { NewItem } from "../core/store.js";
 import { reachText } from "./caps.js";
@@ -21,7 +21,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   if (balance !== null && needed > noCredits && within > balance) {
     blockers.push({
       kind: "insufficient_credits",
-      message: `The run needs ${showCredits(needed)} credits and the balance is ${showCredits(balance)}: ${reachText(fit)}.`,
+      message: `The run needs ${inCredits(needed)} and the balance is ${showCredits(balance)}: ${reachText(fit)}.`,
       needed,
       balance,
       reaches: fit,
@@ -83,9 +83,9 @@ export function missingWarning(
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
   const what = `${missing.length === 1 ? "1 archived item has" : `${missing.length} archived items have`} lost files (${named}${more})`;
   const told = {
-    report: `--missing fetch gets them again for no credits while the service has them, --missing pay makes them anew for ${showCredits(credits)} credits`,
+    report: `--missing fetch gets them again for no credits while the service has them, --missing pay makes them anew for ${inCredits(credits)}`,
     fetch: "they are fetched again, for no credits",
-    pay: `they are made and paid for again, for ${showCredits(credits)} credits`,
+    pay: `they are made and paid for again, for ${inCredits(credits)}`,
   }[way];
   return [{ kind: "missing_files", message: `${what}: ${told}.`, items, credits }];
 }

@@ -1,7 +1,7 @@
 import type { Model } from "../api/records.js";
 import type { Draft, DraftItem, DraftRow } from "../core/draft.js";
 import { itemKeys, shortId } from "../core/identity.js";
-import { type Credits, credits, noCredits, plus, showCredits, times } from "../core/money.js";
+import { type Credits, credits, inCredits, noCredits, plus, times } from "../core/money.js";
 import type { Problem } from "../core/problem.js";
 import { Seen } from "../core/seen.js";
 import { copyName, labelled, outputName } from "../manifest/item-names.js";
@@ -92,7 +92,7 @@ export class Items {
     const told = this.groups.map((group) => identicalRows(group, duplicates));
     const { groups, credits: cost } = this.more;
     if (groups === 0) return told;
-    const each = duplicates === "merge" ? "each is made once" : `${showCredits(cost)} credits more than once`;
+    const each = duplicates === "merge" ? "each is made once" : `${inCredits(cost)} more than once`;
     const message = `${groups} more groups of rows ask for the very same thing; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
     return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
@@ -193,7 +193,7 @@ function identicalRows({ model, numbers, rows, distinct, copies }: Group, duplic
     message:
       duplicates === "merge"
         ? `${same}; it is made once`
-        : `${same}; each is made and paid for (${showCredits(cost)} ${cost === 1_000_000 ? "credit" : "credits"} more than once; --duplicates merge makes it once)`,
+        : `${same}; each is made and paid for (${inCredits(cost)} more than once; --duplicates merge makes it once)`,
     rows: numbers,
     copies,
     credits: duplicates === "merge" ? noCredits : cost,

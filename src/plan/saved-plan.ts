@@ -1,7 +1,16 @@
 import { z } from "zod";
 import type { PlannedItem } from "../core/draft.js";
 import { type Listing, mapped, only } from "../core/listing.js";
-import { type Credits, credits, minus, noCredits, plus, showCredits, toNumber } from "../core/money.js";
+import {
+  type Credits,
+  credits,
+  inCredits,
+  minus,
+  noCredits,
+  plus,
+  showCredits,
+  toNumber,
+} from "../core/money.js";
 import type { Plan } from "./plan.js";
 
 /**
@@ -146,7 +155,7 @@ function priceDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift
     if (!old || !due) continue;
     const was = credits(old.credits);
     if (price <= was) continue;
-    const message = `price: ${model} was ${showCredits(was)} credits, now ${showCredits(price)}`;
+    const message = `price: ${model} was ${inCredits(was)}, now ${showCredits(price)}`;
     dearer.set(message, { message, refused: over(minus(price, was), was, tolerance) });
   }
   return [...dearer.values()];
@@ -168,7 +177,7 @@ function balanceDrift(saved: SavedPlan, { items, money }: Plan, tolerance: numbe
   const spent = own.reduce<Credits>((sum, item) => plus(sum, credits(item.credits)), noCredits);
   const expected = minus(credits(saved.balance), spent);
   if (balance >= expected) return [];
-  const message = `balance: ${showCredits(expected)} credits expected, now ${showCredits(balance)}`;
+  const message = `balance: ${inCredits(expected)} expected, now ${showCredits(balance)}`;
   return [{ message, refused: over(minus(expected, balance), expected, tolerance) }];
 }
 

@@ -1,7 +1,7 @@
 import type { Me } from "../api/records.js";
 import { requestsTold } from "../core/foreign.js";
 import type { Lifetime } from "../core/lifetimes.js";
-import { balanceTold, type Credits, creditsTold, showCredits } from "../core/money.js";
+import { balanceTold, type Credits, creditsTold, inCredits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota.js";
 import { count, duration } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
@@ -42,7 +42,9 @@ function subscription(subscription: Me["subscription"]): Cell {
   const { plan, status, credits_per_month: monthly, billing_interval: interval } = subscription;
   const end = subscription.current_period_end.slice(0, 10);
   const until = subscription.cancel_at_period_end ? `ends ${end}` : `renews ${end}`;
-  const text = `${plan}, ${status}, ${amount(creditsTold(monthly))} credits a month, billed by the ${interval}, ${until}`;
+  const included = creditsTold(monthly);
+  const month = included === null ? "unknown credits" : inCredits(included);
+  const text = `${plan}, ${status}, ${month} a month, billed by the ${interval}, ${until}`;
   return status === "active" ? text : { text, tone: "warning" };
 }
 

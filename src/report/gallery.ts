@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
-import { type Credits, plus, showCredits } from "../core/money.js";
+import { type Credits, inCredits, plus } from "../core/money.js";
 import { count, fileSize } from "./amounts.js";
 import { galleryStyle } from "./gallery-style.js";
 import { minute } from "./status.js";
@@ -50,7 +50,7 @@ const policy = [
 export function galleryPage({ job, run, madeAt, files }: GalleryFacts): string {
   const credits = files.reduce((sum, file) => plus(sum, file.credits ?? (0 as Credits)), 0 as Credits);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  const facts = [count(files.length, "file"), fileSize(bytes), `${showCredits(credits)} credits`];
+  const facts = [count(files.length, "file"), fileSize(bytes), inCredits(credits)];
   return String(html`<!doctype html>
 <html lang="en">
 <head>
@@ -85,15 +85,9 @@ ${file.prompt === null ? "" : html`<p class="prompt" dir="auto">${file.prompt}</
 <li>${file.model}</li>
 ${params.map(([key, value]) => html`<li><span>${key}</span> ${value}</li>`)}
 </ul>
-<p class="row"><span dir="auto">row ${file.rowNumber} · ${file.rowId}</span><span>${creditsText(file.credits)}</span></p>
+<p class="row"><span dir="auto">row ${file.rowNumber} · ${file.rowId}</span><span>${file.credits === null ? "" : inCredits(file.credits)}</span></p>
 </div>
 </article>`;
-}
-
-function creditsText(credits: Credits | null): string {
-  return credits === null
-    ? ""
-    : `${showCredits(credits)} ${showCredits(credits) === "1" ? "credit" : "credits"}`;
 }
 
 /** Video and sound are played where they lie; a browser takes a clip's poster from the clip itself. */

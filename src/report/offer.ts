@@ -1,4 +1,4 @@
-import { type Credits, showCredits } from "../core/money.js";
+import { type Credits, inCredits, showCredits } from "../core/money.js";
 import { terminalText } from "../core/terminal-text.js";
 import { count } from "./amounts.js";
 
@@ -14,6 +14,6 @@ export function offerText(
     .slice(0, itemsShown)
     .map((item) => `- ${terminalText(item.rowId)}: ${showCredits(item.price)}`);
   const more = items.length - lines.length;
-  const total = `${count(items.length, "item")} to be ${what}, ${showCredits(sum)} ${sum === 1_000_000 ? "credit" : "credits"}`;
+  const total = `${count(items.length, "item")} to be ${what}, ${inCredits(sum)}`;
   return [total, ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }

@@ -1,7 +1,7 @@
 import type { Accounts } from "../core/accounts.js";
 import type { BalanceMark, Bounds } from "../core/books.js";
 import { dayOf, type Span } from "../core/day.js";
-import { type Credits, minus, plus, showCredits } from "../core/money.js";
+import { type Credits, inCredits, minus, plus, showCredits } from "../core/money.js";
 import type { Stop } from "../core/stop.js";
 import type { Store } from "../core/store.js";
 import type { Keep, RunSettings } from "./ports.js";
@@ -71,7 +71,7 @@ export class Caps {
     if (maxCredits !== null)
       caps.push({ kind: "cap", most: maxCredits, message: "the credit cap is reached" });
     if (keep !== null && this.kept !== null) {
-      const message = `the balance would fall below the ${showCredits(keep.least)} credits that --keep-credits leaves`;
+      const message = `the balance would fall below the ${inCredits(keep.least)} that --keep-credits leaves`;
       caps.push({ kind: "keep", most: this.kept, message });
     }
     if (this.today !== null) caps.push(this.today);
@@ -142,7 +142,7 @@ export class Caps {
     const { modelCaps } = this.settings;
     return this.models.map((model) => {
       const cap = modelCaps.get(model);
-      return `${model} has reached its cap of ${cap === undefined ? "" : showCredits(cap)} credits; its other items wait`;
+      return `${model} has reached its cap${cap === undefined ? "" : ` of ${inCredits(cap)}`}; its other items wait`;
     });
   }
 

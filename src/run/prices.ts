@@ -1,5 +1,5 @@
 import type { PlannedPrice } from "../core/due.js";
-import { type Credits, showCredits } from "../core/money.js";
+import { type Credits, inCredits, showCredits } from "../core/money.js";
 import { groupText, priceGroup } from "../core/price.js";
 import type { Item } from "../core/store.js";
 
@@ -140,7 +140,7 @@ export class Prices {
 
   private knownText({ group, price }: PlannedPrice): string {
     const charge = showCredits(this.charges.get(group) ?? price);
-    return `${groupText(group)} is planned at ${showCredits(price)} credits and was charged ${charge} before; ${newPrice}`;
+    return `${groupText(group)} is planned at ${inCredits(price)} and was charged ${charge} before; ${newPrice}`;
   }
 }
 
@@ -153,5 +153,5 @@ function surpriseText(
   { price, rowId }: Pick<Item, "price" | "rowId">,
   amount: Credits,
 ): string {
-  return `${groupText(group)} was planned at ${showCredits(price)} credits and charged ${showCredits(amount)} (${rowId}); ${newPrice}`;
+  return `${groupText(group)} was planned at ${inCredits(price)} and charged ${showCredits(amount)} (${rowId}); ${newPrice}`;
 }

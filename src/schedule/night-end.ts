@@ -1,4 +1,4 @@
-import { type Credits, showCredits } from "../core/money.js";
+import { type Credits, inCredits } from "../core/money.js";
 
 /** What came of the process of a night. */
 export interface NightEnd {
@@ -38,6 +38,6 @@ export function againAt(
 
 /** The end in one line. */
 export function endText({ exit, note, credits }: NightEnd): string {
-  const spent = credits === null ? "" : `, ${showCredits(credits)} credits`;
+  const spent = credits === null ? "" : `, ${inCredits(credits)}`;
   return `${note}${spent}${exit === null ? "" : ` (exit ${exit})`}`;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
-import { showCredits } from "../core/money.js";
+import { creditsTold, inCredits } from "../core/money.js";
 import { duration } from "../report/amounts.js";
 import { type Look, plainLook } from "../report/look.js";
 import { type Cell, labelled, paint, table } from "../report/table.js";
@@ -87,12 +87,21 @@ function endText(schedule: Schedule, dueAt: number, value: (name: string) => str
   return `submits nothing after ${after.join(" or ")}; what is at the service by then is still fetched`;
 }
 
+/** Credits as a setting gives them, be it no amount. */
+function creditsSet(value: string): string {
+  const amount = creditsTold(Number(value));
+  return amount === null ? `${value} credits` : inCredits(amount);
+}
+
 function capText(value: (name: string) => string | null): string {
   const caps = [
-    ["max-credits", (most: string) => `at most ${most} credits a run`],
+    ["max-credits", (most: string) => `at most ${creditsSet(most)} a run`],
     ["max-credits-per-model", (most: string) => `by model at most ${most}`],
-    ["keep-credits", (least: string) => `never below ${least} credits of balance`],
-    ["max-credits-per-day", (most: string) => `at most ${most} credits a day over all runs of the account`],
+    ["keep-credits", (least: string) => `never below ${creditsSet(least)} of balance`],
+    [
+      "max-credits-per-day",
+      (most: string) => `at most ${creditsSet(most)} a day over all runs of the account`,
+    ],
   ] as const;
   const set = caps.flatMap(([name, words]) => {
     const found = value(name);
@@ -164,6 +173,6 @@ export function nightText(night: Night, zone: string): string {
     return `${due}: goes on at ${localText(night.resumeAt, zone)}${note}`;
   if (night.state !== "ended") return `${due}: ${night.state}${note}`;
   const name = exitCodes.find(({ code }) => code === night.exit)?.name ?? "lost";
-  const spent = night.credits === null ? "" : `, ${showCredits(night.credits)} credits`;
+  const spent = night.credits === null ? "" : `, ${inCredits(night.credits)}`;
   return `${due}: ${night.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
 }

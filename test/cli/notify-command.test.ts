@@ -56,7 +56,7 @@ describe("the command of the built program", () => {
       BULKGEN_CREDITS_SPENT: "1",
       BULKGEN_CREDITS_LEFT: "499",
       BULKGEN_FOLDER: join(at.folder, "sandbox-outputs", "set"),
-      BULKGEN_SUMMARY: "set, run 1: 1 of 2 archived, 1 failed, 1 credits spent (failed)",
+      BULKGEN_SUMMARY: "set, run 1: 1 of 2 archived, 1 failed, 1 credit spent (failed)",
     });
     expect(JSON.parse(ended.stdout).run).toBe(1);
     expect(ended.stderr).toContain("from the command");

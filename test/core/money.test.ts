@@ -4,6 +4,7 @@ import {
   type Credits,
   credits,
   creditsTold,
+  inCredits,
   minus,
   noCredits,
   plus,
@@ -24,6 +25,13 @@ test("credits are shown without trailing zeros and with their sign", () => {
   expect(showCredits(credits(-0.25))).toBe("-0.25");
   expect(showCredits(noCredits)).toBe("0");
   expect(showCredits(credits(-0))).toBe("0");
+});
+
+test("in a sentence one credit is one, and every other amount several", () => {
+  const texts = [1, 0, 0.5, 1.5, 2, -1].map((amount) => inCredits(credits(amount)));
+  expect(texts).toEqual([
+    ...["1 credit", "0 credits", "0.5 credits", "1.5 credits", "2 credits", "-1 credits"],
+  ]);
 });
 
 test("what is not an amount is refused", () => {
