@@ -7,6 +7,7 @@ import { type ItemState, itemStates } from "../core/item.js";
 import type { Rebuilt } from "../report/rebuilt.js";
 import { takeLock } from "../store/lock.js";
 import { NewerDatabase } from "../store/open.js";
+import { isRefused, wayOut } from "../store/way-out.js";
 import { makeWorkspace, openWorkspace } from "../store/workspace.js";
 import { openVerdicts } from "./book-verdicts.js";
 import { isRehearsal } from "./history.js";
@@ -107,7 +108,10 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
   };
 }
 
-/** How many items the old database knows; null when it is gone or cannot be read. Throws NewerDatabase. */
+/**
+ * How many items the old database knows; null when it is gone or damaged. Throws NewerDatabase, and EarlyExit for one that
+ * the system does not let be used: it may be whole.
+ */
 async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
   if (!existsSync(workspace.stateFile)) return null;
   try {
@@ -121,6 +125,10 @@ async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | 
     }
   } catch (error) {
     if (error instanceof NewerDatabase) throw error;
+    if (isRefused(error)) {
+      const why = `${(error as Error).message}. It may be whole, so it is not replaced`;
+      throw new EarlyExit("usage", `${why}: ${wayOut(error)}. Nothing was changed.`);
+    }
     return null;
   }
 }

@@ -40,6 +40,12 @@ export function wayOut(error: unknown): string | null {
   }
 }
 
+/** Whether a database cannot be opened for what it is stored on, or for another process: nothing is known of what is in it. */
+export function isRefused(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return /^SQLITE_(FULL|READONLY|CANTOPEN|PERM|BUSY)/.test(String(code));
+}
+
 function damaged(message: string): string | null {
   if (/[/\\]sandbox[/\\]state\.db: /.test(message))
     return "nothing in it was paid for: `bulkgen doctor --sandbox --rebuild` makes it again, or remove it";

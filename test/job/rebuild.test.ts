@@ -380,6 +380,36 @@ describe("P6: a request without an answer, whose item was submitted again", () =
   });
 });
 
+describe("P4: a database that cannot be used as it is, and may be whole, is not replaced", () => {
+  test.each<[what: string, spoil: () => void, told: RegExp]>([
+    [
+      "may not be written",
+      () => {
+        // What its header says so of is read-only to everybody, also to the system's administrator.
+        const bytes = readFileSync(workspace.stateFile);
+        bytes[18] = 3;
+        writeFileSync(workspace.stateFile, bytes);
+      },
+      /state\.db: attempt to write a readonly database\. It may be whole, so it is not replaced: make it and its folder writable\. Nothing was changed/,
+    ],
+    [
+      "cannot be opened",
+      () => {
+        rmSync(workspace.stateFile);
+        mkdirSync(workspace.stateFile);
+      },
+      /state\.db: unable to open database file\. It may be whole, .*: make it and its folder writable\./,
+    ],
+  ])("one that %s", async (_, spoil, told) => {
+    accepted("a");
+    await rebuild();
+    spoil();
+    const before = readdirSync(join(workspace.root, ".bulkgen"));
+    await expect(rebuildWorkspace({ workspace, clock, consent: async () => true })).rejects.toThrow(told);
+    expect(readdirSync(join(workspace.root, ".bulkgen"))).toEqual(before);
+  });
+});
+
 describe("P2: a database that is older than its receipts", () => {
   const outdated = () => inStore((store) => outdatedHistory(workspace, store));
 
