@@ -10,6 +10,7 @@ import { type Credits, inCredits } from "../core/money.js";
 import type { RunOptions } from "../core/run-options.js";
 import type { Run } from "../core/store.js";
 import { writeProblemsCsv } from "../manifest/problems-csv.js";
+import { settlingWarning } from "../plan/findings.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds } from "../plan/plan.js";
 import type { AccountReading } from "../run/account-reading.js";
 import { jobFolder } from "../run/folder.js";
@@ -117,6 +118,7 @@ async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled
       throw new EarlyExit("done", `nothing to do: no row of ${plan.job} that is selected has failed`);
     }
     refuseBlocked(plan, options.run.onInsufficient);
+    plan.warnings.push(...settlingWarning(options.run.settleMs));
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     const run = await enroll(options, hold, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;

@@ -1,6 +1,6 @@
 import type { Me } from "../api/records.js";
 import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
-import { utcTime } from "../core/quota.js";
+import { lateMsMax, utcTime } from "../core/quota.js";
 import type { NewItem } from "../core/store.js";
 import { reachText } from "./caps.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
@@ -52,6 +52,16 @@ export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] 
     warnings.push({ kind: "day_limit", message, atLeast, perDay });
   }
   return warnings;
+}
+
+/** A request may arrive after the last look whether it was charged: it counts as proven not charged then, and is sent again. */
+export function settlingWarning([, last]: readonly [number, number]): Finding[] {
+  if (last >= lateMsMax) return [];
+  const [seconds, atLeast] = [last / 1_000, lateMsMax / 1_000];
+  const message =
+    `--settle-seconds judges a lost request ${seconds} s after it was given up, and it may arrive up to ${atLeast} s after: ` +
+    `it may be charged once it was found not to be, and paid for twice. Expected ${atLeast} or more as the second, got ${seconds}.`;
+  return [{ kind: "early_settling", message, seconds, atLeast }];
 }
 
 /** A period that ends, for good or before the run does. */

@@ -192,6 +192,7 @@ export type Finding = { message: string } & (
   | { kind: "identical_rows"; rows: number[]; copies: number; credits: Credits }
   | { kind: "unused_param_column"; column: string; models: string[] }
   | { kind: "missing_files"; items: string[]; credits: Credits }
+  | { kind: "early_settling"; seconds: number; atLeast: number }
   | { kind: "made_before" }
   | { kind: "partly_made_before" }
   | { kind: "archived_before" }
