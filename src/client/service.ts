@@ -3,7 +3,7 @@ import { endpoints, taskPath } from "../api/endpoints.js";
 import { parseJson } from "../api/json.js";
 import { type Me, type ModelList, meRead, modelList, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
-import type { Accounts } from "../core/accounts.js";
+import type { Accounts, Past } from "../core/accounts.js";
 import type { Log } from "../core/log.js";
 import { backoffMs } from "../core/retry.js";
 import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/send.js";
@@ -24,10 +24,10 @@ export interface Service {
   /** Throws ServiceError. */
   models(): Promise<ModelList>;
   /**
-   * With the service's clock when it answered (UTC ms), where it said, and how many requests of the key were over when
-   * it was sent: of any other nobody knows whether it is counted in the answer. Throws ServiceError.
+   * With the service's clock when it answered (UTC ms), where it said, and what lay behind the key when it was sent: of
+   * any other request nobody knows whether the answer reckons with it. Throws ServiceError.
    */
-  me(): Promise<{ me: Me; servedAt: number | null; over: number }>;
+  me(): Promise<{ me: Me; servedAt: number | null } & Past>;
   /** What time it is, by its answers. */
   readonly time: ServiceTime;
 }
@@ -44,7 +44,7 @@ export class ServiceError extends Error {
 }
 
 export interface ServiceOptions extends Pacing {
-  accounts: Pacing["accounts"] & Pick<Accounts, "over">;
+  accounts: Pacing["accounts"] & Pick<Accounts, "past">;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests; a paid request under way is awaited all the same. */
@@ -89,13 +89,13 @@ export function openService(send: Send, options: ServiceOptions): Service {
       return (await read(asked, modelList, request, options)).record;
     },
     me: async () => {
-      let over = 0;
+      let past: Past = { over: 0, seq: 0 };
       const onPlace = async () => {
-        over = await options.accounts.over(options.caller());
+        past = await options.accounts.past(options.caller());
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
       const { record, servedAt } = await read(asked, meRead, request, options);
-      return { me: record, servedAt, over };
+      return { me: record, servedAt, ...past };
     },
   };
 }

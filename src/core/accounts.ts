@@ -32,8 +32,8 @@ export interface Accounts {
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
   /** Requests of the day that a run needs for its open tasks. What is not told again is forgotten in a day. */
   owes(accountId: number, claim: Claim): Promise<void>;
-  /** How many requests of a key are over: answered, or lost so long ago that none of them arrives any more. */
-  over(caller: Caller): Promise<number>;
+  /** What lies behind a key by now. */
+  past(caller: Caller): Promise<Past>;
   /**
    * GET me has told how many requests the key ever made. What is beyond those of this machine since the last time was
    * made by somebody else: it is booked too. Returns how many that were.
@@ -80,6 +80,13 @@ export interface Caller {
   accountId: number;
   /** Of the key. */
   fingerprint: string;
+}
+
+export interface Past {
+  /** How many of its requests are over: answered, or lost so long ago that none of them arrives any more. */
+  over: number;
+  /** How far the books of all keys go. */
+  seq: number;
 }
 
 /**

@@ -88,7 +88,7 @@ export interface KeptCap {
 
 /** Which of the account's paid requests a balance that was read has in it. */
 export interface BalanceMark {
-  /** How far the books went before GET me was sent: what had been answered by then was charged by then. */
+  /** How far the books went when GET me was sent: what had been answered by then was charged by then. */
   seq: number;
   /** The place of the reading itself, where it went into the books: what it shows to be charged is in the balance. */
   reading: number | null;

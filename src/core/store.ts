@@ -60,8 +60,8 @@ export interface Store extends Orders {
   item(itemId: number): Promise<Item>;
   /** The items of a run; only those in these states, where some are named: a run may have more items than memory holds. */
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
-  /** Credits of the run: charged for good, and those that are or may be charged. */
-  spending(runId: number, of?: SpendingOf): Promise<Spending>;
+  /** Credits of the run, or of one of its models: charged for good, and those that are or may be charged. */
+  spending(runId: number, of?: { model: string }): Promise<Spending>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
@@ -210,11 +210,6 @@ export interface Spending {
   charged: Credits;
   /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
   pending: Credits;
-}
-
-/** Which of a run's attempts count; all, if not said. */
-export interface SpendingOf {
-  model: string;
 }
 
 export interface ItemChange {

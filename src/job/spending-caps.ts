@@ -5,7 +5,7 @@ import { EarlyExit } from "../core/exit.js";
 import { type Credits, noCredits, plus } from "../core/money.js";
 import { nearest } from "../core/nearest.js";
 import type { RunOptions } from "../core/run-options.js";
-import type { SpendingOf, Store } from "../core/store.js";
+import type { Store } from "../core/store.js";
 import type { SpendingCaps } from "../plan/caps.js";
 import type { OpenAccount } from "./account.js";
 
@@ -26,7 +26,7 @@ export async function spendingCaps(
   runId: number | null,
 ): Promise<SpendingCaps> {
   const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
-  const spent = async (of?: SpendingOf): Promise<Credits> => {
+  const spent = async (of?: { model: string }): Promise<Credits> => {
     if (store === null || runId === null) return noCredits;
     const { charged, pending } = await store.spending(runId, of);
     return plus(charged, pending);

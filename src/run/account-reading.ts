@@ -10,7 +10,7 @@ import { shortText } from "../core/terminal-text.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me" | "time">;
-  books: Pick<Books, "read" | "seq">;
+  books: Pick<Books, "read">;
   lanes: Pick<Lanes, "bracket">;
 }
 
@@ -32,8 +32,7 @@ export function isBooked({ mark }: AccountReading): boolean {
 export async function readAccount(ports: ReadingPorts): Promise<AccountReading> {
   const bracket = ports.lanes.bracket();
   if (bracket !== null) return readWithin(bracket, ports);
-  const seq = await ports.books.seq();
-  const { me } = await ports.service.me();
+  const { me, seq } = await ports.service.me();
   return { me, mark: markOf(ports, seq, null) };
 }
 
@@ -55,8 +54,7 @@ async function readWithin(
 ): Promise<AccountReading & { wrong: string | null }> {
   const { service, books } = ports;
   try {
-    const seq = await books.seq();
-    const { me, over, servedAt } = await service.me();
+    const { me, over, seq, servedAt } = await service.me();
     const counters = countersIn(me);
     if (typeof counters === "string") return { me, wrong: counters, mark: markOf(ports, seq, null) };
     const reading = await books.read({ ...counters, over, servedAt });

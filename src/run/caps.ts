@@ -29,6 +29,8 @@ export class Caps {
   private today: Cap | null = null;
   /** What was left when no item fitted any more; null as long as one may. */
   private leftover: Credits | null = null;
+  /** What was committed when the balance was read because it seemed to be used up. */
+  private readAt: Credits | null = null;
   /** Models that wait at their cap, with what they had committed by then. */
   private readonly waiting = new Map<string, Credits>();
 
@@ -80,25 +82,36 @@ export class Caps {
   }
 
   /** The service told the balance after a paid request. Where others than this machine spend from it too, less may be spent. */
-  async balanceTold(
+  async takeRemaining(
     accounts: Pick<Accounts, "takenFrom">,
     accountId: number,
     balance: Credits,
   ): Promise<void> {
+    if (this.keep === null) return;
+    const { mark } = this.keep;
+    const { since } = await accounts.takenFrom(accountId, mark);
     const { keep } = this;
-    if (keep === null) return;
-    const { since } = await accounts.takenFrom(accountId, keep.mark);
     // A balance that was read meanwhile says more.
-    if (this.keep?.mark !== keep.mark) return;
+    if (keep.mark !== mark) return;
     this.keep = { ...keep, most: Math.min(keep.most, plus(since, minus(balance, keep.least))) as Credits };
   }
 
   /**
-   * The balance was read. What must be left is reckoned anew from it, because requests without an answer have turned out
-   * to be in it, or to be free.
+   * The balance was read. What must be left is reckoned anew from it: what was in doubt has turned out to be in it or to
+   * be free, and what has failed is back.
    */
-  balanceRead(balance: Credits, mark: BalanceMark): void {
+  takeReading(balance: Credits, mark: BalanceMark): void {
     if (this.keep !== null) this.keep = keeping(this.keep.least, balance, mark);
+  }
+
+  /**
+   * Whether the balance is to be read before it ends the run, because it may have more than is known of: once for what
+   * the run has committed by now.
+   */
+  wantsReading(committed: Credits): boolean {
+    if (this.smallest?.kind !== "keep" || this.readAt === committed) return false;
+    this.readAt = committed;
+    return true;
   }
 
   /** Looks at what was spent since the balance was read, over all workspaces of the account. */

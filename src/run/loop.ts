@@ -3,7 +3,7 @@ import type { Due } from "../core/due.js";
 import { plus } from "../core/money.js";
 import { type Decision, hasWork, next, type Step, type View } from "../core/next.js";
 import { isOpen, type StepKind } from "../core/stop.js";
-import { lookAtBalance } from "./balance.js";
+import { lookAgain, lookAtBalance } from "./balance.js";
 import { Debt } from "./debt.js";
 import { Doorbell } from "./doorbell.js";
 import { fetchOutputs } from "./fetch.js";
@@ -87,6 +87,8 @@ class Loop {
         const view = await this.view();
         const decision = next(view);
         this.control.onProgress(progressOf(this.session, view, decision));
+        if (this.isCapped(view, decision) && (await lookAgain(this.session, view.committed, view.quota)))
+          continue;
         if (this.addStops(view, decision)) continue;
         if (this.session.caps.wait(decision.cappedModels, view.modelRooms ?? new Map())) continue;
         if (decision.done && (await this.fetchMissing())) continue;
@@ -172,14 +174,20 @@ class Loop {
     }
     stopForLongWait(session, view, decision);
     if (this.buys(view.counts) || view.awaitsSettling) session.lookAtCounters();
-    // A task that fails and an unknown that was not charged free their price, and what waits for a place may still fit:
-    // so the cap is final only when nothing is open and nothing waits.
-    const open = view.counts.submitting + view.counts.processing + view.busy.size + decision.steps.length;
-    if (decision.capped && open === 0 && !view.awaitsSettling && decision.waiting === null) {
+    if (this.isCapped(view, decision)) {
       const { kind, message } = session.caps.reached(view.committed);
       session.stop(kind, message);
     }
     return session.stops.length > before;
+  }
+
+  /**
+   * Whether a cap ends submitting. A task that fails and an unknown that was not charged free their price, and what
+   * waits for a place may still fit: so it does only when nothing is open and nothing waits.
+   */
+  private isCapped({ counts, busy, awaitsSettling }: View, { capped, steps, waiting }: Decision): boolean {
+    const open = counts.submitting + counts.processing + busy.size + steps.length;
+    return capped && open === 0 && !awaitsSettling && waiting === null;
   }
 
   /** Reads the key's counters when that can settle something and no paid request of ours is under way. */

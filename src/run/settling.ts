@@ -69,7 +69,7 @@ export class Settling {
   constructor(
     private readonly ports: RunPorts,
     private readonly settings: SettlingSettings,
-    private readonly caps: Pick<Caps, "balanceRead">,
+    private readonly caps: Pick<Caps, "takeReading">,
   ) {}
 
   /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
@@ -135,7 +135,7 @@ export class Settling {
       this.unread = null;
       this.retry = null;
       const balance = balanceTold(reading.me.credits.balance);
-      if (balance !== null) caps.balanceRead(balance, reading.mark);
+      if (balance !== null) caps.takeReading(balance, reading.mark);
       await this.judge();
       return 1;
     }

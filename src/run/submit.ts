@@ -99,7 +99,7 @@ async function learnPrice(
   const isNews = prices.charged(item, charged ?? null);
   if (charged === undefined) return;
   const { accounts, accountId } = ports;
-  if (remaining !== undefined) await caps.balanceTold(accounts, accountId, remaining);
+  if (remaining !== undefined) await caps.takeRemaining(accounts, accountId, remaining);
   if (isNews) await accounts.charged(accountId, priceGroup(item), charged);
 }
 

@@ -160,7 +160,8 @@ function accountOf(sql: Sql, { origin, fingerprint }: BookOwner): number {
   return (row as { id: number }).id;
 }
 
-function lastSeq(sql: Sql): number {
+/** How far the books of all keys go. */
+export function lastSeq(sql: Sql): number {
   return sql("SELECT last FROM sequence").value() as number;
 }
 

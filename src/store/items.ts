@@ -1,6 +1,6 @@
 import type { RunGroup } from "../core/due.js";
 import { itemStates } from "../core/item.js";
-import type { Spending, SpendingOf, Store } from "../core/store.js";
+import type { Spending, Store } from "../core/store.js";
 import type { Sql } from "../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
@@ -164,6 +164,6 @@ const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.ite
  * Credits of a run. An attempt without an answer counts with what it was to cost until it is settled: a cap that ignored
  * it could be broken by what turns out to have been charged.
  */
-function spending(sql: Sql, runId: number, of?: SpendingOf): Spending {
+function spending(sql: Sql, runId: number, of?: { model: string }): Spending {
   return (of ? sql(spentOf).get({ runId, model: of.model }) : sql(spent).get({ runId })) as Spending;
 }

@@ -14,6 +14,7 @@ import {
 import { leastSilenceMs, silenceMs } from "../core/retry.js";
 import type { Sql } from "../sqlite.js";
 import type { AccountRow } from "./accounts-schema.js";
+import { lastSeq } from "./books.js";
 import { bookForeign, overSoFar } from "./foreign-requests.js";
 import type { Connection } from "./item-rows.js";
 import { accountRow, bringBack, gaitOf, quotaOf } from "./quota.js";
@@ -21,7 +22,7 @@ import { accountRow, bringBack, gaitOf, quotaOf } from "./quota.js";
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
 type LedgerMethods = Pick<
   Accounts,
-  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "over" | "counted"
+  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
 >;
 
 export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
@@ -95,9 +96,9 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         return { until, slowed };
       }),
 
-    over: async ({ accountId, fingerprint }) => {
+    past: async ({ accountId, fingerprint }) => {
       const { origin } = accountRow(sql, accountId);
-      return overSoFar(sql, { origin, fingerprint }, clock.now());
+      return { over: overSoFar(sql, { origin, fingerprint }, clock.now()), seq: lastSeq(sql) };
     },
 
     counted: async ({ accountId, fingerprint }, told) =>

@@ -43,8 +43,8 @@ const ofAccount = "FROM entries JOIN keys USING (origin, fingerprint) WHERE acco
 
 /** What was answered before the balance was asked for is in it; a request without an answer, once a reading by then shows its charge. */
 const isIn = `
-  coalesce(ended_seq <= @seq, 0) AND (outcome <> 'unknown'
-    OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0))`;
+  coalesce(outcome <> 'unknown' AND ended_seq <= @seq, 0)
+    OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0)`;
 
 // Each part is found by an index of its own; the sign keeps off the other one.
 const taken = `

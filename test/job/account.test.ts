@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Log } from "../../src/core/log.js";
+import { credits, noCredits } from "../../src/core/money.js";
 import type { OwnLimits } from "../../src/core/quota.js";
 import { type OpenAccount, openAccount } from "../../src/job/account.js";
 import { answering, json, me } from "../cli/service.js";
@@ -24,9 +25,14 @@ async function service(plan: string | null = "Pro") {
   return found;
 }
 
-/** A machine of its own: nothing of its account's data is shared with another one. */
+/** A machine of its own: nothing of its account's data is shared with another one. `waits` when a request has no place. */
 async function machine(url: string, limits: OwnLimits = {}) {
   const warnings: string[] = [];
+  const clock = new ManualClock();
+  let wait = () => {};
+  const waits = new Promise<void>((resolve) => {
+    wait = resolve;
+  });
   const log: Log = {
     debug() {},
     info() {},
@@ -37,17 +43,32 @@ async function machine(url: string, limits: OwnLimits = {}) {
     connection: { origin: "https://service.example", baseUrl: url, key: canaryKey, sandbox: false },
     accountsFile: ":memory:",
     stateFile: "state.db",
-    clock: new ManualClock(),
+    clock,
     log,
     limits,
     signal: new AbortController().signal,
     onDailyLimit: "stop",
+    onWait: wait,
   });
   opened.unshift(account);
-  return { account, warnings, limits: async () => account.accounts.quota(account.accountId()) };
+  return { account, warnings, clock, waits, limits: async () => account.accounts.quota(account.accountId()) };
 }
 
 describe("an account", () => {
+  test("P7: whose balance is waited for tells what was charged meanwhile", async () => {
+    const { account, clock, waits } = await machine((await service()).url, { rpm: 1 });
+    const { accounts, books } = account;
+    await account.identify();
+    const reading = account.identify();
+    await waits;
+    const entry = await books.intend({ itemKey: "k", price: credits(4), at: clock.now() });
+    await books.answered(entry, { outcome: "accepted", charged: credits(4) });
+    clock.advance(60_000);
+    const { mark } = await reading;
+    const nothing = { since: noCredits, before: noCredits };
+    expect(await accounts.takenFrom(account.accountId(), mark)).toEqual(nothing);
+  });
+
   test("that another machine uses with the same key too says so, and counts its requests", async () => {
     const { url } = await service();
     const [here, there] = [await machine(url), await machine(url)];

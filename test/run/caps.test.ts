@@ -51,7 +51,7 @@ describe("caps", () => {
   test("count what somebody else spends from the balance, and never take it for more than it was", async () => {
     const caps = capped();
     const told = async (balance: number) => {
-      await caps.balanceTold(taken(2), 1, credits(balance));
+      await caps.takeRemaining(taken(2), 1, credits(balance));
       await caps.lookAtKept(taken(2), 1, credits(5));
       return caps.cap;
     };
@@ -65,15 +65,31 @@ describe("caps", () => {
     await caps.lookAtKept(taken(1, 2), 1, credits(1));
     expect(caps.cap).toBe(credits(3));
     // The run has spent one credit of the hundred, and somebody else one.
-    await caps.balanceTold(taken(1, 2), 1, credits(98));
+    await caps.takeRemaining(taken(1, 2), 1, credits(98));
     await caps.lookAtKept(taken(1, 2), 1, credits(1));
     expect(caps.cap).toBe(credits(2));
+  });
+
+  test("take the lowest of balances that are told at the same moment", async () => {
+    const caps = capped();
+    await Promise.all([96, 98].map((balance) => caps.takeRemaining(taken(2), 1, credits(balance))));
+    await caps.lookAtKept(taken(2), 1, credits(5));
+    expect(caps.cap).toBe(credits(6));
+  });
+
+  test("want the balance to be read once more for what is committed, where it is what is used up", async () => {
+    const caps = capped(7);
+    expect(caps.wantsReading(credits(7))).toBe(false);
+    await caps.lookAtKept(taken(5), 1, credits(5));
+    expect(caps.wantsReading(credits(5))).toBe(true);
+    expect(caps.wantsReading(credits(5))).toBe(false);
+    expect(caps.wantsReading(credits(6))).toBe(true);
   });
 
   test("reckon with the balance of a later reading", async () => {
     const caps = capped();
     const later = { ...mark, seq: 9 };
-    caps.balanceRead(credits(99), later);
+    caps.takeReading(credits(99), later);
     await caps.lookAtKept(taken(2, 1, later), 1, credits(10));
     expect(caps.cap).toBe(credits(11));
     expect(caps.bounds(at(0))).toEqual({ daily: null, kept: keeping(credits(95), credits(99), later) });

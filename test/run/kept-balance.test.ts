@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { fingerprint } from "../../src/api/key.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { defaultReconcile } from "../../src/core/readings.js";
 import type { Run } from "../../src/core/store.js";
@@ -51,4 +52,21 @@ test("P7: what turns out to have been charged is gone from the balance once, and
   await world.store.enroll(run.id, [picture("first", 0), picture("lost", 1), picture("more", 2)]);
   await goOn(492, 488);
   expect(await states(world, run)).toEqual({ first: "archived", lost: "held", more: "archived" });
+});
+
+test("P7: what seems to be used up is read once more, and what is there after all is spent", async () => {
+  const { accounts, sandbox, store } = world;
+  const owner = { origin: "sandbox", fingerprint: fingerprint(sandbox.key), workspace: "another" };
+  const others = accounts.books(owner);
+  const inFlight = await others.intend({ itemKey: "k", price: credits(4), at: world.clock.monotonic() });
+  // It was charged by the time of the reading, but nobody here knows that.
+  const keep = keeping(credits(488), credits(496), await markNow(world));
+  await others.answered(inFlight, { outcome: "accepted", charged: credits(4) });
+  const items = ["first", "lost", "more", "last"].map((id, position) => picture(id, position));
+  await store.enroll(run.id, items);
+  world.sent.length = 0;
+  const session = await carryOn(world, run, { lanes: 1, keep });
+  expect(await states(world, run)).toMatchObject({ lost: "archived", more: "archived", last: "planned" });
+  expect(session.stops.map(({ kind }) => kind)).toEqual(["keep"]);
+  expect(world.sent.filter((request) => request.endsWith("/me"))).toHaveLength(2);
 });

@@ -1,10 +1,10 @@
 import type { Accounts } from "../../src/core/accounts.js";
 import type { Attempt, Intent } from "../../src/core/attempt.js";
-import type { Books, Bounds } from "../../src/core/books.js";
+import type { BalanceMark, Books, Bounds, Taken } from "../../src/core/books.js";
 import { type Credits, credits, minus, noCredits, plus, toNumber } from "../../src/core/money.js";
 import type { Reply, Send } from "../../src/core/send.js";
 import type { Store } from "../../src/core/store.js";
-import type { Keep, RunPorts } from "../../src/run/ports.js";
+import type { RunPorts } from "../../src/run/ports.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
@@ -159,26 +159,21 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: "leaves more of the balance than it must",
     matters: keepsCredits,
-    make: () => keeping((keep) => ({ ...keep, most: minus(keep.most, credits(20)) })),
+    make: () => taking(({ since, before }) => ({ since: plus(since, credits(20)), before })),
   },
   {
     name: "counts what had been spent before the balance was read",
     matters: keepsCredits,
-    make: () => keeping((keep) => ({ ...keep, mark: { ...keep.mark, seq: 0 } })),
+    make: () =>
+      taking(
+        (taken) => taken,
+        (mark) => ({ ...mark, seq: 0 }),
+      ),
   },
   {
     name: "keeps nothing back for what may yet be charged",
     matters: keepsCredits,
-    make: () => ({
-      ports: (ports) => {
-        const { accounts, books } = ports;
-        const takenFrom: Accounts["takenFrom"] = async (id, mark) => ({
-          ...(await accounts.takenFrom(id, mark)),
-          before: noCredits,
-        });
-        return { ...ports, accounts: { ...accounts, takenFrom }, books: within(books, looksOnly) };
-      },
-    }),
+    make: () => taking(({ since }) => ({ since, before: noCredits })),
   },
   {
     name: "overlooks what another workspace takes from the balance",
@@ -239,8 +234,19 @@ function keepsCredits(scenario: Scenario): boolean {
   return keptOf(scenario) !== null;
 }
 
-function keeping(change: (keep: Keep) => Keep): Substitution {
-  return { settings: (settings) => ({ ...settings, keep: settings.keep && change(settings.keep) }) };
+/** Reckons otherwise what was taken from a balance, or since when. */
+function taking(
+  change: (taken: Taken) => Taken,
+  since: (mark: BalanceMark) => BalanceMark = (mark) => mark,
+): Substitution {
+  return {
+    ports: (ports) => {
+      const { accounts, books } = ports;
+      const takenFrom: Accounts["takenFrom"] = async (accountId, mark) =>
+        change(await accounts.takenFrom(accountId, since(mark)));
+      return { ...ports, accounts: { ...accounts, takenFrom }, books: within(books, looksOnly) };
+    },
+  };
 }
 
 function sendsAgain(when: (reply: Reply) => boolean): Substitution {

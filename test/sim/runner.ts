@@ -164,7 +164,7 @@ function partsOf(process: Process, workspace: Workspace, network: Network, mutan
       "spentOn",
       "takenFrom",
       "highestCharges",
-      "over",
+      "past",
     ]),
     disk: gatedDisk(process, machine.disk),
     send: gatedSend(process, network.send),

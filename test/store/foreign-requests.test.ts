@@ -58,7 +58,7 @@ async function answered(of: TestedKey, endpoint: Endpoint): Promise<void> {
 /** GET me; whatever else happens while it is under way. */
 async function look(of: TestedKey, meanwhile = async () => {}) {
   const ticket = await reserve(of, "me");
-  const over = await accounts.over(of.caller);
+  const { over } = await accounts.past(of.caller);
   of.requests++;
   const { used, requests } = of;
   await meanwhile();

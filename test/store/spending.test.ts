@@ -211,6 +211,9 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
     const verdicts = [{ entry, verdict: "charged" as const, evidence: "", seq: reading }];
     await books.keep({ ...nothingNew, verdicts }, await books.seq());
     expect(await taken()).toEqual(["0", "0"]);
+    // That its task is found afterwards takes nothing once more.
+    await books.answered(entry, { outcome: "accepted", charged: credits(4) });
+    expect(await taken()).toEqual(["0", "0"]);
   });
 
   test("as much as is left, to the last request of whichever workspace", async () => {
