@@ -20,8 +20,11 @@ export interface Life {
   mutant: Substitution | undefined;
 }
 
-/** Executions after which a workspace that is not done counts as stuck. */
-const executionsMax = 80;
+/**
+ * Executions after which a workspace that is not done counts as stuck. Beside another job's task that is never done each
+ * of its lost requests takes a day to be judged, and somebody may look in every hour.
+ */
+const executionsMax = 120;
 
 export async function live(life: Life): Promise<void> {
   const { machine, workspace, scenario, network, mutant } = life;
