@@ -80,7 +80,7 @@ export interface DailyCap {
   day: Day;
 }
 
-/** What may be taken from a balance, by what it was read before and by what may not have been in it. */
+/** How much may be taken from a balance that was read, and which requests it has in it already. */
 export interface KeptCap {
   most: Credits;
   mark: BalanceMark;

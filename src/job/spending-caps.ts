@@ -20,7 +20,7 @@ interface Where {
   mark: BalanceMark;
 }
 
-/** The same with what counts against it: of the run that would be gone on with, and of the day. */
+/** The same with what counts against it: of the run that would be gone on with, of the day, and of the balance. */
 export async function spendingCaps(
   { spending, account, store, mark }: Where,
   runId: number | null,
@@ -34,15 +34,15 @@ export async function spendingCaps(
   const models = Object.entries(modelCaps).map(
     async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
   );
-  const takenFrom = async (read: BalanceMark) => {
-    const { since, before } = await account.accounts.takenFrom(account.accountId(), read);
+  const taken = async () => {
+    const { since, before } = await account.accounts.takenFrom(account.accountId(), mark);
     return plus(since, before);
   };
   const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
   return {
     total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
     models: new Map(await Promise.all(models)),
-    keep: keepCredits === null ? null : plus(keepCredits, await takenFrom(mark)),
+    keep: keepCredits === null ? null : plus(keepCredits, await taken()),
     daily: dailyCredits === undefined ? null : { most: dailyCredits, spent: await today() },
   };
 }

@@ -12,14 +12,14 @@ export async function lookAtBalance(session: Session): Promise<void> {
 }
 
 /**
- * The balance that must be left seems to be reached: it is read once more, because what other workspaces have in flight
- * was counted twice perhaps, and what has failed since may be back. Returns whether there is something new; false also
+ * The balance that must be left seems to be reached: it is read once more, because what other workspaces had in flight at
+ * the last reading was counted twice perhaps, and what has failed since may be back. Returns whether there is something new; false also
  * where a request would have to wait for long.
  */
 export async function lookAgain(session: Session, committed: Credits, quota: Quota): Promise<boolean> {
   const now = session.ports.clock.now();
   if (isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now)) return false;
-  return session.caps.wantsReading(committed) && (await readBalance(session)) !== null;
+  return session.caps.claimReading(committed) && (await readBalance(session)) !== null;
 }
 
 /** The balance; null where it could not be read. */

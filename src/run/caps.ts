@@ -29,8 +29,8 @@ export class Caps {
   private today: Cap | null = null;
   /** What was left when no item fitted any more; null as long as one may. */
   private leftover: Credits | null = null;
-  /** What was committed when the balance was read because it seemed to be used up. */
-  private readAt: Credits | null = null;
+  /** What was committed when a reading was claimed last. */
+  private claimedAt: Credits | null = null;
   /** Models that wait at their cap, with what they had committed by then. */
   private readonly waiting = new Map<string, Credits>();
 
@@ -105,12 +105,12 @@ export class Caps {
   }
 
   /**
-   * Whether the balance is to be read before it ends the run, because it may have more than is known of: once for what
-   * the run has committed by now.
+   * Claims the reading of the balance before it ends the run, because it may have more than is known of. There is one for
+   * what the run has committed by now; false where that was claimed, or where something else ends the run.
    */
-  wantsReading(committed: Credits): boolean {
-    if (this.smallest?.kind !== "keep" || this.readAt === committed) return false;
-    this.readAt = committed;
+  claimReading(committed: Credits): boolean {
+    if (this.smallest?.kind !== "keep" || this.claimedAt === committed) return false;
+    this.claimedAt = committed;
     return true;
   }
 

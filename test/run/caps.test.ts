@@ -77,13 +77,13 @@ describe("caps", () => {
     expect(caps.cap).toBe(credits(6));
   });
 
-  test("want the balance to be read once more for what is committed, where it is what is used up", async () => {
+  test("let the balance be read once more for what is committed, where it is what is used up", async () => {
     const caps = capped(7);
-    expect(caps.wantsReading(credits(7))).toBe(false);
+    expect(caps.claimReading(credits(7))).toBe(false);
     await caps.lookAtKept(taken(5), 1, credits(5));
-    expect(caps.wantsReading(credits(5))).toBe(true);
-    expect(caps.wantsReading(credits(5))).toBe(false);
-    expect(caps.wantsReading(credits(6))).toBe(true);
+    expect(caps.claimReading(credits(5))).toBe(true);
+    expect(caps.claimReading(credits(5))).toBe(false);
+    expect(caps.claimReading(credits(6))).toBe(true);
   });
 
   test("reckon with the balance of a later reading", async () => {
