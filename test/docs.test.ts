@@ -85,7 +85,8 @@ describe("what happens when", () => {
   });
 
   test("names only flags and commands that there are", () => {
-    const source = readdirSync("src/cli")
+    const source = readdirSync("src/cli", { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
       .map((name) => readFileSync(`src/cli/${name}`, "utf8"))
       .join("\n");
     const flags = section.match(/--[a-z]+(-[a-z]+)*/g) ?? [];

@@ -1,6 +1,6 @@
+import { type DiskRefusal, refusalNow } from "./disk/room.js";
+import { Partials } from "./download/partial.js";
 import { Indexes, type JobIndex } from "./index-file.js";
-import { Partials } from "./partial.js";
-import { type DiskRefusal, refusalNow } from "./room.js";
 import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "./save.js";
 
 /** The archive as one process uses it: its saves share what they know of indexes and of broken transfers. */

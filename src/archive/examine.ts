@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
-import type { Disk } from "../core/disk.js";
+import type { Disk } from "../core/ports/disk.js";
+import { foldName } from "./disk/names.js";
+import { temporaryName } from "./disk/temporary.js";
 import { identityOf, indexName, JobIndex } from "./index-file.js";
-import { foldName } from "./names.js";
 import { quarantineName } from "./quarantine.js";
 import { sidecarOf } from "./sidecar.js";
-import { temporaryName } from "./temporary.js";
 
 /**
  * Whether a job's folder still holds what was put there: every file that the workspace or the folder's own index knows

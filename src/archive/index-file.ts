@@ -1,6 +1,6 @@
 import { join, posix } from "node:path";
-import type { Disk } from "../core/disk.js";
-import { foldName } from "./names.js";
+import type { Disk } from "../core/ports/disk.js";
+import { foldName } from "./disk/names.js";
 
 /**
  * The index of a job's folder: `index.jsonl`, one line for each file in it, so that the folder explains itself

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
-import type { Disk } from "../core/disk.js";
-import { temporaryName } from "./temporary.js";
+import type { Disk } from "../core/ports/disk.js";
+import { temporaryName } from "./disk/temporary.js";
 
 /** Temporary files below a job's folder: absolute paths, in order. Symbolic links are not followed. */
 export async function findLeftovers(disk: Disk, jobFolder: string): Promise<string[]> {

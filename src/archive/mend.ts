@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join, posix } from "node:path";
-import type { Disk } from "../core/disk.js";
+import type { Disk } from "../core/ports/disk.js";
 import type { KnownFile } from "./examine.js";
 import { type IndexLine, JobIndex } from "./index-file.js";
 import { quarantine } from "./quarantine.js";

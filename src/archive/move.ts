@@ -1,8 +1,8 @@
 import { extname, join, posix } from "node:path";
-import type { Disk } from "../core/disk.js";
-import { folderBelow } from "./folder-below.js";
+import type { Disk } from "../core/ports/disk.js";
+import { folderBelow } from "./disk/folder-below.js";
+import { foldName, numberedName } from "./disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
-import { foldName, numberedName } from "./names.js";
 import { holds, linked } from "./placed.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 

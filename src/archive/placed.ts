@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Disk } from "../core/disk.js";
+import type { Disk } from "../core/ports/disk.js";
 
 /** False when the name is taken. */
 export async function linked(disk: Disk, from: string, to: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { Disk } from "../core/disk.js";
-import { folderBelow } from "./folder-below.js";
+import type { Disk } from "../core/ports/disk.js";
+import { folderBelow } from "./disk/folder-below.js";
 
 /** Downloads that are not what was ordered, kept for whoever wants to know why. They never count as archived. */
 export const quarantineName = "_quarantine";

@@ -1,19 +1,19 @@
 import { join, posix } from "node:path";
 import type { Clock } from "../clock.js";
-import type { Disk } from "../core/disk.js";
-import type { Download } from "../core/send.js";
-import type { Content } from "./content.js";
-import { folderBelow } from "./folder-below.js";
+import type { Disk } from "../core/ports/disk.js";
+import type { Download } from "../core/ports/send.js";
+import type { Content } from "./check/content.js";
+import { folderBelow } from "./disk/folder-below.js";
+import { numberedName, outputName, safeName } from "./disk/names.js";
+import { type DiskRefusal, refusalOf } from "./disk/room.js";
+import type { Temporary } from "./disk/temporary.js";
+import type { Partial as PartialFile, Partials } from "./download/partial.js";
+import { type Limits, limitsOf, type Transfer, transfer } from "./download/transfer.js";
 import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobIndex } from "./index-file.js";
 import { isSuperseded, supersede } from "./move.js";
-import { numberedName, outputName, safeName } from "./names.js";
-import type { Partial as PartialFile, Partials } from "./partial.js";
 import { holds, linked } from "./placed.js";
 import { quarantine } from "./quarantine.js";
-import { type DiskRefusal, refusalOf } from "./room.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
-import type { Temporary } from "./temporary.js";
-import { type Limits, limitsOf, type Transfer, transfer } from "./transfer.js";
 
 /**
  * How an output gets into the archive. The order is the promise (P13): everything a name in the archive stands for

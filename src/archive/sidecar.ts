@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Disk } from "../core/disk.js";
+import type { Disk } from "../core/ports/disk.js";
+import { openTemporary } from "./disk/temporary.js";
 import { type IndexLine, identityOf } from "./index-file.js";
-import { openTemporary } from "./temporary.js";
 
 /** A `NAME.json` beside `NAME.png`, with the line that the index has for it: for tools that look at one file at a time. */
 export function sidecarOf(file: string): string {

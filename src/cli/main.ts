@@ -1,30 +1,30 @@
 #!/usr/bin/env node
 import { Command } from "commander";
 import { ownVersion } from "../job/version.js";
-import { ended } from "./ending.js";
+import { ended } from "./output/ending.js";
 
 /** What each command's file gives, in the order of the help. */
 const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
-  init: async () => (await import("./init.js")).defineInit,
-  plan: async () => (await import("./plan.js")).definePlan,
-  run: async () => (await import("./run.js")).defineRun,
-  resume: async () => (await import("./resume.js")).defineResume,
-  status: async () => (await import("./status.js")).defineStatus,
-  pause: async () => (await import("./pause.js")).definePause,
-  cancel: async () => (await import("./cancel.js")).defineCancel,
-  redo: async () => (await import("./redo.js")).defineRedo,
-  export: async () => (await import("./export.js")).defineExport,
-  retry: async () => (await import("./retry.js")).defineRetry,
-  resolve: async () => (await import("./resolve.js")).defineResolve,
-  verify: async () => (await import("./verify.js")).defineVerify,
-  gallery: async () => (await import("./gallery.js")).defineGallery,
-  find: async () => (await import("./find.js")).defineFind,
-  adopt: async () => (await import("./adopt.js")).defineAdopt,
-  models: async () => (await import("./models.js")).defineModels,
-  account: async () => (await import("./account.js")).defineAccount,
-  doctor: async () => (await import("./doctor.js")).defineDoctor,
-  schedule: async () => (await import("./schedule.js")).defineSchedule,
-  sandbox: async () => (await import("./sandbox.js")).defineSandbox,
+  init: async () => (await import("./commands/init.js")).defineInit,
+  plan: async () => (await import("./commands/plan.js")).definePlan,
+  run: async () => (await import("./commands/run.js")).defineRun,
+  resume: async () => (await import("./commands/resume.js")).defineResume,
+  status: async () => (await import("./commands/status.js")).defineStatus,
+  pause: async () => (await import("./commands/pause.js")).definePause,
+  cancel: async () => (await import("./commands/cancel.js")).defineCancel,
+  redo: async () => (await import("./commands/redo.js")).defineRedo,
+  export: async () => (await import("./commands/export.js")).defineExport,
+  retry: async () => (await import("./commands/retry.js")).defineRetry,
+  resolve: async () => (await import("./commands/resolve.js")).defineResolve,
+  verify: async () => (await import("./commands/verify.js")).defineVerify,
+  gallery: async () => (await import("./commands/gallery.js")).defineGallery,
+  find: async () => (await import("./commands/find.js")).defineFind,
+  adopt: async () => (await import("./commands/adopt.js")).defineAdopt,
+  models: async () => (await import("./commands/models.js")).defineModels,
+  account: async () => (await import("./commands/account.js")).defineAccount,
+  doctor: async () => (await import("./commands/doctor.js")).defineDoctor,
+  schedule: async () => (await import("./commands/schedule/schedule.js")).defineSchedule,
+  sandbox: async () => (await import("./commands/sandbox/sandbox.js")).defineSandbox,
 };
 
 /**
@@ -51,7 +51,7 @@ async function program(first: string | undefined): Promise<Command> {
 async function fillIn(command: Command): Promise<void> {
   // Commands without a workspace have nothing that a file could say.
   if (!command.options.some((option) => option.name() === "workspace")) return;
-  const { findWorkspace } = await import("../job/workspace.js");
+  const { findWorkspace } = await import("../job/workspace/workspace.js");
   const { workspace: named } = command.opts<{ workspace?: string }>();
   const manifest = command.args[command.registeredArguments.findIndex((each) => each.name() === "manifest")];
   const { root } = findWorkspace({
@@ -61,7 +61,7 @@ async function fillIn(command: Command): Promise<void> {
     ...(named === undefined ? {} : { named }),
     ...(manifest === undefined ? {} : { manifest }),
   });
-  const { applySettings, configFiles } = await import("./settings.js");
+  const { applySettings, configFiles } = await import("./settings/settings.js");
   applySettings(command, await configFiles(root, process.env), process.env);
 }
 

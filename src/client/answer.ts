@@ -2,7 +2,7 @@ import { z } from "zod";
 import { asRecord, parseJson } from "../api/json.js";
 import { type ErrorFacts, errorFacts } from "../api/records.js";
 import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
-import type { Reply } from "../core/send.js";
+import type { Reply } from "../core/ports/send.js";
 import { answerStatus, oddBody } from "./odd-answer.js";
 
 /**

@@ -1,7 +1,7 @@
 import diagnostics from "node:diagnostics_channel";
 import { Agent, errors } from "undici";
 import type { Clock } from "../clock.js";
-import type { ApiRequest, Reply, Send } from "../core/send.js";
+import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
 
 /**
  * One request over HTTP, once: no retry, no redirect, no pipelining. Whether a request that failed had left this

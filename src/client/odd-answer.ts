@@ -1,7 +1,7 @@
 import { parseJson } from "../api/json.js";
 import { errorFacts } from "../api/records.js";
-import type { Reply } from "../core/send.js";
-import { shortText } from "../core/terminal-text.js";
+import type { Reply } from "../core/ports/send.js";
+import { shortText } from "../text/terminal.js";
 
 type Answer = Extract<Reply, { kind: "answer" }>;
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../clock.js";
-import type { Accounts, Caller } from "../core/accounts.js";
-import type { Log } from "../core/log.js";
-import { type Gait, isLongWait, NoRequestsUntil } from "../core/quota.js";
-import { retryAfterMs } from "../core/retry.js";
-import type { ApiRequest, Reply, Send, Ticket } from "../core/send.js";
+import type { Accounts, Caller } from "../core/ports/accounts.js";
+import type { Log } from "../core/ports/log.js";
+import type { ApiRequest, Reply, Send, Ticket } from "../core/ports/send.js";
+import { retryAfterMs } from "../core/quota/backoff.js";
+import { type Gait, isLongWait, NoRequestsUntil } from "../core/quota/quota.js";
 
 /** Whose quota the requests use. The account may be renamed while requests are under way. */
 export interface Pacing {

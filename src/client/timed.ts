@@ -1,4 +1,4 @@
-import type { Send } from "../core/send.js";
+import type { Send } from "../core/ports/send.js";
 import { servedAt } from "./answer.js";
 import type { ServiceTime } from "./service-time.js";
 

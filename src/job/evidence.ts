@@ -1,5 +1,5 @@
-import type { Attempt } from "../core/attempt.js";
-import type { Item, Store } from "../core/store.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Item, Store } from "../core/ports/store.js";
 import type { Evidence, Waiting } from "../report/evidence.js";
 
 /** What is on record of an item's newest request; null when there was none. */

@@ -1,5 +1,5 @@
 import { type Credits, minus, noCredits, plus } from "../core/money.js";
-import type { Store } from "../core/store.js";
+import type { Store } from "../core/ports/store.js";
 import type { Waiting } from "../report/evidence.js";
 import { evidenceIn } from "./evidence.js";
 

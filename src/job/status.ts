@@ -1,16 +1,16 @@
+import { jobFolder } from "../archive/disk/job-folder.js";
 import type { Clock } from "../clock.js";
 import type { ItemState } from "../core/item.js";
-import type { Item, Run, Store } from "../core/store.js";
+import type { Item, Run, Store } from "../core/ports/store.js";
 import { resumeCommand } from "../report/resume-command.js";
 import type { RunLine, StatusFacts, Trouble } from "../report/status.js";
-import { jobFolder } from "../run/folder.js";
-import { openSteps } from "../store/steps.js";
-import { openWorkspace } from "../store/workspace.js";
+import { openSteps } from "../store/workspace/steps.js";
+import { openWorkspace } from "../store/workspace/workspace.js";
 import { evidenceOf, reasonOf } from "./evidence.js";
-import { type Holder, holderOf } from "./holder.js";
-import { refuseOutdated } from "./outdated.js";
 import { spentIn } from "./spent-in.js";
-import type { Workspace } from "./workspace.js";
+import { type Holder, holderOf } from "./workspace/holder.js";
+import { refuseOutdated } from "./workspace/outdated.js";
+import type { Workspace } from "./workspace/workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
 const open = ["running", "paused", "interrupted"];

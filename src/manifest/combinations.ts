@@ -1,6 +1,6 @@
 import type { Problem } from "../core/problem.js";
-import type { Mark } from "./manifest.js";
-import type { Axis, Cells, Job, Setting, Step } from "./source.js";
+import type { Mark } from "./shape/manifest.js";
+import type { Axis, Cells, Job, Setting, Step } from "./shape/source.js";
 
 /** One way in which each row is made: a value from every axis, and a step. */
 export interface Combination {

@@ -1,16 +1,16 @@
 import type { Place, Problem } from "../core/problem.js";
-import { isKnown } from "./columns.js";
 import { axesOf, type Combination } from "./combinations.js";
-import { LateName, TemplateFault } from "./fault.js";
-import { labelled, outputName } from "./item-names.js";
 import { Layers } from "./layers.js";
-import type { Row } from "./manifest.js";
 import { ParamSets } from "./param-sets.js";
-import { type PromptFiles, promptFile } from "./prompt-file.js";
 import { rowOf } from "./row.js";
-import { Scope } from "./scope.js";
-import type { Cells, Job, SourceRow, Written } from "./source.js";
-import { isTemplate, type Names, type Templates, type Values } from "./template.js";
+import { isKnown } from "./shape/columns.js";
+import { labelled, outputName } from "./shape/item-names.js";
+import type { Row } from "./shape/manifest.js";
+import type { Cells, Job, SourceRow, Written } from "./shape/source.js";
+import { LateName, TemplateFault } from "./templates/fault.js";
+import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
+import { Scope } from "./templates/scope.js";
+import { isTemplate, type Names, type Templates, type Values } from "./templates/template.js";
 
 export interface Expansion {
   file: string;

@@ -1,7 +1,7 @@
-import { paramKey } from "./columns.js";
 import type { Combination } from "./combinations.js";
-import type { Mark } from "./manifest.js";
-import type { Cells, Job, SourceRow, Written } from "./source.js";
+import { paramKey } from "./shape/columns.js";
+import type { Mark } from "./shape/manifest.js";
+import type { Cells, Job, SourceRow, Written } from "./shape/source.js";
 
 /** Where a field's text comes from: a step says more than the row, an axis as well, and a default says least. */
 export class Layers {

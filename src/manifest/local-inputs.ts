@@ -3,9 +3,9 @@ import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { mediaFields } from "../api/inputs.js";
-import { nearest } from "../core/nearest.js";
-import type { Row } from "./manifest.js";
-import { leaves } from "./within.js";
+import { nearest } from "../text/nearest.js";
+import type { Row } from "./shape/manifest.js";
+import { leaves } from "./shape/within.js";
 
 /** A local file that a row names as its input: its content's hash, or why it cannot be used. */
 export type LocalInput =

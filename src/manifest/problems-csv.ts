@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { Problem } from "../core/problem.js";
-import { spreadsheetText } from "../core/spreadsheet-text.js";
+import { spreadsheetText } from "../text/spreadsheet-cell.js";
 
 const header = ["file", "row", "column", "id", "problem", "expected", "got", "nearest"];
 

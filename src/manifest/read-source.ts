@@ -1,12 +1,12 @@
 import { dirname, extname, join } from "node:path";
 import type { Problem } from "../core/problem.js";
-import { type Bytes, openBytes, standardInput, wholeOf } from "./bytes.js";
-import { openCsv } from "./csv.js";
-import type { DelimiterName } from "./delimiters.js";
-import type { Encoded } from "./encoding.js";
-import { type Source, unreadSource } from "./source.js";
-import { examined, textPieces, utf8Pieces } from "./text.js";
-import { isWorkbook, readWorkbook } from "./workbook.js";
+import { type Bytes, openBytes, standardInput, wholeOf } from "./formats/bytes.js";
+import { openCsv } from "./formats/csv.js";
+import type { DelimiterName } from "./formats/delimiters.js";
+import type { Encoded } from "./formats/encoding.js";
+import { examined, textPieces, utf8Pieces } from "./formats/text.js";
+import { isWorkbook, readWorkbook } from "./formats/workbook.js";
+import { type Source, unreadSource } from "./shape/source.js";
 
 export interface SourceOptions {
   /** Standard input, for the manifest `-`. */
@@ -86,7 +86,7 @@ async function parsedAs(
   }
   let text = "";
   for await (const piece of textPieces(bytes, found.encoding)) text += piece;
-  const { readDocument, readLines } = await import("./document-rows.js");
+  const { readDocument, readLines } = await import("./job-file/rows.js");
   return format === "lines" ? { source: readLines(file, text) } : readDocument(file, text, format);
 }
 

@@ -1,15 +1,15 @@
 import { basename, extname } from "node:path";
+import { filledColumns } from "../core/ports/sheet.js";
 import type { Problem } from "../core/problem.js";
-import { filledColumns } from "../core/sheet.js";
-import { standardInput, standardInputName } from "./bytes.js";
-import { isKnown, unusedNote } from "./columns.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
-import type { Defaults, End, Manifest, Part, Row } from "./manifest.js";
+import { standardInput, standardInputName } from "./formats/bytes.js";
 import { openSource, type SourceOptions } from "./read-source.js";
 import { defaultCells } from "./row.js";
-import { isUsed, namesFrom } from "./scope.js";
-import type { Cells, Source, SourceBatch } from "./source.js";
+import { isKnown, unusedNote } from "./shape/columns.js";
+import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
+import type { Cells, Source, SourceBatch } from "./shape/source.js";
+import { isUsed, namesFrom } from "./templates/scope.js";
 
 export interface ReadOptions extends SourceOptions {
   /** From the command line; the manifest's own defaults and its rows come before them. */
@@ -104,8 +104,8 @@ async function renderingOf(
   { defaults }: Expansion,
 ): Promise<Rendering> {
   const [{ Templates }, { PromptFiles }] = await Promise.all([
-    import("./template.js"),
-    import("./prompt-file.js"),
+    import("./templates/template.js"),
+    import("./templates/prompt-file.js"),
   ]);
   const names = namesFrom([
     ...columns,

@@ -1,11 +1,11 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Place, Problem } from "../core/problem.js";
-import { paramColumn, paramKey } from "./columns.js";
 import type { Layers } from "./layers.js";
-import { cellPlace, type Defaults, type Row } from "./manifest.js";
 import type { ParamSets } from "./param-sets.js";
-import type { Cells, SourceRow } from "./source.js";
-import { wholeNumberBefore } from "./spreadsheet.js";
+import { paramColumn, paramKey } from "./shape/columns.js";
+import { cellPlace, type Defaults, type Row } from "./shape/manifest.js";
+import { wholeNumberBefore } from "./shape/repairs.js";
+import type { Cells, SourceRow } from "./shape/source.js";
 
 /** More copies of one row than anybody means; a bound against a slip of the keyboard. */
 const repeatMax = 1_000;

@@ -2,8 +2,8 @@ import { type InputField, type MediaField, mediaFields, requiredFor } from "../a
 import type { Model } from "../api/records.js";
 import type { Problem } from "../core/problem.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
-import { cellPlace, type Row } from "../manifest/manifest.js";
-import type { Repair } from "../manifest/spreadsheet.js";
+import { cellPlace, type Row } from "../manifest/shape/manifest.js";
+import type { Repair } from "../manifest/shape/repairs.js";
 import { isOption, noModel, type Said, unknownParam, wrongValue } from "./wrong-values.js";
 
 /** A row that was checked against the live models. */

@@ -1,4 +1,4 @@
-import type { Draft } from "../core/draft.js";
+import type { Draft } from "../core/ports/draft.js";
 import type { Problem } from "../core/problem.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Plan } from "./plan.js";

@@ -1,6 +1,6 @@
 import { mediaFields } from "../api/inputs.js";
-import type { ChangedRow, Content } from "../core/draft.js";
 import { normalText } from "../core/identity.js";
+import type { ChangedRow, Content } from "../core/ports/draft.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 
 /** What a row asks for now, and asked for otherwise before. */

@@ -1,5 +1,5 @@
-import type { Draft, GroupSum, Ordered } from "../core/draft.js";
 import { type Credits, credits, minus, noCredits, plus } from "../core/money.js";
+import type { Draft, GroupSum, Ordered } from "../core/ports/draft.js";
 import { modelRooms, type Purse, tightest } from "./caps.js";
 import type { Fit, ModelCost, Money, PlanInput } from "./plan.js";
 import type { PriceGroup } from "./prices.js";

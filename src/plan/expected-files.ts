@@ -1,5 +1,5 @@
-import { reserveBytes } from "../archive/room.js";
-import type { ModelSize } from "../core/archived.js";
+import { reserveBytes } from "../archive/disk/room.js";
+import type { ModelSize } from "../core/ports/archived.js";
 import { fileSize } from "../report/amounts.js";
 import type { Sum } from "./cost.js";
 import type { ExpectedFiles, Finding } from "./plan.js";

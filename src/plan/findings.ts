@@ -1,7 +1,7 @@
 import type { Me } from "../api/records.js";
 import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
-import { lateMsMax, utcTime } from "../core/quota.js";
-import type { NewItem } from "../core/store.js";
+import type { NewItem } from "../core/ports/store.js";
+import { lateMsMax, utcTime } from "../core/quota/quota.js";
 import { reachText } from "./caps.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
 

@@ -1,11 +1,11 @@
 import type { Model } from "../api/records.js";
-import type { Draft, DraftItem, DraftRow } from "../core/draft.js";
 import { itemKeys, shortId } from "../core/identity.js";
 import { type Credits, credits, inCredits, noCredits, plus, times } from "../core/money.js";
+import type { Draft, DraftItem, DraftRow } from "../core/ports/draft.js";
 import type { Problem } from "../core/problem.js";
-import { Seen } from "../core/seen.js";
-import { copyName, labelled, outputName } from "../manifest/item-names.js";
-import { cellPlace, type Row } from "../manifest/manifest.js";
+import { copyName, labelled, outputName } from "../manifest/shape/item-names.js";
+import { cellPlace, type Row } from "../manifest/shape/manifest.js";
+import { Seen } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Finding } from "./plan.js";
 import type { Prices } from "./prices.js";

@@ -1,6 +1,6 @@
-import type { Comparison, Draft } from "../core/draft.js";
 import { balanceTold } from "../core/money.js";
-import type { End, Manifest, Part } from "../manifest/manifest.js";
+import type { Comparison, Draft } from "../core/ports/draft.js";
+import type { End, Manifest, Part } from "../manifest/shape/manifest.js";
 import { capWarnings, noCaps } from "./caps.js";
 import { differences } from "./compare.js";
 import { modelCosts, moneyOf, paidFor, reachesOf } from "./cost.js";

@@ -1,8 +1,8 @@
-import { foldName, safeName } from "../archive/names.js";
+import { foldName, safeName } from "../archive/disk/names.js";
 import type { Problem } from "../core/problem.js";
-import { Seen } from "../core/seen.js";
-import { copyName, outputName } from "../manifest/item-names.js";
-import { cellPlace, type Row } from "../manifest/manifest.js";
+import { copyName, outputName } from "../manifest/shape/item-names.js";
+import { cellPlace, type Row } from "../manifest/shape/manifest.js";
+import { Seen } from "../text/compact-text-map.js";
 import { Gathered } from "./gathered.js";
 
 /**

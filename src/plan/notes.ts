@@ -1,6 +1,6 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
-import type { Row } from "../manifest/manifest.js";
+import type { Row } from "../manifest/shape/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import { Gathered } from "./gathered.js";
 import type { Finding } from "./plan.js";

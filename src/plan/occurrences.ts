@@ -1,6 +1,6 @@
-import type { Draft, DraftSlot } from "../core/draft.js";
 import { shortId } from "../core/identity.js";
-import { copyName } from "../manifest/item-names.js";
+import type { Draft, DraftSlot } from "../core/ports/draft.js";
+import { copyName } from "../manifest/shape/item-names.js";
 import type { GoodRow, Items } from "./items.js";
 
 /**

@@ -1,8 +1,8 @@
 import type { Model } from "../api/records.js";
-import type { Draft } from "../core/draft.js";
 import { shortId } from "../core/identity.js";
+import type { Draft } from "../core/ports/draft.js";
 import { type Problem, partOf } from "../core/problem.js";
-import type { Part, Row } from "../manifest/manifest.js";
+import type { Part, Row } from "../manifest/shape/manifest.js";
 import { type CheckedRow, checkRow } from "./check-row.js";
 import { Choosing } from "./choosing.js";
 import { type GoodRow, Items, type Making } from "./items.js";

@@ -1,7 +1,7 @@
 import { limitsOf, planLimits, plans } from "../api/plans.js";
-import { type Forecast, forecastOf } from "../core/forecast.js";
-import { guessOf, type Pace, paceOf } from "../core/pace.js";
-import { narrowed } from "../core/quota.js";
+import { type Forecast, forecastOf } from "../core/pace/forecast.js";
+import { guessOf, type Pace, paceOf } from "../core/pace/pace.js";
+import { narrowed } from "../core/quota/quota.js";
 import type { Sum } from "./cost.js";
 import type { PlanInput, Requests } from "./plan.js";
 

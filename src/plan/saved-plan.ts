@@ -1,6 +1,4 @@
 import { z } from "zod";
-import type { PlannedItem } from "../core/draft.js";
-import { type Listing, mapped, only } from "../core/listing.js";
 import {
   type Credits,
   credits,
@@ -11,6 +9,8 @@ import {
   showCredits,
   toNumber,
 } from "../core/money.js";
+import type { PlannedItem } from "../core/ports/draft.js";
+import { type Listing, mapped, only } from "../text/listing.js";
 import type { Plan } from "./plan.js";
 
 /**

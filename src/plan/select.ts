@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { nearest } from "../core/nearest.js";
+import { nearest } from "../text/nearest.js";
 
 /**
  * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so

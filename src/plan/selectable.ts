@@ -1,5 +1,5 @@
 import { mediaFields } from "../api/inputs.js";
-import type { Item } from "../core/store.js";
+import type { Item } from "../core/ports/store.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Selectable } from "./select.js";
 

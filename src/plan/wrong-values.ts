@@ -1,7 +1,7 @@
 import type { Model, ModelParameter } from "../api/records.js";
-import { nearest } from "../core/nearest.js";
 import type { Problem } from "../core/problem.js";
-import { optionBefore } from "../manifest/spreadsheet.js";
+import { optionBefore } from "../manifest/shape/repairs.js";
+import { nearest } from "../text/nearest.js";
 
 /** A problem, wherever it is met. */
 export type Words = Omit<Problem, "place">;

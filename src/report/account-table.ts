@@ -1,8 +1,8 @@
 import type { Me } from "../api/records.js";
-import { requestsTold } from "../core/foreign.js";
-import type { Lifetime } from "../core/lifetimes.js";
+import { requestsTold } from "../core/charges/foreign.js";
 import { balanceTold, type Credits, creditsTold, inCredits, showCredits } from "../core/money.js";
-import type { Quota, Window } from "../core/quota.js";
+import type { Lifetime } from "../core/pace/lifetimes.js";
+import type { Quota, Window } from "../core/quota/quota.js";
 import { count, duration } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled } from "./table.js";

@@ -1,4 +1,4 @@
-import { terminalText } from "../core/terminal-text.js";
+import { terminalText } from "../text/terminal.js";
 import { count } from "./amounts.js";
 import { shownPath } from "./problem-text.js";
 

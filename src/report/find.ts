@@ -1,5 +1,5 @@
 import { type Credits, showCredits, toNumber } from "../core/money.js";
-import { shortText } from "../core/terminal-text.js";
+import { shortText } from "../text/terminal.js";
 import { count } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
 import { minute } from "./status.js";

@@ -1,6 +1,6 @@
 import { limitsOf } from "../api/plans.js";
-import type { Binding, Forecast, Guessed } from "../core/forecast.js";
-import { utcTime } from "../core/quota.js";
+import type { Binding, Forecast, Guessed } from "../core/pace/forecast.js";
+import { utcTime } from "../core/quota/quota.js";
 import { duration } from "./amounts.js";
 
 const bindings: Readonly<Record<Binding, string>> = {

@@ -1,5 +1,5 @@
 import { type Credits, inCredits, showCredits } from "../core/money.js";
-import { terminalText } from "../core/terminal-text.js";
+import { terminalText } from "../text/terminal.js";
 import { count } from "./amounts.js";
 
 const itemsShown = 20;

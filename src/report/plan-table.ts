@@ -1,8 +1,8 @@
-import type { Forecast } from "../core/forecast.js";
-import { firstOf, type Listing } from "../core/listing.js";
 import { type Credits, minus, noCredits, showCredits } from "../core/money.js";
+import type { Forecast } from "../core/pace/forecast.js";
 import { digestOf, type Problem } from "../core/problem.js";
-import { shortText, terminalText } from "../core/terminal-text.js";
+import { firstOf, type Listing } from "../text/listing.js";
+import { shortText, terminalText } from "../text/terminal.js";
 import { count, fileSize } from "./amounts.js";
 import { forecastText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";

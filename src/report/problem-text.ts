@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from "node:path";
 import type { Digest, Place, Problem } from "../core/problem.js";
-import { shortText, terminalText } from "../core/terminal-text.js";
+import { shortText, terminalText } from "../text/terminal.js";
 
 const valueCharactersMax = 300;
 

@@ -1,6 +1,6 @@
 import type { ItemState } from "../core/item.js";
-import type { Quota } from "../core/quota.js";
-import { terminalText } from "../core/terminal-text.js";
+import type { Quota } from "../core/quota/quota.js";
+import { terminalText } from "../text/terminal.js";
 import { count, wait } from "./amounts.js";
 
 /** Where a run stands at one moment. */

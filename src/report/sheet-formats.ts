@@ -1,4 +1,4 @@
-import { spreadsheetText } from "../core/spreadsheet-text.js";
+import { spreadsheetText } from "../text/spreadsheet-cell.js";
 import type { FilledSheet } from "./filled-sheet.js";
 
 export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;

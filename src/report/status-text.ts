@@ -1,7 +1,7 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { showCredits } from "../core/money.js";
-import { shortText } from "../core/terminal-text.js";
+import { shortText } from "../text/terminal.js";
 import { evidenceText, nextLookText, reasonLines } from "./evidence.js";
 import { comparedText, forecastText } from "./forecast.js";
 import { type Look, plainLook } from "./look.js";

@@ -1,6 +1,6 @@
-import type { Forecast } from "../core/forecast.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, toNumber } from "../core/money.js";
+import type { Forecast } from "../core/pace/forecast.js";
 import { type Evidence, evidenceJson, type Waiting, waitingJson } from "./evidence.js";
 
 /** What is told of every run. Times are UTC ms. */

@@ -1,7 +1,7 @@
-import type { Forecast } from "../core/forecast.js";
 import type { ItemState } from "../core/item.js";
 import { type Credits, minus, showCredits, toNumber } from "../core/money.js";
-import { shortText, terminalText } from "../core/terminal-text.js";
+import type { Forecast } from "../core/pace/forecast.js";
+import { shortText, terminalText } from "../text/terminal.js";
 import { count, duration, fileSize } from "./amounts.js";
 import { evidenceLines, type Waiting, waitingJson } from "./evidence.js";
 import { comparedText } from "./forecast.js";

@@ -1,6 +1,6 @@
 import Table from "cli-table3";
 import pc from "picocolors";
-import { terminalText } from "../core/terminal-text.js";
+import { terminalText } from "../text/terminal.js";
 import { type Look, plainLook } from "./look.js";
 
 export interface Column {

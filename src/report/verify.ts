@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { shortText } from "../core/terminal-text.js";
+import { shortText } from "../text/terminal.js";
 import { count, fileSize } from "./amounts.js";
 import { type Look, plainLook } from "./look.js";
 import { type Cell, labelled, type Tone } from "./table.js";

@@ -1,12 +1,12 @@
 import { endpoints } from "../api/endpoints.js";
 import type { Me } from "../api/records.js";
 import { type Service, ServiceError } from "../client/service.js";
-import type { BalanceMark, Books } from "../core/books.js";
-import { requestsTold } from "../core/foreign.js";
-import type { Lane, Lanes } from "../core/lanes.js";
+import { requestsTold } from "../core/charges/foreign.js";
 import { type Credits, creditsTold } from "../core/money.js";
-import { dayMs } from "../core/quota.js";
-import { shortText } from "../core/terminal-text.js";
+import type { BalanceMark, Books } from "../core/ports/spend-log.js";
+import type { Lane, Lanes } from "../core/quota/lanes.js";
+import { dayMs } from "../core/quota/quota.js";
+import { shortText } from "../text/terminal.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me" | "time">;

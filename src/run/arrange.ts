@@ -1,13 +1,13 @@
 import { extname, join } from "node:path";
+import { jobFolder } from "../archive/disk/job-folder.js";
+import { numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
 import { moveFile, supersede } from "../archive/move.js";
-import { numberedName, outputName, safeName } from "../archive/names.js";
 import { holds } from "../archive/placed.js";
-import type { ArchivedFile } from "../core/archived.js";
-import type { Disk } from "../core/disk.js";
-import type { Log } from "../core/log.js";
-import type { Item, Run, Store } from "../core/store.js";
-import { jobFolder } from "./folder.js";
+import type { ArchivedFile } from "../core/ports/archived.js";
+import type { Disk } from "../core/ports/disk.js";
+import type { Log } from "../core/ports/log.js";
+import type { Item, Run, Store } from "../core/ports/store.js";
 
 /**
  * Before a run submits anything, archived files take the names that the sheet gives them now: ids and outputs may have

@@ -1,5 +1,5 @@
 import { balanceTold, type Credits, noCredits } from "../core/money.js";
-import { isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota.js";
+import { isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota/quota.js";
 import { readAccount } from "./account-reading.js";
 import type { Session } from "./session.js";
 

@@ -1,9 +1,9 @@
-import type { Accounts } from "../core/accounts.js";
-import type { BalanceMark, Bounds } from "../core/books.js";
 import { dayOf, type Span } from "../core/day.js";
 import { type Credits, inCredits, minus, plus, showCredits } from "../core/money.js";
+import type { Accounts } from "../core/ports/accounts.js";
+import type { BalanceMark, Bounds } from "../core/ports/spend-log.js";
+import type { Store } from "../core/ports/store.js";
 import type { Stop } from "../core/stop.js";
-import type { Store } from "../core/store.js";
 import type { Keep, RunSettings } from "./ports.js";
 
 /** One of the caps of a whole run: the most that the run may have committed, and the stop that it leads to. */

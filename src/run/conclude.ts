@@ -1,8 +1,8 @@
-import type { Attempt } from "../core/attempt.js";
-import type { Store } from "../core/store.js";
-import { TaskTaken } from "../core/task-taken.js";
-import { bookedAnswer, type Conclusion } from "./conclusion.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Store } from "../core/ports/store.js";
+import { TaskTaken } from "../core/ports/task-taken.js";
 import type { RunPorts } from "./ports.js";
+import { bookedAnswer, type Conclusion } from "./receipts/conclusion.js";
 
 /** Writes down what became of an attempt, for its item, then for the account, and returns it: see `concludeItem`. */
 export async function conclude(

@@ -1,6 +1,6 @@
-import type { Claim } from "../core/accounts.js";
-import type { View } from "../core/next.js";
-import { owedRequests } from "../core/quota.js";
+import type { View } from "../core/next/next.js";
+import type { Claim } from "../core/ports/accounts.js";
+import { owedRequests } from "../core/quota/quota.js";
 import type { Session } from "./session.js";
 
 /** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in whatever workspace. */

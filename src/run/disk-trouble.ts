@@ -1,4 +1,4 @@
-import type { DiskRefusal } from "../archive/room.js";
+import type { DiskRefusal } from "../archive/disk/room.js";
 import type { RunPorts } from "./ports.js";
 import { Wait } from "./wait.js";
 

@@ -1,7 +1,7 @@
 import { type FailureKind, rejectionKind } from "../core/failure.js";
 import type { Credits } from "../core/money.js";
-import { backoffMs } from "../core/retry.js";
-import type { Item } from "../core/store.js";
+import type { Item } from "../core/ports/store.js";
+import { backoffMs } from "../core/quota/backoff.js";
 import type { Session } from "./session.js";
 
 /** A task that failed. Nothing was charged for it, so what failed at the provider may be tried again by itself. */

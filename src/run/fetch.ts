@@ -1,10 +1,10 @@
+import { jobFolder } from "../archive/disk/job-folder.js";
 import type { SaveRequest } from "../archive/save.js";
-import type { Attempt } from "../core/attempt.js";
 import { toNumber } from "../core/money.js";
-import { backoffMs } from "../core/retry.js";
-import type { Item, Output } from "../core/store.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Item, Output } from "../core/ports/store.js";
+import { backoffMs } from "../core/quota/backoff.js";
 import { diskMs } from "./disk-trouble.js";
-import { jobFolder } from "./folder.js";
 import { learnLifetime } from "./learn.js";
 import type { Session } from "./session.js";
 

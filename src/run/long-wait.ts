@@ -1,5 +1,5 @@
-import type { Decision, View } from "../core/next.js";
-import { isLongWait, left, silenceText, utcTime } from "../core/quota.js";
+import type { Decision, View } from "../core/next/next.js";
+import { isLongWait, left, silenceText, utcTime } from "../core/quota/quota.js";
 import type { Session } from "./session.js";
 
 /** Ends the run where it would wait for hours, unless somebody wants it to. */

@@ -1,6 +1,4 @@
 import type { TaskOutcome } from "../client/answer.js";
-import type { Attempt } from "../core/attempt.js";
-import type { BookedLook } from "../core/books.js";
 import { taskFailureKind } from "../core/failure.js";
 import {
   lookSpacing,
@@ -9,15 +7,17 @@ import {
   pollInterval,
   taskAge,
   windowPassed,
-} from "../core/poll.js";
+} from "../core/pace/poll.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Ticket } from "../core/ports/send.js";
+import type { BookedLook } from "../core/ports/spend-log.js";
+import type { Addresses, Item } from "../core/ports/store.js";
 import { priceGroup } from "../core/price.js";
-import { backoffMs } from "../core/retry.js";
-import type { Ticket } from "../core/send.js";
-import type { Addresses, Item } from "../core/store.js";
-import { bookedEnd } from "./conclusion.js";
+import { backoffMs } from "../core/quota/backoff.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
 import { learn, learnCharge } from "./learn.js";
+import { bookedEnd } from "./receipts/conclusion.js";
 import type { Session } from "./session.js";
 
 /** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */

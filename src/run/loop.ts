@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
-import type { Due } from "../core/due.js";
 import { plus } from "../core/money.js";
-import { type Decision, hasWork, next, type Step, type View } from "../core/next.js";
+import type { Due } from "../core/next/due.js";
+import { type Decision, hasWork, next, type Step, type View } from "../core/next/next.js";
 import { isOpen, type StepKind } from "../core/stop.js";
 import { lookAgain, lookAtBalance } from "./balance.js";
 import { Debt } from "./debt.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { Run } from "../core/store.js";
-import { jobFolder } from "./folder.js";
+import { jobFolder } from "../archive/disk/job-folder.js";
+import type { Run } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
 
 /**

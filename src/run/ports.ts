@@ -1,16 +1,16 @@
-import type { DiskRefusal } from "../archive/room.js";
+import type { DiskRefusal } from "../archive/disk/room.js";
 import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { Service } from "../client/service.js";
 import type { AlarmClock } from "../clock.js";
-import type { Accounts } from "../core/accounts.js";
-import type { Books, KeptCap } from "../core/books.js";
-import type { Lanes } from "../core/lanes.js";
-import type { Log } from "../core/log.js";
 import type { Credits } from "../core/money.js";
-import type { PollProfile } from "../core/pressure.js";
-import type { RunOptions } from "../core/run-options.js";
-import type { Run, Store } from "../core/store.js";
-import type { Receipts } from "./receipts.js";
+import type { RunOptions } from "../core/next/options.js";
+import type { PollProfile } from "../core/pace/pressure.js";
+import type { Accounts } from "../core/ports/accounts.js";
+import type { Log } from "../core/ports/log.js";
+import type { Books, KeptCap } from "../core/ports/spend-log.js";
+import type { Run, Store } from "../core/ports/store.js";
+import type { Lanes } from "../core/quota/lanes.js";
+import type { Receipts } from "./receipts/receipts.js";
 import type { SettlingSettings } from "./settling.js";
 
 /** Where a run meets the world. */

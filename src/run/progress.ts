@@ -1,5 +1,5 @@
-import type { Decision, View } from "../core/next.js";
-import type { Quota } from "../core/quota.js";
+import type { Decision, View } from "../core/next/next.js";
+import type { Quota } from "../core/quota/quota.js";
 import { isOpen, type Stop } from "../core/stop.js";
 import type { Session } from "./session.js";
 import type { Hold } from "./settling.js";

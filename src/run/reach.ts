@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.js";
-import { backoffMs } from "../core/retry.js";
+import { backoffMs } from "../core/quota/backoff.js";
 import { Wait } from "./wait.js";
 
 /** Whether the service can be reached: silence after each failure, longer each time, and how long it has lasted. */

@@ -1,5 +1,5 @@
 import { conclude } from "./conclude.js";
-import { bookedAnswer, bookedEnd } from "./conclusion.js";
+import { bookedAnswer, bookedEnd } from "./receipts/conclusion.js";
 import type { Session } from "./session.js";
 
 /**

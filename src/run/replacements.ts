@@ -1,5 +1,5 @@
-import type { ArchivedFile } from "../core/archived.js";
-import type { Item, Store } from "../core/store.js";
+import type { ArchivedFile } from "../core/ports/archived.js";
+import type { Item, Store } from "../core/ports/store.js";
 
 type Named = Pick<Item, "id" | "rowId" | "name" | "edition">;
 

@@ -1,13 +1,13 @@
+import { jobFolder } from "../archive/disk/job-folder.js";
 import { ServiceError } from "../client/service.js";
-import type { Parked } from "../core/due.js";
-import { Lifetimes } from "../core/lifetimes.js";
 import type { Credits } from "../core/money.js";
-import { Paces } from "../core/paces.js";
+import type { Parked } from "../core/next/due.js";
+import { Lifetimes } from "../core/pace/lifetimes.js";
+import { Paces } from "../core/pace/paces.js";
 import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
 import { Caps } from "./caps.js";
 import { DiskTrouble } from "./disk-trouble.js";
-import { jobFolder } from "./folder.js";
 import { Saved } from "./missing.js";
 import type { RunPorts, RunSettings } from "./ports.js";
 import { Prices } from "./prices.js";

@@ -1,10 +1,10 @@
-import type { Attempt } from "../core/attempt.js";
+import type { ReconcileSettings, Verdict } from "../core/charges/readings.js";
+import { isNews, reconcile } from "../core/charges/reconcile.js";
+import { unreadBefore } from "../core/charges/verdict.js";
 import { balanceTold, type Credits, plus } from "../core/money.js";
-import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota.js";
-import type { ReconcileSettings, Verdict } from "../core/readings.js";
-import { isNews, reconcile } from "../core/reconcile.js";
-import type { Item } from "../core/store.js";
-import { unreadBefore } from "../core/verdict.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Item } from "../core/ports/store.js";
+import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota/quota.js";
 import { readCounters } from "./account-reading.js";
 import type { Caps } from "./caps.js";
 import type { RunPorts } from "./ports.js";

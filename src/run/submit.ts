@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
-import type { Attempt } from "../core/attempt.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Ticket } from "../core/ports/send.js";
+import type { Item } from "../core/ports/store.js";
 import { priceGroup } from "../core/price.js";
-import type { Ticket } from "../core/send.js";
-import type { Item } from "../core/store.js";
 import { conclude } from "./conclude.js";
-import { type Conclusion, conclusionOf, refusalText } from "./conclusion.js";
 import { requestRejected } from "./fail.js";
+import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusion.js";
 import type { Session } from "./session.js";
 
 /**

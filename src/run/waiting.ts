@@ -1,6 +1,6 @@
-import type { Head, Parked, WaitingGroup } from "../core/due.js";
 import { type Credits, plus } from "../core/money.js";
-import type { Pace } from "../core/pace.js";
+import type { Head, Parked, WaitingGroup } from "../core/next/due.js";
+import type { Pace } from "../core/pace/pace.js";
 import type { RunPorts } from "./ports.js";
 
 /** With more planned items than this they are counted anew only so often (ms): the end is far, and counting takes long. */

@@ -1,20 +1,20 @@
 import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
-import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers.js";
-import { catalogue, type SandboxModel } from "./catalogue.js";
-import { ensureDefaultAccount } from "./default-account.js";
-import type { FileAnswer } from "./file-reply.js";
-import type { Behind } from "./gateway.js";
-import { GroupCommit } from "./group-commit.js";
+import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
+import type { FileAnswer } from "./answers/file-reply.js";
+import { catalogue, type SandboxModel } from "./catalogue/catalogue.js";
+import type { Behind } from "./http/gateway.js";
 import { sha256 } from "./media/job.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
-import { withOutputs } from "./outputs.js";
+import { Studio } from "./media/studio.js";
 import type { SandboxOptions } from "./serve.js";
-import { SqliteState } from "./sqlite-state.js";
-import type { TaskRecord } from "./state.js";
-import { Studio } from "./studio.js";
-import { allSwitches } from "./switches.js";
-import { World } from "./world.js";
+import { ensureDefaultAccount } from "./state/default-account.js";
+import { GroupCommit } from "./state/group-commit.js";
+import { SqliteState } from "./state/sqlite-state.js";
+import type { TaskRecord } from "./state/state.js";
+import { allSwitches } from "./state/switches.js";
+import { withOutputs } from "./world/outputs.js";
+import { World } from "./world/world.js";
 
 const jobsWaitingMax = 256;
 /** How many tasks have their inputs fetched at a time: far below what the pool lets wait. */

@@ -4,16 +4,16 @@ import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import type { Plan } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
-import type { SandboxModel } from "./catalogue.js";
-import { answerClientErrors, headerBytesMax, unreadable } from "./client-error.js";
+import type { SandboxModel } from "./catalogue/catalogue.js";
 import type { FaultPlan, FaultPlanSettings } from "./faults/plan.js";
 import { FaultScript } from "./faults/script.js";
-import { Gateway } from "./gateway.js";
-import { httpApp } from "./http.js";
-import { sandboxKey } from "./key.js";
+import { answerClientErrors, headerBytesMax, unreadable } from "./http/client-error.js";
+import { Gateway } from "./http/gateway.js";
+import { httpApp } from "./http/http.js";
 import { referenceApp } from "./reference/app.js";
 import { Sandbox } from "./sandbox.js";
-import type { SwitchSettings } from "./switches.js";
+import { sandboxKey } from "./state/key.js";
+import type { SwitchSettings } from "./state/switches.js";
 
 export interface SandboxOptions {
   clock: Clock;

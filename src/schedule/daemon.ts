@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.js";
-import type { Log } from "../core/log.js";
+import type { Log } from "../core/ports/log.js";
 import type { Night, NightChange, Schedule, Schedules } from "../store/schedules.js";
 import { dueBetween, nextDue } from "./due.js";
 import { type NightCommand, nightCommand, nightEnd } from "./night.js";

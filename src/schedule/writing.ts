@@ -1,4 +1,4 @@
-import type { Log } from "../core/log.js";
+import type { Log } from "../core/ports/log.js";
 import { refusedByDisk } from "../store/open.js";
 import type { Schedule } from "../store/schedules.js";
 import type { DaemonNotice } from "./daemon.js";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Lanes } from "../core/lanes.js";
+import type { Lanes } from "../core/quota/lanes.js";
 import { shareLock, takeLock } from "./lock.js";
 
 export interface LaneOptions {

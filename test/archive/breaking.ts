@@ -1,4 +1,4 @@
-import type { Download } from "../../src/core/send.js";
+import type { Download } from "../../src/core/ports/send.js";
 
 /** A download whose connection breaks once so many bytes have come; later ones are left alone. */
 export function breakingOnce(download: Download, bytesMax: number): Download {

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { Indexes, type IndexLine, identityOf } from "../../src/archive/index-file.js";
 import { moveFile, supersede } from "../../src/archive/move.js";
-import { nodeDisk } from "../../src/archive/node-disk.js";
 import { writeSidecar } from "../../src/archive/sidecar.js";
-import type { Disk } from "../../src/core/disk.js";
+import type { Disk } from "../../src/core/ports/disk.js";
 import { systemError, watchedDisk } from "./watched-disk.js";
 
 let folder: string;

@@ -1,4 +1,4 @@
-import type { Disk } from "../../src/core/disk.js";
+import type { Disk } from "../../src/core/ports/disk.js";
 
 type Step = keyof Disk | "write" | "empty" | "sync" | "close";
 

@@ -7,8 +7,8 @@ import { isIP } from "node:net";
 import { posix, resolve, sep } from "node:path";
 
 const short = process.argv.includes("--short");
-const { safeName } = await import("../../dist/archive/names.js");
-const { undiciDownloads } = await import("../../dist/archive/download.js");
+const { safeName } = await import("../../dist/archive/disk/names.js");
+const { undiciDownloads } = await import("../../dist/archive/download/download.js");
 
 names(short ? 10_000 : 100_000);
 await addresses();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { writeGallery } from "../../src/job/gallery.js";
+import { writeGallery } from "../../src/job/archive/gallery.js";
 import { media } from "../archive/media.js";
 import { type ArchivedPlace, archivedPlace } from "../job/archived-place.js";
 import { startChromium } from "./chromium.js";

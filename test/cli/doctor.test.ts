@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Check } from "../../src/report/doctor.js";
 import { openSqlite } from "../../src/sqlite.js";
-import { openWorkspace } from "../../src/store/workspace.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { canaryKey } from "../e2e/canary.js";
 import { filesWith, main, newPlace, type Place, run, startProcess } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { openEvents } from "../../src/cli/events.js";
+import { openEvents } from "../../src/cli/output/events.js";
 import type { Stop } from "../../src/core/stop.js";
 import type { Progress } from "../../src/run/progress.js";
 import { newPlace, type Place, run, start } from "../e2e/command.js";

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { deliver } from "../../src/notice/deliver.js";
-import { endNotice } from "../../src/notice/facts.js";
-import { targetsOf } from "../../src/notice/target.js";
+import { deliver } from "../../src/notify/deliver.js";
+import { endNotice } from "../../src/notify/facts.js";
+import { targetsOf } from "../../src/notify/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { systemClock, systemRandom } from "../../src/system.js";
 import { canaryKey } from "../e2e/canary.js";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ServiceTime } from "../../src/client/service-time.js";
 import { timed } from "../../src/client/timed.js";
-import type { Reply } from "../../src/core/send.js";
+import type { Reply } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";
 
 const minute = 60_000;

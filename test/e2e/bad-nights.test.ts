@@ -2,7 +2,7 @@ import { rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite, type Sqlite } from "../../src/sqlite.js";
-import { startHook } from "../notice/receivers.js";
+import { startHook } from "../notify/receivers.js";
 import { eventually, main, newPlace, type Place, run, start, startProcess } from "./command.js";
 import { startService } from "./service.js";
 import { sheet } from "./sheet.js";

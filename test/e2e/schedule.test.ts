@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
-import { startHook, startMailServer } from "../notice/receivers.js";
+import { startHook, startMailServer } from "../notify/receivers.js";
 import { newPlace, type Place, type Running, run, start } from "./command.js";
 import { sheet } from "./sheet.js";
 

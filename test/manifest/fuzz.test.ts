@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { digestOf } from "../../src/core/problem.js";
-import { bytesOf } from "../../src/manifest/bytes.js";
+import { bytesOf } from "../../src/manifest/formats/bytes.js";
 import { manifestOf } from "../../src/manifest/read.js";
 import { sourceOf } from "../../src/manifest/read-source.js";
 import { problemsText } from "../../src/report/problem-text.js";

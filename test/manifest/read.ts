@@ -1,7 +1,7 @@
 import type { Problem } from "../../src/core/problem.js";
-import type { End, Manifest, Row } from "../../src/manifest/manifest.js";
 import { openManifest, type ReadOptions } from "../../src/manifest/read.js";
-import type { Source, SourceRow } from "../../src/manifest/source.js";
+import type { End, Manifest, Row } from "../../src/manifest/shape/manifest.js";
+import type { Source, SourceRow } from "../../src/manifest/shape/source.js";
 import { Names } from "../../src/plan/names.js";
 
 /** A manifest with all of its rows and everything that is wrong with them, in the order of the sheet. */

@@ -1,11 +1,11 @@
 import type { Me, Model } from "../../src/api/records.js";
 import type { ItemState } from "../../src/core/item.js";
 import { noCredits } from "../../src/core/money.js";
-import type { Manifest } from "../../src/manifest/manifest.js";
 import { openManifest } from "../../src/manifest/read.js";
+import type { Manifest } from "../../src/manifest/shape/manifest.js";
 import { begin, makePlan } from "../../src/plan/make-plan.js";
 import type { Existing, Plan, PlanInput } from "../../src/plan/plan.js";
-import { openDraft } from "../../src/store/draft.js";
+import { openDraft } from "../../src/store/draft/draft.js";
 import { fileWith } from "../manifest/folder.js";
 
 const ratio = {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Model } from "../../src/api/records.js";
-import type { PlannedItem } from "../../src/core/draft.js";
+import type { PlannedItem } from "../../src/core/ports/draft.js";
 import { openManifest } from "../../src/manifest/read.js";
-import { catalogue } from "../../src/sandbox/catalogue.js";
+import { catalogue } from "../../src/sandbox/catalogue/catalogue.js";
 import { readManifest } from "../manifest/read.js";
 import { me, plan } from "./account.js";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { lateMsMax } from "../../src/core/quota.js";
-import { defaultReconcile } from "../../src/core/readings.js";
+import { defaultReconcile } from "../../src/core/charges/readings.js";
+import { lateMsMax } from "../../src/core/quota/quota.js";
 import { settlingWarning } from "../../src/plan/findings.js";
 
 test("P5: settling before the last moment at which a lost request may arrive is warned of", () => {

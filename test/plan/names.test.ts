@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Row } from "../../src/manifest/manifest.js";
+import type { Row } from "../../src/manifest/shape/manifest.js";
 import { Names } from "../../src/plan/names.js";
 import { planOf } from "./account.js";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { PlannedItem } from "../../src/core/draft.js";
-import { jsonPieces } from "../../src/core/json-pieces.js";
 import { credits } from "../../src/core/money.js";
+import type { PlannedItem } from "../../src/core/ports/draft.js";
 import type { Plan } from "../../src/plan/plan.js";
 import { driftOf, readSavedPlan, savePlan } from "../../src/plan/saved-plan.js";
+import { jsonPieces } from "../../src/text/json-stream.js";
 
 const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
   ...{ key: `k1:${id}`, edition: "", occurrence: 1, variant: 1, position: 1, priority: 0, rowNumber: 2 },

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
+import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { noCredits } from "../../src/core/money.js";
-import { defaultReconcile } from "../../src/core/readings.js";
-import type { Reply } from "../../src/core/send.js";
-import type { Run } from "../../src/core/store.js";
+import type { Reply } from "../../src/core/ports/send.js";
+import type { Run } from "../../src/core/ports/store.js";
 import { openLanes } from "../../src/store/lanes.js";
 import { carryOn, openWorld, picture, type RunChange, start, states, type World } from "./harness.js";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { Reply } from "../../src/core/send.js";
-import type { Run } from "../../src/core/store.js";
+import type { Reply } from "../../src/core/ports/send.js";
+import type { Run } from "../../src/core/ports/store.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Accounts } from "../../src/core/accounts.js";
-import type { BalanceMark } from "../../src/core/books.js";
 import type { Day } from "../../src/core/day.js";
 import { credits, noCredits } from "../../src/core/money.js";
+import type { Accounts } from "../../src/core/ports/accounts.js";
+import type { BalanceMark } from "../../src/core/ports/spend-log.js";
 import { Caps, keeping } from "../../src/run/caps.js";
 
 const at = (ms: number) => ({ earliest: ms, latest: ms });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
-import type { Reply } from "../../src/core/send.js";
+import type { Reply } from "../../src/core/ports/send.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 /** A cap of the day over runs of an account, between which the clock is set. A picture costs four credits. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { DiskRefusal } from "../../src/archive/room.js";
+import type { DiskRefusal } from "../../src/archive/disk/room.js";
 import { DiskTrouble } from "../../src/run/disk-trouble.js";
 import { ManualClock } from "../manual-clock.js";
 import { silentLog } from "./harness.js";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { reserveBytes } from "../../src/archive/room.js";
-import type { Run } from "../../src/core/store.js";
+import { reserveBytes } from "../../src/archive/disk/room.js";
+import type { Run } from "../../src/core/ports/store.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 const minute = 60_000;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
+import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import { defaultReconcile } from "../../src/core/readings.js";
-import type { Run } from "../../src/core/store.js";
+import type { Run } from "../../src/core/ports/store.js";
 import { keeping } from "../../src/run/caps.js";
 import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 

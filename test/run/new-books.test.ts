@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { noCredits } from "../../src/core/money.js";
-import { defaultReconcile } from "../../src/core/readings.js";
-import type { Reply } from "../../src/core/send.js";
-import type { Run } from "../../src/core/store.js";
-import { openAccounts } from "../../src/store/accounts.js";
+import type { Reply } from "../../src/core/ports/send.js";
+import type { Run } from "../../src/core/ports/store.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 const cut: Reply = { kind: "no_answer", reason: "other side closed" };

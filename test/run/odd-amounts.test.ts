@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
-import type { Reply } from "../../src/core/send.js";
+import type { Reply } from "../../src/core/ports/send.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;

@@ -2,12 +2,12 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFil
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { nodeDisk } from "../../src/archive/node-disk.js";
-import type { Attempt } from "../../src/core/attempt.js";
+import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { credits } from "../../src/core/money.js";
-import type { Reply } from "../../src/core/send.js";
-import type { Item, Run } from "../../src/core/store.js";
-import { openReceipts } from "../../src/run/receipts.js";
+import type { Attempt } from "../../src/core/ports/attempt.js";
+import type { Reply } from "../../src/core/ports/send.js";
+import type { Item, Run } from "../../src/core/ports/store.js";
+import { openReceipts } from "../../src/run/receipts/receipts.js";
 import { systemError, watchedDisk } from "../archive/watched-disk.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { Attempt } from "../../src/core/attempt.js";
+import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { noCredits } from "../../src/core/money.js";
-import { defaultReconcile } from "../../src/core/readings.js";
-import type { Reply } from "../../src/core/send.js";
-import type { Item, Run } from "../../src/core/store.js";
+import type { Attempt } from "../../src/core/ports/attempt.js";
+import type { Reply } from "../../src/core/ports/send.js";
+import type { Item, Run } from "../../src/core/ports/store.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 /** Something between here and the service answers a paid request with what it has answered to an earlier one. */

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import type { Task } from "../../src/api/records.js";
-import { mismatches } from "../../src/core/adopt.js";
-import type { Attempt } from "../../src/core/attempt.js";
 import { type Credits, credits, noCredits } from "../../src/core/money.js";
-import type { Item } from "../../src/core/store.js";
+import type { Attempt } from "../../src/core/ports/attempt.js";
+import type { Item } from "../../src/core/ports/store.js";
+import { mismatches } from "../../src/job/orders/adopt.js";
 import { carryOn, markNow, openWorld, picture, start, type World } from "./harness.js";
 
 const dayMs = 24 * 3_600_000;

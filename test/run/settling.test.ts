@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
-import type { Books } from "../../src/core/books.js";
+import { defaultReconcile } from "../../src/core/charges/readings.js";
+import { isNews, reconcile } from "../../src/core/charges/reconcile.js";
 import { credits, noCredits, times } from "../../src/core/money.js";
-import { defaultReconcile } from "../../src/core/readings.js";
-import { isNews, reconcile } from "../../src/core/reconcile.js";
-import type { Reply } from "../../src/core/send.js";
-import type { Run } from "../../src/core/store.js";
+import type { Reply } from "../../src/core/ports/send.js";
+import type { Books } from "../../src/core/ports/spend-log.js";
+import type { Run } from "../../src/core/ports/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import type { SandboxOptions } from "../../src/sandbox/serve.js";
-import { openAccounts } from "../../src/store/accounts.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { GroupCommit } from "../../src/sandbox/group-commit.js";
+import { GroupCommit } from "../../src/sandbox/state/group-commit.js";
 import { openSqlite } from "../../src/sqlite.js";
 
 function bench() {

@@ -3,8 +3,8 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { headerBytesMax } from "../../src/sandbox/client-error.js";
-import { bodyBytesMax } from "../../src/sandbox/request-body.js";
+import { bodyBytesMax } from "../../src/sandbox/answers/request-body.js";
+import { headerBytesMax } from "../../src/sandbox/http/client-error.js";
 import { Caller } from "./caller.js";
 
 let caller: Caller;

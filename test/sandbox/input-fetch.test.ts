@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { fetchInput, inputBytesMax } from "../../src/sandbox/input-fetch.js";
+import { fetchInput, inputBytesMax } from "../../src/sandbox/inputs/fetch.js";
 
 let server: Server;
 

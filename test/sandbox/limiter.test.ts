@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SwitchSettings } from "../../src/sandbox/switches.js";
+import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import { InProcess } from "./in-process.js";
 
 type Limiter = NonNullable<SwitchSettings["limiter"]>;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { withCarry, withService } from "../../src/cli/flags.js";
+import { withCarry, withService } from "../../src/cli/flags/shared.js";
 import { nightCommand } from "../../src/schedule/night.js";
 
 /** Said by the daemon itself, or by whoever looks on. */

@@ -28,7 +28,7 @@ describe("the bundled command", () => {
   const notices = readFileSync("dist/bin/NOTICES.txt", "utf8");
 
   test("is the only one: the module that it was made of is gone", () => {
-    expect(existsSync("dist/cli/plan.js")).toBe(true);
+    expect(existsSync("dist/cli/commands/plan.js")).toBe(true);
     expect(existsSync("dist/cli/main.js")).toBe(false);
   });
 

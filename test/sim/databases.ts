@@ -1,12 +1,12 @@
 import type { Clock } from "../../src/clock.js";
-import type { Accounts } from "../../src/core/accounts.js";
-import type { Store } from "../../src/core/store.js";
+import type { Accounts } from "../../src/core/ports/accounts.js";
+import type { Store } from "../../src/core/ports/store.js";
 import type { Sqlite } from "../../src/sqlite.js";
-import { accountsOn } from "../../src/store/accounts.js";
-import { accountsMigrations } from "../../src/store/accounts-schema.js";
+import { accountsOn } from "../../src/store/accounts/accounts.js";
+import { accountsMigrations } from "../../src/store/accounts/accounts-schema.js";
 import { type Migration, openDatabase } from "../../src/store/open.js";
-import { workspaceOn } from "../../src/store/workspace.js";
-import { workspaceMigrations } from "../../src/store/workspace-schema.js";
+import { workspaceOn } from "../../src/store/workspace/workspace.js";
+import { workspaceMigrations } from "../../src/store/workspace/workspace-schema.js";
 
 /**
  * Databases in memory for one run after the other. To make one with its schema, and to prepare its statements, takes as

@@ -1,5 +1,5 @@
-import type { Disk, NewFile } from "../../src/core/disk.js";
-import type { Download, Send } from "../../src/core/send.js";
+import type { Disk, NewFile } from "../../src/core/ports/disk.js";
+import type { Download, Send } from "../../src/core/ports/send.js";
 import { never, type Process } from "./machine.js";
 
 /** The ports of one process, each call an effect at which the process can die. */

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { ByteRange, Disk, NewFile } from "../../src/core/disk.js";
+import type { ByteRange, Disk, NewFile } from "../../src/core/ports/disk.js";
 import type { Chance } from "./chance.js";
 
 /**

@@ -1,7 +1,7 @@
-import type { Attempt } from "../../src/core/attempt.js";
 import { dayOf } from "../../src/core/day.js";
-import { minuteMs } from "../../src/core/quota.js";
-import type { TaskRecord } from "../../src/sandbox/state.js";
+import type { Attempt } from "../../src/core/ports/attempt.js";
+import { minuteMs } from "../../src/core/quota/quota.js";
+import type { TaskRecord } from "../../src/sandbox/state/state.js";
 import { isOfRun, jobOf, rowOf } from "./jobs.js";
 import type { Ledger } from "./ledger.js";
 import { lowestPriceOf } from "./other-price.js";

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import type { SaveRequest, SaveResult } from "../../src/archive/save.js";
-import type { Disk } from "../../src/core/disk.js";
-import type { Download } from "../../src/core/send.js";
+import type { Disk } from "../../src/core/ports/disk.js";
+import type { Download } from "../../src/core/ports/send.js";
 import { sha256 } from "./files.js";
 import type { Mutant } from "./mutants.js";
 import type { Parts, Substitution } from "./runner.js";

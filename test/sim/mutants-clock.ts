@@ -1,6 +1,6 @@
 import type { AlarmClock } from "../../src/clock.js";
-import type { BalanceMark } from "../../src/core/books.js";
-import { dayMs } from "../../src/core/quota.js";
+import type { BalanceMark } from "../../src/core/ports/spend-log.js";
+import { dayMs } from "../../src/core/quota/quota.js";
 import { isByYears } from "./decade.js";
 import type { Mutant } from "./mutants.js";
 

@@ -1,4 +1,4 @@
-import type { Claim } from "../../src/core/accounts.js";
+import type { Claim } from "../../src/core/ports/accounts.js";
 import { jobOf } from "./jobs.js";
 import type { Mutant } from "./mutants.js";
 import type { Scenario } from "./scenario.js";

@@ -1,9 +1,9 @@
-import type { Accounts } from "../../src/core/accounts.js";
-import type { Attempt, Intent } from "../../src/core/attempt.js";
-import type { BalanceMark, Books, Bounds, Taken } from "../../src/core/books.js";
 import { type Credits, credits, minus, noCredits, plus, toNumber } from "../../src/core/money.js";
-import type { Reply, Send } from "../../src/core/send.js";
-import type { Store } from "../../src/core/store.js";
+import type { Accounts } from "../../src/core/ports/accounts.js";
+import type { Attempt, Intent } from "../../src/core/ports/attempt.js";
+import type { Reply, Send } from "../../src/core/ports/send.js";
+import type { BalanceMark, Books, Bounds, Taken } from "../../src/core/ports/spend-log.js";
+import type { Store } from "../../src/core/ports/store.js";
 import type { RunPorts } from "../../src/run/ports.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";

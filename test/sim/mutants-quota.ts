@@ -1,4 +1,4 @@
-import type { Accounts } from "../../src/core/accounts.js";
+import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
 

@@ -1,5 +1,5 @@
-import type { Accounts } from "../../src/core/accounts.js";
-import type { Books } from "../../src/core/books.js";
+import type { Accounts } from "../../src/core/ports/accounts.js";
+import type { Books } from "../../src/core/ports/spend-log.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
 import type { Scenario } from "./scenario.js";

@@ -1,4 +1,4 @@
-import type { Attempt, AttemptOutcome } from "../../src/core/attempt.js";
+import type { Attempt, AttemptOutcome } from "../../src/core/ports/attempt.js";
 import type { Scenario } from "./scenario.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 import { itemNumbered, type Workspace } from "./workspace.js";

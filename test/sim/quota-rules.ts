@@ -1,5 +1,5 @@
 import { limitsOf } from "../../src/api/plans.js";
-import type { Attempt } from "../../src/core/attempt.js";
+import type { Attempt } from "../../src/core/ports/attempt.js";
 import type { Scenario } from "./scenario.js";
 import { type Effect, type Rule, type Sender, type Trip, Violation } from "./watch.js";
 

@@ -1,4 +1,4 @@
-import type { Store } from "../../src/core/store.js";
+import type { Store } from "../../src/core/ports/store.js";
 
 /** What a run asks at every turn. */
 const eachTurn: readonly string[] = ["due", "waiting", "spending"];

@@ -1,5 +1,5 @@
-import type { Reservation } from "../../src/core/accounts.js";
-import { presumedEnd } from "../../src/core/quota.js";
+import type { Reservation } from "../../src/core/ports/accounts.js";
+import { presumedEnd } from "../../src/core/quota/quota.js";
 import type { Ledger } from "./ledger.js";
 import type { Scenario } from "./scenario.js";
 import type { Effect, Sender, Trip } from "./watch.js";

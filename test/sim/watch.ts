@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
-import type { ApiRequest, Reply } from "../../src/core/send.js";
-import type { Reply as Written } from "../../src/sandbox/reply.js";
-import type { TaskRecord } from "../../src/sandbox/state.js";
+import type { ApiRequest, Reply } from "../../src/core/ports/send.js";
+import type { Reply as Written } from "../../src/sandbox/answers/reply.js";
+import type { TaskRecord } from "../../src/sandbox/state/state.js";
 import { itemOf } from "./jobs.js";
 
 /** Who sends: one process of one workspace, at work on one of its jobs. */

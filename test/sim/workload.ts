@@ -1,5 +1,5 @@
 import type { Plan } from "../../src/api/plans.js";
-import type { SwitchSettings } from "../../src/sandbox/switches.js";
+import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import { cancelOf } from "./cancelling.js";
 import { type Chance, chance, denseChance } from "./chance.js";
 import { decade } from "./decade.js";

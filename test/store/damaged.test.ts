@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openSqlite, statements } from "../../src/sqlite.js";
-import { openAccounts } from "../../src/store/accounts.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { takeLock } from "../../src/store/lock.js";
 import { openDatabase, transactions } from "../../src/store/open.js";
-import { openSteps } from "../../src/store/steps.js";
 import { wayOut } from "../../src/store/way-out.js";
-import { openWorkspace } from "../../src/store/workspace.js";
+import { openSteps } from "../../src/store/workspace/steps.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { spoil } from "./spoil.js";
 

@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import { credits } from "../../src/core/money.js";
-import { openAccounts } from "../../src/store/accounts.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { openSchedules } from "../../src/store/schedules.js";
-import { openWorkspace } from "../../src/store/workspace.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "./item-fixture.js";
 

@@ -5,9 +5,9 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { openSqlite } from "../../src/sqlite.js";
-import { openAccounts } from "../../src/store/accounts.js";
+import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { openSchedules } from "../../src/store/schedules.js";
-import { openWorkspace } from "../../src/store/workspace.js";
+import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import {
   golden,

@@ -1,6 +1,6 @@
+import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import { defaultReconcile } from "../../src/core/readings.js";
-import type { NewItem, RunStart } from "../../src/core/store.js";
+import type { NewItem, RunStart } from "../../src/core/ports/store.js";
 
 export function newItem(id: string, change: Partial<NewItem> = {}): NewItem {
   return {

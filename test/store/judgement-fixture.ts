@@ -1,5 +1,5 @@
-import { nothingLearned } from "../../src/core/readings.js";
-import type { Judgement } from "../../src/core/reconcile.js";
+import { nothingLearned } from "../../src/core/charges/readings.js";
+import type { Judgement } from "../../src/core/charges/reconcile.js";
 
 /** A judgement that says this of some entries, and nothing else. */
 export function judgementOf(verdicts: Judgement["verdicts"]): Judgement {

@@ -4,6 +4,7 @@ import { type Finding, finding, type Import, importsOf, type SourceFile } from "
 /** The rooms of `src/` and their ranks: a room imports only rooms of a lower rank, and itself. */
 const ranks: Readonly<Record<string, number>> = {
   api: 0,
+  text: 0,
   "sqlite.ts": 0,
   "clock.ts": 0,
   "package-file.ts": 0,
@@ -15,7 +16,7 @@ const ranks: Readonly<Record<string, number>> = {
   report: 2,
   plan: 3,
   run: 3,
-  notice: 3,
+  notify: 3,
   job: 4,
   schedule: 5,
   fleet: 5,

@@ -1,9 +1,9 @@
 import type { Plan } from "../../api/plans.js";
-import { toMicro } from "../credits.js";
-import { creditsPerMonth, monthMs } from "../default-account.js";
-import { keyHash, sandboxKey } from "../key.js";
-import { type AccountRow, accountFromRow } from "../rows.js";
-import type { AccountRecord, SubscriptionStatus } from "../state.js";
+import { toMicro } from "../state/credits.js";
+import { creditsPerMonth, monthMs } from "../state/default-account.js";
+import { keyHash, sandboxKey } from "../state/key.js";
+import { type AccountRow, accountFromRow } from "../state/rows.js";
+import type { AccountRecord, SubscriptionStatus } from "../state/state.js";
 import type { Desk } from "./desk.js";
 import { AdminProblem } from "./problem.js";
 

@@ -1,6 +1,6 @@
 import type { Clock, Random } from "../../clock.js";
-import { ensureDefaultAccount } from "../default-account.js";
-import { SqliteState } from "../sqlite-state.js";
+import { ensureDefaultAccount } from "../state/default-account.js";
+import { SqliteState } from "../state/sqlite-state.js";
 
 /** What accounts are administered with: the state that a sandbox is served from, by this process or another. */
 export interface Desk {

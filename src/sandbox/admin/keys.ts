@@ -1,6 +1,6 @@
-import { fromMicro } from "../credits.js";
-import { keyHash, sandboxKey } from "../key.js";
-import { type KeyRow, keyFromRow } from "../rows.js";
+import { fromMicro } from "../state/credits.js";
+import { keyHash, sandboxKey } from "../state/key.js";
+import { type KeyRow, keyFromRow } from "../state/rows.js";
 import type { Desk } from "./desk.js";
 import { newKeyValue } from "./key-value.js";
 import { AdminProblem } from "./problem.js";

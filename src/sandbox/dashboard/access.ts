@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Context } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
-import { isLoopbackHost } from "../host-check.js";
+import { isLoopbackHost } from "../http/host-check.js";
 
 /**
  * Who may see the dashboard: whoever was given the link that holds its token. The link is exchanged for a cookie, so

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import { limitsOf } from "../../api/plans.js";
 import type { KeyListing } from "../admin/keys.js";
-import { fromMicro } from "../credits.js";
-import type { AccountRecord } from "../state.js";
+import { fromMicro } from "../state/credits.js";
+import type { AccountRecord } from "../state/state.js";
 import type { Piece } from "./document.js";
 import { amount, counted, day, stamp } from "./wording.js";
 

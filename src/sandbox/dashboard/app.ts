@@ -4,7 +4,7 @@ import { findAccount, listAccounts } from "../admin/accounts.js";
 import type { Desk } from "../admin/desk.js";
 import { createKey, listKeys, type NewKey, revokeKey } from "../admin/keys.js";
 import { AdminProblem } from "../admin/problem.js";
-import type { AccountRecord } from "../state.js";
+import type { AccountRecord } from "../state/state.js";
 import { Access } from "./access.js";
 import { icon, notice } from "./document.js";
 import { dashboardPage } from "./page.js";

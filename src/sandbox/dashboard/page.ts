@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { KeyListing, NewKey } from "../admin/keys.js";
-import type { AccountRecord } from "../state.js";
+import type { AccountRecord } from "../state/state.js";
 import { accountPanels } from "./account-panels.js";
 import { document, type Piece } from "./document.js";
 import { keysPanel } from "./keys-panel.js";

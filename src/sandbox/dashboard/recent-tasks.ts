@@ -1,9 +1,9 @@
 import type { Desk } from "../admin/desk.js";
-import { fromMicro } from "../credits.js";
-import { isFinal } from "../present.js";
-import { type TaskRow, taskFromRow } from "../rows.js";
-import { signedPath } from "../signing.js";
-import type { TaskRecord } from "../state.js";
+import { fromMicro } from "../state/credits.js";
+import { type TaskRow, taskFromRow } from "../state/rows.js";
+import type { TaskRecord } from "../state/state.js";
+import { isFinal } from "../world/present.js";
+import { signedPath } from "../world/signing.js";
 
 /** A task as the dashboard shows it. */
 export interface ShownTask {

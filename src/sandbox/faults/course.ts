@@ -1,6 +1,6 @@
-import type { Reply } from "../reply.js";
+import type { Reply } from "../answers/reply.js";
+import type { WorldFault } from "../answers/world-fault.js";
 import type { RequestFault } from "./fault.js";
-import type { WorldFault } from "./world-fault.js";
 
 /** The way that one request takes under its fault. Times are milliseconds. */
 export interface Course {

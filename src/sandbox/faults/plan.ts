@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { switches } from "../switches.js";
+import { switches } from "../state/switches.js";
 import { fault } from "./fault.js";
 import { subjects, subjectsOf } from "./subject.js";
 

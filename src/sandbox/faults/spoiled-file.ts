@@ -1,4 +1,4 @@
-import type { FileAnswer } from "../file-reply.js";
+import type { FileAnswer } from "../answers/file-reply.js";
 import type { DownloadFault } from "./fault.js";
 
 /** What a download's fault makes of the file itself, before any of it is sent. */

@@ -1,6 +1,6 @@
 import { limitsOf } from "../../api/plans.js";
-import type { AccountRecord, Bucket, Change, WorldState } from "../state.js";
-import type { LimiterSwitches } from "../switches.js";
+import type { AccountRecord, Bucket, Change, WorldState } from "../state/state.js";
+import type { LimiterSwitches } from "../state/switches.js";
 import type { Gate, Span } from "./gate.js";
 import { fixedWindow, type RequestLog, slidingCounter, slidingLog } from "./log-gates.js";
 import { refilled, tokenBucket } from "./token-bucket.js";

@@ -1,4 +1,4 @@
-import type { WorldState } from "../state.js";
+import type { WorldState } from "../state/state.js";
 import { type Gate, type Span, windowStart } from "./gate.js";
 
 /**

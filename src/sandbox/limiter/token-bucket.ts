@@ -1,4 +1,4 @@
-import type { Bucket } from "../state.js";
+import type { Bucket } from "../state/state.js";
 import type { Gate, Span } from "./gate.js";
 
 /** Sums of small fractions fall a hair short of the whole that they stand for. */

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import type { SandboxModel } from "../catalogue.js";
-import { loopbackOnly } from "../host-check.js";
+import type { SandboxModel } from "../catalogue/catalogue.js";
+import { loopbackOnly } from "../http/host-check.js";
 import { style } from "./style.js";
 
 const headers = {

@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
-import type { Accounts } from "../../../src/core/accounts.js";
-import type { Gait, Quota } from "../../../src/core/quota.js";
-import { openAccounts } from "../../../src/store/accounts.js";
+import type { Accounts } from "../../../src/core/ports/accounts.js";
+import type { Gait, Quota } from "../../../src/core/quota/quota.js";
+import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import type { BenchLedger, Place } from "./ledger.js";
 
 /** The program's own ledger, gaits included, on virtual time. */

@@ -1,5 +1,5 @@
 import type { Plan } from "../../../src/api/plans.js";
-import type { PollProfile } from "../../../src/core/pressure.js";
+import type { PollProfile } from "../../../src/core/pace/pressure.js";
 import type { LimiterKind } from "./limiter.js";
 import type { Wanted } from "./mixes.js";
 import type { UsualPolling } from "./usual.js";

@@ -1,6 +1,6 @@
 import { type Plan, planLimits } from "../../../src/api/plans.js";
-import { type Forecast, forecastOf } from "../../../src/core/forecast.js";
-import { Paces } from "../../../src/core/paces.js";
+import { type Forecast, forecastOf } from "../../../src/core/pace/forecast.js";
+import { Paces } from "../../../src/core/pace/paces.js";
 import type { Job } from "./mixes.js";
 
 /** What the program would say of a set before its first run, when nothing is known of the models. */

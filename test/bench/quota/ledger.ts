@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
-import { dayMs, freePlaces, minuteMs, type Quota } from "../../../src/core/quota.js";
+import { dayMs, freePlaces, minuteMs, type Quota } from "../../../src/core/quota/quota.js";
 
 /** The requests of one account, as a run needs it. */
 export interface BenchLedger {

@@ -1,7 +1,7 @@
 import type { Plan } from "../../../src/api/plans.js";
 import { admit } from "../../../src/sandbox/limiter/admit.js";
-import type { AccountRecord, Bucket, Change, Window } from "../../../src/sandbox/state.js";
-import { allSwitches, type Switches, type SwitchSettings } from "../../../src/sandbox/switches.js";
+import type { AccountRecord, Bucket, Change, Window } from "../../../src/sandbox/state/state.js";
+import { allSwitches, type Switches, type SwitchSettings } from "../../../src/sandbox/state/switches.js";
 import { Ledger } from "../../sim/ledger.js";
 
 /** The sandbox's limiters, each as a service may have it. */

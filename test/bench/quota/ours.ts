@@ -1,10 +1,16 @@
 import { planLimits } from "../../../src/api/plans.js";
 import { type ItemState, itemStates } from "../../../src/core/item.js";
 import { noCredits } from "../../../src/core/money.js";
-import { next, type Planned, type Step } from "../../../src/core/next.js";
-import { Paces } from "../../../src/core/paces.js";
-import { lookSpacing, overdueInterval, pollMsMin, pollWindowMs, type Task } from "../../../src/core/poll.js";
-import type { PollProfile } from "../../../src/core/pressure.js";
+import { next, type Planned, type Step } from "../../../src/core/next/next.js";
+import { Paces } from "../../../src/core/pace/paces.js";
+import {
+  lookSpacing,
+  overdueInterval,
+  pollMsMin,
+  pollWindowMs,
+  type Task,
+} from "../../../src/core/pace/poll.js";
+import type { PollProfile } from "../../../src/core/pace/pressure.js";
 import type { StepKind } from "../../../src/core/stop.js";
 import type { Place } from "./ledger.js";
 import type { Run, Scene } from "./scene.js";

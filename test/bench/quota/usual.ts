@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import { type Plan, planLimits } from "../../../src/api/plans.js";
-import { nextSendAt } from "../../../src/core/quota.js";
+import { nextSendAt } from "../../../src/core/quota/quota.js";
 import { type BenchLedger, MemoryLedger } from "./ledger.js";
 import { type Figures, figuresOf, type TimedService } from "./service.js";
 import { VirtualTime } from "./virtual-time.js";

@@ -1,6 +1,6 @@
-import { inspect } from "../../../src/archive/content.js";
-import { nodeDisk } from "../../../src/archive/node-disk.js";
-import type { Disk } from "../../../src/core/disk.js";
+import { inspect } from "../../../src/archive/check/content.js";
+import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
+import type { Disk } from "../../../src/core/ports/disk.js";
 import { media } from "../../archive/media.js";
 
 /**

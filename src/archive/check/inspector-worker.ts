@@ -1,0 +1,24 @@
+import { parentPort } from "node:worker_threads";
+import { nodeDisk } from "../disk/node-disk.js";
+import { type Content, inspect } from "./content.js";
+
+/** The inside of a thread that looks at files: one at a time. */
+export interface InspectorJob {
+  path: string;
+  category: string;
+}
+
+export type InspectorAnswer = { content: Content } | { message: string; code: string | null };
+
+parentPort?.on("message", async ({ path, category }: InspectorJob) => {
+  try {
+    answer({ content: await inspect(nodeDisk, path, category) });
+  } catch (error) {
+    const { message, code } = error as { message?: unknown; code?: unknown };
+    answer({ message: String(message), code: typeof code === "string" ? code : null });
+  }
+});
+
+function answer(answered: InspectorAnswer): void {
+  parentPort?.postMessage(answered);
+}

@@ -1,0 +1,129 @@
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../../clock.js";
+import { packageFile } from "../../package-file.js";
+import type { Content } from "./content.js";
+import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
+
+/**
+ * Files are looked at in threads of their own, because what decodes them was made for good files: a hostile one may
+ * keep a decoder busy for ever or eat the memory. Such a thread is ended, and its file is no output. The compiled
+ * worker is used also when this file runs from its source: Node cannot start a thread from that.
+ */
+const workerFile = packageFile("dist/archive/check/inspector-worker.js");
+
+const threadsMax = 2;
+/** Memory of a thread's own heap; pictures are decoded outside of it, in strips. */
+const heapMebibytesMax = 512;
+
+export interface InspectorSettings {
+  clock: Clock;
+  /** Milliseconds for one file, whatever its size; and bytes a second beyond that. */
+  msMax?: number;
+  bytesPerSecondMin?: number;
+  /** For tests. */
+  worker?: string;
+}
+
+export interface Inspector {
+  /** Looks at a file of this machine. Rejects with errors of the disk. */
+  inspect(path: string, category: string, bytes: number): Promise<Content>;
+  close(): Promise<void>;
+}
+
+interface Waiting extends InspectorJob {
+  bytes: number;
+  resolve(content: Content): void;
+  reject(error: Error): void;
+}
+
+/** Threads start with the first files and do not keep the process alive. */
+export function openInspector(settings: InspectorSettings): Inspector {
+  const pool = new Pool(settings);
+  return {
+    inspect: (path, category, bytes) =>
+      new Promise((resolve, reject) => pool.add({ path, category, bytes, resolve, reject })),
+    close: () => pool.close(),
+  };
+}
+
+class Pool {
+  private readonly idle: Worker[] = [];
+  private readonly busy = new Map<Worker, { job: Waiting; over: AbortController }>();
+  private readonly queue: Waiting[] = [];
+
+  constructor(private readonly settings: InspectorSettings) {}
+
+  add(job: Waiting): void {
+    this.queue.push(job);
+    this.dispatch();
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.idle.splice(0), ...this.busy.keys()];
+    await Promise.all(all.map((worker) => worker.terminate()));
+  }
+
+  private dispatch(): void {
+    const worker = this.idle.pop() ?? (this.isShort() ? this.start() : undefined);
+    const job = worker === undefined ? undefined : this.queue.shift();
+    if (worker === undefined) return;
+    if (job === undefined) this.idle.push(worker);
+    else this.work(worker, job);
+  }
+
+  /** A thread costs more to start than most files to look at, so another starts only for more than wait anyway. */
+  private isShort(): boolean {
+    return this.busy.size < threadsMax && this.queue.length > this.busy.size;
+  }
+
+  private start(): Worker {
+    const worker = new Worker(this.settings.worker ?? workerFile, {
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
+    });
+    worker.on("message", (answer: InspectorAnswer) => {
+      const job = this.finish(worker);
+      this.idle.push(worker);
+      if (job !== undefined) tell(job, answer);
+      this.dispatch();
+    });
+    // A thread that dies says what it died of, and takes only its own file with it.
+    worker.on("error", (error) => this.lose(worker, `reading it failed: ${error.message}`));
+    worker.on("exit", () => this.lose(worker, "reading it ended the reader"));
+    return worker;
+  }
+
+  private work(worker: Worker, job: Waiting): void {
+    const { clock, msMax = 60_000, bytesPerSecondMin = 4 * 2 ** 20 } = this.settings;
+    const over = new AbortController();
+    this.busy.set(worker, { job, over });
+    worker.ref();
+    worker.postMessage({ path: job.path, category: job.category } satisfies InspectorJob);
+    const ms = Math.ceil(msMax + (job.bytes / bytesPerSecondMin) * 1000);
+    void clock.sleep(ms, over.signal).then(() => {
+      if (!over.signal.aborted) this.lose(worker, `reading it took longer than ${Math.round(ms / 1000)} s`);
+    });
+  }
+
+  private finish(worker: Worker): Waiting | undefined {
+    const found = this.busy.get(worker);
+    this.busy.delete(worker);
+    found?.over.abort();
+    worker.unref();
+    return found?.job;
+  }
+
+  private lose(worker: Worker, reason: string): void {
+    const job = this.finish(worker);
+    const at = this.idle.indexOf(worker);
+    if (at >= 0) this.idle.splice(at, 1);
+    if (job === undefined) return;
+    void worker.terminate();
+    job.resolve({ kind: "bad", reason });
+    this.dispatch();
+  }
+}
+
+function tell({ resolve, reject }: Waiting, answer: InspectorAnswer): void {
+  if ("content" in answer) resolve(answer.content);
+  else reject(Object.assign(new Error(answer.message), answer.code === null ? {} : { code: answer.code }));
+}

@@ -1,0 +1,70 @@
+import { join } from "node:path";
+import type { Disk } from "../../core/ports/disk.js";
+import { folderBelow } from "../disk/folder-below.js";
+import { openTemporary } from "../disk/temporary.js";
+
+/** Small pictures for the gallery, named after the content that they show: one is made once, and never goes stale. */
+export const thumbnailFolder = "_gallery";
+
+const sideMax = 560;
+
+export interface Thumbnail {
+  /** Relative to the job's folder. */
+  file: string;
+  width: number;
+  height: number;
+}
+
+/** The thumbnail of a picture of the archive; null when it cannot be read. Rejects with errors of the disk. */
+export async function thumbnailOf(
+  disk: Disk,
+  jobFolder: string,
+  { file, sha256 }: { file: string; sha256: string },
+): Promise<Thumbnail | null> {
+  const name = `${thumbnailFolder}/${sha256.slice(0, 32)}.webp`;
+  const known = await measured(disk, join(jobFolder, name));
+  if (known !== null) return { file: name, ...known };
+  const bytes = await shrunk(disk, join(jobFolder, file));
+  if (bytes === null) return null;
+  await put(disk, await folderBelow(disk, jobFolder, thumbnailFolder), join(jobFolder, name), bytes);
+  const size = await measured(disk, join(jobFolder, name));
+  return size === null ? null : { file: name, ...size };
+}
+
+async function shrunk(disk: Disk, path: string): Promise<Buffer | null> {
+  if ((await disk.size(path)) === null) return null;
+  const { default: sharp } = await import("sharp");
+  const pieces: Uint8Array[] = [];
+  for await (const piece of disk.read(path)) pieces.push(piece);
+  const picture = sharp(Buffer.concat(pieces), { sequentialRead: true }).autoOrient();
+  const small = picture.resize(sideMax, sideMax, { fit: "inside", withoutEnlargement: true });
+  return small
+    .webp({ quality: 78 })
+    .timeout({ seconds: 30 })
+    .toBuffer()
+    .catch(() => null);
+}
+
+async function measured(disk: Disk, path: string): Promise<{ width: number; height: number } | null> {
+  if ((await disk.size(path)) === null) return null;
+  const { default: sharp } = await import("sharp");
+  const pieces: Uint8Array[] = [];
+  for await (const piece of disk.read(path)) pieces.push(piece);
+  return sharp(Buffer.concat(pieces))
+    .metadata()
+    .then(({ width, height }) => ({ width, height }))
+    .catch(() => null);
+}
+
+/** A name that is taken has the very same picture. */
+async function put(disk: Disk, folder: string, path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = await openTemporary(disk, folder, `thumbnail ${path}`);
+  try {
+    await temporary.file.write(bytes);
+    await disk.link(temporary.path, path);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "EEXIST") throw error;
+  } finally {
+    await temporary.discard();
+  }
+}

@@ -1,0 +1,165 @@
+import { constants } from "node:fs";
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  link as secondName,
+  stat,
+  statfs,
+  unlink,
+} from "node:fs/promises";
+import { dirname } from "node:path";
+import type { ByteRange, Disk, NewFile } from "../../core/ports/disk.js";
+
+/**
+ * The disk of this machine. Two things that are easily forgotten: a file's content and its name are made durable
+ * separately (a synced file in an unsynced folder may be gone after a power cut), and Node's `rename` replaces, so a
+ * finished file gets its name by `link`, which does not.
+ */
+export const nodeDisk: Disk = {
+  makeFolder,
+  create,
+  append,
+  link,
+  unlink,
+  syncFolder,
+  size,
+  realPath: (path) => realpath(path),
+  list,
+  read,
+  freeBytes,
+};
+
+async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  // Every folder that was made is a new name in the one above it.
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+async function create(path: string): Promise<NewFile> {
+  const handle = await open(path, "wx");
+  let end = 0;
+  return {
+    async write(bytes) {
+      await writeAll(handle, bytes, end);
+      end += bytes.length;
+    },
+    async empty() {
+      await handle.truncate(0);
+      end = 0;
+    },
+    sync: () => handle.sync(),
+    close: () => handle.close(),
+  };
+}
+
+/** One write call may take less than it was given. */
+async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number | null): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const place = position === null ? null : position + at;
+    const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, place);
+    at += bytesWritten;
+  }
+}
+
+async function append(path: string, text: string): Promise<void> {
+  // A symbolic link planted under this name would lead the text elsewhere.
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+  const handle = await open(path, flags, 0o666);
+  try {
+    const { size: before } = await handle.stat();
+    await writeAll(handle, Buffer.from(text), null);
+    await handle.sync();
+    if (before === 0) await syncFolder(dirname(path));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** What file systems without hard links (exFAT, some network and container mounts) answer to `link`. */
+const noHardLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+async function link(from: string, to: string): Promise<void> {
+  try {
+    await secondName(from, to);
+  } catch (error) {
+    if (!noHardLinks.has(codeOf(error))) throw error;
+    await renameToFreeName(from, to);
+  }
+}
+
+/** The exclusive creation makes sure that the rename replaces nothing but our own empty file. */
+export async function renameToFreeName(from: string, to: string): Promise<void> {
+  await (await open(to, "wx")).close();
+  try {
+    await rename(from, to);
+  } catch (error) {
+    await unlink(to);
+    throw error;
+  }
+}
+
+/** File systems that cannot sync a folder say so with these; there is nothing more to be done on them. */
+const noFolderSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } catch (error) {
+    if (!noFolderSync.has(codeOf(error))) throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function size(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function list(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+const pieceBytes = 256 * 1024;
+
+async function* read(path: string, range?: ByteRange): AsyncGenerator<Uint8Array> {
+  const end = range?.end ?? Number.POSITIVE_INFINITY;
+  const handle = await open(path, "r");
+  try {
+    for (let at = range?.start ?? 0; at < end; ) {
+      const piece = Buffer.allocUnsafe(Math.min(pieceBytes, end - at));
+      const { bytesRead } = await handle.read(piece, 0, piece.length, at);
+      if (bytesRead === 0) return;
+      yield piece.subarray(0, bytesRead);
+      at += bytesRead;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+async function freeBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize;
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "";
+}

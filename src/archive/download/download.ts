@@ -1,0 +1,83 @@
+import type { LookupFunction } from "node:net";
+import type { Agent } from "undici";
+import type { Download, DownloadOptions, DownloadReply } from "../../core/ports/send.js";
+import { AddressRefused, type AddressRule, addressRule } from "./address.js";
+
+/** Redirects followed for one output. */
+export const redirectsMax = 5;
+
+export interface Downloads {
+  /**
+   * Fetches one output as it lies there: identity encoding, nothing unpacked, no credentials. Rejects with
+   * AddressRefused when the URL or a redirect leads where it must not, with any other error when no answer came.
+   */
+  download: Download;
+  /** Closes the sockets that are kept for reuse. */
+  close(): Promise<void>;
+}
+
+export interface DownloadSettings {
+  /** The service's address; see `addressRule` for what it permits. */
+  baseUrl: string;
+  /** How names become addresses; the system's way when absent. */
+  lookup?: LookupFunction;
+}
+
+export function undiciDownloads(settings: DownloadSettings): Downloads {
+  const rule = addressRule(settings.baseUrl, settings.lookup);
+  let agent: Promise<Agent> | undefined;
+  return {
+    async download(url, options) {
+      if (!URL.canParse(url)) throw new AddressRefused("the output's address is no URL");
+      agent ??= openAgent(rule);
+      return follow(new URL(url), options, rule, await agent);
+    },
+    async close() {
+      await (await agent)?.close();
+    },
+  };
+}
+
+async function openAgent(rule: AddressRule): Promise<Agent> {
+  // Takes its time to load: commands that fetch nothing do without.
+  const { Agent } = await import("undici");
+  // How long to wait is for the caller to say, through `signal`: two clocks would disagree.
+  return new Agent({ connect: { lookup: rule.lookup }, headersTimeout: 0, bodyTimeout: 0 });
+}
+
+async function follow(
+  first: URL,
+  options: DownloadOptions,
+  rule: AddressRule,
+  agent: Agent,
+): Promise<DownloadReply> {
+  let url = first;
+  for (let redirects = 0; ; redirects++) {
+    await rule.check(url);
+    const reply = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: "GET",
+      signal: options.signal,
+      headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": "bulkgen", ...options.headers },
+    });
+    const headers = flatten(reply.headers);
+    const location = redirectTarget(reply.statusCode, headers);
+    if (location === null) return { status: reply.statusCode, headers, body: reply.body };
+    await reply.body.dump();
+    if (redirects === redirectsMax) throw new AddressRefused(`more than ${redirectsMax} redirects`);
+    if (!URL.canParse(location, url)) throw new AddressRefused("redirect to something that is no address");
+    url = new URL(location, url);
+  }
+}
+
+function redirectTarget(status: number, headers: Readonly<Record<string, string>>): string | null {
+  return [301, 302, 303, 307, 308].includes(status) ? (headers["location"] ?? null) : null;
+}
+
+function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  return flat;
+}

@@ -1,0 +1,193 @@
+import type { Clock } from "../../clock.js";
+import type { Download, DownloadReply } from "../../core/ports/send.js";
+import { checkRoom } from "../disk/room.js";
+import { AddressRefused } from "./address.js";
+import { type Partial, strongTag } from "./partial.js";
+import { type Pace, Watch } from "./watch.js";
+
+/** One transfer: from a signed URL into an open file, hashed on the way, within limits. */
+
+export interface Limits extends Pace {
+  /** Bytes of one output. */
+  bytesMax: number;
+}
+
+const mebibyte = 2 ** 20;
+const minuteMs = 60_000;
+
+/** Generous for what such services make today, and an end to a server that sends forever. */
+export const limitsOf: Readonly<Record<"image" | "audio" | "video", Limits>> = {
+  image: { bytesMax: 256 * mebibyte, msMax: 10 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 1024 },
+  audio: { bytesMax: 1024 * mebibyte, msMax: 30 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 1024 },
+  video: { bytesMax: 8192 * mebibyte, msMax: 120 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 4096 },
+};
+
+/** Bytes between two looks at the room that is left. */
+const lookEveryBytes = 16 * mebibyte;
+
+export type Transfer =
+  /** `lengthStated`: the server said how many bytes there are, and so many came. */
+  | { kind: "received"; bytes: number; sha256: string; lengthStated: boolean }
+  | { kind: "expired"; status: number }
+  | { kind: "try_again"; reason: string }
+  | { kind: "refused"; reason: string };
+
+export interface TransferPorts {
+  download: Download;
+  clock: Clock;
+  signal?: AbortSignal;
+  /** Bytes that may still be written where the file lies. */
+  freeBytes(): Promise<number>;
+}
+
+/** Statuses of a signed URL that is no longer, or not yet, good. S3 answers 400 when the signer's token expired. */
+const expiredStatuses = new Set([400, 401, 403, 404, 410]);
+
+/** The body broke off, as opposed to the disk. */
+class BrokenOff extends Error {}
+
+/**
+ * Fetches what `partial` lacks of `url`. The rest alone is asked for only of the very version that its bytes are from
+ * (P14): by a strong ETag that the server must confirm; on any doubt it begins anew. Rejects only with errors of the disk.
+ */
+export async function transfer(
+  url: string,
+  partial: Partial,
+  limits: Limits,
+  ports: TransferPorts,
+): Promise<Transfer> {
+  const watch = new Watch(ports.clock, limits, ports.signal);
+  try {
+    if (partial.continues(url)) {
+      const rest = await askFor(url, partial, { partial, limits, ports, watch });
+      if (rest !== "begin anew") return rest;
+    }
+    const whole = await askFor(url, null, { partial, limits, ports, watch });
+    return whole === "begin anew" ? { kind: "try_again", reason: "the server answered 206" } : whole;
+  } catch (error) {
+    if (error instanceof AddressRefused) return { kind: "refused", reason: error.message };
+    if (!(error instanceof BrokenOff)) throw error;
+    await partial.settle();
+    return { kind: "try_again", reason: watch.reason ?? error.message };
+  } finally {
+    watch.end();
+  }
+}
+
+interface Means {
+  partial: Partial;
+  limits: Limits;
+  ports: TransferPorts;
+  watch: Watch;
+}
+
+/** One request: for the whole file, or for the rest of `from`. */
+async function askFor(url: string, from: Partial | null, means: Means): Promise<Transfer | "begin anew"> {
+  const { limits, ports, watch, partial } = means;
+  const range = from === null ? {} : { range: `bytes=${from.bytes}-`, "if-range": from.etag ?? "" };
+  const reply = await ports
+    .download(url, { headers: range, signal: watch.signal })
+    .catch((error: unknown) => {
+      if (error instanceof AddressRefused) throw error;
+      throw new BrokenOff(reasonOf(error));
+    });
+  watch.moved(0);
+  const early = judge(reply, from, limits);
+  if (early !== null) {
+    await drop(reply.body);
+    return early;
+  }
+  try {
+    // A 200 in answer to a range is the whole file, of whatever version it is now.
+    if (reply.status === 200) await partial.begin(url, reply.headers);
+    return await take(reply, means);
+  } catch (error) {
+    // A body that nobody reads would hold its connection, and the end of the run with it.
+    await drop(reply.body).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What status and headers alone decide; null when the body is wanted. */
+function judge(reply: DownloadReply, from: Partial | null, limits: Limits): Transfer | "begin anew" | null {
+  const { status, headers } = reply;
+  if (expiredStatuses.has(status)) return { kind: "expired", status };
+  if (from !== null && (status === 416 || (status === 206 && !isRestOf(from, headers)))) return "begin anew";
+  if (status !== 200 && !(status === 206 && from !== null))
+    return { kind: "try_again", reason: `the server answered ${status}` };
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding !== "identity")
+    return { kind: "try_again", reason: `the server sent it ${encoding}-encoded, unasked` };
+  const whole = (statedBytes(reply) ?? 0) + (status === 206 ? (from?.bytes ?? 0) : 0);
+  return whole > limits.bytesMax ? tooLarge(`${whole} bytes`, limits) : null;
+}
+
+/** Whether a 206 is the rest of the same version: its own tag says so, and its range begins where ours ends. */
+function isRestOf(from: Partial, headers: Readonly<Record<string, string>>): boolean {
+  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers["content-range"] ?? "") ?? [];
+  return (
+    strongTag(headers["etag"]) === from.etag &&
+    Number(first) === from.bytes &&
+    Number(last) + 1 === Number(total) &&
+    (headers["content-encoding"] ?? "identity") === "identity"
+  );
+}
+
+/** Bytes of the body as stated; those of a range by the range, because its length may be left out. */
+function statedBytes({ status, headers }: DownloadReply): number | null {
+  const [, first, last] = /^bytes (\d+)-(\d+)\//.exec(headers["content-range"] ?? "") ?? [];
+  if (status === 206) return Number(last) + 1 - Number(first);
+  const text = headers["content-length"];
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : null;
+}
+
+function tooLarge(found: string, { bytesMax }: Limits): Transfer {
+  return { kind: "refused", reason: `the output has ${found}; expected at most ${bytesMax}` };
+}
+
+async function take(reply: DownloadReply, { partial, limits, ports, watch }: Means): Promise<Transfer> {
+  const before = partial.bytes;
+  const stated = statedBytes(reply);
+  checkRoom(await ports.freeBytes(), stated ?? 0);
+  let lookAt = partial.bytes + lookEveryBytes;
+  for await (const piece of marked(reply.body)) {
+    if (partial.bytes + piece.length > limits.bytesMax) return tooLarge("more bytes", limits);
+    if (partial.bytes > lookAt) {
+      checkRoom(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
+      lookAt = partial.bytes + lookEveryBytes;
+    }
+    await partial.take(piece);
+    // Only now: a slow disk is not a stalled server.
+    watch.moved(piece.length);
+  }
+  await partial.settle();
+  const received = partial.bytes - before;
+  if (stated !== null && stated !== received)
+    return { kind: "try_again", reason: `the transfer ended after ${received} of ${stated} bytes` };
+  const { bytes } = partial;
+  const { sha256, differs } = partial.sums.end();
+  // Whatever was damaged on the way must not be gone on with.
+  partial.etag = null;
+  if (differs === null) return { kind: "received", bytes, sha256, lengthStated: stated !== null };
+  return { kind: "try_again", reason: `the content does not have the ${differs} that the server states` };
+}
+
+async function* marked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw new BrokenOff(reasonOf(error));
+  }
+}
+
+/** Leaving after the first piece closes the connection; an error page is not worth more. */
+async function drop(body: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of marked(body)) return;
+}
+
+/** The URL is signed, so nothing of it goes into a reason. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const text = typeof code === "string" ? `${code}: ${message}` : String(message ?? error);
+  return `the transfer broke off (${text.replace(/\s+/g, " ").slice(0, 200)})`;
+}

@@ -1,0 +1,6 @@
+import type { Command } from "commander";
+import { defineOrder } from "./orders/order.js";
+
+export function definePause(program: Command): void {
+  defineOrder(program, "pause", "have a run end in good order, to be gone on with later; tasks go on");
+}

@@ -1,0 +1,130 @@
+import { jobFolder } from "../../archive/disk/job-folder.js";
+import { type ExitName, exitCode, weightiest } from "../../core/exit.js";
+import type { Item } from "../../core/ports/store.js";
+import type { StopKind } from "../../core/stop.js";
+import { reasonOf, waitingIn } from "../../job/evidence.js";
+import type { Outcome } from "../../job/run/run-job.js";
+import { spentIn } from "../../job/spent-in.js";
+import { count } from "../../report/amounts.js";
+import { heldAdvice, nextLookText } from "../../report/evidence.js";
+import { lookFor } from "../../report/look.js";
+import { shownPath } from "../../report/problem-text.js";
+import { type RunFacts, summarise, summaryJson } from "../../report/summary.js";
+import { systemClock } from "../../system.js";
+import type { Display } from "./display.js";
+import type { RunEnd } from "./events.js";
+
+const namesMax = 5;
+
+/** Prints what the run came to, on stderr when stdout is for events, and returns it. */
+export async function showOutcome(
+  outcome: Outcome,
+  flags: { json?: boolean; events?: boolean },
+  display: Display,
+): Promise<RunEnd> {
+  const exit = weightiest([outcome.execution.exit, ...(outcome.leftOut > 0 ? (["credits"] as const) : [])]);
+  const facts = await factsOf(outcome, exit);
+  display.end();
+  const stream = flags.events ? process.stderr : process.stdout;
+  const shown = { ...facts, folder: shownPath(facts.folder, process.cwd()) };
+  const text = flags.json
+    ? JSON.stringify(summaryJson(facts))
+    : summarise(shown, lookFor(stream, process.env));
+  stream.write(`${text}\n`);
+  return { exit, facts, stops: outcome.execution.stops };
+}
+
+async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
+  const { execution, hold, startedAt } = outcome;
+  const { run, counts, reasons, balance, books } = execution;
+  const unfinished = exit === "unfinished";
+  const items = await hold.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
+  const overdue = await waitingIn(hold.store, items, "overdue");
+  const looks = items.filter((item) => item.state === "overdue").map((item) => item.nextAt);
+  const nextLookAt = looks.length === 0 ? null : Math.min(...looks);
+  return {
+    run: run.id,
+    job: run.jobName,
+    exitCode: exitCode(exit),
+    counts,
+    before: outcome.before,
+    failures: failuresOf(items),
+    held: await waitingIn(hold.store, items, "held"),
+    unknown: await waitingIn(hold.store, items, "unknown"),
+    overdue,
+    nextLookAt,
+    resumeAt: unfinished ? (execution.resumeAt ?? nextLookAt) : null,
+    stops: [...reasons, ...leftOutText(outcome)],
+    ...(await spentIn(hold.store, run.id)),
+    left: balance,
+    books,
+    requests: run.requests,
+    // Of a run that was gone on with, only a part was seen here.
+    forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
+    elapsedMs: systemClock.now() - startedAt,
+    ...(await hold.store.filesOf(run.id)),
+    folder: jobFolder(run),
+    nextStep: nextStep(exit, execution, { overdue, nextLookAt }),
+  };
+}
+
+function failuresOf(items: readonly Item[]): RunFacts["failures"] {
+  return items
+    .filter((item) => item.state === "failed")
+    .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
+}
+
+function leftOutText({ leftOut }: Outcome): string[] {
+  return leftOut === 0 ? [] : [`${leftOut} items were left out because the credits do not reach them`];
+}
+
+/** What to do after each way to end. */
+function nextStep(
+  exit: ExitName,
+  { run, reasons, stops, counts, resumeAt }: Outcome["execution"],
+  { overdue, nextLookAt }: Pick<RunFacts, "overdue" | "nextLookAt">,
+): string | null {
+  const { sandbox } = run.options;
+  const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
+  if (run.state === "cancelled") return run.owes ? `${resume} collects what is at the service` : null;
+  if (stops.some(({ kind }) => kind === "paused"))
+    return `${resume} goes on; tasks at the service go on without us`;
+  const steps: Partial<Record<ExitName, string>> = {
+    key: `set a valid key of the same user, or activate a plan, then ${resume}`,
+    unreachable: `${resume} when the service is back`,
+    credits: "top up, then run the same command again",
+    held: heldAdvice(sandbox),
+    cap: afterCap(stops, resume),
+    unfinished:
+      counts.unknown > 0 && reasons.length === 0
+        ? `${resume} ${resumeAt === null ? "later" : nextLookText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
+        : nextLookAt === null || reasons.length > 0
+          ? `${resume} later`
+          : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} may be looked at again`,
+    failed: "mend the rows that failed and run again; nothing archived is paid twice",
+    interrupted: `${resume} goes on; tasks at the service go on without us`,
+  };
+  return steps[exit] ?? null;
+}
+
+/** What goes on after a cap, by the one that was reached. */
+function afterCap(stops: Outcome["execution"]["stops"], resume: string): string {
+  const again = "run the same command again";
+  const steps: Partial<Record<StopKind, string>> = {
+    cap: `raise --max-credits and ${again}`,
+    keep: `top up or lower --keep-credits, then ${again}`,
+    daily: `${resume} goes on tomorrow, or at once with a higher --max-credits-per-day`,
+    failures: `look at why they failed, then ${again}`,
+  };
+  const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);
+  return reached ?? "raise the model's cap, or look at its new price, and run the manifest again";
+}
+
+/** The first few row ids, and how many more there are. */
+function namesOf(items: readonly { rowId: string }[]): string {
+  const named = items
+    .slice(0, namesMax)
+    .map(({ rowId }) => rowId)
+    .join(", ");
+  return items.length <= namesMax ? named : `${named} and ${items.length - namesMax} more`;
+}

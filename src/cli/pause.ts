@@ -1,6 +1,0 @@
-import type { Command } from "commander";
-import { defineOrder } from "./order.js";
-
-export function definePause(program: Command): void {
-  defineOrder(program, "pause", "have a run end in good order, to be gone on with later; tasks go on");
-}

@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { EarlyExit } from "../../core/exit.js";
+
+/** A setting as a file says it: the words that its flag would take, once for each time it would be given. */
+export interface FileSetting {
+  words: string[];
+  /** `file:line:column` */
+  place: string;
+}
+
+export interface ConfigFile {
+  path: string;
+  /** The user's own file, and not one that lies in a folder which may be anybody's. */
+  own: boolean;
+  settings: ReadonlyMap<string, FileSetting>;
+}
+
+export const configName = "bulkgen.config.yaml";
+
+export function workspaceConfig(root: string): string {
+  return join(root, configName);
+}
+
+export function userConfig(environment: Readonly<Record<string, string | undefined>>): string {
+  return join(environment["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "bulkgen", configName);
+}
+
+/** Null when there is no such file. Throws EarlyExit for one that cannot be read, and says where. */
+export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw new EarlyExit("usage", `the settings file ${path} cannot be read (${code ?? message})`);
+  }
+  const { isMap, isScalar, LineCounter, parseDocument } = await import("yaml");
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const at = (offset: number | undefined) => {
+    const { line, col } = lines.linePos(offset ?? 0);
+    return `${path}:${line}:${col}`;
+  };
+  const [error] = document.errors;
+  if (error) throw new EarlyExit("usage", `${at(error.pos[0])}: ${error.message.split("\n")[0]}`);
+  const settings = new Map<string, FileSetting>();
+  if (document.contents === null) return { path, own, settings };
+  if (!isMap(document.contents)) {
+    throw new EarlyExit(
+      "usage",
+      `${at(0)}: expected settings such as "max-credits: 200", got something else`,
+    );
+  }
+  for (const { key, value } of document.contents.items) {
+    const place = at(isScalar(key) ? key.range?.[0] : 0);
+    const plain = (value as { toJS(of: typeof document): unknown } | null)?.toJS(document) ?? null;
+    settings.set(String(isScalar(key) ? key.value : key), { words: wordsOf(plain), place });
+  }
+  return { path, own, settings };
+}
+
+/** A list is a flag given again and again; a map is given as `key=value`; an object in a list stays one. */
+function wordsOf(value: unknown): string[] {
+  if (Array.isArray(value))
+    return value.map((each) => (isObject(each) ? JSON.stringify(each) : String(each)));
+  if (isObject(value)) return Object.entries(value).map(([key, each]) => `${key}=${String(each)}`);
+  return [value === null ? "" : String(value)];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,291 @@
+import type { ItemState } from "../item.js";
+import { type Credits, minus, noCredits, plus } from "../money.js";
+import type { Pace } from "../pace/pace.js";
+import type { Task } from "../pace/poll.js";
+import type { PollProfile, Waiting } from "../pace/pressure.js";
+import { modelOfGroup } from "../price.js";
+import { backoffMsMax } from "../quota/backoff.js";
+import {
+  freeInWindows,
+  freePlaces,
+  left,
+  minuteMs,
+  nextSendAt,
+  owedRequests,
+  type Quota,
+  waitsFor as waitReason,
+} from "../quota/quota.js";
+import { isOpen, type StepKind, type Stop } from "../stop.js";
+import { heldFor, isDue, type Looks, looksOf } from "./looks.js";
+
+/**
+ * What to do next: the one place that decides. It is handed what is due, the quota and the free hands, and returns at
+ * most as many steps as can start at once, and the time at which to ask again. It waits for nothing and starts nothing.
+ */
+export interface View {
+  now: number;
+  /** Items to submit. The heads of each group's list are enough. */
+  planned: readonly Planned[];
+  /** All planned items that may be submitted, counted by group. */
+  waiting: readonly Waiting[];
+  /** Submits go in the manifest's order: somebody was told how far the credits reach. */
+  inOrder: boolean;
+  /** All tasks to look at. */
+  tasks: readonly Task[];
+  /** Outputs to fetch, and by when that is best done. */
+  ready: readonly { id: number; nextAt: number; fetchBy: number }[];
+  /** Ready items that wait for a look at their task, because their addresses have expired. */
+  expired: number;
+  /** Planned items that must not be submitted in this run: their model or their price is in doubt. */
+  parked: number;
+  counts: Readonly<Record<ItemState, number>>;
+  /** Items that a step is working on now. */
+  busy: ReadonlySet<number>;
+  quota: Quota;
+  /** How long generations of a price group take. */
+  pace(group: string): Pace;
+  /** How eagerly to look; null leaves it to what is short. */
+  profile: PollProfile | null;
+  /** Nothing is submitted until something is found out: what is at the service is looked at meanwhile. */
+  holdsBack: boolean;
+  /** Places reserved for requests that are being made are already part of `quota`. */
+  free: Readonly<Record<StepKind, number>>;
+  stops: readonly Stop[];
+  /** Credits that are spent or may yet turn out to be: charged, in flight, unknown, held. */
+  committed: Credits;
+  /** The most that may be committed, or null. */
+  cap: Credits | null;
+  /** What models with a cap of their own may still cost; others are not in it. */
+  modelRooms?: ReadonlyMap<string, Credits>;
+  /** Overdue tasks keep the run open. */
+  awaitsOverdue: boolean;
+  /** Unanswered requests, of which it is to be found out whether they were charged, keep the run open. */
+  awaitsSettling: boolean;
+}
+
+export interface Planned {
+  id: number;
+  price: Credits;
+  nextAt: number;
+  group: string;
+  priority: number;
+  position: number;
+}
+
+export interface Step {
+  do: StepKind;
+  item: number;
+}
+
+export interface Decision {
+  steps: Step[];
+  /** When to ask again though nothing happened (UTC ms); null when only the end of a step can change anything. */
+  wakeAt: number | null;
+  /** Nothing is left to do for this run. */
+  done: boolean;
+  /** The credit cap leaves room for no submit. */
+  capped: boolean;
+  /** Models that have no item to begin, because the next does not fit under their own cap. */
+  cappedModels: readonly string[];
+  /** What the next step waits for, when it waits. */
+  waiting: "minute" | "day" | "service" | "tasks" | null;
+}
+
+/** Decides on one view. Pure: the same view gives the same decision. */
+export function next(view: View): Decision {
+  const looks = looksOf(view);
+  const submits = dueSubmits(view);
+  const places = freePlaces(view.quota, view.now);
+  const chosen = choose(view, looks, view.holdsBack ? [] : submits.items, places);
+  const steps = [...downloads(view), ...chosen.steps];
+  const placeAt = nextSendAt(view.quota, view.now, chosen.steps.length);
+  const unserved = looks.due.length + submits.items.length > chosen.steps.length;
+  const short = shortage(view, { looks, submits: submits.items.length, unserved, places, placeAt }, chosen);
+  return {
+    steps,
+    wakeAt: wakeTime(view, looks, { short, unserved, placeAt }),
+    done: isDone(view, steps),
+    capped: submits.capped,
+    cappedModels: submits.cappedModels,
+    waiting: waitingFor(view, short, steps),
+  };
+}
+
+/** Why a request cannot be made when it is due: no place in the quota, or what is left of the day is owed to open tasks. */
+type Shortage = "places" | "day" | null;
+
+interface Wants {
+  looks: Looks;
+  submits: number;
+  /** Something is due that no step was begun for. */
+  unserved: boolean;
+  places: number;
+  placeAt: number;
+}
+
+function shortage(
+  view: View,
+  { looks, submits, unserved, places, placeAt }: Wants,
+  { steps, room }: { steps: readonly Step[]; room: number },
+): Shortage {
+  if (places - steps.length < 1) return unserved || soonest(view, looks) < placeAt ? "places" : null;
+  return unserved && submits > 0 && room < 1 ? "day" : null;
+}
+
+/** When the next request is due that is not due yet (UTC ms). */
+function soonest(view: View, { later: [firstLook] }: Looks): number {
+  const submits = isOpen("submit", view.stops) ? future(view, view.planned) : [];
+  return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
+}
+
+/** Looks and submits for the places that are free, and how many submits the day has room for. */
+function choose(
+  view: View,
+  looks: Looks,
+  submits: readonly number[],
+  places: number,
+): { steps: Step[]; room: number } {
+  const looking = looks.due.slice(0, Math.min(placesForLooks(view, looks, submits, places), view.free.poll));
+  const free = places - looking.length;
+  const room = Math.max(0, dayRoom(view, looking.length));
+  const kept = looks.isTail ? 0 : heldFor(view, looks, free, looks.due.length - looking.length);
+  const sent = submits.slice(0, Math.max(0, Math.min(free - kept, view.free.submit, room)));
+  return {
+    steps: [
+      ...looking.map((item) => ({ do: "poll" as const, item })),
+      ...sent.map((item) => ({ do: "submit" as const, item })),
+    ],
+    room,
+  };
+}
+
+/**
+ * At the end the submits go first, and those that wait for a lane have their places kept. What cannot go because the
+ * day is short keeps none, or nobody would use them.
+ */
+function placesForLooks(view: View, { isTail }: Looks, submits: readonly number[], places: number): number {
+  if (!isTail) return places;
+  const going = Math.min(submits.length, Math.max(0, dayRoom(view, 0)));
+  const now = Math.min(going, view.free.submit);
+  return Math.max(0, Math.min(places - now, freeInWindows(view.quota) - going));
+}
+
+/** What expires first comes first; addresses that have probably expired are tried when no other is left. */
+function downloads(view: View): Step[] {
+  if (!isOpen("download", view.stops)) return [];
+  const isOver = ({ fetchBy }: { fetchBy: number }) => fetchBy <= view.now;
+  return idle(view, view.ready)
+    .toSorted((a, b) => Number(isOver(a)) - Number(isOver(b)) || a.fetchBy - b.fetchBy)
+    .slice(0, view.free.download)
+    .map((item) => ({ do: "download" as const, item: item.id }));
+}
+
+/** Finished tasks whose outputs are not saved yet: their addresses are deadlines, so more than these are not bought. */
+const unsavedMax = 50;
+
+/** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
+function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModels: string[] } {
+  const chosen = { items: [] as number[], capped: false, cappedModels: [] as string[] };
+  if (!isOpen("submit", view.stops) || view.counts.ready >= unsavedMax) return chosen;
+  const rooms = new Map(view.modelRooms);
+  const begun = new Set<string>();
+  let committed = view.committed;
+  for (const item of idle(view, ordered(view))) {
+    const model = rooms.size > 0 ? modelOfGroup(item.group) : "";
+    const room = rooms.get(model);
+    // A model at its own cap is left out, and the others go on.
+    if (room !== undefined && item.price > room) {
+      if (!begun.has(model) && !chosen.cappedModels.includes(model)) chosen.cappedModels.push(model);
+      rooms.set(model, noCredits);
+      continue;
+    }
+    committed = plus(committed, item.price);
+    if (view.cap !== null && committed > view.cap) return { ...chosen, capped: chosen.items.length === 0 };
+    if (room !== undefined) rooms.set(model, minus(room, item.price));
+    begun.add(model);
+    chosen.items.push(item.id);
+  }
+  return chosen;
+}
+
+/**
+ * By priority, and within one the longest generations first: what takes long and begins late is what everything waits
+ * for in the end. Where the credits do not reach for all, in the manifest's order.
+ */
+function ordered(view: View): Planned[] {
+  const lengthOf = (item: Planned) => (view.inOrder ? 0 : view.pace(item.group).mean);
+  return view.planned.toSorted(
+    (a, b) => b.priority - a.priority || lengthOf(b) - lengthOf(a) || a.position - b.position,
+  );
+}
+
+/** The share of looks that are thought to find nothing while the day runs out. */
+const missed = 1 / 16;
+
+/** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */
+function dayRoom(view: View, polls: number): number {
+  const { quota, counts } = view;
+  const owed = owedRequests(counts) + quota.owedElsewhere;
+  // Some looks will find their task unfinished: those about to start, and some later.
+  const spare = polls + Math.ceil(missed * owed);
+  // Each submit uses one request and owes one more.
+  return Math.floor((left(quota.day) - spare - owed) / 2);
+}
+
+/** Items to submit or to fetch that nobody works on and whose time has come. */
+function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
+  return items.filter((item) => isDue(item, view.now, backoffMsMax) && !view.busy.has(item.id));
+}
+
+function wakeTime(
+  view: View,
+  looks: Looks,
+  { short, unserved, placeAt }: { short: Shortage; unserved: boolean; placeAt: number },
+): number | null {
+  const [release] = view.quota.releases;
+  const mayUsePlace = looks.later.length > 0 && (unserved || !looks.isPlenty);
+  const requests = [
+    soonest(view, looks),
+    ...(mayUsePlace && release !== undefined && release > view.now ? [release] : []),
+    ...(short === "places" ? [placeAt] : []),
+  ];
+  const at = Math.min(
+    // Whatever becomes due before there is a place waits for the place.
+    Math.max(placeAt, Math.min(...requests)),
+    ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
+    ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
+  );
+  return at === Number.POSITIVE_INFINITY ? null : at;
+}
+
+function future(view: View, items: readonly { nextAt: number }[]): number[] {
+  const times = items.map((item) => item.nextAt).filter((at) => at > view.now);
+  return times.length === 0 ? [] : [Math.min(...times)];
+}
+
+function isDone(view: View, steps: readonly Step[]): boolean {
+  if (steps.length > 0 || view.busy.size > 0) return false;
+  if (view.awaitsSettling && isOpen("poll", view.stops)) return false;
+  return !hasWork(view) && !(view.awaitsOverdue && view.counts.overdue > 0 && isOpen("poll", view.stops));
+}
+
+/** Whether anything that may go on keeps the run open, overdue tasks aside. */
+export function hasWork({
+  counts,
+  parked,
+  expired,
+  stops,
+}: Pick<View, "counts" | "parked" | "expired" | "stops">): boolean {
+  const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, stops);
+  return (
+    waitsFor("submit", counts.planned - parked) ||
+    waitsFor("poll", counts.processing + expired) ||
+    waitsFor("download", counts.ready - expired)
+  );
+}
+
+function waitingFor(view: View, short: Shortage, steps: readonly Step[]): Decision["waiting"] {
+  if (steps.length > 0 || view.busy.size > 0) return null;
+  if (short === null) return view.counts.processing > 0 ? "tasks" : null;
+  return short === "day" ? "day" : waitReason(view.quota, view.now);
+}

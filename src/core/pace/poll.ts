@@ -1,0 +1,151 @@
+import { dayMs } from "../quota/quota.js";
+import { ageWhen, chanceDone, type Pace, survival } from "./pace.js";
+
+/**
+ * When to look at a task. The service's page recommends to begin after 2 seconds and to grow to 10; a look costs a
+ * request, though, of which there are few, and an answer that says "not yet" has bought nothing. So a look is due at
+ * the age at which the result is there with a certain chance, given how long the model takes and that the task was
+ * not finished at the last look; never closer together than recommended. What chance is asked for is `pressure`'s to
+ * say. After 10 minutes a task is overdue, stays alive and is looked at rarely.
+ */
+export const pollMsMin = 2_000;
+export const pollMsMax = 10_000;
+export const pollWindowMs = 10 * 60_000;
+const overdueMsMax = 60 * 60_000;
+/**
+ * What has lasted longer than nearly all of its kind may last far longer still: its age at the next look is at most so
+ * many times that at the last. Where durations have no heavy tail, it is looked at long before that.
+ */
+const growthMost = 4;
+const growth = 1.5;
+
+/** Milliseconds from one look to the next where the looks brought nothing to go by, after `looks` of them. */
+export function pollInterval(looks: number): number {
+  return Math.min(pollMsMax, pollMsMin * growth ** looks);
+}
+
+/** The least time (whole ms) from a look that found a task of this age unfinished to the next. */
+export function lookSpacing(ageMs: number): number {
+  return Math.min(pollMsMax, Math.max(pollMsMin, Math.ceil(ageMs / 14)));
+}
+
+/** A task at the service, as far as it matters for when to look at it. Times are UTC ms. */
+export interface Task {
+  id: number;
+  /** The price group, which stands for how long it takes. */
+  group: string;
+  /** `expired` is one that ended well, whose addresses are too old: a look gets fresh ones. */
+  kind: "processing" | "overdue" | "expired";
+  /** When the service had accepted it. */
+  since: number;
+  /** When it was last found unfinished, or null. */
+  seenAt: number | null;
+  /** No look is made before then; for all but `processing` it is when the next is made. */
+  nextAt: number;
+}
+
+/** The look at a task, at the age at which it is finished with the chance `threshold`. */
+export function lookAt(
+  task: Task,
+  pace: Pace,
+  threshold: number,
+  now: number,
+): { at: number; chance: number } {
+  const { since, seenAt, kind } = task;
+  if (kind !== "processing") return { at: task.nextAt, chance: kind === "expired" ? 1 : 0 };
+  // No look is put off for longer, so a later one was set before the clock was put back.
+  const nextAt = task.nextAt > now + pollMsMax ? now : task.nextAt;
+  // After the clock was put back nothing is known of its age.
+  if (since > now || (seenAt !== null && seenAt > now)) return { at: nextAt, chance: 0.5 };
+  const seenMs = seenAt === null ? 0 : Math.max(1, seenAt - since);
+  const wanted = ageWhen(pace, threshold, seenMs);
+  const latest =
+    seenAt === null
+      ? pollWindowMs
+      : Math.min(pollWindowMs, Math.max(growthMost * seenMs, seenMs + pollMsMax));
+  return {
+    at: Math.max(nextAt, Math.ceil(since + Math.min(wanted, latest))),
+    chance: chanceDone(pace, now - since, seenMs),
+  };
+}
+
+/** Below this share of tasks that are unfinished, the looks at the rest count for nothing. */
+const shareMin = 0.001;
+
+/** How many looks a task costs on average, where each is made at the age at which it succeeds with that chance. */
+export function expectedLooks(pace: Pace, threshold: number): number {
+  let task: Task = { id: 0, group: "", kind: "processing", since: 0, seenAt: null, nextAt: pollMsMin };
+  let looks = 0;
+  for (let unfinished = 1; unfinished > shareMin && task.nextAt < pollWindowMs; ) {
+    looks += unfinished;
+    const { at } = lookAt(task, pace, threshold, task.nextAt);
+    unfinished = survival(pace, at);
+    task = { ...task, seenAt: at, nextAt: at + lookSpacing(at) };
+  }
+  return looks;
+}
+
+/** The look at a task of which nothing is known, as the service's page recommends it where places are plenty. */
+export function recommendedAt({ since, seenAt, nextAt }: Task): number {
+  const age = Math.ceil(growth * ((seenAt ?? since) - since));
+  return Math.max(nextAt, since + Math.max(pollMsMin, age));
+}
+
+/** Milliseconds until a task is finished with a chance of nine in ten. */
+export function leftMs({ since, seenAt }: Task, pace: Pace, now: number): number {
+  return Math.max(0, since + ageWhen(pace, 0.9, seenAt === null ? 0 : Math.max(1, seenAt - since)) - now);
+}
+
+/** How many tasks are overdue, and the day's limit of requests that their looks come out of (null: none). */
+export interface Overdue {
+  tasks: number;
+  perDay: number | null;
+}
+
+/** What share of the day's requests the looks at all overdue tasks together may take. */
+const overdueShare = 0.1;
+const overdueSpacingMax = 14 * dayMs;
+/** A task's age grows by no less than this from one look to the next. */
+const overdueGrowth = 0.05;
+/** Most of what is overdue ends soon: so much of the share is for the looks up to this age. */
+const overdueEarlyMs = 60 * 60_000;
+const overdueEarlyShare = 0.6;
+
+/**
+ * Milliseconds until an overdue task is looked at again: a twentieth of its age, and never so soon that all of them
+ * together take more than a tenth of the day's requests. With looks at ages that grow by a factor, there are most of
+ * them in the first day, and the factor is such that they are not too many even then. A task that seems to be of the
+ * future was begun before the clock was put back by at least so much, which counts as its age.
+ */
+export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): number {
+  const age = Math.max(pollWindowMs, Math.abs(ageMs));
+  const own = Math.ceil(Math.min(overdueMsMax, age * overdueGrowth));
+  if (perDay === null) return own;
+  const looks = (perDay * overdueShare) / tasks;
+  const stretch = age < overdueEarlyMs ? pollWindowMs : overdueEarlyMs;
+  const [ratio, share] =
+    stretch === pollWindowMs
+      ? [overdueEarlyMs / pollWindowMs, overdueEarlyShare]
+      : [1 + dayMs / overdueEarlyMs, 1 - overdueEarlyShare];
+  return Math.min(overdueSpacingMax, Math.max(own, Math.ceil(age * (ratio ** (1 / (looks * share)) - 1))));
+}
+
+/** The service tells its clock to the second, and neither need be quite right. */
+const clocksDifferMs = 60_000;
+
+/**
+ * Milliseconds since a task was begun: by this machine's clock, unless that was set meanwhile. Then the task is far
+ * younger by the service's (null where it does not tell its own); what cannot be an age is not believed.
+ */
+export function taskAge(ownMs: number, toldMs: number | null): number {
+  const isBelieved = toldMs !== null && toldMs >= -clocksDifferMs;
+  return isBelieved && toldMs < Math.abs(ownMs) - clocksDifferMs ? Math.max(0, toldMs) : ownMs;
+}
+
+/**
+ * Whether the time in which a task is expected to end has passed. Where the clock was set back by more than that,
+ * nobody knows, and looking rarely is the safe guess: looking often could go on for as long as the clock is behind.
+ */
+export function windowPassed(ageMs: number): boolean {
+  return Math.abs(ageMs) >= pollWindowMs;
+}

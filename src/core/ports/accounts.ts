@@ -1,0 +1,124 @@
+import type { Endpoint } from "../../api/endpoints.js";
+import type { PlanLimits } from "../../api/plans.js";
+import type { Day } from "../day.js";
+import type { Credits } from "../money.js";
+import type { Lifetime } from "../pace/lifetimes.js";
+import type { Gait, OwnLimits, Quota } from "../quota/quota.js";
+import type { Ticket } from "./send.js";
+import type { BalanceMark, BookOwner, Books, Counters, Taken } from "./spend-log.js";
+
+/**
+ * The port to what workspaces and processes on this machine share: which key belongs to which account, and the
+ * account's request ledger. Every method is one transaction.
+ */
+export interface Accounts {
+  /** The account that a key is booked under; a new unnamed one when the key was never seen. */
+  accountOf(origin: string, keyFingerprint: string): Promise<Account>;
+  /**
+   * GET me has named the user: gives the account its name, or joins it to the one that already has it. Throws
+   * OtherUser where the account has another name.
+   */
+  name(accountId: number, userId: string): Promise<Account>;
+  /** What the plan (and the user) allow from now on; null means unlimited. */
+  setLimits(accountId: number, limits: PlanLimits): Promise<void>;
+  /** The user's own limits hold from the first request, before the service has told the plan. A share needs the plan. */
+  narrowLimits(accountId: number, own: Pick<OwnLimits, "rpm" | "rpd">): Promise<void>;
+  /** The windows as a run sees them; what it owes itself is not in `owedElsewhere`. */
+  quota(accountId: number, claimant?: string): Promise<Quota>;
+  /**
+   * Books a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
+   * day then still holds all that this and the other runs of the account owe to their open tasks.
+   */
+  reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
+  /** Requests of the day that a run needs for its open tasks. What is not told again is forgotten in a day. */
+  owes(accountId: number, claim: Claim): Promise<void>;
+  /** What lies behind a key by now. */
+  past(caller: Caller): Promise<Past>;
+  /**
+   * GET me has told how many requests the key ever made. What is beyond those of this machine since the last time was
+   * made by somebody else: it is booked too. Returns how many that were.
+   */
+  counted(caller: Caller, told: Pick<Counters, "requests" | "over">): Promise<number>;
+  /**
+   * The answer came: the place is occupied until the window's length after now. One that is no refusal ends a row of
+   * 429s.
+   */
+  answered(ticket: Ticket, isRefused?: boolean): Promise<void>;
+  /** The request was never sent: the place is free again. */
+  release(ticket: Ticket): Promise<void>;
+  /**
+   * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
+   * it did, not for ever at once again). Where the ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
+   */
+  silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Gait | null }>;
+  /** What one generation of a price group was charged. */
+  charged(accountId: number, group: string, amount: Credits): Promise<void>;
+  /** The highest charge that was seen for each price group of the account's service. */
+  highestCharges(accountId: number): Promise<Map<string, Credits>>;
+  /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent on a day. */
+  spentOn(accountId: number, day: Day): Promise<Credits>;
+  /** What they have taken, or may have, from a balance that was read then. */
+  takenFrom(accountId: number, mark: BalanceMark): Promise<Taken>;
+  /** The books of a key that is known here. */
+  books(owner: BookOwner): Books;
+  /** One generation of a model with its params took so long (ms). */
+  lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
+  /** How long generations of these models took at the account's service, oldest first. */
+  durations(
+    accountId: number,
+    models: readonly string[],
+  ): Promise<{ model: string; group: string; ms: number }[]>;
+  /** How long the addresses of outputs live at the hosts of the account's service. */
+  lifetimes(accountId: number): Promise<Lifetime[]>;
+  /** What is known of one host now. */
+  addressesLive(accountId: number, lifetime: Lifetime): Promise<void>;
+  close(): void;
+}
+
+/** Who calls the service: an account, with one of its keys. */
+export interface Caller {
+  accountId: number;
+  /** Of the key. */
+  fingerprint: string;
+}
+
+export interface Past {
+  /** How many of its requests are over: answered, or lost so long ago that none of them arrives any more. */
+  over: number;
+  /** How far the books of all keys go. */
+  seq: number;
+}
+
+/**
+ * A key answers for another user than before. Its books are those of the first one, and what was paid there cannot be
+ * told from what would be paid here.
+ */
+export class OtherUser extends Error {
+  override readonly name = "OtherUser";
+  constructor(
+    readonly expected: string,
+    readonly got: string,
+    origin: string,
+  ) {
+    super(`the API key belongs to another user than before: expected ${expected} at ${origin}, got ${got}`);
+  }
+}
+
+/** What a run owes to its open tasks. */
+export interface Claim {
+  /** The run, by a name that no other run of the account has, in whatever workspace. */
+  claimant: string;
+  requests: number;
+}
+
+export interface Account {
+  id: number;
+  origin: string;
+  /** The user's id at the service; null until GET me was answered. */
+  userId: string | null;
+}
+
+export type Reservation =
+  | { ticket: Ticket }
+  /** No place is free before then (UTC ms), and what the wait is for. */
+  | { ticket: null; waitUntil: number; waitsFor: "minute" | "day" | "service" };

@@ -1,0 +1,60 @@
+import type { FailureKind } from "../failure.js";
+import type { ItemEvent } from "../item.js";
+import type { Credits } from "../money.js";
+
+/** One paid request of an item: what is on record before it is sent, and what became of it. */
+
+export interface Intent {
+  runId: number;
+  /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
+  sentAt: number;
+  /** SHA-256 of the request's body, the evidence that names it. */
+  bodySha256: string;
+  /** Its entry in the account's books; null for what is known from elsewhere. */
+  bookEntry: number | null;
+}
+
+export interface Attempt {
+  id: number;
+  itemId: number;
+  /** The run in which it was sent. Its item may have moved to a later one of the same job. */
+  runId: number;
+  number: number;
+  /** When it was put on record, by this machine's clock (UTC ms). */
+  intendedAt: number;
+  /** When it was sent, by the service's clock as far as it was known (UTC ms). */
+  sentAt: number;
+  /** What it was to cost: its item may be offered for another price since. */
+  price: Credits;
+  /** SHA-256 of the request's body, the evidence that names it. */
+  bodySha256: string;
+  answeredAt: number | null;
+  outcome: ItemEvent | null;
+  /** Null for attempts of before there were books. */
+  bookEntry: number | null;
+  status: number | null;
+  message: string | null;
+  taskId: string | null;
+  externalTaskId: string | null;
+  charged: Credits | null;
+  createdAt: string | null;
+  completedAt: string | null;
+}
+
+export interface BookedAttempt extends Attempt {
+  /** How its task ended; null while it has not. */
+  ended: "completed" | "failed" | null;
+}
+
+export interface AttemptOutcome {
+  status?: number;
+  message?: string;
+  taskId?: string;
+  externalTaskId?: string;
+  charged?: Credits;
+  remaining?: Credits;
+  /** The service itself said, in a complete answer, that the generation failed to start. */
+  completeError?: boolean;
+  nextAt?: number;
+  failureKind?: FailureKind;
+}

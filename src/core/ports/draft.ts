@@ -1,0 +1,212 @@
+import type { Listing } from "../../text/listing.js";
+import type { ItemState } from "../item.js";
+import type { Credits } from "../money.js";
+import type { Problem } from "../problem.js";
+import type { Sheet } from "./sheet.js";
+import type { Item, NewItem } from "./store.js";
+
+/**
+ * A plan in the making. A manifest may have more rows than memory holds, so what becomes of each is put away here as soon
+ * as it is known, and what concerns many of them at once is asked for at the end.
+ */
+export interface Draft {
+  /** Puts away a row of the sheet with what is made of it. Returns the position of its first record. */
+  add(row: DraftRow, items: readonly DraftItem[]): number;
+  /** The position that the next record will have. */
+  next(): number;
+  problem(problem: Problem): void;
+  /** What the job has already, with those items marked whose files are gone. */
+  know(items: Iterable<Known>, missing: ReadonlySet<string>): void;
+  counts(): DraftCounts;
+  recordAt(position: number): { key: string | null; number: number; repeat: number } | null;
+
+  /** Rows that go without a default which no model takes after all: each is wrong. */
+  refuseWithout(defaults: readonly string[]): void;
+  /** Items that ask for the very same thing, group by group in the order of the sheet. */
+  groups(): Iterable<readonly DraftSlot[]>;
+  /** The row id that an item of this key had before. */
+  rowIdOf(key: string): string | undefined;
+  rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
+
+  /** Narrows what is wanted down to a part of the rows, and problems to theirs. Returns how many rows that are. */
+  choose(choice: Choice): number;
+  /** Gives every item this priority, or the cheapest the highest one. */
+  reorder(order: "sheet" | "cheapest"): void;
+  /** Where each item stands, and which are to be submitted. */
+  stand(again: { failed: boolean; missing: boolean }): void;
+  /** Finds what changed since the job was last planned; `fields` tells what is different between two items. */
+  compare(fields: (old: Content, now: Content) => ChangedRow["fields"]): void;
+  comparison(): Comparison;
+
+  /** Wanted items, all told; to be asked once it is known what is wanted and where it stands. */
+  totals(): Totals;
+  /** Wanted items that are due, in the order of submission. */
+  dueInOrder(): Iterable<Ordered>;
+  lastDue(): Ordered | null;
+  /** Wanted items in the order of the sheet; those up to the last one that fits are paid for. */
+  items(edition: string, last: Ordered | null, count: number): Listing<PlannedItem>;
+  /** Keys of items that stay as they are. */
+  unselected(): Listing<string>;
+  missing(): { rowId: string; key: string; price: Credits }[];
+  /** Problems of the wanted rows, in the order of the sheet. */
+  problems(): Listing<Problem>;
+  /** Every row of the sheet with the items that it stands for. */
+  sheet(columns: readonly string[]): Sheet;
+  /** Whether some row of the sheet stands for the item of this key. */
+  holds(key: string): boolean;
+  /** Forgets all rows and problems. */
+  clear(): void;
+  close(): void;
+}
+
+export interface DraftCounts {
+  /** Rows, in all their combinations. */
+  rows: number;
+  /** Items that the job has already. */
+  known: number;
+  /** Those of them that are at the service, or may be. */
+  open: number;
+  /** Problems of rows that are not wanted. */
+  hidden: number;
+}
+
+export interface Totals {
+  items: number;
+  /** Those to be submitted. */
+  due: number;
+  /** By price group, in the order of the sheet. */
+  groups: GroupSum[];
+  standings: Partial<Record<Standing, number>>;
+}
+
+export interface DraftRow {
+  number: number;
+  id: string | null;
+  repeat: number;
+  /** Every cell as written, by column. */
+  cells: Readonly<Record<string, string>>;
+  /** Why nothing is made of it, where nothing is. */
+  problem: string | null;
+  /** Problems that it has should no model take the default of that name. */
+  without: readonly { key: string; problem: Problem }[];
+  /** Selected so far. */
+  chosen: boolean;
+  /** By which it is drawn, where lots are drawn. */
+  lot: string | null;
+  /** It stands for so many items of those that ask for the very same thing as the one at this position. */
+  shares: { head: number; items: number } | null;
+}
+
+export interface DraftItem {
+  key: string;
+  /** 1 for the first item of the row. */
+  copy: number;
+  occurrence: number;
+  /** The position of the first item that asks for the very same thing; null when it is this one. */
+  head: number | null;
+  priority: number;
+  rowId: string;
+  name: string;
+  kind: ItemKind;
+  prompt: string | null;
+  inputs: NewItem["inputs"];
+  /** The inputs as identity counts them. */
+  contents: NewItem["inputs"];
+}
+
+/** What items of one model with the same params have in common; all of them should share one object. */
+export interface ItemKind {
+  model: string;
+  category: string;
+  params: NewItem["params"];
+  price: Credits;
+  /** The number of the price group. */
+  group: number;
+}
+
+export interface DraftSlot {
+  position: number;
+  /** The id that the row itself says. */
+  id: string | null;
+  item: DraftItem;
+}
+
+export type Known = Pick<
+  Item,
+  "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "attempted" | "vanished"
+> & { name: string | null };
+
+export type Content = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
+
+export interface Choice {
+  onlyFailed: boolean;
+  sample: number | null;
+  first: number | null;
+}
+
+export type Standing = "new" | ItemState;
+
+export interface PlannedItem extends NewItem {
+  standing: Standing;
+  /** It is to be submitted, and paid, by this run. */
+  due: boolean;
+  /** Place in the order of submission, from 0: by priority, then by the manifest's order. */
+  order: number;
+  /** It is due, and balance and cap pay for it and all that go before it. */
+  fits: boolean;
+}
+
+export interface Ordered {
+  priority: number;
+  position: number;
+  price: Credits;
+  rowNumber: number;
+  rowId: string;
+  /** The number of its price group. */
+  group: number;
+}
+
+export interface GroupSum {
+  group: number;
+  items: number;
+  due: number;
+  /** The highest. */
+  price: Credits;
+  /** Of the due ones together. */
+  credits: Credits;
+}
+
+export interface ChangedRow {
+  rowNumber: number;
+  rowId: string;
+  key: string;
+  oldKey: string;
+  fields: { field: string; from: string | null; to: string | null }[];
+}
+
+export interface VanishedItem {
+  key: string;
+  rowId: string;
+  state: ItemState;
+  /** The item that the row asks for now, where the row is still there. */
+  replacedBy: string | null;
+}
+
+export interface RenamedItem {
+  rowNumber: number;
+  rowId: string;
+  from: string;
+  to: string;
+}
+
+/** What became of the manifest since the job was last planned. */
+export interface Comparison {
+  /** Rows that were there before with other content. */
+  changed: Listing<ChangedRow>;
+  /** Items of the job that no row asks for any more. */
+  vanished: Listing<VanishedItem>;
+  /** Archived items whose files get another name, for nothing. */
+  renamed: Listing<RenamedItem>;
+  /** Archived items that no row asked for last time and one asks for again, for nothing. */
+  restored: Listing<{ rowNumber: number; rowId: string; key: string }>;
+}

@@ -1,0 +1,57 @@
+import type { Endpoint } from "../../api/endpoints.js";
+
+/**
+ * One request to the service and what came of it, as data. "No answer" is an outcome of its own and not an error:
+ * for a paid request it means that nobody knows, and only evidence may settle it.
+ */
+export interface ApiRequest {
+  endpoint: Endpoint;
+  method: "GET" | "POST";
+  /** Path and query below the base address. */
+  path: string;
+  /** JSON text of the body. */
+  body?: string;
+  /** Milliseconds until the answer counts as lost. */
+  timeoutMs: number;
+  /** The place in the quota that was reserved for it; without one the request waits for a place. */
+  ticket?: Ticket;
+  /** Awaited once it has its place, just before it is sent. */
+  onPlace?(): Promise<void>;
+}
+
+export type Reply =
+  | { kind: "answer"; status: number; headers: Readonly<Record<string, string>>; body: string }
+  /** The request's headers never left this machine, so the service cannot have seen it. */
+  | { kind: "not_sent"; reason: string }
+  /** It was, or may have been, sent; no complete answer came. */
+  | { kind: "no_answer"; reason: string; status?: number };
+
+export type Send = (request: ApiRequest, signal?: AbortSignal) => Promise<Reply>;
+
+/** A reserved place in the account's quota: the id of its line in the request ledger. */
+export interface Ticket {
+  id: number;
+}
+
+/** Milliseconds until an answer counts as lost, per endpoint. */
+export const timeoutMs: Readonly<Record<Endpoint, number>> = {
+  generate: 120_000,
+  task: 30_000,
+  models: 30_000,
+  me: 30_000,
+};
+
+/** A media download: not an API request, uses no quota and carries no key. */
+export type Download = (url: string, options: DownloadOptions) => Promise<DownloadReply>;
+
+export interface DownloadOptions {
+  headers: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+export interface DownloadReply {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  /** Rejects when the transfer breaks off. */
+  body: AsyncIterable<Uint8Array>;
+}

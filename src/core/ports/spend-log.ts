@@ -1,0 +1,128 @@
+import type { Evidence, ReconcileSettings, Verdict } from "../charges/readings.js";
+import type { Judgement } from "../charges/reconcile.js";
+import type { Day } from "../day.js";
+import type { Credits } from "../money.js";
+
+/**
+ * The port to the books of one key: every paid request that this machine has sent with it, from whatever workspace,
+ * and the key's counters as GET me showed them. Every method is one transaction.
+ */
+export interface Books {
+  /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
+  intend(intent: BookedIntent): Promise<number>;
+  /** The same; null when a bound leaves no room for it, whoever has spent meanwhile. */
+  intendWithin(bounds: Bounds, intent: BookedIntent): Promise<number | null>;
+  /** What became of the POST. */
+  answered(entry: number, answer: BookedAnswer): Promise<void>;
+  /** A look at the task that an accepted POST led to. */
+  looked(entry: number, look: BookedLook): Promise<void>;
+  /** The counters, read while no POST of the key was under way in any process. Returns the reading's place in the books. */
+  read(counters: Counters): Promise<number>;
+  /** How far the books go: the number grows with everything that is written in them, from whatever process. */
+  seq(): Promise<number>;
+  /** All that a judgement needs; null while there is no reading. */
+  evidence(settings: ReconcileSettings): Promise<Evidence | null>;
+  /**
+   * Keeps what was judged, and begins anew from its baseline. False, and nothing is kept, where the books have gone on
+   * since they went so far: what another process has found meanwhile would be overwritten by one that did not know it.
+   */
+  keep(judgement: Judgement, seq: number): Promise<boolean>;
+  /** What is on record of an entry, of whichever key; null when the books do not have it. */
+  entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
+  /** Another workspace whose request led to a task, with whichever key of the service; null where none is on record. */
+  otherOwner(taskId: string): Promise<string | null>;
+  /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
+  open(): Promise<{ entry: number; answered: boolean }[]>;
+  /**
+   * Entries of this workspace, sent then (UTC ms) or later with whichever key of the service, that were charged or may
+   * have been and of which nobody has seen the end: no answer yet or none at all, or the task is still open. Oldest first.
+   */
+  unended(since: number): Promise<PaidEntry[]>;
+}
+
+export interface PaidEntry {
+  entry: number;
+  itemKey: string;
+  /** By the service's clock as far as it was known (UTC ms). */
+  sentAt: number;
+  /** Null where no task is known. */
+  taskId: string | null;
+  /** It is on record what became of the request, be it that no answer came. */
+  answered: boolean;
+}
+
+/** Whose books they are, and which workspace writes in them. */
+export interface BookOwner {
+  origin: string;
+  /** Of the key. */
+  fingerprint: string;
+  /** The path of the workspace's state file. */
+  workspace: string;
+}
+
+export interface BookedIntent {
+  itemKey: string;
+  /** What it is expected to cost. */
+  price: Credits;
+  /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
+  at: number;
+}
+
+/** What the paid requests of all of the account's keys, from all workspaces, are held to; null where nothing does. */
+export interface Bounds {
+  daily: DailyCap | null;
+  kept: KeptCap | null;
+}
+
+/** What all paid requests of the account that are sent on a day may cost. */
+export interface DailyCap {
+  most: Credits;
+  day: Day;
+}
+
+/** How much may be taken from a balance that was read, and which requests it has in it already. */
+export interface KeptCap {
+  most: Credits;
+  mark: BalanceMark;
+}
+
+/** Which of the account's paid requests a balance that was read has in it. */
+export interface BalanceMark {
+  /** How far the books went when GET me was sent: what had been answered by then was charged by then. */
+  seq: number;
+  /** The place of the reading itself, where it went into the books: what it shows to be charged is in the balance. */
+  reading: number | null;
+  /** A day before (UTC ms by the service): what was sent by then without an answer is in it, or was never charged. */
+  dayBefore: number;
+}
+
+/** What the account's paid requests have taken from a balance since it was read, or may have. */
+export interface Taken {
+  /** Those that were begun since. */
+  since: Credits;
+  /** Those that were begun before: under way then, or in doubt for less than a day. */
+  before: Credits;
+}
+
+export type BookedAnswer =
+  /** Not sent, or refused: nothing can have been charged. */
+  | { outcome: "free" }
+  | { outcome: "accepted"; charged: Credits | null; taskId?: string }
+  /** `completeError`: the service itself answered, completely, that it failed. */
+  | { outcome: "unknown"; completeError: boolean };
+
+export type BookedLook =
+  | { task: "open" }
+  /** `endedAt` is the service's time (UTC ms). Null is what it did not say: what was charged is then what is known of it. */
+  | { task: "completed"; charged: Credits | null; endedAt: number | null }
+  | { task: "failed"; charged: Credits; endedAt: number | null };
+
+/** GET me's counters of one key. */
+export interface Counters {
+  used: Credits;
+  requests: number;
+  /** Requests of this machine that were over when GET me was sent. */
+  over: number;
+  /** The service's clock when it answered (UTC ms); null where it did not say. */
+  servedAt: number | null;
+}

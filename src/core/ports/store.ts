@@ -1,0 +1,246 @@
+import type { MediaField } from "../../api/inputs.js";
+import type { Verdict } from "../charges/readings.js";
+import type { ExitName } from "../exit.js";
+import type { FailureKind } from "../failure.js";
+import type { ItemEvent, ItemState } from "../item.js";
+import type { Credits } from "../money.js";
+import type { Due, Head, Parked, RunGroup, WaitingGroup } from "../next/due.js";
+import type { RunOptions } from "../next/options.js";
+import type { ArchivedFile, ArchivedOutput, ModelSize, SavedFile } from "./archived.js";
+import type { Attempt, AttemptOutcome, BookedAttempt, Intent } from "./attempt.js";
+import type { Orders } from "./orders.js";
+import type { KeptSheet, Sheet } from "./sheet.js";
+
+/** The port to one workspace: jobs, runs, items, attempts, outputs, orders. Every method is one transaction. */
+export interface Store extends Orders {
+  /** The job of that name, made when it is new. */
+  job(name: string): Promise<Job>;
+  /** All items that the job of that name ever had. */
+  itemsOf(jobName: string): Promise<Item[]>;
+  /** The same from the oldest to the newest and without the variants of redos, read one by one: a job may have more items than memory holds. */
+  history(jobName: string): Iterable<Item>;
+  /** Items of the job that have files in the archive, or that no row asks for any more. */
+  settledOf(jobName: string): Promise<Item[]>;
+  /** Starts a run of a job, or goes on with the account's unfinished one of its edition under new options. */
+  startRun(jobId: number, start: RunStart): Promise<Run>;
+  /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
+  run(which: number | "unfinished" | "newest"): Promise<Run | null>;
+  runs(): Promise<Run[]>;
+  setRun(runId: number, change: RunChange): Promise<void>;
+  /**
+   * Nothing more is submitted for this run: items that never were are dropped, and those that were refused leave it.
+   * Items in `busy` are about to be submitted and stay. Returns how many items that were.
+   */
+  cancelRun(runId: number, busy: ReadonlySet<number>): Promise<number>;
+  /**
+   * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
+   * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
+   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so are
+   * those that another account's run has open.
+   */
+  enroll(runId: number, items: Iterable<NewItem>, unselected?: Iterable<string>): Promise<void>;
+  /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
+  keepSheet(runId: number, sheet: Sheet): Promise<void>;
+  /** The sheet of a run; null for a run that has none on record. */
+  sheetOf(runId: number): Promise<KeptSheet | null>;
+  /** Adds items to a run, and touches no other. */
+  add(runId: number, items: readonly NewItem[]): Promise<void>;
+  /** Items of the workspace that go by this row id, short key, task id or file. The newest run's come first. */
+  find(name: string): Promise<Item[]>;
+  /**
+   * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the
+   * planned ones that are not parked so many of each head; with `heads` null, the first in the manifest's order.
+   */
+  due(runId: number, limit: number, parked: Parked, heads: readonly Head[] | null): Promise<Due>;
+  /** The price groups of a run's items, at each price that was planned. */
+  groups(runId: number): Promise<RunGroup[]>;
+  /** The planned items of a run that are not parked, counted. */
+  waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
+  counts(runId: number): Promise<Record<ItemState, number>>;
+  item(itemId: number): Promise<Item>;
+  /** The items of a run; only those in these states, where some are named: a run may have more items than memory holds. */
+  items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
+  /** Credits of the run, or of one of its models: charged for good, and those that are or may be charged. */
+  spending(runId: number, of?: { model: string }): Promise<Spending>;
+
+  /** Before a POST: the item is `submitting` and its attempt is on record. */
+  intend(itemId: number, intent: Intent): Promise<Attempt>;
+  /** After a POST: what became of the attempt, and the item's next state. Rejects with TaskTaken for another's task. */
+  conclude(attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void>;
+  /** Any other event of an item. */
+  apply(itemId: number, event: ItemEvent, change: ItemChange): Promise<void>;
+  /** A look at a task, or a try at a download, that changed nothing. */
+  reschedule(
+    itemId: number,
+    nextAt: number,
+    change?: { looks?: number; note?: string | null; seenAt?: number },
+  ): Promise<void>;
+  /** What became of a paid request without an answer: its item goes on, or is held. */
+  giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
+  /** What a run's items may have cost in vain that were submitted again all the same. */
+  resubmitted(runId: number): Promise<Credits>;
+  /** The attempt with this entry in the account's books; null when it never came to an attempt. */
+  attemptBooked(bookEntry: number): Promise<BookedAttempt | null>;
+  /** Whether the job's item with this key ever had the attempt of this number. */
+  attempted(jobName: string, key: string, number: number): Promise<boolean>;
+  /** A person has found the task of a held item: it is at the service again. */
+  adopt(itemId: number, task: { taskId: string; charged: Credits }): Promise<void>;
+  /** The task is done: its facts and output addresses; the item is `ready`. */
+  complete(itemId: number, facts: TaskFacts): Promise<void>;
+  /** The attempt that led to the item's task. */
+  attempt(itemId: number): Promise<Attempt | null>;
+  /**
+   * Attempts that were charged or perhaps charged, and whose task nobody knows. Of a run, those whose items went on: that
+   * it sent, or that an earlier one sent and it pays again.
+   */
+  orphans(of: { item: number } | { run: number }): Promise<Attempt[]>;
+  outputs(itemId: number): Promise<Output[]>;
+  /** The signed addresses of a ready item have expired: another GET of its task is due. */
+  expire(itemId: number, note: string): Promise<void>;
+  /** A fresh set of signed addresses for outputs that are not saved yet. */
+  refreshOutputs(itemId: number, fresh: Addresses): Promise<void>;
+  /** One output is in the archive; when all are, the item is `archived`. */
+  saved(itemId: number, number: number, file: SavedFile): Promise<void>;
+  /** The files that a job's archived items have. */
+  files(jobName: string): Promise<ArchivedFile[]>;
+  /** A file that was made elsewhere is in the archive as an item's only output: it joins the run, and nothing is paid. */
+  supply(runId: number, item: NewItem, file: SavedFile): Promise<void>;
+  /** A file of the archive has another name. */
+  moved(itemId: number, number: number, file: string): Promise<void>;
+  /** One file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
+  lost(itemId: number, number: number): Promise<void>;
+  /** Every output that lies in an archive, of one job or of all. */
+  archived(jobId?: number): Promise<ArchivedOutput[]>;
+  /** The same summed up by model. */
+  archivedSizes(): Promise<ModelSize[]>;
+  /** The files that a run's items have in the archive, and their bytes together. */
+  filesOf(runId: number): Promise<{ files: number; bytes: number }>;
+  /** Items whose POST, or what was made of it, was cut off by a crash: submitting or unknown, with no process left. */
+  interrupted(): Promise<Item[]>;
+  close(): void;
+}
+
+export interface Job {
+  id: number;
+  name: string;
+}
+
+export type RunState = "running" | "paused" | "interrupted" | "finished" | "cancelled";
+
+export interface RunStart {
+  manifest: string;
+  origin: string;
+  accountId: string;
+  edition: string;
+  outFolder: string;
+  options: RunOptions;
+}
+
+export interface Run extends RunStart {
+  id: number;
+  jobId: number;
+  jobName: string;
+  state: RunState;
+  startedAt: number;
+  endedAt: number | null;
+  exit: ExitName | null;
+  /** API requests made for this run so far. */
+  requests: number;
+  /** Items of it were submitted and are not collected yet. */
+  owes: boolean;
+}
+
+export interface RunChange {
+  state?: RunState;
+  endedAt?: number | null;
+  exit?: ExitName | null;
+  requests?: number;
+}
+
+/** An item as the plan makes it. */
+export interface NewItem {
+  key: string;
+  edition: string;
+  occurrence: number;
+  /** 1, or the number of the variant that a redo made. */
+  variant: number;
+  /** Order of submission within a priority; also the order of the manifest. */
+  position: number;
+  priority: number;
+  rowNumber: number;
+  rowId: string;
+  /** Wanted name of the file without its extension. */
+  name: string;
+  model: string;
+  category: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string>>;
+  inputs: Readonly<Partial<Record<MediaField, string>>>;
+  /** The row's cells as written, by column and in the manifest's order: an export gives them back. */
+  cells: readonly (readonly [column: string, text: string])[];
+  /** The price that was planned for it. */
+  price: Credits;
+}
+
+export interface Item extends NewItem {
+  id: number;
+  jobId: number;
+  runId: number | null;
+  state: ItemState;
+  /** It was submitted at least once. */
+  attempted: boolean;
+  nextAt: number;
+  /** When its task was last found unfinished (UTC ms). */
+  seenAt: number | null;
+  /** When the addresses of its outputs came (UTC ms). */
+  addressedAt: number | null;
+  /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
+  looks: number;
+  /** Tasks of this item that failed so far. */
+  failures: number;
+  failureKind: FailureKind | null;
+  /** Why it failed, is held, or could not be fetched yet. */
+  note: string | null;
+  /** No row asks for it any more. */
+  vanished: boolean;
+}
+
+export interface Spending {
+  /** Charged for tasks that completed. */
+  charged: Credits;
+  /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
+  pending: Credits;
+}
+
+export interface ItemChange {
+  nextAt?: number;
+  /** When its task was found unfinished (UTC ms). */
+  seenAt?: number;
+  note?: string;
+  failureKind?: FailureKind;
+  /** What a person has agreed to pay for it. */
+  price?: Credits;
+  /** Facts of a task that failed. */
+  charged?: Credits;
+  completedAt?: string | null;
+}
+
+/** Signed addresses of outputs. */
+export interface Addresses {
+  urls: readonly string[];
+  /** By when to fetch them (UTC ms). */
+  fetchBy: number;
+}
+
+export interface TaskFacts extends Addresses {
+  /** Null where the service does not say: then what its request was charged stays, or else the item's price. */
+  charged: Credits | null;
+  createdAt: string;
+  completedAt: string | null;
+}
+
+export interface Output {
+  number: number;
+  url: string;
+  file: string | null;
+}

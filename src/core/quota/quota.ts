@@ -1,0 +1,227 @@
+import type { Endpoint } from "../../api/endpoints.js";
+import type { PlanLimits } from "../../api/plans.js";
+import { timeoutMs } from "../ports/send.js";
+
+/**
+ * The request windows. A request occupies a window from its sending until the window's length after its *response*;
+ * one without a response, until that long after sending + its timeout + the longest time that a request may still be
+ * under way (`lateMsMax`). A request may be sent only while fewer than N occupy the window.
+ *
+ * Why this suffices: take any 60 seconds in which requests arrive at the service, and the one of them that was sent
+ * last. Each of the others arrived before its own response or its own latest arrival, and that lies less than 60
+ * seconds before this one was sent: so each was still counted when it was sent. Hence at most N arrive, whatever the
+ * latencies. The same holds for 24 hours.
+ */
+export const minuteMs = 60_000;
+export const dayMs = 24 * 60 * minuteMs;
+
+/** Milliseconds that a request whose answer was given up may still take to arrive. */
+export const lateMsMax = 400_000;
+
+/** When a request that has no answer yet counts as ended, at the latest. UTC ms. */
+export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
+  return sentAt + timeoutMs[endpoint] + lateMsMax;
+}
+
+/**
+ * How requests follow one another within the windows. `burst` sends while a place is free: exact for fixed windows,
+ * sliding logs and full buckets. `paced` keeps sends apart, which estimates of a sliding window ask for; `strict` waits
+ * from answer to send, which every limiter accepts that there is. An account begins with burst; a 429 that its ledger
+ * did not deserve steps it down, and that is remembered for a month.
+ */
+export const gaits = ["burst", "paced", "strict"] as const;
+export type Gait = (typeof gaits)[number];
+export const gaitMemoryMs = 30 * dayMs;
+
+/**
+ * Until an account has sent a few minutes' worth of requests in a burst, so few are under way at once, and the very
+ * first go one by one: where the service counts in another way, no more are refused before that is known.
+ */
+export const provenMinutes = 3;
+const firstOnes = 3;
+
+export function unprovenAtOnce(sent: number): number {
+  return sent < firstOnes ? 1 : 2;
+}
+
+/** An answer that takes longer than this (ms) holds nobody up: even so, a whole minute's requests find their way. */
+export const promptMs = 2_000;
+
+/** The least time (ms) between two requests of a gait: two places a minute stay unused. */
+export function spacingMs(gait: Gait, perMinute: number | null): number {
+  return gait === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
+}
+
+/**
+ * How long nothing is sent after a step to this gait, in ms, whatever the service asks for: where refused requests count
+ * as well, an estimate of the window is fuller than it was when it named its time.
+ */
+export function restMs(gait: Gait, perMinute: number | null): number {
+  return Math.min(restMsMax, 5 * spacingMs(gait, perMinute));
+}
+
+const restMsMax = 15_000;
+
+/** The gait after a 429 that the ledger did not deserve. */
+export function slower(gait: Gait): Gait {
+  return gait === "burst" ? "paced" : "strict";
+}
+
+/** How full one window is. */
+export interface Window {
+  /** Null is unlimited. */
+  limit: number | null;
+  /** Requests that occupy it now. */
+  used: number;
+  /** When a place is free (UTC ms): now when there is one. */
+  nextFreeAt: number;
+  /** When the next of the requests that occupy it leaves it (UTC ms); null when it is empty. */
+  nextReleaseAt: number | null;
+}
+
+export interface Quota {
+  minute: Window;
+  day: Window;
+  /** When the places of the minute that are taken now are free again (UTC ms), soonest first. */
+  releases: readonly number[];
+  /**
+   * What the account's gait asks for: the least time between two sends (ms), when the next may leave (UTC ms), and how
+   * many may leave now, where that is bounded.
+   */
+  gait: { spacingMs: number; nextAt: number; atOnce?: number };
+  /** Requests of the day that other runs of the account need for their open tasks. */
+  owedElsewhere: number;
+  /** The service asked for silence until then (UTC ms), or null. */
+  blockedUntil: number | null;
+}
+
+/** Requests that may be sent at once: infinite on an unlimited plan. */
+export function freePlaces(quota: Quota, now: number): number {
+  if (quota.blockedUntil !== null && quota.blockedUntil > now) return 0;
+  if (quota.gait.nextAt > now) return 0;
+  const places = freeInWindows(quota);
+  return Math.min(places, quota.gait.spacingMs > 0 ? 1 : (quota.gait.atOnce ?? places));
+}
+
+/** Places that the windows have free, whether or not all of them may be taken at once. */
+export function freeInWindows({ minute, day }: Quota): number {
+  return Math.max(0, Math.min(left(minute), left(day)));
+}
+
+/** Milliseconds that a place takes to come round: the minute, and about as long as an answer takes. */
+const roundMs = minuteMs + 700;
+
+/**
+ * How many requests can be sent within each of these times (ms, rising), if a place is taken again as soon as it is
+ * free: infinite on an unlimited plan.
+ */
+export function placesWithin(quota: Quota, now: number, times: readonly number[]): number[] {
+  const silentMs = Math.max(0, (quota.blockedUntil ?? now) - now);
+  const { spacingMs, nextAt } = quota.gait;
+  const free = left(quota.minute);
+  const starts = quota.releases.map((at) => Math.max(silentMs, at - now));
+  return times.map((ms) => {
+    const rounds = (startMs: number) => 1 + Math.floor((ms - startMs) / roundMs);
+    const isSilent = ms < silentMs;
+    let places = isSilent ? 0 : free === Number.POSITIVE_INFINITY ? free : free * rounds(silentMs);
+    for (const startMs of starts) {
+      if (ms < startMs) break;
+      places += rounds(startMs);
+    }
+    if (spacingMs > 0) {
+      const waitMs = Math.max(silentMs, nextAt - now);
+      places = Math.min(places, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));
+    }
+    return Math.max(0, Math.min(places, left(quota.day)));
+  });
+}
+
+/** Requests left in a window: infinite when it has no limit. */
+export function left(window: Window): number {
+  return window.limit === null ? Number.POSITIVE_INFINITY : window.limit - window.used;
+}
+
+/** Requests of the day that are owed to paid work: one look for each open task, two requests for each unknown. */
+export function owedRequests(
+  counts: Readonly<Record<"submitting" | "processing" | "overdue" | "unknown", number>>,
+): number {
+  return counts.submitting + counts.processing + counts.overdue + 2 * counts.unknown;
+}
+
+/** What the next request waits for: the day comes before the minute, because it is the longer wait. */
+export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute" {
+  if (quota.blockedUntil !== null && quota.blockedUntil > now) return "service";
+  return left(quota.day) < 1 ? "day" : "minute";
+}
+
+/** A silence that the service asks for is waited out up to this long (ms); one that is longer is as good as a day. */
+const patienceMs = 30 * minuteMs;
+
+/** Whether a wait is so long that somebody should be asked whether to wait. */
+export function isLongWait(what: "minute" | "day" | "service" | "tasks" | null, waitMs: number): boolean {
+  return what === "day" || (what === "service" && waitMs > patienceMs);
+}
+
+/** No request can be sent for long, and nobody wanted to wait. */
+export class NoRequestsUntil extends Error {
+  override readonly name = "NoRequestsUntil";
+  /** `until` is when the next request may be sent (UTC ms). */
+  constructor(what: "day" | "service", until: number) {
+    super(what === "day" ? `the day's requests are used up until ${utcTime(until)}` : silenceText(until));
+  }
+}
+
+export function silenceText(until: number): string {
+  return `the service asks for no more requests until ${utcTime(until)}`;
+}
+
+/** A time as messages tell it, such as `2026-11-20 06:30 UTC`. */
+export function utcTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+/** When a request may be sent next (UTC ms), once so many more are on their way. */
+export function nextSendAt(quota: Quota, now: number, begun = 0): number {
+  return Math.max(
+    quota.blockedUntil ?? now,
+    gaitFreeAt(quota, now, begun),
+    minuteFreeAt(quota, now, begun),
+    begun > 0 && left(quota.day) <= begun ? (quota.day.nextReleaseAt ?? now + dayMs) : quota.day.nextFreeAt,
+  );
+}
+
+function gaitFreeAt({ gait }: Quota, now: number, begun: number): number {
+  if (begun === 0) return gait.nextAt;
+  if (gait.spacingMs > 0) return now + gait.spacingMs;
+  return gait.atOnce !== undefined && begun >= gait.atOnce ? now + promptMs : gait.nextAt;
+}
+
+function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): number {
+  if (begun === 0) return minute.nextFreeAt;
+  const missing = begun - left(minute);
+  return missing < 0 ? now : (releases[missing] ?? now + minuteMs);
+}
+
+/** What a user wants to be used of the account's requests: so many at most, or a share of them in percent. */
+export interface OwnLimits {
+  rpm?: number;
+  rpd?: number;
+  share?: number;
+}
+
+/** The smaller of the plan's limits and the user's own; null means no limit. */
+export function narrowed(plan: PlanLimits, own: OwnLimits): PlanLimits {
+  return {
+    perMinute: smaller(part(plan.perMinute, own.share), own.rpm),
+    perDay: smaller(part(plan.perDay, own.share), own.rpd),
+  };
+}
+
+function part(limit: number | null, share: number | undefined): number | null {
+  return limit === null || share === undefined ? limit : Math.max(1, Math.floor((limit * share) / 100));
+}
+
+function smaller(limit: number | null, own: number | undefined): number | null {
+  if (own === undefined) return limit;
+  return limit === null ? own : Math.min(limit, own);
+}

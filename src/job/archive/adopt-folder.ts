@@ -1,0 +1,198 @@
+import { createReadStream, type Dirent, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, extname, join, relative } from "node:path";
+import { openArchive } from "../../archive/archive.js";
+import { openInspector } from "../../archive/check/inspector.js";
+import { jobFolder } from "../../archive/disk/job-folder.js";
+import { foldName, safeName } from "../../archive/disk/names.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import type { SaveRequest } from "../../archive/save.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { RunOptions } from "../../core/next/options.js";
+import type { PlannedItem } from "../../core/ports/draft.js";
+import type { Download } from "../../core/ports/send.js";
+import type { NewItem, Run } from "../../core/ports/store.js";
+import type { Plan } from "../../plan/plan.js";
+import { openDraft } from "../../store/draft/draft.js";
+import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
+import type { JobOptions } from "../run/run-job.js";
+import { unfinishedOf } from "../run/unfinished.js";
+import { ownVersion } from "../version.js";
+import { type Hold, holdWorkspace, prepareOutFolder } from "../workspace/open.js";
+
+export interface AdoptOptions extends JobOptions, SheetOptions {
+  /** Absolute paths. */
+  folder: string;
+  manifest: string;
+  run: RunOptions;
+  /** Only look what would be taken. */
+  dryRun: boolean;
+}
+
+export interface Adoption {
+  job: string;
+  taken: { rowId: string; from: string; file: string | null }[];
+  /** Files that are not what their row asks for. */
+  refused: { rowId: string; from: string; reason: string }[];
+  /** Files that no row is called like, or that more than one is. */
+  unmatched: string[];
+  /** Items that stay to be made. */
+  left: number;
+}
+
+/** Items that nothing was paid for so far: what is at the service is not given up for a file. */
+const open: readonly string[] = ["new", "planned", "failed"];
+
+/**
+ * Takes files that were made elsewhere into the archive, for the rows that are called like them: copied, checked and
+ * hashed as if they had been fetched, so nothing is paid for those rows. The folder itself stays as it is.
+ */
+export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
+  const files = await filesIn(options.folder);
+  const hold = await holdWorkspace({
+    ...options,
+    connect: () => options.connect(options.manifest),
+    limits: {},
+    onDailyLimit: "stop",
+    signal: options.interrupt,
+  });
+  const draft = openDraft();
+  try {
+    const { origin, sandbox } = hold.connection;
+    const { account, store } = hold;
+    const asked = { ...options, spending: { maxCredits: null }, origin, sandbox, account, store };
+    const { plan, me } = await prepare({ ...asked, draft, signal: options.interrupt });
+    if (plan.problems.length > 0) throw manifestProblems(plan.problems);
+    const others = plan.blockers.find(({ kind }) => kind === "others_run");
+    if (others) throw new EarlyExit("usage", `${others.message} Nothing was changed.`);
+    const wanted = [...plan.items].filter(({ standing }) => open.includes(standing));
+    const { matches, unmatched } = match(options.folder, files, wanted);
+    const left = wanted.length - matches.length;
+    const taken = matches.map(({ item, path }) => ({ rowId: item.rowId, from: path, file: null }));
+    const { job } = plan;
+    if (options.dryRun || matches.length === 0) return { job, taken, refused: [], unmatched, left };
+    const run = await runFor(options, hold, plan, me.user.id);
+    return { job, unmatched, ...(await take(options, hold, run, matches, left)) };
+  } finally {
+    draft.close();
+    await hold.close();
+  }
+}
+
+interface Match {
+  item: PlannedItem;
+  path: string;
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const expected = `expected a folder with media files, got ${folder}`;
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw new EarlyExit("usage", expected);
+  const entries: Dirent[] = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && !entry.name.startsWith("."))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted();
+}
+
+/** A file belongs to the row whose output or id it is called like, with or without the folders above it. */
+function match(folder: string, files: readonly string[], items: readonly PlannedItem[]) {
+  const byName = new Map<string, Set<PlannedItem>>();
+  for (const item of items) {
+    for (const name of [item.name, item.rowId]) {
+      const key = foldName(safeName(name));
+      byName.set(key, (byName.get(key) ?? new Set()).add(item));
+    }
+  }
+  const matches: Match[] = [];
+  const unmatched: string[] = [];
+  const given = new Set<PlannedItem>();
+  for (const path of files) {
+    const stem = (name: string) => foldName(safeName(name.slice(0, name.length - extname(name).length)));
+    const found = byName.get(stem(relative(folder, path))) ?? byName.get(stem(basename(path)));
+    const [item, ...others] = found ?? [];
+    if (item === undefined || others.length > 0 || given.has(item)) {
+      unmatched.push(path);
+      continue;
+    }
+    given.add(item);
+    matches.push({ item, path });
+  }
+  return { matches, unmatched };
+}
+
+/** The job's unfinished run, or one of its own that is finished as soon as it began. */
+async function runFor(options: AdoptOptions, hold: Hold, plan: Plan, accountId: string): Promise<Run> {
+  const { store, connection } = hold;
+  const unfinished = unfinishedOf(await store.runs(), plan.job, plan.edition);
+  const { outFolder } = options.workspace;
+  prepareOutFolder(jobFolder(unfinished ?? { outFolder, jobName: plan.job }));
+  if (unfinished) return unfinished;
+  const job = await store.job(plan.job);
+  const { manifest, run: kept, clock } = options;
+  const { origin } = connection;
+  const { edition } = plan;
+  const run = await store.startRun(job.id, {
+    manifest,
+    origin,
+    accountId,
+    edition,
+    outFolder,
+    options: kept,
+  });
+  await store.keepSheet(run.id, plan.sheet);
+  await store.setRun(run.id, { state: "finished", exit: "done", endedAt: clock.now(), requests: 2 });
+  return run;
+}
+
+async function take(
+  { clock, interrupt }: AdoptOptions,
+  { store }: Hold,
+  run: Run,
+  matches: readonly Match[],
+  left: number,
+): Promise<Pick<Adoption, "taken" | "refused" | "left">> {
+  const inspector = openInspector({ clock });
+  const { inspect } = inspector;
+  const archive = openArchive({ disk: nodeDisk, download: readFile, clock, inspect, ...saving(run) });
+  const taken: Adoption["taken"] = [];
+  const refused: Adoption["refused"] = [];
+  try {
+    for (const { item, path } of matches) {
+      if (interrupt.aborted)
+        throw new EarlyExit("interrupted", `interrupted; ${taken.length} files were taken`);
+      const result = await archive.save(requestOf(run, item, path), interrupt);
+      if (result.kind === "disk")
+        throw new EarlyExit("usage", `the archive cannot be written: ${result.reason}`);
+      if (result.kind === "saved") {
+        await store.supply(run.id, item, result);
+        taken.push({ rowId: item.rowId, from: path, file: result.file });
+      } else {
+        const reason = result.kind === "expired" ? "it cannot be read" : result.reason;
+        refused.push({ rowId: item.rowId, from: path, reason });
+      }
+    }
+  } finally {
+    await archive.close();
+    await inspector.close();
+  }
+  return { taken, refused, left: left + refused.length };
+}
+
+function saving(run: Run): { version: string; sidecars: boolean } {
+  return { version: ownVersion(), sidecars: run.options.sidecars ?? false };
+}
+
+function requestOf(run: Run, item: NewItem, path: string): SaveRequest {
+  const { rowId, key, model, prompt, params, inputs, name, category } = item;
+  const none = { task: "", external_task: null, credits: null, created: null, completed: null };
+  return {
+    ...{ url: path, jobFolder: jobFolder(run), name, category, outputNumber: 1, outputCount: 1 },
+    index: { item: rowId, key, model, prompt, params, inputs, ...none },
+  };
+}
+
+/** A file of this machine in place of a download. */
+const readFile: Download = async (path) => {
+  const { size } = statSync(path);
+  return { status: 200, headers: { "content-length": String(size) }, body: createReadStream(path) };
+};

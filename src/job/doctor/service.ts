@@ -1,0 +1,232 @@
+import { endpoints } from "../../api/endpoints.js";
+import { parseJson } from "../../api/json.js";
+import { fingerprint } from "../../api/key.js";
+import { limitsOf } from "../../api/plans.js";
+import { type Me, meRead } from "../../api/records.js";
+import { openHttp } from "../../client/http.js";
+import { answerText, oddBody } from "../../client/odd-answer.js";
+import { paced } from "../../client/paced.js";
+import type { Clock } from "../../clock.js";
+import { balanceTold, showCredits } from "../../core/money.js";
+import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
+import { type Reply, timeoutMs } from "../../core/ports/send.js";
+import type { Window } from "../../core/quota/quota.js";
+import { type Check, fine, problem, unchecked, warning } from "../../report/doctor.js";
+import { openAccounts } from "../../store/accounts/accounts.js";
+import type { Connection } from "../workspace/account.js";
+
+export interface ServiceOptions {
+  connection: Connection;
+  accountsFile: string;
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/** Milliseconds that the clocks may be apart; the service's own is told in whole seconds. */
+const skewMsMax = 30_000;
+
+const expectations = {
+  service: "an answer to GET me",
+  key: "a key that the service accepts",
+  subscription: "an active subscription",
+  credits: "a balance above 0",
+  limits: "requests left in the minute and the day",
+  clock: "within 30 s of the service's",
+} as const;
+
+type Name = keyof typeof expectations;
+
+/** What one GET me tells: it counts against the account's quota like any other, and is not repeated. */
+export async function examineService(options: ServiceOptions): Promise<Check[]> {
+  const accounts = openAccounts(options.accountsFile, options.clock);
+  try {
+    const { origin, key } = options.connection;
+    const account = await accounts.accountOf(origin, fingerprint(key));
+    const caller = { accountId: account.id, fingerprint: fingerprint(key) };
+    const place = await accounts.reserve(caller, "me");
+    if (!place.ticket) {
+      const until = new Date(place.waitUntil).toISOString().slice(0, 16).replace("T", " ");
+      const spent = { expected: expectations.limits, got: `none until ${until} UTC`, todo: "ask again then" };
+      return [
+        warning("limits", spent),
+        ...rest(["service", "key", "subscription", "clock"], "no request is left"),
+      ];
+    }
+    const asked = await ask(options, accounts, caller, place.ticket);
+    return [
+      ...judge(options.connection, asked.reply),
+      ...(await details(accounts, account.id, asked.reply)),
+      clockCheck(asked),
+    ];
+  } finally {
+    accounts.close();
+  }
+}
+
+/** What could not be looked at because the service was never asked. */
+export function serviceUnchecked(why: string): Check[] {
+  return rest(["service", "subscription", "credits", "limits", "clock"], why);
+}
+
+interface Asked {
+  reply: Reply;
+  /** UTC ms of this machine, before and after. */
+  sentAt: number;
+  answeredAt: number;
+}
+
+async function ask(
+  { connection, clock, signal }: ServiceOptions,
+  accounts: Accounts,
+  caller: Caller,
+  ticket: { id: number },
+): Promise<Asked> {
+  const http = openHttp({ ...connection, clock });
+  try {
+    const send = paced(http.send, { accounts, caller: () => caller, clock, onDailyLimit: "stop" });
+    const sentAt = clock.now();
+    const request = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket } as const;
+    const reply = await send(request, signal);
+    return { reply, sentAt, answeredAt: clock.now() };
+  } finally {
+    await http.close();
+  }
+}
+
+/** Whether it is the service that answered, and whom it takes us for. */
+function judge({ baseUrl }: Connection, reply: Reply): Check[] {
+  const reach = (got: string, todo: string) => [
+    problem("service", { expected: expectations.service, got, todo }, "unreachable"),
+    unchecked("key", expectations.key, "the service was not reached"),
+  ];
+  if (reply.kind !== "answer") {
+    return reach(`${reply.reason} (${baseUrl})`, "look at the network, a proxy or the base URL");
+  }
+  const said = answerText(reply);
+  const reached = fine("service", expectations.service, baseUrl);
+  switch (reply.status) {
+    case 200:
+      if (meOf(reply)) return [reached, fine("key", expectations.key, "accepted")];
+      return reach(`200 with ${oddBody(reply) ?? "something else"} (${baseUrl})`, "check the base URL");
+    case 401: {
+      const refused = {
+        expected: expectations.key,
+        got: said,
+        todo: "set a valid key in BULKGEN_API_KEY or .env",
+      };
+      return [reached, problem("key", refused, "key")];
+    }
+    case 403:
+      return [reached, fine("key", expectations.key, "known to the service")];
+    case 429: {
+      const silent = { expected: expectations.service, got: said, todo: "wait a minute and ask again" };
+      return [
+        warning("service", silent),
+        unchecked("key", expectations.key, "the service asked for a pause"),
+      ];
+    }
+    default:
+      return reply.status >= 500
+        ? reach(said, "the service has trouble: ask again later")
+        : reach(`${said} (${baseUrl})`, "check the base URL");
+  }
+}
+
+async function details(accounts: Accounts, accountId: number, reply: Reply): Promise<Check[]> {
+  if (reply.kind === "answer" && reply.status === 403) {
+    return [
+      noSubscription("none: the service answered 403"),
+      ...rest(["credits", "limits"], "there is no plan"),
+    ];
+  }
+  const me = meOf(reply);
+  if (!me) return rest(["subscription", "credits", "limits"], "the service did not say");
+  const account = await named(accounts, accountId, me.user.id);
+  if (account instanceof OtherUser)
+    return [otherUser(account), ...rest(["subscription", "credits", "limits"], "they are another user's")];
+  const plan = limitsOf(me.subscription?.plan ?? "Starter");
+  await accounts.setLimits(account.id, plan);
+  return [subscription(me.subscription), balance(me), await limits(accounts, account.id, me, plan.known)];
+}
+
+function named(accounts: Accounts, accountId: number, user: string): Promise<Account | OtherUser> {
+  return accounts.name(accountId, user).catch((error: unknown) => {
+    if (error instanceof OtherUser) return error;
+    throw error;
+  });
+}
+
+function otherUser({ expected, got }: OtherUser): Check {
+  const todo = `set a key of user ${expected}, or make a new key for user ${got}`;
+  return problem("user", { expected: `user ${expected}, as before with this key`, got: `user ${got}`, todo });
+}
+
+function subscription(found: Me["subscription"]): Check {
+  if (found === null) return noSubscription("none");
+  const { plan, status, current_period_end: end, cancel_at_period_end: ends } = found;
+  const got = `${plan}, ${status}, ${ends || status === "canceled" ? "ends" : "renews"} ${end.slice(0, 10)}`;
+  const expected = expectations.subscription;
+  if (status === "past_due")
+    return problem("subscription", { expected, got, todo: "settle the payment" }, "key");
+  if (status === "active" && !ends) return fine("subscription", expected, got);
+  const known = status === "active" || status === "canceled";
+  const todo = known ? "renew it before it ends" : "nothing, if the service takes it: this status is new";
+  return warning("subscription", { expected, got, todo });
+}
+
+function noSubscription(got: string): Check {
+  const todo = "activate a plan in the service's dashboard";
+  return problem("subscription", { expected: expectations.subscription, got, todo }, "key");
+}
+
+function balance(me: Me): Check {
+  const balance = balanceTold(me.credits.balance);
+  if (balance === null) return unchecked("credits", expectations.credits, "the service did not say");
+  const got = `${showCredits(balance)} left`;
+  if (balance > 0) return fine("credits", expectations.credits, got);
+  return warning("credits", { expected: expectations.credits, got, todo: "top up before the next run" });
+}
+
+async function limits(accounts: Accounts, accountId: number, me: Me, known: boolean): Promise<Check> {
+  const { minute, day } = await accounts.quota(accountId);
+  const got = `${free(minute)} this minute, ${free(day)} in 24 hours, as far as this machine knows`;
+  if (!known && me.subscription !== null) {
+    const todo = "update bulkgen; until then the smallest limits are kept";
+    return warning("limits", {
+      expected: "a plan that is known here",
+      got: `${me.subscription.plan}: ${got}`,
+      todo,
+    });
+  }
+  if (day.limit === null || day.used < day.limit) return fine("limits", expectations.limits, got);
+  return warning("limits", {
+    expected: expectations.limits,
+    got,
+    todo: "wait until the day's requests are free again",
+  });
+}
+
+function free({ limit, used }: Window): string {
+  return limit === null ? "any number" : `${Math.max(0, limit - used)} of ${limit} left`;
+}
+
+/** The service's clock as its answer tells it, held against the middle of the request. */
+function clockCheck({ reply, sentAt, answeredAt }: Asked): Check {
+  const date = reply.kind === "answer" ? Date.parse(reply.headers["date"] ?? "") : Number.NaN;
+  if (Number.isNaN(date)) return unchecked("clock", expectations.clock, "no answer told the service's time");
+  // The header cuts off what is left of the second: half of one on average.
+  const apart = (sentAt + answeredAt) / 2 - (date + 500);
+  const seconds = Math.round(Math.abs(apart) / 1_000);
+  const got = seconds === 0 ? "the same second" : `${seconds} s ${apart > 0 ? "ahead" : "behind"}`;
+  if (Math.abs(apart) <= skewMsMax) return fine("clock", expectations.clock, got);
+  return warning("clock", { expected: expectations.clock, got, todo: "let the system set its clock (NTP)" });
+}
+
+function meOf(reply: Reply): Me | null {
+  if (reply.kind !== "answer" || reply.status !== 200) return null;
+  return meRead.safeParse(parseJson(reply.body)).data ?? null;
+}
+
+function rest(names: readonly Name[], why: string): Check[] {
+  return names.map((name) => unchecked(name, expectations[name], why));
+}

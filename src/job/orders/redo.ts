@@ -1,0 +1,138 @@
+import type { ModelList } from "../../api/records.js";
+import { EarlyExit } from "../../core/exit.js";
+import { variantKey } from "../../core/identity.js";
+import { type Credits, credits, plus } from "../../core/money.js";
+import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
+import { offeredPrice } from "../../core/price.js";
+import { isEverything, type Selection } from "../../plan/select.js";
+import { newestRun } from "../run/continue-job.js";
+import { itemNamed } from "./item-named.js";
+import type { Offered, Wish } from "./request.js";
+import { selectItems } from "./select-items.js";
+
+/**
+ * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
+ * items are named, or selected among those of the newest run, or both.
+ */
+export function redoItems(names: readonly string[], selection: Selection): Wish {
+  return async (store) => {
+    const { run, items } =
+      names.length === 0 ? await selected(store, selection) : await named(store, names, selection);
+    const agreed = plus(...items.map(({ price }) => price));
+    const offered = await variantsOf(store, run, items);
+    return { run, offered, order: { do: "redo", items: items.map(({ id }) => id), agreed } };
+  };
+}
+
+async function selected(store: Store, selection: Selection): Promise<{ run: Run; items: Item[] }> {
+  const run = await newestRun(undefined)(store);
+  return { run, items: selectItems(run, await redoable(store, run, selection), selection) };
+}
+
+async function named(
+  store: Store,
+  names: readonly string[],
+  selection: Selection,
+): Promise<{ run: Run; items: Item[] }> {
+  const items = await Promise.all(names.map((name) => itemNamed(store, name)));
+  const run = await newestRunOf(store, items);
+  return { run, items: selectItems(run, items, selection) };
+}
+
+/** What a selection is made from: what people can have seen, or else what failed. */
+async function redoable(store: Store, run: Run, selection: Selection): Promise<Item[]> {
+  if (isEverything(selection)) {
+    throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
+  }
+  const wanted = selection.onlyFailed ? "failed" : "archived";
+  return (await store.items(run.id, [wanted])).filter(({ variant }) => variant === 1);
+}
+
+async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
+  const [first] = items;
+  const other = items.find((item) => item.jobId !== first?.jobId || item.edition !== first?.edition);
+  if (other) {
+    throw new EarlyExit(
+      "usage",
+      `${other.rowId} belongs to another job or edition than ${first?.rowId}; redo them one after the other`,
+    );
+  }
+  const run = (await store.runs()).findLast(
+    (each) => each.jobId === first?.jobId && each.edition === first.edition,
+  );
+  if (!run) throw new Error("an item without a run of its job and edition");
+  return run;
+}
+
+/** Things at today's prices, or at what was charged where that is more. Throws EarlyExit for a model that is not offered any more. */
+export function todaysPrices<Priced extends Offered>(
+  things: readonly Priced[],
+  { models }: ModelList,
+  charges: ReadonlyMap<string, Credits>,
+): Priced[] {
+  const prices = new Map(models.map((model) => [model.model_key, credits(model.credits_cost)]));
+  return things.map((thing) => {
+    const price = prices.get(thing.model);
+    if (price !== undefined) return { ...thing, price: offeredPrice(thing, price, charges) };
+    throw new EarlyExit("usage", `${thing.rowId}: the service does not offer ${thing.model} any more`);
+  });
+}
+
+/** A new variant of each item, the next after those that there are. */
+export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
+  const siblings: NewItem[] = (await store.itemsOf(run.jobName)).filter(
+    (item) => item.edition === run.edition,
+  );
+  const made: NewItem[] = [];
+  for (const item of items) {
+    const original = originalOf(item, siblings);
+    const variant = 1 + Math.max(...variantsSoFar(original, [...siblings, ...made]));
+    made.push({
+      ...requestOf(item),
+      key: variantKey(original.key, variant),
+      variant,
+      rowId: `${original.rowId}-v${variant}`,
+      name: `${original.name}-v${variant}`,
+    });
+  }
+  return made;
+}
+
+/** Puts variants into the job's unfinished run, or a new one. */
+export async function addVariants(store: Store, run: Run, variants: readonly NewItem[]): Promise<Run> {
+  const started = await store.startRun(run.jobId, run);
+  await store.add(started.id, variants);
+  return started;
+}
+
+function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "name"> {
+  const { edition, occurrence, position, priority, rowNumber, cells } = item;
+  const { model, category, prompt, params, inputs, price } = item;
+  return {
+    edition,
+    occurrence,
+    position,
+    priority,
+    rowNumber,
+    cells,
+    model,
+    category,
+    prompt,
+    params,
+    inputs,
+    price,
+  };
+}
+
+/** The row's own item, of which `item` may be a variant. */
+function originalOf(item: Item, siblings: readonly NewItem[]): NewItem {
+  const known = (each: NewItem) => each.variant === 1 && variantKey(each.key, item.variant) === item.key;
+  return item.variant === 1 ? item : (siblings.find(known) ?? item);
+}
+
+function variantsSoFar(original: NewItem, siblings: readonly NewItem[]): number[] {
+  const keys = new Set(siblings.map((each) => each.key));
+  const variants = [1];
+  for (let variant = 2; keys.has(variantKey(original.key, variant)); variant++) variants.push(variant);
+  return variants;
+}

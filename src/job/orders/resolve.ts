@@ -1,0 +1,120 @@
+import type { Task } from "../../api/records.js";
+import { EarlyExit } from "../../core/exit.js";
+import { shortId } from "../../core/identity.js";
+import { chargeTold } from "../../core/money.js";
+import type { ItemOrder } from "../../core/ports/orders.js";
+import type { Books } from "../../core/ports/spend-log.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
+import { mismatches } from "./adopt.js";
+import { itemNamed, itemsNamed } from "./item-named.js";
+import type { Wish } from "./request.js";
+
+/** The ways out of `held`, which only a person may take. */
+export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
+
+/** Decides on a held item. */
+export function resolveHeld(name: string, resolution: Resolution): Wish {
+  return async (store) => {
+    const item = await heldNamed(store, name);
+    if (typeof resolution === "object") await mustBeFree(store, item, resolution.adopt);
+    const run = item.runId === null ? null : await store.run(item.runId);
+    if (!run) {
+      throw new EarlyExit("usage", `${item.rowId} belongs to no run any more; run its manifest again first`);
+    }
+    return { run, offered: [item], order: orderOf(item, resolution) };
+  };
+}
+
+function orderOf({ id, price }: Item, resolution: Resolution): ItemOrder {
+  const items = [id];
+  if (typeof resolution === "object") return { do: "adopt", items, task: resolution.adopt };
+  return resolution === "resubmit" ? { do: "resubmit", items, agreed: price } : { do: resolution, items };
+}
+
+/** The held item of that name, whatever else goes by it. Throws EarlyExit where none is held, or several are. */
+async function heldNamed(store: Store, name: string): Promise<Item> {
+  const held = (await itemsNamed(store, name)).filter(({ state }) => state === "held");
+  if (held.length > 1) throw severalHeld(name, held, await store.runs());
+  const item = held[0] ?? (await itemNamed(store, name));
+  mustBeHeld(item);
+  return item;
+}
+
+function severalHeld(name: string, held: readonly Item[], runs: readonly Run[]): EarlyExit {
+  const lines = held.map((item) => {
+    const { rowId, rowNumber, runId, edition, key } = item;
+    // A row that was changed has its old item and its new one in one run.
+    const isAlone = !held.some((other) => other !== item && other.runId === runId && other.rowId === rowId);
+    const job = runs.find(({ id }) => id === runId)?.jobName;
+    return [
+      `  ${runId}:${isAlone ? rowId : shortId(key)}  job ${job}, run ${runId}`,
+      edition === "" ? "first edition" : `edition ${edition}`,
+      `row ${rowNumber}`,
+    ].join(", ");
+  });
+  return new EarlyExit(
+    "usage",
+    [`${held.length} held items go by ${JSON.stringify(name)}; name one of them:`, ...lines].join("\n"),
+  );
+}
+
+/** Throws EarlyExit for an item that is not held. */
+export function mustBeHeld({ state, rowId }: Item): void {
+  if (state === "held") return;
+  throw new EarlyExit("usage", `only held items can be resolved: expected held, got ${state} for ${rowId}`);
+}
+
+/** Throws EarlyExit for a task that another item has, or an earlier request of this one. */
+async function mustBeFree(store: Store, item: Item, taskId: string): Promise<void> {
+  const [owner] = await store.find(taskId);
+  if (!owner) return;
+  const isOwn = owner.id === item.id;
+  if (isOwn && (await store.attempt(item.id))?.taskId === taskId) return;
+  const whose = isOwn ? `an earlier request of ${owner.rowId}` : owner.rowId;
+  throw new EarlyExit("usage", `task ${taskId} belongs to ${whose} already; nothing was changed`);
+}
+
+/** Throws EarlyExit for a task that a request of another workspace led to. */
+async function mustBeOurs(books: Books, taskId: string): Promise<void> {
+  const owner = await books.otherOwner(taskId);
+  if (owner === null) return;
+  throw new EarlyExit(
+    "usage",
+    `task ${taskId} belongs to another workspace already (${owner}); nothing was changed`,
+  );
+}
+
+/** Has the outputs of an item's task fetched again. Throws EarlyExit where no task is known. */
+export async function refetch(store: Store, item: Item): Promise<void> {
+  const attempt = await store.attempt(item.id);
+  if (!attempt?.taskId) {
+    throw new EarlyExit(
+      "usage",
+      `${item.rowId} has no task id to fetch again; find its task, then --adopt it`,
+    );
+  }
+  await store.apply(item.id, "refetch", { nextAt: 0 });
+  await store.expire(item.id, "fetched again by a person");
+}
+
+/** A task whose record a person found is the item's. Throws EarlyExit where it is another's, or its words are others. */
+export async function adopt(store: Store, books: Books, item: Item, task: Task): Promise<void> {
+  const attempt = await store.attempt(item.id);
+  if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
+  const { task_id: taskId } = task;
+  await mustBeFree(store, item, taskId);
+  // Its own one is on record under another path where the workspace was moved since.
+  if (attempt.taskId !== taskId) await mustBeOurs(books, taskId);
+  const against = mismatches(item, attempt, task);
+  if (against.length > 0) {
+    throw new EarlyExit(
+      "usage",
+      `task ${taskId} is not the one of ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
+    );
+  }
+  const charged = chargeTold(task.credits_consumed) ?? item.price;
+  await store.adopt(item.id, { taskId, charged });
+  // From now on the charge is explained, and a refund is expected if the task fails.
+  if (attempt.bookEntry !== null)
+    await books.answered(attempt.bookEntry, { outcome: "accepted", charged, taskId });
+}

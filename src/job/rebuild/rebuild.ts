@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import { type ItemState, itemStates } from "../../core/item.js";
+import type { Rebuilt } from "../../report/rebuilt.js";
+import { takeLock } from "../../store/lock.js";
+import { NewerDatabase } from "../../store/open.js";
+import { isRefused, wayOut } from "../../store/way-out.js";
+import { makeWorkspace, openWorkspace } from "../../store/workspace/workspace.js";
+import { refuseCopy } from "../place/settle-workspace.js";
+import { openVerdicts } from "../workspace/book-verdicts.js";
+import { isRehearsal } from "../workspace/history.js";
+import { noteHolder } from "../workspace/holder.js";
+import { readIdentity, writeIdentity } from "../workspace/identity-file.js";
+import type { Workspace } from "../workspace/workspace.js";
+import { type ArchiveHistory, readArchive } from "./archive-history.js";
+import { type FoundItem, type FoundItems, findItems } from "./rebuild-items.js";
+import { PastClock, refill } from "./rebuild-store.js";
+import { type ReceiptHistory, readReceiptHistory } from "./receipt-history.js";
+
+export interface RebuildOptions {
+  workspace: Workspace;
+  clock: Clock;
+  /** Shown what would come back; false leaves everything as it is. */
+  consent(offer: RebuildOffer): Promise<boolean>;
+}
+
+export interface RebuildOffer extends Pick<Rebuilt, "database" | "found" | "readable"> {
+  /** There is a database, whatever state it is in. */
+  present: boolean;
+}
+
+/**
+ * Makes the workspace's database again from its receipts and its archive. The old one, however damaged, is kept beside
+ * it. Throws EarlyExit.
+ */
+export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOptions): Promise<Rebuilt> {
+  const { stateFile, lockFile, markerFolder } = workspace;
+  const identity = readIdentity(markerFolder);
+  if (identity) refuseCopy(workspace, identity);
+  if (!existsSync(workspace.root)) throw new EarlyExit("usage", `no workspace in ${workspace.root}`);
+  const made = [markerFolder, dirname(stateFile)].find((folder) => !existsSync(folder));
+  const lock = takeLock(lockFile);
+  if (!lock)
+    throw new EarlyExit("locked", `a run holds the workspace ${workspace.root}; nothing was changed`);
+  const note = noteHolder(lockFile, clock);
+  try {
+    const readable = await itemsKnown(workspace, clock);
+    const sources = await readSources(workspace);
+    if (sources.items.length === 0) {
+      throw new EarlyExit(
+        "usage",
+        `nothing to rebuild from: ${workspace.receiptsFile} and the archive in ${workspace.outFolder} tell of no item; nothing was changed`,
+      );
+    }
+    const offer = { database: stateFile, present: existsSync(stateFile), readable };
+    if (!(await consent({ ...offer, found: sources.items.length }))) {
+      throw new EarlyExit("usage", "not confirmed; nothing was changed");
+    }
+    const rebuilt = `${stateFile}.rebuilt`;
+    rmSync(rebuilt, { force: true });
+    mkdirSync(dirname(stateFile), { recursive: true });
+    const past = new PastClock(clock);
+    const verdicts = openVerdicts(workspace, clock);
+    try {
+      const beside = { unsaid: unsaidIn(workspace, sources), verdicts };
+      await makeWorkspace({ ...workspace, stateFile: rebuilt }, past, (store) =>
+        refill(store, past, sources.items, beside),
+      );
+    } finally {
+      verdicts.close();
+    }
+    const kept = putAside(stateFile, clock);
+    renameSync(rebuilt, stateFile);
+    if (identity?.state) writeIdentity(markerFolder, { ...identity, host: hostname() });
+    return { ...(await factsOf(workspace, clock, sources)), readable, kept };
+  } finally {
+    note.remove();
+    lock.release();
+    // A folder of the state that is there says that nothing is lost.
+    if (made !== undefined && !existsSync(stateFile)) rmSync(made, { recursive: true });
+  }
+}
+
+interface Sources extends FoundItems {
+  receipts: ReceiptHistory;
+  archive: ArchiveHistory;
+}
+
+async function readSources(workspace: Workspace): Promise<Sources> {
+  const { outFolder } = workspace;
+  const receipts = readReceiptHistory(workspace);
+  const named = receipts.attempts.flatMap(({ intent }) => intent?.out ?? []);
+  const archive = await readArchive([...new Set([outFolder, ...named])]);
+  return { receipts, archive, ...findItems(receipts, archive) };
+}
+
+function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems) {
+  const { intent } = items.find((found) => found.intent) ?? ({} as Partial<FoundItem>);
+  return {
+    origin: intent?.origin ?? "",
+    accountId: intent?.account ?? "",
+    outFolder,
+    manifestFolder: root,
+    sandbox: isRehearsal({ root, outFolder, ...rest }),
+  };
+}
+
+/**
+ * How many items the old database knows; null when it is gone or damaged. Throws NewerDatabase, and EarlyExit for one that
+ * the system does not let be used: it may be whole.
+ */
+async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
+  if (!existsSync(workspace.stateFile)) return null;
+  try {
+    const store = openWorkspace(workspace, clock);
+    try {
+      let items = 0;
+      for (const run of await store.runs()) items += (await store.items(run.id)).length;
+      return items;
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    if (error instanceof NewerDatabase) throw error;
+    if (isRefused(error)) {
+      const why = `${(error as Error).message}. It may be whole, so it is not replaced`;
+      throw new EarlyExit("usage", `${why}: ${wayOut(error)}. Nothing was changed.`);
+    }
+    return null;
+  }
+}
+
+/** Gives the old database a name that nobody takes for one, its log with it. Null when there is none. */
+function putAside(stateFile: string, clock: Clock): string | null {
+  const stamp = new Date(clock.now()).toISOString().replaceAll(":", "-");
+  const kept = `${stateFile}.before-${stamp}`;
+  for (const end of ["-wal", "-shm", ""]) {
+    if (existsSync(stateFile + end)) renameSync(stateFile + end, kept + end);
+  }
+  return existsSync(kept) ? kept : null;
+}
+
+async function factsOf(
+  workspace: Workspace,
+  clock: Clock,
+  { items, receipts, archive, orphans }: Sources,
+): Promise<Omit<Rebuilt, "readable" | "kept">> {
+  const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
+  const store = openWorkspace(workspace, clock);
+  try {
+    for (const job of new Set(items.map((found) => found.job))) {
+      for (const { state } of await store.itemsOf(job)) counts[state]++;
+    }
+    const owing = (await store.runs()).filter((run) => run.owes).map((run) => run.id);
+    return {
+      ...{ database: workspace.stateFile, found: items.length, counts, owing, orphans },
+      receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
+      archive: { indexes: archive.indexes, renamed: archive.renamed, missing: archive.missing },
+    };
+  } finally {
+    store.close();
+  }
+}

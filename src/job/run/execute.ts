@@ -1,0 +1,262 @@
+import { openArchive } from "../../archive/archive.js";
+import { openInspector } from "../../archive/check/inspector.js";
+import { jobFolder } from "../../archive/disk/job-folder.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { undiciDownloads } from "../../archive/download/download.js";
+import { removeLeftovers } from "../../archive/leftovers.js";
+import type { AlarmClock, Clock } from "../../clock.js";
+import { residual } from "../../core/charges/readings.js";
+import { reconcile } from "../../core/charges/reconcile.js";
+import { type ExitName, weightiest } from "../../core/exit.js";
+import { type ItemState, openStates } from "../../core/item.js";
+import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js";
+import type { Log } from "../../core/ports/log.js";
+import type { Run } from "../../core/ports/store.js";
+import { lanesOf } from "../../core/quota/lanes.js";
+import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
+import { type Stop, stopTable } from "../../core/stop.js";
+import { count } from "../../report/amounts.js";
+import { type AccountReading, isBooked, readAccount } from "../../run/account-reading.js";
+import { arrange } from "../../run/arrange.js";
+import { keeping } from "../../run/caps.js";
+import { runLoop } from "../../run/loop.js";
+import type { RunSettings } from "../../run/ports.js";
+import type { Progress } from "../../run/progress.js";
+import { openReceipts } from "../../run/receipts/receipts.js";
+import { Session } from "../../run/session.js";
+import { attendOrders } from "../orders/attend.js";
+import { ownVersion } from "../version.js";
+import type { Hold } from "../workspace/open.js";
+import { endRefused } from "../workspace/unwritable.js";
+import { deadlineOf } from "./deadline.js";
+
+/** Polls in flight at once. The quota bounds them far more than this does. */
+const pollsMax = 8;
+
+/** With the account as it was when the run began. */
+export interface ExecuteOptions extends AccountReading {
+  hold: Hold;
+  run: Run;
+  clock: AlarmClock;
+  log: Log;
+  interrupt: AbortSignal;
+  unreachableMs: number;
+  fetchOnly?: boolean;
+  /** The balance does not reach for all that is planned. */
+  inOrder: boolean;
+  onBegin?(run: Run): void;
+  onProgress(progress: Progress): void;
+}
+
+export interface Execution {
+  run: Run;
+  exit: ExitName;
+  stops: readonly Stop[];
+  /** Why it ended before its items did, one line each. */
+  reasons: readonly string[];
+  counts: Record<ItemState, number>;
+  /** The balance after the run, where it could be asked for. */
+  balance: Credits | null;
+  /** When an unfinished run can go on (UTC ms): with the day's requests, or to settle lost answers; null where neither. */
+  resumeAt: number | null;
+  /**
+   * How far the key's counter of used credits has moved since it last agreed with the books, and what they know of.
+   * Null where it could not be read without a paid request under way.
+   */
+  books: { counted: Credits; known: Credits } | null;
+}
+
+/** Carries a run on until nothing is left to do or something stops it, and closes it. */
+export async function execute(options: ExecuteOptions): Promise<Execution> {
+  const { hold, run, clock, log } = options;
+  const { store, account } = hold;
+  const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
+  const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
+  const inspector = openInspector({ clock });
+  const { download } = downloads;
+  const archive = openArchive({
+    ...{ disk: nodeDisk, download, clock, inspect: inspector.inspect },
+    ...{ version: ownVersion(), sidecars: run.options.sidecars ?? false },
+  });
+  await removeLeftovers(nodeDisk, jobFolder(run));
+  const session = new Session(
+    {
+      store,
+      accounts: account.accounts,
+      accountId: account.accountId(),
+      fingerprint: account.fingerprint,
+      workspace: hold.workspace.stateFile,
+      service: account.service,
+      receipts: openReceipts(nodeDisk, hold.workspace, () => clock.now()),
+      save: archive.save,
+      refusal: archive.refusal,
+      books: account.books,
+      lanes: account.lanes(lanes),
+      exists: async (path) => (await nodeDisk.size(path)) !== null,
+      clock,
+      log,
+    },
+    {
+      run,
+      lanes,
+      polls: pollsMax,
+      downloads: run.options.downloads,
+      maxCredits: run.options.maxCredits,
+      modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
+      keep: keepOf(options),
+      daily: run.options.dailyCredits ?? null,
+      maxFailures: run.options.maxFailures,
+      retries: run.options.retries,
+      inOrder: options.inOrder,
+      profile: run.options.poll ?? null,
+      onInsufficient: run.options.onInsufficient === "wait" ? "wait" : "stop",
+      onDailyLimit: run.options.onDailyLimit,
+      deadline: deadlineOf(run.options, clock.now()),
+      overdueWaitMs: run.options.overdueWaitMs,
+      unreachableMs: options.unreachableMs,
+      settling: settlingOf(run.options),
+    },
+  );
+  if (options.fetchOnly) session.stop("collect", "only what is paid for was fetched");
+  session.replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
+  await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
+  hold.note.carries(run.id);
+  options.onBegin?.(run);
+  const { attend, close: dismiss } = await attendOrders({ store, clock, session, account });
+  try {
+    const { interrupt, onProgress } = options;
+    await runLoop(session, { interrupt, onProgress, attend }).catch(endRefused);
+  } finally {
+    await dismiss();
+    await archive.close();
+    await inspector.close();
+    await downloads.close();
+  }
+  return close(options, session);
+}
+
+/** What must be left of the balance, as it was before this execution. */
+function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
+  const { keepCredits } = run.options;
+  if (keepCredits === undefined) return null;
+  // Of what nobody tells nothing can be kept but all.
+  return keeping(keepCredits, balanceTold(me.credits.balance) ?? noCredits, mark);
+}
+
+async function close(
+  { hold, run, clock }: ExecuteOptions,
+  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session,
+): Promise<Execution> {
+  const { store } = hold;
+  const cancelled = (await store.run(run.id))?.state === "cancelled";
+  // What was refused, failed at the provider or turned out to be free meanwhile is not submitted again by this run.
+  const unsubmitted = cancelled ? await store.cancelRun(run.id, new Set()) : 0;
+  const counts = await store.counts(run.id);
+  const read = await accountNow(hold, stops, counts, clock);
+  const books = read !== null && isBooked(read) ? await closedBooks(hold, run.options) : null;
+  const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
+  const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
+  const exit = exitOf(counts, stops, isDearer);
+  const open = [...openStates, "overdue", "unknown"] as const;
+  const unfinished = open.some((state) => counts[state] > 0);
+  const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
+  await store.setRun(run.id, {
+    state: cancelled ? "cancelled" : unfinished ? left : "finished",
+    exit,
+    endedAt: clock.now(),
+    requests: requests + (read === null ? 0 : 1),
+  });
+  const ended = await store.run(run.id);
+  if (!ended) throw new Error(`run ${run.id} is gone`);
+  const reasons = [
+    ...stops.map((stop) => stop.message),
+    ...breaker.messages,
+    ...prices.messages(waiting),
+    ...caps.messages,
+    ...(refused !== null && counts.planned + counts.ready > 0 ? [`the disk refuses: ${refused}`] : []),
+    ...unsubmittedText(unsubmitted, run.jobName),
+  ];
+  const balance = read ? balanceTold(read.me.credits.balance) : null;
+  const resumeAt = (await afterTheDay(hold, stops, clock)) ?? (await afterReading(hold, settling, clock));
+  return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
+}
+
+/** What is not submitted again of a run that was cancelled. */
+function unsubmittedText(items: number, jobName: string): string[] {
+  if (items === 0) return [];
+  return [
+    `${count(items, "item")} not submitted again; the next run of ${jobName} takes up what its manifest asks for`,
+  ];
+}
+
+/** The day's requests come back one by one; going on needs some, so the first of them is given company. */
+const gatherMs = 30 * 60_000;
+
+async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clock): Promise<number | null> {
+  const isStopped = (...kinds: Stop["kind"][]) => stops.some(({ kind }) => kinds.includes(kind));
+  if (!isStopped("day", "reserve", "silence")) return null;
+  const { day, blockedUntil } = await account.accounts.quota(account.accountId());
+  if (isStopped("silence")) return Math.max(blockedUntil ?? 0, clock.now());
+  return Math.max(day.nextReleaseAt ?? 0, clock.now()) + gatherMs;
+}
+
+/** When a resume can find out what became of lost answers: with a reading, and a place for its request. */
+async function afterReading(
+  { account }: Hold,
+  { nextReadingAt }: Session["settling"],
+  clock: Clock,
+): Promise<number | null> {
+  if (nextReadingAt === null) return null;
+  const quota = await account.accounts.quota(account.accountId());
+  return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
+}
+
+/** Why the run ends: its stops, and the states in which its items were left. */
+function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], dearer: boolean): ExitName {
+  const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
+  if (counts.held > 0) reasons.push("held");
+  if (dearer && counts.planned > 0) reasons.push("cap");
+  // Planned items that nothing stopped are those of a parked model.
+  if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
+  if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
+  return weightiest(reasons);
+}
+
+/** What the key's counter and the books say of the time since they last agreed; keeps what that teaches. */
+async function closedBooks(
+  { account: { books } }: Hold,
+  options: Run["options"],
+): Promise<Execution["books"]> {
+  const seq = await books.seq();
+  const evidence = await books.evidence(settlingOf(options));
+  const last = evidence?.readings.at(-1);
+  const [hypothesis] = evidence?.hypotheses ?? [];
+  if (!evidence || !last || !hypothesis) return null;
+  const counted = minus(last.used, evidence.baseline.used);
+  const known = minus(counted, residual(evidence, last, hypothesis));
+  const judgement = reconcile(evidence);
+  // Verdicts are given by a run that goes on, which can act on them; as what others have written since then is judged.
+  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await books.keep(judgement, seq);
+  return { counted, known };
+}
+
+function settlingOf(options: Run["options"]): RunSettings["settling"] {
+  const { settle, settleMs, unsettledMax, errorIsFree, orphanCredits } = options;
+  return { settleMs, errorIsFree, unsettledMax, wait: settle === "wait", orphanCredits };
+}
+
+/** One more GET me for the summary, if it needs no waiting. */
+async function accountNow(
+  { account }: Hold,
+  stops: readonly Stop[],
+  counts: Record<ItemState, number>,
+  clock: Clock,
+): Promise<AccountReading | null> {
+  if (
+    stops.some((stop) => ["interrupted", "key", "subscription", "unreachable", "unread"].includes(stop.kind))
+  )
+    return null;
+  const quota = await account.accounts.quota(account.accountId());
+  if (freePlaces(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
+  return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
+}

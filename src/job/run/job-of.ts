@@ -1,0 +1,73 @@
+import { existsSync } from "node:fs";
+import { basename, extname } from "node:path";
+import type { ItemState } from "../../core/item.js";
+import { inCredits, noCredits, plus } from "../../core/money.js";
+import type { Draft } from "../../core/ports/draft.js";
+import type { Run, Store } from "../../core/ports/store.js";
+import type { Manifest } from "../../manifest/shape/manifest.js";
+import type { Finding, Plan } from "../../plan/plan.js";
+
+/**
+ * Which job a manifest belongs to. A job is what remembers which rows were paid for, and its name is the manifest's
+ * own `name`, or that of its file. So a file that is renamed or copied would start without a memory, and everything in
+ * it would be paid once more: what other jobs of the workspace have made already is looked at first.
+ */
+export interface JobChoice {
+  name: string;
+  note: string | null;
+  finding: Finding | null;
+}
+
+/** States of items that were paid, or may have been. */
+const paid: readonly ItemState[] = [
+  ...(["submitting", "unknown", "held", "processing", "overdue", "ready", "archived"] as const),
+];
+
+/** The share of a new job's items that makes it a known job under another name. */
+const sameShare = 0.5;
+
+/** The job that a manifest's file is known to belong to; null when nothing tells. */
+export function knownJob(manifest: Manifest, runs: readonly Run[], named: string | null): string | null {
+  if (named !== null) return named;
+  if (manifest.name !== stemOf(manifest)) return manifest.name;
+  const last = runs.findLast((run) => run.manifest === manifest.file);
+  if (last) return last.jobName;
+  return runs.some((run) => run.jobName === manifest.name) ? manifest.name : null;
+}
+
+/** The job of a manifest that no run knows: its own, or the one that most of its items were made for. */
+export async function guessJob(
+  store: Store,
+  runs: readonly Run[],
+  plan: Pick<Plan, "job" | "items" | "unselected">,
+  draft: Pick<Draft, "holds">,
+): Promise<JobChoice> {
+  const { job } = plan;
+  let best: { name: string; made: Set<string> } | null = null;
+  for (const name of new Set(runs.map((run) => run.jobName))) {
+    const made = new Set<string>();
+    for (const { key, state } of store.history(name))
+      if (paid.includes(state) && draft.holds(key)) made.add(key);
+    if (made.size > (best?.made.size ?? 0)) best = { name, made };
+  }
+  if (best === null) return { name: job, note: null, finding: null };
+  const { name, made } = best;
+  const file = runs.findLast((run) => run.jobName === name)?.manifest ?? "";
+  const all = plan.items.length + plan.unselected.length;
+  const most = made.size >= all * sameShare;
+  const what = `${made.size} of ${all === 1 ? "1 item" : `${all} items`}`;
+  // Standard input is no file that could have been renamed.
+  if (most && basename(file) !== "-" && !existsSync(file)) {
+    const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: this goes on with it`;
+    return { name, note: `${renamed} (--job ${job} makes a job of its own)`, finding: null };
+  }
+  let price = noCredits;
+  for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);
+  const ways = `--job ${name} goes on with that job, --job ${job} makes them anew`;
+  const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${inCredits(price)}: ${ways}.`;
+  return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
+}
+
+function stemOf({ file }: Pick<Manifest, "file">): string {
+  return basename(file, extname(file));
+}

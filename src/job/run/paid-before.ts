@@ -1,0 +1,80 @@
+import { dirname } from "node:path";
+import { inCredits, noCredits, plus } from "../../core/money.js";
+import type { Draft } from "../../core/ports/draft.js";
+import type { PaidEntry } from "../../core/ports/spend-log.js";
+import type { Store } from "../../core/ports/store.js";
+import { dayMs } from "../../core/quota/quota.js";
+import type { Finding, Plan } from "../../plan/plan.js";
+import type { OpenAccount } from "../workspace/account.js";
+import type { Workspace } from "../workspace/workspace.js";
+import type { PrepareOptions } from "./prepare.js";
+
+/**
+ * How long a paid request stands in the way of paying again (ms). Tasks end within a day and their files can be had for
+ * days; whoever runs a sheet two weeks after its history went has nothing left to collect.
+ */
+const memoryMs = 14 * dayMs;
+const namesMax = 5;
+
+interface Circumstances extends Pick<PrepareOptions, "clock" | "edition" | "sandbox"> {
+  workspace: Pick<Workspace, "root" | "stateFile">;
+  account: Pick<OpenAccount, "books">;
+  store: Pick<Store, "runs" | "attemptBooked"> | null;
+  draft: Pick<Draft, "holds">;
+}
+
+/**
+ * What the history does not know may be at the service all the same: its workspace was deleted while tasks were open, and
+ * only the account's books remember who sent them. It would be paid for again. Null where the books know nothing of the
+ * plan's new items that this workspace does not, where all is to be made anew, and for a rehearsal.
+ */
+export async function paidBefore(
+  circumstances: Circumstances,
+  plan: Pick<Plan, "items" | "standings">,
+): Promise<Finding | null> {
+  const { workspace, edition, sandbox } = circumstances;
+  if (sandbox || edition === "fresh" || !plan.standings.new) return null;
+  const byKey = await unknownEntries(circumstances);
+  if (byKey.size === 0) return null;
+  const names: string[] = [];
+  let [items, price, newest] = [0, noCredits, 0];
+  for (const { key, rowId, due, standing, price: each } of plan.items) {
+    const entry = due && standing === "new" ? byKey.get(key) : undefined;
+    if (entry === undefined) continue;
+    items++;
+    price = plus(price, each);
+    newest = Math.max(newest, entry.sentAt);
+    if (names.length < namesMax) names.push(`${rowId} (${entry.taskId ?? "no task is known"})`);
+  }
+  if (items === 0) return null;
+  const all = plan.items.length;
+  const of = all === 1 ? "1 item was" : `${all} items were`;
+  const more = items > names.length ? ` and ${items - names.length} more` : "";
+  const what = `${items} of ${of} sent from ${workspace.root} before (the newest on ${new Date(newest).toISOString().slice(0, 10)}), charged or perhaps charged, and nobody has seen the end of it: ${names.join(", ")}${more}`;
+  const anew =
+    plan.standings.new === all
+      ? "--fresh or another --edition makes them anew"
+      : "a sheet of these rows alone with --fresh makes them anew";
+  return {
+    kind: "paid_before",
+    message: `${what}. The workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: bring back what was in ${dirname(workspace.stateFile)}, and \`bulkgen resume\` goes on with them; ${anew}.`,
+  };
+}
+
+/** Entries that items of the draft have in the books and not in the history, by the item's key: the newest of each. */
+async function unknownEntries({
+  account,
+  clock,
+  draft,
+  store,
+}: Circumstances): Promise<Map<string, PaidEntry>> {
+  const byKey = new Map<string, PaidEntry>();
+  const entries = await account.books.unended(clock.now() - memoryMs);
+  const used = store !== null && entries.length > 0 && (await store.runs()).length > 0;
+  for (const entry of entries) {
+    // A process that ended before its item was on record has sent nothing, where there is a record.
+    if ((used && !entry.answered) || !draft.holds(entry.itemKey)) continue;
+    if ((await store?.attemptBooked(entry.entry)) == null) byKey.set(entry.itemKey, entry);
+  }
+  return byKey;
+}

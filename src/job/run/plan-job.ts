@@ -1,0 +1,54 @@
+import type { Clock } from "../../clock.js";
+import type { Log } from "../../core/ports/log.js";
+import type { Plan } from "../../plan/plan.js";
+import { openDraft } from "../../store/draft/draft.js";
+import { openWorkspace } from "../../store/workspace/workspace.js";
+import { type Connection, openAccount } from "../workspace/account.js";
+import { refuseOutdated } from "../workspace/outdated.js";
+import { type Workspace, workspaceExists } from "../workspace/workspace.js";
+import { prepare, type SheetOptions } from "./prepare.js";
+import type { SpendingOptions } from "./spending-caps.js";
+
+export interface PlanJobOptions extends SheetOptions {
+  workspace: Workspace;
+  manifest: string;
+  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  spending: SpendingOptions;
+  clock: Clock;
+  log: Log;
+  signal: AbortSignal;
+}
+
+/**
+ * The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. `use` is
+ * handed the plan while it can be read. Throws EarlyExit.
+ */
+export async function planJob<Result>(
+  options: PlanJobOptions,
+  use: (plan: Plan) => Promise<Result>,
+): Promise<Result> {
+  const { workspace, clock } = options;
+  const { connection, close } = await options.connect();
+  // Whatever cannot be opened, what was opened before it is closed: a sandbox left open would keep the process.
+  const undo: (() => Promise<void> | void)[] = [close];
+  try {
+    const store = workspaceExists(workspace) ? openWorkspace(workspace, clock) : null;
+    undo.push(() => store?.close());
+    if (store) await refuseOutdated(workspace, store);
+    const draft = openDraft();
+    undo.push(() => draft.close());
+    const account = await openAccount({
+      ...options,
+      connection,
+      accountsFile: workspace.accountsFile,
+      stateFile: workspace.stateFile,
+      onDailyLimit: "stop",
+    });
+    undo.push(() => account.close());
+    const { origin, sandbox } = connection;
+    const { plan } = await prepare({ ...options, origin, sandbox, account, store, draft });
+    return await use(plan);
+  } finally {
+    while (undo.length > 0) await undo.pop()?.();
+  }
+}

@@ -1,0 +1,58 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { hostname } from "node:os";
+import { basename, dirname, join, relative } from "node:path";
+import { indexName } from "../../archive/index-file.js";
+import { EarlyExit } from "../../core/exit.js";
+import { identityFile, readIdentity } from "./identity-file.js";
+import { type Workspace, workspaceExists } from "./workspace.js";
+
+/** Why the history of a workspace is not to be had though there was one; null where all is well, or new. */
+export function lostHistory(workspace: Workspace): string | null {
+  const { root, markerFolder, stateFile } = workspace;
+  const identity = readIdentity(markerFolder);
+  if (identity?.state && !existsSync(identity.state)) {
+    const where = identity.host === hostname() ? "this machine, and is gone" : `the machine ${identity.host}`;
+    return `the state of ${root} lies in ${identity.state} on ${where}; ${identityFile(markerFolder)} says so. Without it, what was paid for would be paid for again. Run it there, or bring that folder here; where it is lost, \`bulkgen doctor --rebuild\` makes what the archive knows`;
+  }
+  if (existsSync(stateFile) || isRehearsal(workspace)) return null;
+  const left = historyLeft(workspace);
+  return (
+    left &&
+    `the database ${stateFile} is missing, and ${left}: expected both or neither. \`bulkgen doctor --rebuild\` makes it again from the receipts and the archive`
+  );
+}
+
+/** What a database that is gone has left behind; null where there was none. */
+function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace): string | null {
+  if (existsSync(receiptsFile) && statSync(receiptsFile).size > 0)
+    return `${receiptsFile} tells of paid requests`;
+  // What is kept outside may be another workspace's; and where only rehearsals were, the files may be somebody's.
+  const isOwn = readIdentity(markerFolder) !== null && !relative(root, outFolder).startsWith("..");
+  return isOwn && hasArchive(outFolder) ? `the archive in ${outFolder} has files that it knew of` : null;
+}
+
+function hasArchive(outFolder: string): boolean {
+  if (!existsSync(outFolder)) return false;
+  return readdirSync(outFolder).some((folder) => existsSync(join(outFolder, folder, indexName)));
+}
+
+/** Throws EarlyExit where there was a history that is not to be had. */
+export function refuseLost(workspace: Workspace): void {
+  const lost = lostHistory(workspace);
+  if (lost !== null) throw new EarlyExit("usage", `${lost}. Nothing was sent.`);
+}
+
+/** Rehearsals pay nothing, so nothing is lost with them. */
+export function isRehearsal({ stateFile }: Workspace): boolean {
+  return basename(dirname(stateFile)) === "sandbox";
+}
+
+/** Throws EarlyExit for a workspace that was never used, or whose history is lost. */
+export function mustHaveRuns(workspace: Workspace): void {
+  if (workspaceExists(workspace)) return;
+  refuseLost(workspace);
+  throw new EarlyExit(
+    "usage",
+    `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
+  );
+}

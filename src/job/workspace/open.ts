@@ -1,0 +1,115 @@
+import { accessSync, constants, mkdirSync } from "node:fs";
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { Log } from "../../core/ports/log.js";
+import type { Store } from "../../core/ports/store.js";
+import type { OwnLimits } from "../../core/quota/quota.js";
+import { type Lock, takeLock } from "../../store/lock.js";
+import { openWorkspace } from "../../store/workspace/workspace.js";
+import { type Connection, type OpenAccount, openAccount } from "./account.js";
+import { type HolderNote, noteHolder } from "./holder.js";
+import { refuseOutdated } from "./outdated.js";
+import { madeWritable } from "./unwritable.js";
+import type { Workspace } from "./workspace.js";
+
+/** What one execution holds from its start to its end. */
+export interface Hold {
+  workspace: Workspace;
+  store: Store;
+  account: OpenAccount;
+  connection: Connection;
+  note: HolderNote;
+  close(): Promise<void>;
+}
+
+export interface HoldOptions {
+  workspace: Workspace;
+  /** Called once the workspace is ours: starts the sandbox, or names the service. */
+  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  limits: OwnLimits;
+  clock: Clock;
+  log: Log;
+  signal: AbortSignal;
+  onDailyLimit: "stop" | "wait";
+  onWait(what: "minute" | "day" | "service", until: number): void;
+  /** What to do while another run holds the workspace. */
+  ifLocked: "fail" | "wait" | "skip";
+  /** Told again and again while it is waited for. */
+  onLocked(message: string): void;
+}
+
+/** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
+export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
+  const { workspace, clock, log, signal } = options;
+  const lock = await lockWorkspace(options);
+  const note = noteHolder(workspace.lockFile, clock);
+  const undo: (() => Promise<void> | void)[] = [() => lock.release(), () => note.remove()];
+  const close = async () => {
+    while (undo.length > 0) await undo.pop()?.();
+  };
+  try {
+    const store = openWorkspace(workspace, clock);
+    undo.push(() => store.close());
+    await refuseOutdated(workspace, store);
+    const { connection, close: disconnect } = await options.connect();
+    undo.push(disconnect);
+    const { accountsFile, stateFile } = workspace;
+    const account = await openAccount({
+      ...options,
+      connection,
+      accountsFile,
+      stateFile,
+      clock,
+      log,
+      signal,
+    });
+    undo.push(() => account.close());
+    return { workspace, store, account, connection, note, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Milliseconds between two tries to get the lock. */
+const lockMs = 1_000;
+
+/** Takes the workspace's lock, or does what was asked for when another process has it. Throws EarlyExit. */
+export async function lockWorkspace({
+  workspace,
+  ifLocked,
+  clock,
+  signal,
+  onLocked,
+}: Pick<HoldOptions, "workspace" | "ifLocked" | "clock" | "signal" | "onLocked">): Promise<Lock> {
+  for (;;) {
+    const lock = takeLock(workspace.lockFile);
+    if (lock) return lock;
+    const held = `another run holds the workspace ${workspace.root}`;
+    if (ifLocked === "skip") throw new EarlyExit("done", `${held}; skipped, nothing was sent`);
+    if (ifLocked === "fail") {
+      throw new EarlyExit(
+        "locked",
+        `${held}. Nothing was sent. Wait for it to end, or look at it with \`bulkgen status\`.`,
+      );
+    }
+    onLocked(`${held}; waiting for it to end`);
+    await clock.sleep(lockMs, signal);
+    if (signal.aborted)
+      throw new EarlyExit("interrupted", "interrupted while waiting for the workspace; nothing was sent");
+  }
+}
+
+/** Makes sure, before anything is paid, that files can be written where they are to go. Throws EarlyExit. */
+export function prepareOutFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new EarlyExit(
+      "usage",
+      `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. To go on, ${madeWritable(code, "it")}, or name another with --out.`,
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { basename, dirname, extname } from "node:path";
+import type { Problem } from "../../core/problem.js";
+import { nearest } from "../../text/nearest.js";
+
+/** Extensions of files that may be manifests. */
+export const manifestExtensions = [".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".xlsx"] as const;
+
+/** The manifest that is read from standard input, and what messages and the job call it. */
+export const standardInput = "-";
+export const standardInputName = "stdin";
+
+/** Larger files than this are no sheets: a text of more than half a gigabyte cannot even be held. */
+const fileBytesMax = 400_000_000;
+/** What is made of a piece is gone again before the next is read: small ones leave less behind for the collector. */
+const pieceBytes = 65_536;
+
+/** What a manifest holds, piece by piece and as often as it is asked for. */
+export interface Bytes {
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
+/** The bytes of a manifest, or of standard input when its name is `-`, or the one reason why there are none. */
+export async function openBytes(
+  file: string,
+  stdin?: AsyncIterable<Uint8Array>,
+): Promise<Bytes | { problem: Problem }> {
+  try {
+    if (file === standardInput) return held(file, await gathered(stdin ?? noInput()));
+    const handle = await open(file);
+    try {
+      const facts = await handle.stat();
+      if (facts.size > fileBytesMax) return { problem: tooLarge(file, facts.size) };
+      // A pipe can be read only once.
+      if (!facts.isFile()) return held(file, await gathered(piecesOf(handle)));
+    } finally {
+      await handle.close();
+    }
+    return { pieces: () => piecesOfFile(file) };
+  } catch (error) {
+    return { problem: await unreadable(file, error as NodeJS.ErrnoException) };
+  }
+}
+
+/** Bytes that are in memory. */
+export function bytesOf(bytes: Uint8Array): Bytes {
+  return {
+    async *pieces() {
+      for (let from = 0; from < bytes.length; from += pieceBytes)
+        yield bytes.subarray(from, from + pieceBytes);
+    },
+  };
+}
+
+/** All of them at once. */
+export async function wholeOf({ pieces }: Bytes): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces()) all.push(piece);
+  return Buffer.concat(all);
+}
+
+function held(file: string, bytes: Uint8Array): Bytes | { problem: Problem } {
+  return bytes.length > fileBytesMax ? { problem: tooLarge(file, bytes.length) } : bytesOf(bytes);
+}
+
+async function* noInput(): AsyncGenerator<Uint8Array> {}
+
+async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
+  const handle = await open(file);
+  try {
+    yield* piecesOf(handle);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A buffer for each piece: whoever reads it may keep it. */
+async function* piecesOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(pieceBytes), 0, pieceBytes);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function gathered(from: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of from) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > fileBytesMax) break;
+  }
+  return Buffer.concat(pieces);
+}
+
+function tooLarge(file: string, bytes: number): Problem {
+  return {
+    place: { file, row: null },
+    message: "the file is too large for a manifest",
+    expected: `at most ${fileBytesMax / 1_000_000} MB`,
+    got: `${Math.round(bytes / 1_000_000)} MB or more`,
+  };
+}
+async function unreadable(file: string, error: NodeJS.ErrnoException): Promise<Problem> {
+  const place = { file, row: null };
+  const expected = "a manifest file (.csv, .xlsx, .json, .jsonl or .yaml)";
+  if (error.code === "EISDIR") {
+    const only = (await namesIn(file)).filter(looksLikeManifest);
+    const near = only.length === 1 ? { nearest: only[0] as string } : {};
+    return { place, message: "the manifest is a folder", expected, got: "a folder", ...near };
+  }
+  if (error.code === "ENOENT" || error.code === "ENOTDIR") {
+    const names = await namesIn(dirname(file));
+    const near = nearest(basename(file), names);
+    const got = names.length > 0 ? "no such file" : "no such file, and nothing in that folder";
+    return {
+      place,
+      message: "the manifest does not exist",
+      expected,
+      got,
+      ...(near ? { nearest: near } : {}),
+    };
+  }
+  return { place, message: "the manifest cannot be read", expected, got: error.code ?? error.message };
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch(() => []);
+}
+
+function looksLikeManifest(name: string): boolean {
+  return (manifestExtensions as readonly string[]).includes(extname(name).toLowerCase());
+}

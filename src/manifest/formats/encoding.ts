@@ -1,0 +1,179 @@
+import { isUtf8 } from "node:buffer";
+import type { Problem } from "../../core/problem.js";
+
+/**
+ * Which encoding a text has. Spreadsheets save UTF-8 with or without a mark, UTF-16 ("Unicode text"), and Windows-1252
+ * where nobody chose. The last one cannot be told from its neighbours by its bytes, so a note says that it was taken for
+ * that. A large sheet is looked at piece by piece; nearly all are UTF-8, for which the first look is enough.
+ */
+export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+
+const readable = "UTF-8, UTF-16 or Windows-1252 text";
+const startBytes = 1_000;
+
+export type Found = Encoded | { problem: Problem };
+
+/** How a text is to be read, found out by looking through all of it. */
+export interface Encoded {
+  encoding: Encoding;
+  /** It has carriage returns, or may have. */
+  returns: boolean;
+  notes: string[];
+}
+
+/** Looks at bytes: what they are, whether all of them are UTF-8, and whether there is anything odd among them. */
+export class FirstLook {
+  private start: Uint8Array = new Uint8Array();
+  private length = 0;
+  private utf8 = true;
+  private nul = false;
+  private returns = false;
+  private blank = true;
+  /** The beginning of a character whose end is in the next piece. */
+  private rest: Uint8Array = new Uint8Array();
+
+  constructor(private readonly file: string) {}
+
+  see(piece: Uint8Array): void {
+    if (this.start.length < startBytes)
+      this.start = Buffer.concat([this.start, piece.subarray(0, startBytes - this.start.length)]);
+    this.length += piece.length;
+    this.nul ||= piece.includes(0);
+    this.returns ||= piece.includes(13);
+    if (!this.utf8) return;
+    const whole = this.rest.length === 0 ? piece : Buffer.concat([this.rest, piece]);
+    const end = wholeCharacters(whole);
+    const text = whole.subarray(0, end);
+    this.rest = whole.slice(end);
+    this.utf8 = isUtf8(text);
+    if (this.blank && this.utf8) this.blank = new TextDecoder().decode(text).trim() === "";
+  }
+
+  /** What it is; or what it might be, where only a second look can tell. */
+  finding(): Found | { suspect: Encoding } {
+    const fail = (message: string, expected: string, got: string) =>
+      problemOf(this.file, message, expected, got);
+    if (this.length === 0) return fail("the file is empty", "a header and rows", "0 bytes");
+    const foreign = foreignKind(this.start);
+    if (foreign) return fail("the file is not text", readable, foreign);
+    const encoding = this.encoding();
+    if (encoding !== "utf-8" || this.nul) return { suspect: encoding };
+    if (this.blank) return fail("the file is empty", "a header and rows", "blank lines only");
+    return { encoding, returns: this.returns, notes: [] };
+  }
+
+  private encoding(): Encoding {
+    const [first, second] = this.start;
+    if (first === 0xff && second === 0xfe) return "utf-16le";
+    if (first === 0xfe && second === 0xff) return "utf-16be";
+    const utf8 = this.utf8 && this.rest.length === 0;
+    return unmarkedUtf16(this.start) ?? (utf8 ? "utf-8" : "windows-1252");
+  }
+}
+
+/** Looks at the text itself, for the place of what is odd in it. */
+export class SecondLook {
+  private readonly decoder: TextDecoder;
+  private line = 1;
+  private blank = true;
+  private odd: { line: number; character: string } | null = null;
+  private accent: { line: number; word: string } | null = null;
+
+  constructor(
+    private readonly file: string,
+    private readonly encoding: Encoding,
+  ) {
+    this.decoder = new TextDecoder(encoding);
+  }
+
+  see(piece: Uint8Array): void {
+    if (this.odd) return;
+    const text = asMeant(this.decoder.decode(piece, { stream: true }), this.encoding);
+    if (this.blank) this.blank = text.trim() === "";
+    const at = text.search(this.encoding === "windows-1252" ? oddIn1252 : /\0/);
+    if (at >= 0) this.odd = { line: this.lineAt(text, at), character: text.charAt(at) };
+    const accent = this.accent === null ? text.search(accented) : -1;
+    if (accent >= 0) this.accent = { line: this.lineAt(text, accent), word: wordAt(text, accent) };
+    this.line = this.lineAt(text, text.length);
+  }
+
+  finding(): Found {
+    const { file, encoding, odd, accent } = this;
+    if (odd && encoding === "windows-1252") {
+      const message = "the file is text of no encoding that is known";
+      return problemOf(file, message, readable, byteName(odd.character), odd.line);
+    }
+    if (odd) return problemOf(file, "the file has NUL bytes", readable, "a NUL byte", odd.line);
+    if (this.blank) return problemOf(file, "the file is empty", "a header and rows", "blank lines only");
+    const notes = encoding === "windows-1252" && accent ? [note1252(accent)] : [];
+    return { encoding, returns: true, notes };
+  }
+
+  private lineAt(text: string, index: number): number {
+    return this.line + text.slice(0, index).split("\n").length - 1;
+  }
+}
+
+/** Node decodes these bytes as Latin-1 has them, as control characters; Windows puts letters and quotes there. */
+const windows = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+const c1 = /[\x80-\x9f]/g;
+
+/** Decoded text as the program that saved it meant it. */
+export function asMeant(text: string, encoding: Encoding): string {
+  if (encoding !== "windows-1252") return text;
+  return text.replace(c1, (one) => windows[one.charCodeAt(0) - 0x80] ?? one);
+}
+
+function problemOf(file: string, message: string, expected: string, got: string, line?: number) {
+  const at = line === undefined ? {} : { line, lineColumn: 1 };
+  return { problem: { place: { file, row: null, ...at }, message, expected, got } };
+}
+
+/** Up to where a piece of UTF-8 has whole characters: one of up to four bytes may be cut at its end. */
+function wholeCharacters(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
+    const byte = bytes[bytes.length - back] as number;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
+}
+
+/** Without a mark UTF-16 shows by its NUL bytes: a header has Latin letters, so nearly every other byte is one. */
+function unmarkedUtf16(start: Uint8Array): Encoding | null {
+  const nuls = [0, 0];
+  for (const [index, byte] of start.entries()) if (byte === 0) nuls[index % 2] = (nuls[index % 2] ?? 0) + 1;
+  const [even = 0, odd = 0] = nuls;
+  const many = start.length * 0.35;
+  if (odd > many && even === 0) return "utf-16le";
+  return even > many && odd === 0 ? "utf-16be" : null;
+}
+
+/** Control characters, and the five bytes that Windows-1252 leaves without a meaning. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that text does not have.
+const oddIn1252 = /[\0-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]/;
+
+const accented = /[^\0-\u007f]/;
+
+function wordAt(text: string, at: number): string {
+  const around = text.slice(Math.max(0, at - 20), at + 20).split(/[\s,;"]+/);
+  return around.find((each) => accented.test(each)) ?? "";
+}
+
+function note1252({ line, word }: { line: number; word: string }): string {
+  return `the file is not UTF-8; it was read as Windows-1252 (so "${word}" in line ${line}): look whether that is right, or save it as "CSV UTF-8"`;
+}
+
+function byteName(character: string): string {
+  return `a byte 0x${character.charCodeAt(0).toString(16).padStart(2, "0")}, which is no letter`;
+}
+
+/** What the file is, when its first bytes tell that it is no text at all. */
+function foreignKind(bytes: Uint8Array): string | null {
+  const start = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
+  if (start.startsWith("\xd0\xcf\x11\xe0")) return "an old workbook (.xls); save it as .xlsx or CSV";
+  if (start.startsWith("%PDF")) return "a PDF";
+  if (/^(\x89PNG|\xff\xd8\xff|GIF8|RIFF)/.test(start)) return "a picture or sound";
+  return start.startsWith("\x1f\x8b") ? "a gzip file; unpack it first" : null;
+}

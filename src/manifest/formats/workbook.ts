@@ -1,0 +1,94 @@
+import type { Problem } from "../../core/problem.js";
+import { nearest } from "../../text/nearest.js";
+import { heldRows, type Source, unreadSource } from "../shape/source.js";
+import { Sheet } from "./sheet.js";
+
+/** A workbook is packed, and a small file may unpack to anything. */
+const unpackedBytesMax = 500_000_000;
+
+/** Whether these are the bytes of a workbook (.xlsx), or of another zip file. */
+export function isWorkbook(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.subarray(0, 4)).toString("latin1") === "PK\x03\x04";
+}
+
+/**
+ * Reads one sheet of a workbook, the first one or the one that is named. What a cell looks like in the spreadsheet is
+ * not in the file, only its value: a date or a time comes back in ISO's form, a truth value in capitals.
+ */
+export async function readWorkbook(file: string, bytes: Uint8Array, named?: string): Promise<Source> {
+  const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
+  const expected = "a workbook as Excel saves it (.xlsx)";
+  if (unpackedBytes(bytes) > unpackedBytesMax) {
+    return fail({
+      message: "the workbook is too large when it is unpacked",
+      expected: `at most ${unpackedBytesMax / 1_000_000} MB`,
+      got: "more",
+    });
+  }
+  const { default: readExcelFile } = await import("read-excel-file/node");
+  let sheets: { sheet: string; data: unknown[][] }[];
+  try {
+    sheets = (await readExcelFile(Buffer.from(bytes), { trim: false })) as typeof sheets;
+  } catch (error) {
+    const got = (error as Error).message || "another zip file";
+    return fail({ message: "the workbook cannot be read", expected, got });
+  }
+  const names = sheets.map(({ sheet }) => sheet);
+  const found = named === undefined ? sheets[0] : sheets.find(({ sheet }) => sheet === named);
+  if (!found) {
+    const near = nearest(named ?? "", names);
+    return fail({
+      message: named === undefined ? "the workbook has no sheet" : `the workbook has no sheet "${named}"`,
+      expected: names.length > 0 ? `one of: ${names.join(", ")}` : "a sheet",
+      got: named ?? "none",
+      ...(near === undefined ? {} : { nearest: near }),
+    });
+  }
+  const sheet = new Sheet(file);
+  for (const record of squared(found.data.map((row) => row.map(cellText)))) sheet.add(record);
+  const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
+  const notes = [...sheet.notes(), ...others];
+  return { columns: sheet.columns, problems: [], notes, batches: heldRows(sheet.take()) };
+}
+
+/** In a workbook a short row is one whose last cells are empty. */
+function squared(records: readonly string[][]): string[][] {
+  const width = records.reduce((most, record) => Math.max(most, record.length), 0);
+  return records.map((record) => [...record, ...Array<string>(width - record.length).fill("")]);
+}
+
+function otherSheets([first, ...others]: readonly string[]): string {
+  return `of the workbook the first sheet was read, "${first}"; --sheet names another (${others.join(", ")})`;
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "" : dateText(value);
+  return typeof value === "boolean" ? String(value).toUpperCase() : String(value);
+}
+
+/** A spreadsheet keeps a time without a day as one of its first days: `16:09` is noon and a bit of 30 December 1899. */
+function dateText(value: Date): string {
+  const [day = "", time = ""] = value.toISOString().split("T");
+  const [hours = "", minutes = "", seconds = ""] = time.split(/[:.]/);
+  const clock = seconds === "00" ? `${hours}:${minutes}` : `${hours}:${minutes}:${seconds}`;
+  const days = Math.floor((value.getTime() - Date.UTC(1899, 11, 30)) / 86_400_000);
+  if (days >= 0 && days <= 4)
+    return days === 0 ? clock : clock.replace(hours, String(Number(hours) + days * 24));
+  return clock === "00:00" ? day : `${day} ${clock}`;
+}
+
+/** The sum of the sizes that the zip's own directory states. */
+function unpackedBytes(bytes: Uint8Array): number {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const entry = Buffer.from("PK\x01\x02", "latin1");
+  let sum = 0;
+  for (
+    let at = buffer.indexOf(entry);
+    at >= 0 && at + 28 <= buffer.length;
+    at = buffer.indexOf(entry, at + 46)
+  ) {
+    sum += buffer.readUInt32LE(at + 24);
+  }
+  return sum;
+}

@@ -1,0 +1,190 @@
+import { z } from "zod";
+import { mediaFields } from "../../api/inputs.js";
+import type { Place, Problem } from "../../core/problem.js";
+import { nearest } from "../../text/nearest.js";
+import { type Document, isObject, type Plain } from "../formats/document.js";
+import { columnName } from "../shape/columns.js";
+
+/**
+ * The shapes of JSON and YAML manifests. The messages say what was expected; what was found is told from the value. The
+ * same shapes give the JSON Schema for editors, so every field says what it is for.
+ */
+const cell = z
+  .union([z.string(), z.number(), z.boolean(), z.null()], "text, a number, or true or false")
+  .describe("text (a Liquid template where it holds {{ }}), a number, or true or false");
+const text = (meaning: string) => cell.describe(meaning);
+const params = z
+  .union([z.record(z.string(), cell), z.null()], "an object of parameters")
+  .describe("parameters of the model, by key");
+
+const fields = {
+  model: text("a model key of the service"),
+  prompt: text("the prompt; @FILE.txt reads it from a file in the manifest's folder"),
+  params,
+  ...Object.fromEntries(mediaFields.map((field) => [field, text("an address, or a file for the sandbox")])),
+  repeat: text("make it so many times"),
+  priority: text("higher goes first"),
+};
+const optional = Object.fromEntries(Object.entries(fields).map(([name, shape]) => [name, shape.optional()]));
+const output = text("wanted name of the output file; / makes folders");
+
+export const row = z
+  .looseObject({ params: params.optional() }, "an object with the row's fields")
+  .catchall(cell)
+  .describe("a row: the fields that are known, and any other as a variable for templates");
+
+const values = z
+  .array(cell, "a list of values")
+  .min(1, "a list of at least one value")
+  .describe("the values that each row is made with");
+const axes = (meaning: string) =>
+  z
+    .union(
+      [z.record(z.string(), z.union([values, z.record(z.string(), values)], "a list of values")), z.null()],
+      "an object with a list of values for each key",
+    )
+    .describe(meaning);
+const matrix = axes(
+  "each row is made with every combination of these values; keys are fields, params.KEY or variables",
+);
+const zip = axes("each row is made with the first values together, then with the second ones, and so on");
+
+const step = z
+  .strictObject(
+    {
+      name: z.string("a name").min(1, "a name").describe("becomes part of the item's id and file name"),
+      ...optional,
+      output: output.optional(),
+      matrix: matrix.optional(),
+      zip: zip.optional(),
+    },
+    "an object with the step's name and fields",
+  )
+  .describe("one of the things that each row gives, such as a picture or a voice");
+
+const defaults = z
+  .union([z.strictObject(optional), z.null()], "an object with the rows' defaults")
+  .describe("what a row takes where it says nothing itself");
+
+export const job = z.strictObject(
+  {
+    $schema: z.string("an address").describe("this schema, for editors").optional(),
+    name: z.string("a name").describe("name of the job; otherwise that of the file").optional(),
+    defaults: defaults.optional(),
+    rows: z
+      .union([z.array(row), z.string()], "an array of rows, or the name of a CSV file")
+      .describe("the rows, or the name of a file with them")
+      .optional(),
+    vars: z
+      .union([z.record(z.string(), cell), z.null()], "an object of texts")
+      .describe("variables for templates, the same for every row")
+      .optional(),
+    matrix: matrix.optional(),
+    zip: zip.optional(),
+    repeat: fields.repeat.optional(),
+    prompt: fields.prompt.optional(),
+    output: output.optional(),
+    steps: z.array(step, "a list of steps").min(1, "at least one step").optional(),
+  },
+  "an array of rows, or an object with rows",
+);
+
+/** Rows are told one by one, each with its number; so the job's own shape takes any of them. */
+const jobOfAnyRows = job.extend({
+  rows: z.union([z.array(z.unknown()), z.string()], "an array of rows, or the name of a CSV file").optional(),
+});
+
+const rowSources = ["rows", "prompt", "matrix", "zip", "steps"];
+
+/** What is wrong with the top of a job, without its rows. */
+export function checkJob(document: Document): Problem[] {
+  const place = { file: document.file, row: null };
+  const problems = problemsOf(document, jobOfAnyRows.safeParse(document.plain).error, [], place);
+  const { plain } = document;
+  if (!isObject(plain) || rowSources.some((field) => Object.hasOwn(plain, field))) return problems;
+  const missing = {
+    place: { ...place, column: "rows", ...document.markAt(["rows"]) },
+    message: "rows has the wrong form",
+    expected: "an array of rows, or the name of a CSV file",
+    got: "nothing",
+  };
+  return [...problems, missing];
+}
+
+/** What is wrong with the shape of one row. */
+export function checkRow(
+  document: Document,
+  path: readonly PropertyKey[],
+  plain: Plain,
+  number: number,
+): Problem[] {
+  const id = at(plain, ["id"]);
+  const place = { file: document.file, row: number, ...(typeof id === "string" && id.trim() ? { id } : {}) };
+  return problemsOf(document, row.safeParse(plain).error, path, place);
+}
+
+function problemsOf(
+  document: Document,
+  error: z.ZodError | undefined,
+  base: readonly PropertyKey[],
+  place: Place,
+): Problem[] {
+  return (error?.issues ?? []).flatMap(innermost).flatMap((wrong) => {
+    if (wrong.code === "unrecognized_keys") {
+      return wrong.keys.map((key) => unknownField(document, [...base, ...wrong.path, key], place));
+    }
+    const path = [...base, ...wrong.path];
+    const column = columnOf(wrong.path);
+    return {
+      place: { ...place, ...(column ? { column } : {}), ...document.markAt(path) },
+      message: column ? `${column} has the wrong form` : "the value has the wrong form",
+      expected: wrong.message,
+      got: described(at(document.plain, path)),
+    };
+  });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** Where one form of several got further than the others, what is wrong inside of it says more than "none fits". */
+function innermost(issue: Issue): Issue[] {
+  if (issue.code !== "invalid_union") return [issue];
+  const further = issue.errors.find((inner) =>
+    inner.every(({ path, code }) => path.length > 0 || code === "unrecognized_keys"),
+  );
+  if (!further || further.length === 0) return [issue];
+  return further.flatMap((inner) => innermost({ ...inner, path: [...issue.path, ...inner.path] } as Issue));
+}
+
+function unknownField(document: Document, path: readonly PropertyKey[], place: Place): Problem {
+  const key = String(path.at(-1));
+  const known = Object.keys(path.length === 1 ? job.shape : path[0] === "steps" ? step.shape : optional);
+  const near = nearest(key, known);
+  return {
+    place: { ...place, column: columnOf(path), ...document.markAt(path) },
+    message: `unknown field "${key}"${path.length > 1 ? ` in ${String(path[0])}` : ""}`,
+    expected: `one of: ${known.join(", ")}`,
+    got: key,
+    ...(near ? { nearest: near } : {}),
+  };
+}
+
+function columnOf(path: readonly PropertyKey[]): string {
+  return columnName(path.map(String).join("."));
+}
+
+function at(plain: Plain | undefined, path: readonly PropertyKey[]): Plain | undefined {
+  return path.reduce<Plain | undefined>(
+    (value, key) =>
+      typeof value === "object" && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<PropertyKey, Plain>)[key]
+        : undefined,
+    plain,
+  );
+}
+
+function described(value: Plain | undefined): string {
+  if (value === undefined || value === null) return "nothing";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : `a list of ${value.length}`;
+  return typeof value === "object" ? "an object" : `"${value}"`;
+}

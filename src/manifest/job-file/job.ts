@@ -1,0 +1,192 @@
+import type { Problem } from "../../core/problem.js";
+import { type Document, isObject, type Plain } from "../formats/document.js";
+import { columnName, paramColumn } from "../shape/columns.js";
+import type { Mark } from "../shape/manifest.js";
+import { type Axis, type Job, noWritten, type Setting, type Step, type Written } from "../shape/source.js";
+import { writtenAt } from "./written.js";
+
+/** Fields that may stand at the top of a job instead of among its defaults. */
+const topFields = ["prompt", "output", "repeat"] as const;
+
+type Fields = { [key: string]: Plain };
+
+/** What a job says besides its rows; its shape was checked before. */
+export function jobOf(document: Document, top: Fields): { job: Job; problems: Problem[] } {
+  const problems: Problem[] = [];
+  const own = (path: readonly PropertyKey[], fields: Plain | undefined): Written =>
+    isObject(fields) ? fromJob(document, writtenAt(document, fields, path)) : noWritten;
+  const defaults = own(["defaults"], top["defaults"]);
+  const above = own([], Object.fromEntries(topFields.map((field) => [field, top[field] ?? null])));
+  for (const column of Object.keys(above.cells)) {
+    if (defaults.cells[column] !== undefined) problems.push(saidTwice(document, column, above.marks[column]));
+  }
+  const axes = axesOf(document, top, [], problems);
+  const name = typeof top["name"] === "string" ? top["name"].trim() : "";
+  const steps = (Array.isArray(top["steps"]) ? top["steps"] : []).map((plain, index) =>
+    stepOf(document, plain as Fields, ["steps", index], problems),
+  );
+  problems.push(...sameSteps(document, steps));
+  return {
+    job: {
+      ...(name === "" ? {} : { name }),
+      defaults: joined(defaults, above),
+      vars: own(["vars"], top["vars"]),
+      axes,
+      steps,
+    },
+    problems,
+  };
+}
+
+function stepOf(document: Document, plain: Fields, path: readonly PropertyKey[], problems: Problem[]): Step {
+  const { name, matrix: _matrix, zip: _zip, ...fields } = plain;
+  return {
+    name: String(name).trim(),
+    ...fromJob(document, writtenAt(document, fields, path)),
+    axes: axesOf(document, plain, path, problems),
+  };
+}
+
+/** Every key of the matrix is an axis of its own; the keys of the zip are one together. */
+function axesOf(document: Document, from: Fields, path: readonly PropertyKey[], problems: Problem[]): Axis[] {
+  const matrix = listsIn(document, from["matrix"], [...path, "matrix"]);
+  const zip = listsIn(document, from["zip"], [...path, "zip"]);
+  const [first, ...others] = zip;
+  for (const { key, values, mark } of others) {
+    if (first && values.length !== first.values.length) {
+      problems.push({
+        place: { file: document.file, row: null, column: `zip.${key}`, ...mark },
+        message: "the lists of a zip must be equally long",
+        expected: `${first.values.length} values, as in ${first.key}`,
+        got: String(values.length),
+      });
+    }
+  }
+  const seen = new Map<string, List>();
+  for (const list of [...matrix, ...zip]) {
+    const wrong = seen.has(list.key)
+      ? "stands in it twice"
+      : keysOfNames.includes(list.key)
+        ? "names the item"
+        : null;
+    if (wrong) {
+      problems.push({
+        place: { file: document.file, row: null, column: list.key, ...list.mark },
+        message: `${list.key} cannot be varied: it ${wrong}`,
+        expected: "a parameter, a field such as model or prompt, or a variable, once",
+        got: list.key,
+      });
+    }
+    seen.set(list.key, list);
+  }
+  const usable = ({ key }: List) => !keysOfNames.includes(key);
+  const together = zip.filter(usable);
+  return [
+    ...matrix.filter(usable).map((list) => axis(document.file, [list])),
+    ...(together.length > 0 ? [axis(document.file, together)] : []),
+  ];
+}
+
+const keysOfNames = ["id", "output", "repeat"];
+
+interface List {
+  key: string;
+  values: { text: string; mark: Mark }[];
+  mark: Mark;
+}
+
+/** The lists of a matrix or a zip; `params` may hold them one level deeper. */
+function listsIn(document: Document, plain: Plain | undefined, path: readonly PropertyKey[]): List[] {
+  if (!isObject(plain)) return [];
+  return Object.entries(plain).flatMap(([written, lists]): List[] => {
+    const at = [...path, written];
+    if (isObject(lists)) {
+      return Object.entries(lists).map(([key, list]) =>
+        listOf(document, paramColumn(key.trim()), list, [...at, key]),
+      );
+    }
+    return [listOf(document, columnName(written), lists, at)];
+  });
+}
+
+function listOf(document: Document, key: string, plain: Plain, path: readonly PropertyKey[]): List {
+  const values = (Array.isArray(plain) ? plain : []).map((value, index) => ({
+    text: typeof value === "string" ? value : "",
+    mark: document.markAt([...path, index]),
+  }));
+  return { key, values, mark: document.markAt(path) };
+}
+
+function axis(file: string, lists: readonly List[]): Axis {
+  const length = Math.max(0, ...lists.map(({ values }) => values.length));
+  // A zip goes by its first variable: `square` says more than the sizes and voices that go with it.
+  const named = lists.find(({ key }) => !key.includes(".")) ?? lists[0];
+  const labels = labelsOf(named?.values.map(({ text }) => text) ?? []);
+  const settings = Array.from({ length }, (_, index): Setting => {
+    const set = lists.flatMap(({ key, values }) => {
+      const value = values[index];
+      return value === undefined ? [] : [{ key, ...value }];
+    });
+    return {
+      label: labels[index] ?? String(index + 1),
+      cells: Object.fromEntries(set.map(({ key, text }) => [key, text])),
+      marks: Object.fromEntries(set.map(({ key, mark }) => [key, { ...mark, file }])),
+    };
+  });
+  return { keys: lists.map(({ key }) => key), settings };
+}
+
+/** Longer values than this are named by their number. */
+const labelCharactersMax = 24;
+
+/** Short names of values, all different: `16:9` is `16x9`; prompts and addresses go by their number. */
+function labelsOf(values: readonly string[]): string[] {
+  const labels = values.map((value) =>
+    value
+      .replace(/(?<=\d):(?=\d)/g, "x")
+      .replace(/[^\p{L}\p{N}._]+/gu, "-")
+      .replace(/^[-.]+|[-.]+$/g, ""),
+  );
+  const short = labels.every(
+    (label) => label !== "" && label.length <= labelCharactersMax && !label.includes("{"),
+  );
+  const different = new Set(labels.map((label) => label.toLowerCase())).size === labels.length;
+  return short && different ? labels : values.map((_, index) => String(index + 1));
+}
+
+/** Of two that say the same, the later one wins. */
+function joined(first: Written, second: Written): Written {
+  return { cells: { ...first.cells, ...second.cells }, marks: { ...first.marks, ...second.marks } };
+}
+
+/** What a job says may be used in rows of another file. */
+function fromJob({ file }: Document, { cells, marks }: Written): Written {
+  return {
+    cells,
+    marks: Object.fromEntries(Object.entries(marks).map(([column, mark]) => [column, { ...mark, file }])),
+  };
+}
+
+function saidTwice({ file }: Document, column: string, mark: Mark | undefined): Problem {
+  return {
+    place: { file, row: null, column, ...mark },
+    message: `${column} stands at the top of the job and among its defaults`,
+    expected: "one of the two",
+    got: "both",
+  };
+}
+
+function sameSteps({ file, markAt }: Document, steps: readonly Step[]): Problem[] {
+  return steps.flatMap(({ name }, index): Problem[] =>
+    steps.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) === index
+      ? []
+      : [
+          {
+            place: { file, row: null, column: "steps", ...markAt(["steps", index, "name"]) },
+            message: `two steps are named "${name}"`,
+            expected: "a name of its own for each step",
+            got: name,
+          },
+        ],
+  );
+}

@@ -1,0 +1,79 @@
+import type { Problem } from "../../core/problem.js";
+import { type Document, isObject, type Language, type Plain, parsed } from "../formats/document.js";
+import { heldRows, type Source, type SourceRow, unreadSource } from "../shape/source.js";
+import { jobOf } from "./job.js";
+import { checkJob, checkRow } from "./job-shape.js";
+import { writtenAt } from "./written.js";
+
+/** Reads an array of rows, or a job, from JSON or YAML. A job's rows may lie in a file of their own. */
+export function readDocument(
+  file: string,
+  text: string,
+  language: Language,
+): { source: Source; rowsFile?: string } {
+  const document = parsed(file, text, language);
+  if ("problem" in document) return { source: unreadSource(document.problem) };
+  const top = document.plain;
+  if (Array.isArray(top)) return { source: sourceOf(rowsIn(document, top, [])) };
+  const wrong = checkJob(document);
+  if (!isObject(top) || wrong.length > 0) {
+    // Rows are told as well, so that everything is told at once.
+    const rows = isObject(top) && Array.isArray(top["rows"]) ? top["rows"] : [];
+    const read = sourceOf(rowsIn(document, rows, ["rows"]));
+    return { source: { ...read, problems: wrong } };
+  }
+  const { job, problems } = jobOf(document, top);
+  const { rows } = top;
+  if (typeof rows === "string") {
+    return { source: { ...sourceOf([]), problems, job }, rowsFile: rows };
+  }
+  const read = sourceOf(
+    rows === undefined ? [impliedRow(file)] : rowsIn(document, rows as Plain[], ["rows"]),
+  );
+  return { source: { ...read, problems, job } };
+}
+
+/** Reads JSON Lines: a row a line. Each line stands for itself, so a broken one does not keep the others from being read. */
+export function readLines(file: string, text: string): Source {
+  const rows: Read[] = [];
+  for (const [index, line] of text.split(/\r\n|\n|\r/).entries()) {
+    if (/^\s*(#|$)/.test(line)) continue;
+    const number = rows.length + 1;
+    const document = parsed(file, line, "JSON", index + 1);
+    if ("problem" in document) {
+      const { place, got } = document.problem;
+      const expected = "an object with the row's fields, on one line";
+      rows.push({
+        problems: [
+          { place: { ...place, row: number }, message: "the line is not valid JSON", expected, got },
+        ],
+      });
+    } else rows.push(rowIn(document, document.plain, [], number));
+  }
+  return sourceOf(rows);
+}
+
+/** A job without rows is made once, in all its combinations. */
+function impliedRow(file: string): Read {
+  return { problems: [], row: { number: 1, file, cells: {} } };
+}
+
+type Read = { problems: Problem[]; row?: SourceRow };
+
+function sourceOf(read: readonly Read[]): Source {
+  const rows = read.flatMap(({ row }) => row ?? []);
+  const columns = new Set(rows.flatMap(({ cells }) => Object.keys(cells)));
+  const problems = read.flatMap((each) => each.problems);
+  return { columns: [...columns], problems: [], notes: [], batches: heldRows({ rows, problems }) };
+}
+
+function rowsIn(document: Document, rows: readonly Plain[], path: readonly PropertyKey[]): Read[] {
+  return rows.map((plain, index) => rowIn(document, plain, [...path, index], index + 1));
+}
+
+function rowIn(document: Document, plain: Plain, path: readonly PropertyKey[], number: number): Read {
+  const problems = checkRow(document, path, plain, number);
+  if (problems.length > 0 || !isObject(plain)) return { problems };
+  const { cells, marks } = writtenAt(document, plain, path);
+  return { problems, row: { number, file: document.file, cells, mark: document.markAt(path), marks } };
+}

@@ -1,0 +1,62 @@
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, isAbsolute, resolve } from "node:path";
+import { standardInput } from "../formats/bytes.js";
+import { decodedText } from "../formats/text.js";
+import { leaves } from "../shape/within.js";
+import { type Fault, TemplateFault } from "./fault.js";
+
+/** `@prompts/winter.txt`; any other text that begins with `@` is a prompt like others. */
+const named = /^@(\S(?:.*\S)?\.(?:txt|md|liquid))$/i;
+
+/** The file that a prompt names instead of saying it, or null. */
+export function promptFile(prompt: string): string | null {
+  return prompt.includes("@") ? (named.exec(prompt.trim())?.[1] ?? null) : null;
+}
+
+const bytesMax = 1_000_000;
+
+/** Reads prompt files of one manifest, each once, from its folder and nowhere else. */
+export class PromptFiles {
+  private readonly folder: string;
+  private readonly read = new Map<string, string | Fault>();
+
+  constructor(manifest: string) {
+    this.folder = manifest === standardInput ? resolve(".") : dirname(resolve(manifest));
+  }
+
+  /** The text of a file, without the line break at its end. Throws TemplateFault. */
+  text(name: string): string {
+    let found = this.read.get(name);
+    if (found === undefined) {
+      found = this.readOne(name);
+      this.read.set(name, found);
+    }
+    if (typeof found === "string") return found;
+    throw new TemplateFault(found);
+  }
+
+  private readOne(name: string): string | Fault {
+    const wrong = (why: string) => ({
+      message: `the prompt file cannot be used: ${why}`,
+      expected: "a text file in the manifest's folder",
+      got: name,
+    });
+    const path = resolve(this.folder, name);
+    if (isAbsolute(name) || leaves(this.folder, path)) return wrong("it lies outside the manifest's folder");
+    try {
+      // A link may point out of the folder, so the path that counts is the one behind it.
+      if (leaves(realpathSync(this.folder), realpathSync(path))) {
+        return wrong("it lies outside the manifest's folder");
+      }
+      const facts = statSync(path);
+      if (!facts.isFile()) return wrong("it is not a file");
+      if (facts.size > bytesMax) return wrong(`it has more than ${bytesMax} bytes`);
+      const read = decodedText(path, readFileSync(path));
+      return "problem" in read ? wrong(read.problem.message) : read.text.replace(/\r?\n$/, "");
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      const missing = code === "ENOENT" || code === "ENOTDIR";
+      return wrong(missing ? "there is no such file" : `it cannot be read (${code ?? message})`);
+    }
+  }
+}

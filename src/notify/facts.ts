@@ -1,0 +1,97 @@
+import { type ExitName, exitCode } from "../core/exit.js";
+import { inCredits, toNumber } from "../core/money.js";
+import type { RunFacts } from "../report/summary.js";
+import { shortText, terminalText } from "../text/terminal.js";
+
+/** What a notice is about: how a run ended, or what the daemon saw of a night that no run could tell. */
+export const noticeEvents = [
+  "done",
+  "failed",
+  "held",
+  "cap",
+  "credits",
+  "unfinished",
+  "key",
+  "unreachable",
+  "usage",
+  "locked",
+  "crash",
+  "interrupted",
+  "missed",
+  "skipped",
+  "lost",
+  "trouble",
+] as const;
+
+export type NoticeEvent = (typeof noticeEvents)[number];
+
+/** What a notice tells, flat, so that every shape can be made from it; null is what is not known. */
+export interface NoticeFacts {
+  event: NoticeEvent;
+  /** One line for people. */
+  summary: string;
+  /** Exit code; null where there was no run. */
+  exit: number | null;
+  schedule: string | null;
+  /** When the night was due, ISO 8601. */
+  due: string | null;
+  run: number | null;
+  job: string | null;
+  items: number | null;
+  archived: number | null;
+  failed: number | null;
+  held: number | null;
+  creditsSpent: number | null;
+  creditsLeft: number | null;
+  folder: string | null;
+  /** What to do now. */
+  next: string | null;
+}
+
+const summaryCharactersMax = 500;
+
+/** The end of a run; `message` says why one that could not begin has no facts. */
+export function endNotice(exit: ExitName, facts: RunFacts | null, message: string): NoticeFacts {
+  const counts = facts?.counts ?? {};
+  const count = (state: keyof typeof counts) => (facts ? (counts[state] ?? 0) : null);
+  const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
+  return {
+    event: exit,
+    summary: shortText(facts ? summary(exit, facts, all) : message, summaryCharactersMax),
+    exit: exitCode(exit),
+    ...{ schedule: null, due: null },
+    run: facts?.run ?? null,
+    job: facts ? terminalText(facts.job) : null,
+    items: facts ? all : null,
+    archived: count("archived"),
+    failed: count("failed"),
+    held: count("held"),
+    creditsSpent: facts ? toNumber(facts.spent) : null,
+    creditsLeft: facts?.left == null ? null : toNumber(facts.left),
+    folder: facts?.folder ?? null,
+    next: facts?.nextStep == null ? null : terminalText(facts.nextStep),
+  };
+}
+
+/** What the daemon saw of a night. */
+export function nightNotice(
+  event: "missed" | "skipped" | "lost" | "trouble",
+  night: { schedule: string; dueAt: number; message: string },
+): NoticeFacts {
+  return {
+    ...{ event, exit: null, run: null, job: null, items: null, archived: null, failed: null, held: null },
+    ...{ creditsSpent: null, creditsLeft: null, folder: null, next: null },
+    summary: shortText(night.message, summaryCharactersMax),
+    schedule: night.schedule,
+    due: new Date(night.dueAt).toISOString(),
+  };
+}
+
+function summary(exit: ExitName, facts: RunFacts, all: number): string {
+  const { counts, job, run, spent } = facts;
+  const others = [
+    counts.failed ? `, ${counts.failed} failed` : "",
+    counts.held ? `, ${counts.held} held` : "",
+  ].join("");
+  return `${job}, run ${run}: ${counts.archived ?? 0} of ${all} archived${others}, ${inCredits(spent)} spent (${exit})`;
+}

@@ -1,0 +1,94 @@
+import { dirname, join } from "node:path";
+import type { Attempt } from "../../core/ports/attempt.js";
+import type { Disk } from "../../core/ports/disk.js";
+import type { Item, Run } from "../../core/ports/store.js";
+import type { Conclusion } from "./conclusion.js";
+import { KnownAttempts } from "./known-attempts.js";
+import { type AnswerLine, answerLine, type IntentLine, intentLine, lineIn } from "./receipt-lines.js";
+import { Reserve } from "./reserve.js";
+
+/**
+ * The workspace's second memory of what was paid for: an append-only file with a line before each paid request and one
+ * for its answer, each synced before the program goes on. The database is the first; whichever of the two survives, a
+ * task's id is in it. Lines that a crash cut short are skipped when it is read.
+ */
+export interface Receipts {
+  /** Before the request leaves: what is asked, for which item; there is room for its answer then. Rejects with errors of the disk. */
+  intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
+  /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
+  answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
+  /** What is on file for one attempt of an item, under any run of its job; null when its answer never came. */
+  answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
+}
+
+/** Where the receipts lie, and the folder that paths in them are relative to. */
+export interface ReceiptsPlace {
+  receiptsFile: string;
+  root: string;
+}
+
+export function openReceipts(
+  disk: Disk,
+  { receiptsFile: path, root }: ReceiptsPlace,
+  now: () => number,
+): Receipts {
+  // One after the other: two appends at once could tear each other's lines.
+  let last: Promise<void> = Promise.resolve();
+  // A line that a crash cut short must not swallow the next one.
+  let begin = "\n";
+  const reserve = new Reserve(disk, join(dirname(path), "receipts.reserve"));
+  const write = async (line: object) => {
+    const text = `${begin}${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`;
+    begin = "\n";
+    await disk.append(path, text);
+    begin = "";
+  };
+  // Its folder is there, unless this is the first line of all, or somebody took it away.
+  const inFolder = async (work: () => Promise<void>) => {
+    await work().catch(async (error: unknown) => {
+      if (!isError(error, "ENOENT")) throw error;
+      reserve.lost();
+      await disk.makeFolder(dirname(path));
+      await work();
+    });
+  };
+  const inTurn = (work: () => Promise<void>) => {
+    const done = last.then(() => inFolder(work));
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    intent: (run, item, attempt, body) =>
+      inTurn(async () => {
+        await reserve.take();
+        await write(intentLine(root, run, item, attempt, body));
+      }),
+    answer: (run, item, attempt, conclusion) => {
+      const line = answerLine(run, item, attempt, conclusion);
+      return inTurn(() =>
+        write(line).catch(async (error: unknown) => {
+          // The disk is full, or what this user may take of it.
+          if (!isError(error, "ENOSPC", "EDQUOT") || !(await reserve.give())) throw error;
+          await write(line);
+        }),
+      );
+    },
+    async answerTo(run, item, attempt) {
+      const known = new KnownAttempts();
+      for (const line of await linesOf(disk, path)) known.note(line);
+      return known.find(run.jobName, item.key, attempt.number)?.answer?.conclusion ?? null;
+    },
+  };
+}
+
+function isError(error: unknown, ...codes: readonly string[]): boolean {
+  return codes.includes(String((error as { code?: unknown }).code));
+}
+
+async function linesOf(disk: Disk, path: string): Promise<(IntentLine | AnswerLine)[]> {
+  if ((await disk.size(path)) === null) return [];
+  const pieces: Uint8Array[] = [];
+  for await (const piece of disk.read(path)) pieces.push(piece);
+  const rows = Buffer.concat(pieces).toString("utf8").split("\n");
+  return rows.map(lineIn).filter((line) => line !== null && line !== "other" && line.type !== "moved");
+}

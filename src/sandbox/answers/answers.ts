@@ -1,0 +1,65 @@
+import { type ErrorCode, errorRow } from "../../api/errors.js";
+import type { Switches } from "../state/switches.js";
+import type { WorldFault } from "./world-fault.js";
+
+/** A request as the world sees it: no sockets, no streams. Header names are in lower case. */
+export interface WorldRequest {
+  method: string;
+  /** The path without the query. */
+  path: string;
+  query: Readonly<Record<string, string>>;
+  headers: Readonly<Record<string, string>>;
+  /** The body as text; null when there was none. */
+  body: string | null;
+  /** True when the body was larger than the sandbox reads; `body` is null then. */
+  tooLarge?: boolean;
+  /** What is to go wrong with it inside the service, by script. */
+  fault?: WorldFault;
+}
+
+export interface WorldResponse {
+  status: number;
+  headers: Record<string, string>;
+  /** Sent as JSON, unless `form` says otherwise. */
+  body: unknown;
+  form?: BodyForm;
+}
+
+/** How an answer's body is sent: its JSON, its text, or nothing. */
+export type BodyForm = "json" | "text" | "empty";
+
+/** A request that ends in an error answer. Thrown inside the world, never out of it. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly headers: Record<string, string> = {},
+    readonly form: BodyForm = "json",
+  ) {
+    super(message);
+  }
+}
+
+/** A refusal with a code of the service's table, which also gives the status. */
+export function refuse(code: ErrorCode, message: string, headers: Record<string, string> = {}): Refusal {
+  return new Refusal(errorRow(code).status, code, message, headers);
+}
+
+export function succeed(body: unknown): WorldResponse {
+  return { status: 200, headers: {}, body };
+}
+
+/** The answer of a refusal, in the one shape that all errors have. */
+export function errorAnswer(refusal: Refusal, shape: Switches["errorShape"] = "nested"): WorldResponse {
+  const { status, headers, code, message, form } = refusal;
+  const body = form === "json" ? shaped(shape, code, message) : message;
+  return { status, headers, body, form };
+}
+
+function shaped(shape: Switches["errorShape"], code: string, message: string): unknown {
+  if (shape === "nested") return { error: { code, message } };
+  return shape === "flat" ? { code, message } : { error: code, message };
+}

@@ -1,0 +1,93 @@
+import { endpoints } from "../../api/endpoints.js";
+import type { Clock } from "../../clock.js";
+import type { WorldRequest, WorldResponse } from "../answers/answers.js";
+import type { FileAnswer } from "../answers/file-reply.js";
+import { type Reply, written } from "../answers/reply.js";
+import { type Course, courseOf } from "../faults/course.js";
+import type { DownloadFault, RequestFault } from "../faults/fault.js";
+import type { FaultScript } from "../faults/script.js";
+import { spoiledFile } from "../faults/spoiled-file.js";
+import { endpointOf } from "../world/route.js";
+import type { Exchange, HttpHandlers } from "./http.js";
+
+/** What lies behind the gateway. */
+export interface Behind {
+  api(request: WorldRequest): Promise<WorldResponse>;
+  file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse>;
+  /** The answer to a URL whose time has come. */
+  expired(): WorldResponse;
+}
+
+/** The way between callers and the service, with everything that the script lets happen on it. */
+export class Gateway implements HttpHandlers {
+  private readonly ending = new AbortController();
+
+  constructor(
+    private readonly behind: Behind,
+    private readonly script: FaultScript,
+    private readonly clock: Clock,
+  ) {}
+
+  async exchange(request: WorldRequest): Promise<Exchange> {
+    const endpoint = endpointOf(request.path);
+    const own = endpoint !== undefined && endpoints[endpoint].method === request.method;
+    const course = courseOf(own ? (this.script.next(endpoint) as RequestFault | null) : null);
+    const { arrivesMs, inside, repliesMs, instead, spoil, cut, bytesPerSecond } = course;
+    if (repliesMs === null) return this.unanswered(request, course);
+    const arrived =
+      arrivesMs === null ? null : await this.behind.api(inside ? { ...request, fault: inside } : request);
+    if (repliesMs > 0) await this.sleep(repliesMs);
+    const reply = instead ?? (arrived && spoil(written(arrived)));
+    return reply ? { reply: this.dated(reply), cut, bytesPerSecond } : "hang up";
+  }
+
+  async download(
+    path: string,
+    query: Record<string, string>,
+  ): Promise<Reply | { file: FileAnswer; fault: DownloadFault | null }> {
+    // A redirected download has met its fault already.
+    const hops = query["hops"];
+    if (hops !== undefined && Number(hops) > 0) return redirect(withHops(path, query, Number(hops) - 1));
+    const fault = hops === undefined ? (this.script.next("download") as DownloadFault | null) : null;
+    if (fault?.kind === "download-expired") return written(this.behind.expired());
+    if (fault?.kind === "download-redirect") {
+      return redirect(fault.to ?? withHops(path, query, fault.hops - 1));
+    }
+    const found = await this.behind.file(path, query);
+    return "bytes" in found ? { file: spoiledFile(found, fault), fault } : written(found);
+  }
+
+  /** Resolves after so long, or when the gateway closes. */
+  sleep(ms: number): Promise<void> {
+    return this.clock.sleep(ms, this.ending.signal);
+  }
+
+  /** Ends all waiting; what has not arrived by now never will. */
+  close(): void {
+    this.ending.abort();
+  }
+
+  /** With the time by the service's own clock, whatever the machine's says. */
+  private dated({ status, headers, body }: Reply): Reply {
+    return { status, headers: { Date: new Date(this.clock.now()).toUTCString(), ...headers }, body };
+  }
+
+  private async unanswered(request: WorldRequest, { arrivesMs }: Course): Promise<Exchange> {
+    if (arrivesMs === 0) await this.behind.api(request);
+    else if (arrivesMs !== null) void this.late(request, arrivesMs);
+    return "hang up";
+  }
+
+  private async late(request: WorldRequest, delayMs: number): Promise<void> {
+    await this.sleep(delayMs);
+    if (!this.ending.signal.aborted) await this.behind.api(request);
+  }
+}
+
+function withHops(path: string, query: Record<string, string>, hops: number): string {
+  return `${path}?${new URLSearchParams({ ...query, hops: String(hops) })}`;
+}
+
+function redirect(location: string): Reply {
+  return { status: 302, headers: { Location: location }, body: "" };
+}

@@ -1,0 +1,153 @@
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { type Context, Hono } from "hono";
+import { errorAnswer, Refusal, type WorldRequest } from "../answers/answers.js";
+import { type FileAnswer, fileReply } from "../answers/file-reply.js";
+import { type Reply, written } from "../answers/reply.js";
+import { bodyBytesMax } from "../answers/request-body.js";
+import type { DownloadFault } from "../faults/fault.js";
+import { keptOf } from "../faults/spoiled-file.js";
+import { type Delivery, deliver } from "./deliver.js";
+import { loopbackOnly } from "./host-check.js";
+
+/** What becomes of a request: an answer, which may break off or come slowly, or a connection that breaks. */
+export type Exchange = { reply: Reply; cut: boolean; bytesPerSecond: number | null } | "hang up";
+
+export interface HttpHandlers {
+  /** Answers an API request; its changes are committed when it resolves. */
+  exchange(request: WorldRequest): Promise<Exchange>;
+  /** Finds or makes the file of a signed URL, with what is to go wrong with sending it. */
+  download(
+    path: string,
+    query: Record<string, string>,
+  ): Promise<Reply | { file: FileAnswer; fault: DownloadFault | null }>;
+  sleep(ms: number): Promise<void>;
+}
+
+/** Requests over a socket bring it along; those of a test do not. */
+type Env = { Bindings: Partial<HttpBindings> };
+
+/** HTTP around the world: it reads requests, writes answers and decides nothing. */
+export function httpApp(handlers: HttpHandlers): Hono<Env> {
+  const app = new Hono<Env>();
+  app.use(loopbackOnly);
+  app.get("/files/*", async (context) => {
+    const found = await handlers.download(context.req.path, context.req.query());
+    return "file" in found ? sendFile(context, handlers, found.file, found.fault) : send(found);
+  });
+  app.all("*", async (context) => {
+    const exchange = await handlers.exchange(await readRequest(context));
+    if (exchange === "hang up") return hangUp(context);
+    const { reply, cut, bytesPerSecond } = exchange;
+    if (!cut && bytesPerSecond === null) return send(reply);
+    const bytes = Buffer.from(reply.body);
+    const breaksAfter = cut ? keptOf(bytes, 0.5) : null;
+    return sendOddly(context, handlers, { ...reply, bytes, breaksAfter, pause: null, bytesPerSecond });
+  });
+  app.onError((error) => send(refusal(500, "INTERNAL_ERROR", error.message)));
+  return app;
+}
+
+function refusal(status: number, code: string, message: string): Reply {
+  return written(errorAnswer(new Refusal(status, code, message)));
+}
+
+async function readRequest(context: Context<Env>): Promise<WorldRequest> {
+  const { method, path } = context.req;
+  // Asked in process, without a connection, there is no environment either.
+  const incoming = (context.env as Env["Bindings"] | undefined)?.incoming;
+  const bodiless = method === "GET" || method === "HEAD";
+  // Straight from the connection where there is one: a web stream around it costs as much as the rest of a request.
+  const read = () => (incoming ? readIncoming(incoming) : readText(context.req.raw.body));
+  const body = bodiless ? null : await read();
+  return {
+    method,
+    path,
+    query: context.req.query(),
+    // Node has read them already. Only `set-cookie`, which no request has, would be a list.
+    headers: incoming ? (incoming.headers as Record<string, string>) : context.req.header(),
+    body: body === "too large" ? null : (body?.text ?? null),
+    tooLarge: body === "too large",
+  };
+}
+
+/** The body from a connection, as text. What comes beyond the limit is dropped as it arrives. */
+function readIncoming(incoming: NodeJS.ReadableStream): Promise<{ text: string } | "too large"> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    let ended = false;
+    incoming.on("data", (chunk: Uint8Array) => {
+      size += chunk.byteLength;
+      if (size <= bodyBytesMax) chunks.push(chunk);
+      else resolve("too large");
+    });
+    incoming.once("end", () => {
+      ended = true;
+      resolve({ text: Buffer.concat(chunks).toString("utf8") });
+    });
+    incoming.once("error", reject);
+    incoming.once("close", () => {
+      if (!ended) reject(new Error("the connection closed before the body ended"));
+    });
+  });
+}
+
+/** The body as text. Reading stops at the limit, so that no client can fill the memory. */
+async function readText(
+  stream: ReadableStream<Uint8Array> | null,
+): Promise<{ text: string } | "too large" | null> {
+  if (!stream) return null;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    size += chunk.byteLength;
+    if (size > bodyBytesMax) return "too large";
+    chunks.push(chunk);
+  }
+  return { text: Buffer.concat(chunks).toString("utf8") };
+}
+
+function send({ status, headers, body }: Reply): Response {
+  return new Response(body === "" ? null : body, { status, headers });
+}
+
+function sendFile(
+  context: Context<Env>,
+  handlers: HttpHandlers,
+  file: FileAnswer,
+  fault: DownloadFault | null,
+): Response | Promise<Response> {
+  const range = fault?.kind === "download-ignores-range" ? undefined : context.req.header("range");
+  const { status, headers, bytes } = fileReply(file, range, context.req.header("if-range"));
+  const broken = fault?.kind === "download-truncated" && !fault.pretends;
+  const stalled = fault?.kind === "download-stalled";
+  if (!bytes || !(broken || stalled)) return new Response(bytes && whole(bytes), { status, headers });
+  const kept = keptOf(bytes, fault.keep);
+  const pause = stalled ? { after: kept, ms: fault.forMs } : null;
+  const breaksAfter = broken ? kept : null;
+  return sendOddly(context, handlers, { status, headers, bytes, breaksAfter, pause, bytesPerSecond: null });
+}
+
+/** The bytes as a body: Response takes no view of a buffer that might be shared between threads. */
+function whole(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+}
+
+async function sendOddly(
+  context: Context<Env>,
+  handlers: HttpHandlers,
+  delivery: Delivery,
+): Promise<Response> {
+  const { outgoing } = context.env;
+  if (!outgoing) throw new Error("only a connection can break or be slow");
+  await deliver(outgoing as Parameters<typeof deliver>[0], delivery, (ms) => handlers.sleep(ms));
+  return RESPONSE_ALREADY_SENT;
+}
+
+function hangUp(context: Context<Env>): Response {
+  const { outgoing } = context.env;
+  if (!outgoing) throw new Error("only a connection can break");
+  outgoing.destroy();
+  return RESPONSE_ALREADY_SENT;
+}

@@ -1,0 +1,102 @@
+import { open, realpath } from "node:fs/promises";
+import { relative, resolve, sep } from "node:path";
+import type { Readable } from "node:stream";
+import type { Agent } from "undici";
+import { inputProblem, isLocalPath } from "./address.js";
+
+/** The largest input that is taken, in bytes. */
+export const inputBytesMax = 50 * 1024 * 1024;
+const redirectsMax = 3;
+const timeoutMs = 20_000;
+
+/**
+ * The bytes of an input: a URL, or a file below `root`. Throws with one plain sentence for everything that can be
+ * wrong with it; the sentence becomes the error of the task.
+ */
+export async function fetchInput(address: string, root: string | undefined): Promise<Uint8Array> {
+  if (isLocalPath(address)) return readLocal(address, root);
+  const { Agent } = await import("undici");
+  const agent = new Agent({
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect: { timeout: timeoutMs },
+  });
+  try {
+    return await download(address, agent);
+  } finally {
+    await agent.destroy();
+  }
+}
+
+/** A file is judged by where it really lies, so that no link leads out of the folder. */
+async function readLocal(path: string, root: string | undefined): Promise<Uint8Array> {
+  if (root === undefined) throw new Error(`${path} is a local file, and this sandbox takes none`);
+  const folder = await realpath(root);
+  const real = await realpath(resolve(folder, path)).catch(() => {
+    throw new Error(`${path} does not exist`);
+  });
+  const inside = relative(folder, real);
+  if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || resolve(folder, inside) !== real) {
+    throw new Error(`${path} lies outside the folder that inputs are taken from`);
+  }
+  const file = await open(real);
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile()) throw new Error(`${path} is not a file`);
+    if (facts.size > inputBytesMax) throw new Error(`${path} is larger than ${inputBytesMax} bytes`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Follows a few redirects by itself, so that each address is held to the same rule. */
+async function download(first: string, agent: Agent): Promise<Uint8Array> {
+  let address = first;
+  for (let hop = 0; hop <= redirectsMax; hop++) {
+    const problem = inputProblem(address, false);
+    if (problem) throw new Error(`${address} ${problem}`);
+    const { statusCode, headers, body } = await get(address, agent);
+    const location = headers["location"];
+    if (statusCode >= 300 && statusCode < 400 && typeof location === "string") {
+      discard(body);
+      address = new URL(location, address).href;
+      continue;
+    }
+    if (statusCode === 200) return readLimited(address, body);
+    discard(body);
+    throw new Error(`${address} answered ${statusCode}`);
+  }
+  throw new Error(`${first} redirects more than ${redirectsMax} times`);
+}
+
+/** Lets go of a body that nobody wants. Undici reports that as an error of the stream, which nobody wants either. */
+function discard(body: Readable): void {
+  body.on("error", () => {});
+  body.destroy();
+}
+
+async function get(address: string, agent: Agent) {
+  const { origin, pathname, search } = new URL(address);
+  try {
+    return await agent.request({
+      origin,
+      path: pathname + search,
+      method: "GET",
+      headers: { accept: "*/*" },
+    });
+  } catch (error) {
+    throw new Error(`${address} cannot be reached: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+async function readLimited(address: string, body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > inputBytesMax) throw new Error(`${address} is larger than ${inputBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,113 @@
+import { mediaFields } from "../../api/inputs.js";
+import type { SandboxModel } from "../catalogue/catalogue.js";
+import { familiarParams } from "../catalogue/familiar-params.js";
+import { fetchInput } from "../inputs/fetch.js";
+import type { SqliteState } from "../state/sqlite-state.js";
+import type { TaskRecord } from "../state/state.js";
+import { type MediaJob, seedOf, sha256 } from "./job.js";
+import type { MediaPool } from "./pool.js";
+
+export interface StudioSettings {
+  models: ReadonlyMap<string, SandboxModel>;
+  inputRoot: string | undefined;
+  /** An output of this very sandbox by its URL; undefined for a URL of anywhere else. */
+  own: (address: string) => Promise<Uint8Array> | undefined;
+}
+
+/** How much of the made media is kept in memory; more is made again when it is asked for. */
+const keptBytesMax = 96 * 1024 * 1024;
+
+/**
+ * Where outputs are made. Their bytes follow from the request and its inputs alone, so nothing but the inputs is
+ * stored: an output is made when it is first asked for, and again when it was forgotten, always the same.
+ */
+export class Studio {
+  private readonly kept = new Map<string, Uint8Array>();
+  private readonly making = new Map<string, Promise<Uint8Array>>();
+  private keptBytes = 0;
+
+  constructor(
+    private readonly settings: StudioSettings,
+    private readonly state: SqliteState,
+    private readonly pool: MediaPool,
+  ) {}
+
+  /**
+   * Fetches the inputs of a task and makes its outputs from them once, which shows whether they can be used.
+   * Resolves with what was wrong, or null.
+   */
+  async prepare(task: TaskRecord): Promise<string | null> {
+    try {
+      for (const field of mediaFields) {
+        const address = task.input[field];
+        if (address !== undefined) await this.keepInput(task.id, field, address);
+      }
+      await this.output(task, 1);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** The bytes of one output, numbered from 1. */
+  output(task: TaskRecord, number: number): Promise<Uint8Array> {
+    const name = `${task.id}/${number}`;
+    const kept = this.kept.get(name);
+    if (kept) return Promise.resolve(kept);
+    const running =
+      this.making.get(name) ?? this.render(task, number).finally(() => this.making.delete(name));
+    this.making.set(name, running);
+    return running;
+  }
+
+  private async render(task: TaskRecord, number: number): Promise<Uint8Array> {
+    const bytes = await this.pool.run(this.job(task, number));
+    this.keep(`${task.id}/${number}`, bytes);
+    return bytes;
+  }
+
+  private job(task: TaskRecord, number: number): MediaJob {
+    const model = this.settings.models.get(task.model);
+    if (!model) throw new Error(`the model ${task.model} is no longer there`);
+    const media = this.state.inputsOf(task.id);
+    const seed = seedOf(task.model, task.input, media);
+    return {
+      maker: model.maker,
+      model: model.key,
+      input: familiarParams(task.input),
+      media,
+      seed: number === 1 ? seed : sha256(`${seed} ${number}`),
+      extension: task.outputs[number - 1] ?? "",
+    };
+  }
+
+  private async keepInput(taskId: string, field: string, address: string): Promise<void> {
+    const bytes = await this.fetched(field, address);
+    const wanted = field.split("_")[0] ?? "";
+    const { fileTypeFromBuffer } = await import("file-type");
+    const found = await fileTypeFromBuffer(bytes);
+    if (!found?.mime.startsWith(`${wanted}/`)) {
+      throw new Error(`${field}: ${address} is ${found?.mime ?? "of no known kind"}, not ${wanted}`);
+    }
+    this.state.saveInput(taskId, field, sha256(bytes), bytes);
+  }
+
+  private async fetched(field: string, address: string): Promise<Uint8Array> {
+    try {
+      return await (this.settings.own(address) ?? fetchInput(address, this.settings.inputRoot));
+    } catch (error) {
+      throw new Error(`${field}: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  /** Keeps the newest outputs up to a number of bytes. */
+  private keep(name: string, bytes: Uint8Array): void {
+    this.kept.set(name, bytes);
+    this.keptBytes += bytes.byteLength;
+    for (const [oldest, old] of this.kept) {
+      if (this.keptBytes <= keptBytesMax || oldest === name) return;
+      this.kept.delete(oldest);
+      this.keptBytes -= old.byteLength;
+    }
+  }
+}

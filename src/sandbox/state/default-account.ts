@@ -1,0 +1,83 @@
+import type { Plan } from "../../api/plans.js";
+import type { Random } from "../../clock.js";
+import { toMicro } from "./credits.js";
+import { keyHash, sandboxKey } from "./key.js";
+import type { SqliteState } from "./sqlite-state.js";
+
+export const monthMs = 30 * 24 * 60 * 60 * 1_000;
+
+/** Credits that a month of each plan includes. The service's page does not say; these are the sandbox's own. */
+export const creditsPerMonth: Readonly<Record<Plan, number>> = {
+  Starter: 500,
+  Pro: 2_000,
+  Enterprise: 20_000,
+};
+
+export interface DefaultAccount {
+  plan: Plan | undefined;
+  /** Used only when the account is first made. */
+  credits: number | undefined;
+}
+
+/**
+ * Sees to it that the state has an account to which the public key belongs, with a subscription whose period has not
+ * passed, and returns the secret that signs its output URLs. On a state that has one already only a plan that was
+ * asked for is changed.
+ */
+export function ensureDefaultAccount(
+  state: SqliteState,
+  random: Random,
+  now: number,
+  wanted: DefaultAccount,
+): string {
+  return state.transact(() => {
+    const existing = state.keyByHash(keyHash(sandboxKey));
+    const account = existing && state.account(existing.accountId);
+    if (!account) makeAccount(state, random, now, wanted);
+    else {
+      if (wanted.plan) state.setPlan(account.id, wanted.plan, creditsPerMonth[wanted.plan]);
+      if (account.subscriptionStatus === "active" && !account.cancelAtPeriodEnd)
+        state.setPeriodEnd(account.id, renewed(account.periodEnd, now));
+    }
+    return signingSecret(state, random);
+  });
+}
+
+function makeAccount(state: SqliteState, random: Random, now: number, wanted: DefaultAccount): void {
+  const plan = wanted.plan ?? "Pro";
+  const id = random.uuid();
+  state.saveAccount({
+    id,
+    email: "sandbox@localhost.invalid",
+    name: "Sandbox",
+    balanceMicro: toMicro(wanted.credits ?? 500),
+    subscriptionStatus: "active",
+    plan,
+    creditsPerMonth: creditsPerMonth[plan],
+    billingInterval: "month",
+    periodEnd: now + monthMs,
+    cancelAtPeriodEnd: false,
+    admitted: 0,
+  });
+  state.saveKey({
+    id: random.uuid(),
+    accountId: id,
+    hash: keyHash(sandboxKey),
+    name: "sandbox",
+    createdAt: now,
+  });
+}
+
+/** An active subscription renews itself for as many months as have passed while nobody looked. */
+function renewed(periodEnd: number, now: number): number {
+  if (now < periodEnd) return periodEnd;
+  return periodEnd + Math.ceil((now - periodEnd + 1) / monthMs) * monthMs;
+}
+
+function signingSecret(state: SqliteState, random: Random): string {
+  const kept = state.setting("signing secret");
+  if (kept) return kept;
+  const made = random.uuid() + random.uuid();
+  state.saveSetting("signing secret", made);
+  return made;
+}

@@ -1,0 +1,104 @@
+import type { Plan } from "../../api/plans.js";
+import type { Category } from "../../api/records.js";
+
+/**
+ * What the sandbox's world knows, and the changes it can ask for. The world only reads through `WorldState` and only
+ * writes by returning changes; who keeps the state commits them before the answer leaves.
+ * Every lookup is by key or by a narrow index, so its cost does not grow with the number of tasks.
+ */
+export interface WorldState {
+  keyByHash(hash: string): KeyRecord | undefined;
+  account(id: string): AccountRecord | undefined;
+  task(id: string): TaskRecord | undefined;
+  /** Failed tasks of an account whose end has come and whose credits were not given back yet. */
+  refundsDue(accountId: string, now: number): TaskRecord[];
+  /** When the nth request (from 1) that the limiter counted arrived; undefined when it is no longer kept. */
+  admittedAt(accountId: string, n: number): number | undefined;
+  /** The token bucket of an account's minute or day; undefined before its first use. */
+  bucket(accountId: string, window: Window): Bucket | undefined;
+}
+
+export type Window = "minute" | "day";
+
+/** A token bucket as it was left at an instant. */
+export interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+/** Amounts ending in Micro are whole millionths of a credit; times are milliseconds since 1970. */
+export interface KeyRecord {
+  id: string;
+  accountId: string;
+  name: string;
+  revokedAt: number | null;
+  requestsCount: number;
+  usedMicro: number;
+}
+
+export type SubscriptionStatus = "active" | "canceled" | "past_due";
+
+export interface AccountRecord {
+  id: string;
+  email: string;
+  name: string | null;
+  balanceMicro: number;
+  /** Null when there is no subscription; the plan is remembered for when it comes back. */
+  subscriptionStatus: SubscriptionStatus | null;
+  plan: Plan;
+  creditsPerMonth: number;
+  billingInterval: "month" | "year";
+  periodEnd: number;
+  cancelAtPeriodEnd: boolean;
+  /** How many requests the limiter has counted so far. */
+  admitted: number;
+}
+
+export interface TaskRecord {
+  id: string;
+  externalId: string;
+  accountId: string;
+  keyId: string;
+  model: string;
+  category: Category;
+  /** Prompt, params and media fields as keys of one object, as GET task shows them. */
+  input: Record<string, string>;
+  costMicro: number;
+  createdAt: number;
+  /** From when on the outcome can be seen. */
+  dueAt: number;
+  /** Known from the start, except that inputs which must be fetched first leave it open. */
+  outcome: "completed" | "failed" | null;
+  error: string | null;
+  /** Set with the first look at a final state, so that a clock set back cannot undo it. */
+  seenFinal: boolean;
+  refunded: boolean;
+  /** File extensions of the outputs, one for each. */
+  outputs: string[];
+  /** From when on nobody finds the task any more; null for a task that stays. */
+  goneAt: number | null;
+}
+
+export type Change =
+  | { kind: "request counted"; keyId: string }
+  | { kind: "request admitted"; accountId: string; n: number; at: number }
+  | { kind: "bucket drawn"; accountId: string; window: Window; bucket: Bucket }
+  | { kind: "task created"; task: TaskRecord }
+  | { kind: "task charged"; accountId: string; keyId: string; micro: number }
+  | {
+      kind: "task refunded";
+      taskId: string;
+      accountId: string;
+      keyId: string;
+      micro: number;
+      /** Whether what the key has used falls with it. */
+      lowersUsed: boolean;
+    }
+  | { kind: "final state seen"; taskId: string }
+  | {
+      kind: "outcome decided";
+      taskId: string;
+      outcome: "completed" | "failed";
+      error: string | null;
+      dueAt: number;
+    };

@@ -1,0 +1,166 @@
+import { hash } from "node:crypto";
+import { type InputField, inputFields, mediaFields, requiredFor } from "../../api/inputs.js";
+import type { Random } from "../../clock.js";
+import { refuse, type WorldRequest } from "../answers/answers.js";
+import { jsonObject } from "../answers/request-body.js";
+import type { WorldFault } from "../answers/world-fault.js";
+import { outputExtension, type SandboxModel } from "../catalogue/catalogue.js";
+import type { SelectParameter } from "../catalogue/parameters.js";
+import { inputProblem } from "../inputs/address.js";
+import { fromMicro } from "../state/credits.js";
+import type { TaskRecord } from "../state/state.js";
+import type { Switches } from "../state/switches.js";
+import type { Caller } from "./authenticate.js";
+import { outputsAskedFor } from "./outputs.js";
+import { priceMicro } from "./price.js";
+import { newTaskId } from "./task-id.js";
+
+/** The last instant that a date can hold. */
+const never = 8.64e15;
+
+export interface GenerateSettings {
+  models: ReadonlyMap<string, SandboxModel>;
+  /** Overrides every model's own duration. */
+  taskMs: { min: number; max: number } | undefined;
+  /** Whether media fields may name local files. */
+  localInputs: boolean;
+  switches: Switches;
+}
+
+/**
+ * The task that a generate request asks for. Throws what is wrong in this order: the body, the model, its inputs,
+ * its params, the credits.
+ */
+export function createTask(
+  settings: GenerateSettings,
+  random: Random,
+  caller: Caller,
+  request: WorldRequest,
+  now: number,
+): TaskRecord {
+  const body = jsonObject(request);
+  const model = namedModel(settings, body);
+  const inputs = givenInputs(settings, model, body);
+  const params = completeParams(settings, model, body["params"]);
+  const outputs = outputsAskedFor(settings.switches, params);
+  const costMicro = priceMicro(settings.switches, model, outputs);
+  if (caller.account.balanceMicro < costMicro) {
+    const balance = fromMicro(caller.account.balanceMicro);
+    throw refuse(
+      "INSUFFICIENT_CREDITS",
+      `${model.key} costs ${fromMicro(costMicro)} credits and the balance is ${balance}.`,
+    );
+  }
+  const { min, max } = settings.taskMs ?? model.taskMs;
+  const fetched = mediaFields.some((field) => inputs[field] !== undefined);
+  const id = newTaskId(random, now);
+  const task: TaskRecord = {
+    id,
+    externalId: `sandbox-${hash("sha256", id).slice(0, 16)}`,
+    accountId: caller.account.id,
+    keyId: caller.key.id,
+    model: model.key,
+    category: model.category,
+    // Fields of the body win over params of the same name: the page puts both into one object.
+    input: { ...inputs, ...params, ...inputs },
+    costMicro,
+    createdAt: now,
+    dueAt: now + Math.round(min + random.next() * (max - min)),
+    ...outcomeOf(inputs.prompt ?? "", fetched),
+    seenFinal: false,
+    refunded: false,
+    outputs: Array.from({ length: outputs }, () => outputExtension(model, params)),
+    goneAt: null,
+  };
+  return { ...task, ...fated(task, request.fault, now) };
+}
+
+/** What a fault of the script makes of a new task. */
+function fated(task: TaskRecord, fault: WorldFault | undefined, now: number): Partial<TaskRecord> {
+  switch (fault?.kind) {
+    case "task-fails":
+      return { outcome: "failed", error: fault.error };
+    case "task-never-finishes":
+      // Also what its inputs are worth must never be decided: that would give credits back.
+      return { dueAt: never, outcome: task.outcome ?? "completed" };
+    case "task-vanishes":
+      return { goneAt: now + fault.afterMs };
+    default:
+      return {};
+  }
+}
+
+function namedModel(settings: GenerateSettings, body: Record<string, unknown>): SandboxModel {
+  const name = body["model"];
+  if (name === undefined || name === null || name === "") {
+    throw refuse("MISSING_MODEL", "The request names no model.");
+  }
+  const model = typeof name === "string" ? settings.models.get(name) : undefined;
+  if (!model) throw refuse("INVALID_MODEL", `There is no model ${JSON.stringify(name)}.`);
+  return model;
+}
+
+function givenInputs(settings: GenerateSettings, model: SandboxModel, body: Record<string, unknown>) {
+  const inputs: Partial<Record<InputField, string>> = {};
+  for (const field of inputFields) {
+    const value = body[field];
+    if (value === undefined || value === null) continue;
+    if (typeof value !== "string") throw refuse("INVALID_REQUEST", `${field} is to be a string.`);
+    if (value.trim() === "") continue;
+    const problem = field === "prompt" ? null : inputProblem(value, settings.localInputs);
+    if (problem) throw refuse("INVALID_REQUEST", `${field} ${problem}`);
+    inputs[field] = value;
+  }
+  const missing = requiredFor(model.inputType).filter((field) => inputs[field] === undefined);
+  if (missing.length === 0) return inputs;
+  throw refuse(
+    "INVALID_REQUEST",
+    `${model.key} takes ${model.inputType} and needs ${missing.join(" and ")}.`,
+  );
+}
+
+/** The params that will be used: the given ones, checked against the model's lists, and the defaults of the others. */
+function completeParams(
+  { switches }: GenerateSettings,
+  model: SandboxModel,
+  given: unknown,
+): Record<string, string> {
+  const preset = model.parameters.filter((parameter) => parameter.default !== "");
+  const params = Object.fromEntries(preset.map((parameter) => [parameter.key, parameter.default]));
+  if (given === undefined || given === null) return params;
+  if (typeof given !== "object" || Array.isArray(given)) {
+    throw refuse("INVALID_REQUEST", "params is to be an object of strings.");
+  }
+  for (const [key, value] of Object.entries(given)) {
+    const parameter = model.parameters.find((candidate) => candidate.key === key);
+    const allowed = parameter && allowedValue(parameter, value);
+    if (allowed !== undefined) params[key] = allowed;
+    else if (switches.badParams === "refused") throw badParam(model, parameter, key, value);
+  }
+  return params;
+}
+
+function allowedValue({ options }: SelectParameter, value: unknown): string | undefined {
+  if (options.length > 0) return options.find((option) => option.value === value)?.value;
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
+}
+
+function badParam(model: SandboxModel, parameter: SelectParameter | undefined, key: string, value: unknown) {
+  if (parameter) {
+    const values = parameter.options.map((candidate) => candidate.value).join(", ");
+    return refuse("INVALID_REQUEST", `${key} is ${JSON.stringify(value)}, but may be one of ${values}.`);
+  }
+  const known = model.parameters.map((candidate) => candidate.key).join(", ") || "none";
+  return refuse("INVALID_REQUEST", `${model.key} has no parameter ${JSON.stringify(key)}; it has ${known}.`);
+}
+
+/** Marked prompts fail in the marked way; a task with inputs to fetch is decided when they have arrived. */
+function outcomeOf(prompt: string, fetched: boolean): Pick<TaskRecord, "outcome" | "error"> {
+  if (prompt.includes("[[moderation]]")) {
+    return { outcome: "failed", error: "The prompt was rejected by content moderation." };
+  }
+  if (prompt.includes("[[provider-error]]")) {
+    return { outcome: "failed", error: "The provider could not complete the generation." };
+  }
+  return { outcome: fetched ? null : "completed", error: null };
+}

@@ -1,0 +1,113 @@
+import type { PlanLimits } from "../../api/plans.js";
+import { planLimits } from "../../api/plans.js";
+import type { Clock } from "../../clock.js";
+import type { Credits } from "../../core/money.js";
+import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
+import { narrowed } from "../../core/quota/quota.js";
+import { type Sql, type Sqlite, statements } from "../../sqlite.js";
+import { openDatabase, transactions } from "../open.js";
+import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
+import { booksOf } from "./books.js";
+import { durationMethods } from "./durations.js";
+import { ledgerMethods } from "./ledger.js";
+import { lifetimeMethods } from "./lifetimes.js";
+import { spentOn, takenFrom } from "./spending.js";
+import { accountRow } from "./windows.js";
+
+/** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
+export function openAccounts(path: string, clock: Clock): Accounts {
+  return accountsOn(openDatabase(path, accountsMigrations), clock);
+}
+
+/** The accounts in a database that is open and of the newest schema. */
+export function accountsOn(db: Sqlite, clock: Clock): Accounts {
+  const sql = statements(db);
+  const atomic = transactions(db);
+  const connection = { sql, atomic, clock };
+
+  return {
+    accountOf: async (origin, fingerprint) =>
+      atomic(() => {
+        const known = sql(
+          "SELECT a.* FROM keys k JOIN accounts a ON a.id = k.account_id WHERE k.origin = ? AND k.fingerprint = ?",
+        ).get(origin, fingerprint) as AccountRow | undefined;
+        if (known) return asAccount(known);
+        const most = planLimits.Starter;
+        const { lastInsertRowid } = sql(
+          "INSERT INTO accounts (origin, limit_minute, limit_day) VALUES (?, ?, ?)",
+        ).run(origin, most.perMinute, most.perDay);
+        sql("INSERT INTO keys (origin, fingerprint, account_id) VALUES (?, ?, ?)").run(
+          origin,
+          fingerprint,
+          lastInsertRowid,
+        );
+        return { id: Number(lastInsertRowid), origin, userId: null };
+      }),
+
+    name: async (accountId, userId) => atomic(() => name(sql, accountId, userId)),
+
+    setLimits: async (accountId, limits) => setLimits(sql, accountId, limits),
+
+    async narrowLimits(accountId, { rpm, rpd }) {
+      if (rpm === undefined && rpd === undefined) return;
+      atomic(() => {
+        const { limit_minute: perMinute, limit_day: perDay } = accountRow(sql, accountId);
+        const limits = narrowed({ perMinute, perDay }, { ...(rpm ? { rpm } : {}), ...(rpd ? { rpd } : {}) });
+        setLimits(sql, accountId, limits);
+      });
+    },
+
+    ...ledgerMethods(connection),
+    ...durationMethods(connection),
+    ...lifetimeMethods(connection),
+
+    charged: async (accountId, group, amount) =>
+      atomic(() => {
+        sql(
+          `INSERT INTO charges SELECT origin, ?, ? FROM accounts WHERE id = ?
+           ON CONFLICT DO UPDATE SET highest = max(highest, excluded.highest)`,
+        ).run(group, amount, accountId);
+      }),
+
+    async highestCharges(accountId) {
+      const rows = sql(
+        "SELECT price_group, highest FROM charges WHERE origin = (SELECT origin FROM accounts WHERE id = ?)",
+      ).all(accountId) as { price_group: string; highest: number }[];
+      return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
+    },
+
+    spentOn: async (accountId, day) => spentOn(connection, accountId, day),
+    takenFrom: async (accountId, mark) => takenFrom(sql, accountId, mark),
+
+    books: (owner) => booksOf(connection, owner),
+
+    close: () => db.close(),
+  };
+}
+
+function setLimits(sql: Sql, accountId: number, { perMinute, perDay }: PlanLimits): void {
+  sql("UPDATE accounts SET limit_minute = ?, limit_day = ? WHERE id = ?").run(perMinute, perDay, accountId);
+}
+
+function name(sql: Sql, accountId: number, userId: string): Account {
+  const own = sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
+  if (own.user_id === userId) return asAccount(own);
+  if (own.user_id !== null) throw new OtherUser(own.user_id, userId, own.origin);
+  const other = sql("SELECT * FROM accounts WHERE origin = ? AND user_id = ?").get(own.origin, userId) as
+    | AccountRow
+    | undefined;
+  if (!other) {
+    sql("UPDATE accounts SET user_id = ? WHERE id = ?").run(userId, accountId);
+    return { ...asAccount(own), userId };
+  }
+  sql("UPDATE keys SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
+  sql("UPDATE requests SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
+  sql("UPDATE accounts SET sent = sent + ? WHERE id = ?").run(own.sent, other.id);
+  sql("UPDATE OR REPLACE owed SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
+  sql("DELETE FROM accounts WHERE id = ?").run(accountId);
+  return asAccount(other);
+}
+
+function asAccount(row: AccountRow): Account {
+  return { id: row.id, origin: row.origin, userId: row.user_id };
+}

@@ -1,0 +1,87 @@
+import { foreignRequests, type Look } from "../../core/charges/foreign.js";
+import type { Counters } from "../../core/ports/spend-log.js";
+import { dayMs, lateMsMax } from "../../core/quota/quota.js";
+import type { Sql } from "../../sqlite.js";
+import type { AccountRow } from "./accounts-schema.js";
+
+interface Key {
+  origin: string;
+  fingerprint: string;
+}
+
+type Told = Pick<Counters, "requests" | "over">;
+
+interface KeyRow {
+  told: number | null;
+  told_at: number;
+  told_over: number;
+}
+
+const ownKey = "origin = @origin AND fingerprint = @fingerprint";
+
+/** An answered request has ended; one that was not counts for so much longer that the two cannot be taken for each other. */
+const overNow = `
+  SELECT sent - (SELECT count(*) FROM requests AS r
+    WHERE r.account_id = keys.account_id AND r.fingerprint = keys.fingerprint
+      AND r.ended_at > @now AND r.ended_at - r.sent_at >= ${lateMsMax}) AS count
+  FROM keys WHERE ${ownKey}`;
+
+/** The requests of a key that were answered, or lost so long ago that none of them arrives any more. */
+export function overSoFar(sql: Sql, { origin, fingerprint }: Key, now: number): number {
+  return (sql(overNow).get({ origin, fingerprint, now }) as { count: number }).count;
+}
+
+/** What a look at the key's counters says of its requests, now that the answer is there. */
+export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): Look {
+  const { sent } = sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint }) as {
+    sent: number;
+  };
+  // The look itself is over as well: every service counts it either within its own answer or after it, each time.
+  return { requests, sent, over: over + 1 };
+}
+
+/**
+ * Compares the service's count of the key's requests with ours since it was last told. Whatever it has more, somebody
+ * else made, on another machine or with another program, and the account's windows hold it too: it is booked evenly
+ * over the time in between. Returns how many were foreign; 0 the first time.
+ */
+export function bookForeign(
+  sql: Sql,
+  account: AccountRow,
+  { fingerprint, now, ...told }: Told & { fingerprint: string; now: number },
+): number {
+  const key = { origin: account.origin, fingerprint };
+  const before = sql(`SELECT told, told_at, told_over FROM keys WHERE ${ownKey}`).get(key) as KeyRow;
+  const look = lookOf(sql, key, told);
+  sql(`UPDATE keys SET told = @requests, told_at = @now, told_over = @over WHERE ${ownKey}`).run({
+    ...key,
+    requests: look.requests,
+    over: look.over,
+    now,
+  });
+  if (before.told === null) return 0;
+  const foreign = foreignRequests({ requests: before.told, over: before.told_over }, look);
+  if (foreign > 0) book(sql, account, { foreign, from: Math.max(before.told_at, now - dayMs), now });
+  return foreign;
+}
+
+function book(
+  sql: Sql,
+  account: AccountRow,
+  { foreign, from, now }: { foreign: number; from: number; now: number },
+): void {
+  const most = account.limit_day ?? 0;
+  const count = Math.min(foreign, most);
+  for (let index = 1; index <= count; index++) {
+    const at = Math.round(from + ((now - from) * index) / count);
+    sql("INSERT INTO requests (account_id, endpoint, sent_at, ended_at) VALUES (?, 'foreign', ?, ?)").run(
+      account.id,
+      at,
+      at,
+    );
+  }
+  // A refusal since then was theirs to cause.
+  if (account.gait_before !== null && account.gait_at !== null && account.gait_at >= from) {
+    sql("UPDATE accounts SET gait = gait_before, gait_before = NULL WHERE id = ?").run(account.id);
+  }
+}

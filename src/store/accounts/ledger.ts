@@ -1,0 +1,172 @@
+import type { Accounts, Claim } from "../../core/ports/accounts.js";
+import { leastSilenceMs, silenceMs } from "../../core/quota/backoff.js";
+import {
+  dayMs,
+  freePlaces,
+  type Gait,
+  left,
+  minuteMs,
+  nextSendAt,
+  presumedEnd,
+  restMs,
+  slower,
+  waitsFor,
+} from "../../core/quota/quota.js";
+import type { Sql } from "../../sqlite.js";
+import type { Connection } from "../workspace/transition.js";
+import type { AccountRow } from "./accounts-schema.js";
+import { lastSeq } from "./books.js";
+import { bookForeign, overSoFar } from "./foreign-requests.js";
+import { accountRow, bringBack, gaitOf, quotaOf } from "./windows.js";
+
+/** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
+type LedgerMethods = Pick<
+  Accounts,
+  "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
+>;
+
+export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
+  return {
+    // It only looks, and whatever another process does meanwhile, the reservation finds out: nobody is kept from writing.
+    quota: async (accountId, claimant) => quotaOf({ sql, atomic }, accountId, { now: clock.now(), claimant }),
+
+    reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
+      atomic(() => {
+        const now = clock.now();
+        forget(sql, accountId, now);
+        const current = quotaOf({ sql, atomic }, accountId, { now, claimant: claim?.claimant });
+        if (freePlaces(current, now) < 1) {
+          return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
+        }
+        if (claim && left(current.day) - 1 < current.owedElsewhere + claim.requests) {
+          const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
+          return { ticket: null, waitUntil, waitsFor: "day" };
+        }
+        if (claim) owe(sql, accountId, claim, now);
+        const { lastInsertRowid } = sql(
+          "INSERT INTO requests (account_id, fingerprint, endpoint, sent_at, ended_at) VALUES (?, ?, ?, ?, ?)",
+        ).run(accountId, fingerprint, endpoint, now, presumedEnd(endpoint, now));
+        addSent(sql, Number(lastInsertRowid), 1);
+        return { ticket: { id: Number(lastInsertRowid) } };
+      }),
+
+    owes: async (accountId, claim) => atomic(() => owe(sql, accountId, claim, clock.now())),
+
+    answered: async (ticket, isRefused = false) =>
+      atomic(() => {
+        const now = clock.now();
+        // Where the clock was put back meanwhile, it seems to have been sent later.
+        sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
+          now,
+          now,
+          ticket.id,
+        );
+        if (isRefused) return;
+        // What was sent before the silence says nothing of whether it is over.
+        sql(
+          `UPDATE accounts SET strikes = 0 FROM requests AS r
+           WHERE r.id = ? AND accounts.id = r.account_id AND silent_until <= r.sent_at`,
+        ).run(ticket.id);
+      }),
+
+    release: async (ticket) =>
+      atomic(() => {
+        addSent(sql, ticket.id, -1);
+        sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+      }),
+
+    silence: async (accountId, ms) =>
+      atomic(() => {
+        const now = clock.now();
+        bringBack(sql, accountId, now);
+        const row = accountRow(sql, accountId);
+        // Requests that were in flight together are refused together: that is one strike.
+        const again = row.silent_until !== null && row.silent_until > now;
+        const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
+        const wait = ms === null ? silenceMs(strikes) : Math.max(ms, leastSilenceMs(strikes));
+        const slowed = again ? null : stepDown(sql, row, ms, now);
+        const rest = slowed === null ? 0 : restMs(slowed, row.limit_minute);
+        const until = Math.max(now + wait, now + rest, again ? (row.silent_until ?? 0) : 0);
+        sql("UPDATE accounts SET silent_until = ?, silent_at = ?, strikes = ? WHERE id = ?").run(
+          until,
+          now,
+          strikes,
+          accountId,
+        );
+        return { until, slowed };
+      }),
+
+    past: async ({ accountId, fingerprint }) => {
+      const { origin } = accountRow(sql, accountId);
+      return { over: overSoFar(sql, { origin, fingerprint }, clock.now()), seq: lastSeq(sql) };
+    },
+
+    counted: async ({ accountId, fingerprint }, told) =>
+      atomic(() => bookForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),
+  };
+}
+
+/** Strikes count as in a row when the next comes within ten minutes of the last silence. */
+function strikesInARow(row: AccountRow, now: number): number {
+  return row.silent_until !== null && now - row.silent_until < 10 * minuteMs ? row.strikes : 0;
+}
+
+/** A silence longer than this is about the day, and no gait would have spared it. */
+const silenceOfMinuteMs = 2 * minuteMs;
+
+/**
+ * Every request had its place in the windows, so a 429 says that the service counts in another way, and the gait must
+ * be slower: unless somebody else was seen using the key, or there was nothing that this request could have followed
+ * too soon.
+ */
+function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Gait | null {
+  const gait = gaitOf(row, now);
+  const since = now - minuteMs;
+  const { own, foreign } = sql(
+    `SELECT sum(endpoint <> 'foreign') AS own, sum(endpoint = 'foreign') AS "foreign"
+     FROM requests WHERE account_id = ? AND ended_at > ?`,
+  ).get(row.id, since) as { own: number | null; foreign: number | null };
+  const isOfDay = ms !== null && ms > silenceOfMinuteMs;
+  if (gait === "strict" || row.limit_minute === null || isOfDay) return null;
+  if ((own ?? 0) < 2 || (foreign ?? 0) > 0) return null;
+  const slowed = slower(gait);
+  sql("UPDATE accounts SET gait = ?, gait_at = ?, gait_before = ? WHERE id = ?").run(
+    slowed,
+    now,
+    gait,
+    row.id,
+  );
+  return slowed;
+}
+
+/** Both the account's requests and the key's are counted: the one by its gait, the other against the service's count. */
+function addSent(sql: Sql, request: number, count: 1 | -1): void {
+  sql(
+    "UPDATE accounts SET sent = sent + ? FROM requests AS r WHERE r.id = ? AND accounts.id = r.account_id",
+  ).run(count, request);
+  sql(
+    `UPDATE keys SET sent = keys.sent + ? FROM requests AS r, accounts AS a
+     WHERE r.id = ? AND a.id = r.account_id AND keys.origin = a.origin AND keys.fingerprint = r.fingerprint`,
+  ).run(count, request);
+}
+
+function owe(sql: Sql, accountId: number, { claimant, requests }: Claim, now: number): void {
+  if (requests === 0) {
+    sql("DELETE FROM owed WHERE account_id = ? AND workspace = ?").run(accountId, claimant);
+    return;
+  }
+  sql(
+    `INSERT INTO owed VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET requests = excluded.requests, at = excluded.at`,
+  ).run(accountId, claimant, requests, now);
+}
+
+/**
+ * Requests that no window holds any more are of no use. The newest stays: its number would be given once more, and one
+ * that was forgotten on its way, because the clock was set ahead, would end another with its answer.
+ */
+function forget(sql: Sql, accountId: number, now: number): void {
+  sql(
+    "DELETE FROM requests WHERE account_id = ? AND ended_at <= ? AND id <> (SELECT max(id) FROM requests)",
+  ).run(accountId, now - dayMs);
+}

@@ -1,0 +1,73 @@
+import type { Day } from "../../core/day.js";
+import { type Credits, minus, plus } from "../../core/money.js";
+import type { BalanceMark, Bounds, Taken } from "../../core/ports/spend-log.js";
+import type { Sql } from "../../sqlite.js";
+import type { Connection } from "../workspace/transition.js";
+
+/** What an entry of the books has cost, or may have: a task that failed and an answer that was no charge free its price. */
+const cost = `
+  CASE
+    WHEN outcome = 'free' OR verdict = 'not_charged' THEN 0
+    WHEN task = 'failed' THEN kept
+    WHEN outcome = 'accepted' THEN coalesce(charged, price)
+    ELSE price
+  END`;
+
+/**
+ * Nothing is sent in the future: what seems to be was sent while a clock was ahead, perhaps today. It counts until a day
+ * has passed on which it was found.
+ */
+const spent = `
+  SELECT
+    coalesce(sum(CASE WHEN sent_at < @to OR found_at IS NULL OR found_at >= @from THEN ${cost} ELSE 0 END), 0) AS credits,
+    coalesce(max(sent_at >= @to AND (found_at IS NULL OR found_at >= @to)), 0) AS found
+  FROM entries JOIN keys USING (origin, fingerprint) WHERE sent_at >= @from AND account_id = @accountId`;
+
+const find = `
+  UPDATE entries SET found_at = @to - 1
+  WHERE sent_at >= @to AND (found_at IS NULL OR found_at >= @to)
+    AND (origin, fingerprint) IN (SELECT origin, fingerprint FROM keys WHERE account_id = @accountId)`;
+
+/** What paid requests of all keys of an account, from all workspaces, have cost or may have that were sent on a day. */
+export function spentOn(
+  { sql, atomic }: Pick<Connection, "sql" | "atomic">,
+  accountId: number,
+  { from, to }: Day,
+): Credits {
+  const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
+  if (found > 0) atomic(() => sql(find).run({ accountId, to }));
+  return credits;
+}
+
+const ofAccount = "FROM entries JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";
+
+/** What was answered before the balance was asked for is in it; a request without an answer, once a reading by then shows its charge. */
+const isIn = `
+  coalesce(outcome <> 'unknown' AND ended_seq <= @seq, 0)
+    OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0)`;
+
+// Each part is found by an index of its own; the sign keeps off the other one.
+const taken = `
+  SELECT
+    (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND intended_seq > @seq) AS since,
+    (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND sent_at > @dayBefore AND +intended_seq <= @seq AND NOT (${isIn})) AS before`;
+
+/** What paid requests of all keys of an account, from all workspaces, have taken or may have from a balance since it was read. */
+export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): Taken {
+  return sql(taken).get({ accountId, ...mark }) as Taken;
+}
+
+/** What the bounds leave for another paid request of the account; null where they leave all. */
+export function roomWithin(
+  connection: Pick<Connection, "sql" | "atomic">,
+  accountId: number,
+  { daily, kept }: Bounds,
+): Credits | null {
+  const rooms: Credits[] = [];
+  if (daily !== null) rooms.push(minus(daily.most, spentOn(connection, accountId, daily.day)));
+  if (kept !== null) {
+    const { since, before } = takenFrom(connection.sql, accountId, kept.mark);
+    rooms.push(minus(kept.most, plus(since, before)));
+  }
+  return rooms.length === 0 ? null : (Math.min(...rooms) as Credits);
+}

@@ -1,0 +1,175 @@
+import {
+  dayMs,
+  type Gait,
+  gaitMemoryMs,
+  minuteMs,
+  presumedEnd,
+  promptMs,
+  provenMinutes,
+  type Quota,
+  spacingMs,
+  unprovenAtOnce,
+  type Window,
+} from "../../core/quota/quota.js";
+import type { Sql } from "../../sqlite.js";
+import type { Connection } from "../workspace/transition.js";
+import type { AccountRow } from "./accounts-schema.js";
+
+/**
+ * What an account's requests leave free. A run asks it at every turn, so the requests of the last minute are read once,
+ * and all that is to be known of the minute is taken from them.
+ */
+export function quotaOf(
+  { sql, atomic }: Pick<Connection, "sql" | "atomic">,
+  accountId: number,
+  { now, claimant }: { now: number; claimant: string | undefined },
+): Quota {
+  const since = now - dayMs;
+  const row = sql(accountOfDay).get(since, since, claimant ?? null, since, accountId) as AccountOfDay;
+  const requests = requestsSince(sql, accountId, now - minuteMs);
+  if (isOfFuture(row, requests, now)) {
+    atomic(() => bringBack(sql, accountId, now));
+    return quotaOf({ sql, atomic }, accountId, { now, claimant });
+  }
+  return {
+    minute: minuteWindow(row.limit_minute, requests, now),
+    day: dayWindow(sql, row, now),
+    releases: row.limit_minute === null ? [] : requests.map(({ endedAt }) => endedAt + minuteMs),
+    gait: pacing(row, requests, now),
+    owedElsewhere: row.owed,
+    blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
+  };
+}
+
+/** What an account may and how it stands, with what its day's window holds and what other runs need of it. */
+interface AccountOfDay extends Standing {
+  limit_day: number | null;
+  silent_until: number | null;
+  silent_at: number | null;
+  used: number;
+  first: number | null;
+  owed: number;
+  /** When any run has told last what it needs. */
+  owed_at: number | null;
+}
+
+/** What the pace of its requests follows from. */
+type Standing = Pick<AccountRow, "id" | "limit_minute" | "gait" | "gait_at" | "sent">;
+
+const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
+const accountOfDay = `
+  SELECT id, limit_minute, limit_day, silent_until, silent_at, gait, gait_at, sent,
+    (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
+    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed,
+    (SELECT max(at) FROM owed WHERE account_id = accounts.id) AS owed_at
+  FROM accounts WHERE id = ?`;
+
+export function accountRow(sql: Sql, accountId: number): AccountRow {
+  return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
+}
+
+export function gaitOf({ gait, gait_at: since }: Pick<AccountRow, "gait" | "gait_at">, now: number): Gait {
+  return since !== null && now - since > gaitMemoryMs ? "burst" : gait;
+}
+
+/** A request in a window: when it left, and from when on its place is counted (UTC ms). */
+interface Occupant {
+  sentAt: number;
+  endedAt: number;
+}
+
+/** The earliest end first. */
+function requestsSince(sql: Sql, accountId: number, since: number): Occupant[] {
+  return sql(
+    `SELECT sent_at AS sentAt, ended_at AS endedAt FROM requests
+     WHERE account_id = ? AND ended_at > ? ORDER BY ended_at`,
+  ).all(accountId, since) as Occupant[];
+}
+
+function minuteWindow(limit: number | null, requests: readonly Occupant[], now: number): Window {
+  const used = requests.length;
+  const last = limit !== null && used >= limit ? requests[used - limit] : undefined;
+  const [first] = requests;
+  return {
+    limit,
+    used,
+    nextFreeAt: last === undefined ? now : last.endedAt + minuteMs,
+    nextReleaseAt: first === undefined ? null : first.endedAt + minuteMs,
+  };
+}
+
+function dayWindow(sql: Sql, { id, limit_day: limit, used, first }: AccountOfDay, now: number): Window {
+  const since = now - dayMs;
+  const isFull = limit !== null && used >= limit;
+  return {
+    limit,
+    used,
+    nextFreeAt: isFull ? (endedAt(sql, id, since, used - limit) ?? since) + dayMs : now,
+    nextReleaseAt: first === null ? null : first + dayMs,
+  };
+}
+
+/** When that one of a window's requests ended, counted from the earliest. */
+function endedAt(sql: Sql, accountId: number, since: number, index: number): number | null {
+  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
+  const row = sql(
+    "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
+  ).get(accountId, since, index) as { ended_at: number } | undefined;
+  return row?.ended_at ?? null;
+}
+
+/** When the gait lets the next request go: so long after the last sending, or after the last answer. */
+function pacing(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
+  const gait = gaitOf(row, now);
+  const spacing = spacingMs(gait, row.limit_minute);
+  if (spacing === 0) return burst(row, requests, now);
+  const times = requests.map(({ sentAt, endedAt }) => (gait === "paced" ? sentAt : endedAt));
+  return { spacingMs: spacing, nextAt: times.length === 0 ? 0 : Math.max(...times) + spacing };
+}
+
+/** A burst, which is kept small where the service has not been seen to accept one yet. */
+function burst(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
+  if (row.limit_minute === null || isProven(row, row.limit_minute)) return { spacingMs: 0, nextAt: 0 };
+  const open = requests.filter(({ sentAt, endedAt }) => endedAt > now && sentAt > now - promptMs);
+  const atOnce = Math.max(0, unprovenAtOnce(row.sent) - open.length);
+  const first = Math.min(...open.map(({ sentAt }) => sentAt));
+  return { spacingMs: 0, nextAt: atOnce === 0 ? first + promptMs : 0, atOnce };
+}
+
+/** Where bursts were refused once, it is known for a month, and then tried with as much care as the first time. */
+function isProven({ gait, sent }: Standing, perMinute: number): boolean {
+  return gait === "burst" && sent >= provenMinutes * perMinute;
+}
+
+/** Nothing is sent in the future; by less than this (ms) the clock is corrected now and then. */
+const aheadMsMax = minuteMs;
+
+/** When what has been sent by now has ended at the latest (UTC ms): the answer to a paid request is awaited longest. */
+function latestEnd(now: number): number {
+  return presumedEnd("generate", now) + aheadMsMax;
+}
+
+/** Whether something was booked at a time that is still to come, because the clock was put back since. */
+function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {
+  const limit = now + aheadMsMax;
+  if ([row.silent_at, row.gait_at, row.owed_at].some((at) => at !== null && at > limit)) return true;
+  const latest = latestEnd(now);
+  return requests.some(({ sentAt, endedAt }) => (sentAt > limit && endedAt > limit) || endedAt > latest);
+}
+
+/**
+ * What was booked before the clock was put back lies in the future and would hold its places for as long. It counts as
+ * sent now, which is the latest that it can have been; and a silence begins anew, as does what is remembered for a time.
+ */
+export function bringBack(sql: Sql, accountId: number, now: number): void {
+  // What was answered before the clock was put right has its end in the future alone.
+  sql(
+    `UPDATE requests SET ended_at = min(@now + (ended_at - sent_at), @latest), sent_at = min(sent_at, @now)
+     WHERE account_id = @accountId AND ended_at > @limit AND (sent_at > @limit OR ended_at > @latest)`,
+  ).run({ accountId, now, limit: now + aheadMsMax, latest: latestEnd(now) });
+  sql(
+    "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
+  ).run(now, now, accountId, now + aheadMsMax);
+  sql("UPDATE accounts SET gait_at = ? WHERE id = ? AND gait_at > ?").run(now, accountId, now + aheadMsMax);
+  sql("UPDATE owed SET at = ? WHERE account_id = ? AND at > ?").run(now, accountId, now + aheadMsMax);
+}

@@ -1,0 +1,145 @@
+import type { Credits } from "../../core/money.js";
+import type { Draft, DraftItem, DraftRow, DraftSlot } from "../../core/ports/draft.js";
+import { openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
+import { draftChoice } from "./draft-choice.js";
+import { draftInsert } from "./draft-insert.js";
+import { draftProblems, type Problems } from "./draft-problems.js";
+import { draftReading } from "./draft-reading.js";
+import { draftTables, type Planned, type Progress, tableNames } from "./draft-tables.js";
+import { Tally } from "./draft-tally.js";
+import { draftHistory } from "./history.js";
+
+/**
+ * A plan in the making, in a database of its own that is gone when it is closed: SQLite keeps it in memory while it is
+ * small, and in a file without a name in the system's temporary folder when it is large.
+ */
+export function openDraft(): Draft {
+  const db = openSqlite("");
+  // Large pages, because they are written one by one where there is no room for them in memory.
+  db.pragma("page_size = 32768");
+  // Nothing of it has to survive anything.
+  for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"])
+    db.pragma(pragma);
+  db.pragma("cache_size = -24000");
+  db.exec(draftTables);
+  const sql = statements(db);
+  db.exec("BEGIN");
+  const progress: Progress = { records: 0, rows: 0, prioritised: false, tally: new Tally() };
+  const problems = draftProblems(db);
+  return {
+    ...draftWriting(db, sql, progress, problems),
+    ...draftGroups(db, sql, progress, problems),
+    ...draftHistory(db, sql, progress),
+    ...draftChoice(sql, progress),
+    ...draftReading(db, sql, progress),
+    problems: problems.all,
+    close: () => db.close(),
+  };
+}
+
+function draftWriting(
+  db: Sqlite,
+  sql: Sql,
+  progress: Progress,
+  problems: Problems,
+): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
+  const insert = draftInsert(db, progress);
+  const head = db.prepare("SELECT key, number, repeat FROM drafted WHERE position = ?");
+  return {
+    add(row, items) {
+      const at = progress.records;
+      insert.put(row, items[0], true);
+      for (let index = 1; index < items.length; index++) insert.put(row, items[index], false);
+      progress.rows++;
+      return at;
+    },
+
+    next: () => progress.records,
+
+    recordAt: (at) => head.get(at) as ReturnType<Draft["recordAt"]>,
+
+    problem: problems.put,
+
+    clear() {
+      insert.clear();
+      for (const table of tableNames) sql(`DELETE FROM ${table}`).run();
+      progress.tally.clear();
+      problems.clear();
+      Object.assign(progress, { records: 0, rows: 0, prioritised: false });
+    },
+  };
+}
+
+function draftGroups(
+  db: Sqlite,
+  sql: Sql,
+  { tally }: Progress,
+  problems: Problems,
+): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
+  const slotsOf = (head: number) =>
+    (
+      sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
+        head,
+      }) as Planned[]
+    ).map((record): DraftSlot => ({ position: record.position, id: record.id, item: itemOf(record) }));
+
+  return {
+    *groups() {
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
+      const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL");
+      for (let head = next.value(-1); head !== null; head = next.value(head)) yield slotsOf(head as number);
+    },
+
+    rename(position, { key, occurrence, rowId, name }) {
+      sql("UPDATE drafted SET key = ?, occurrence = ?, row_id = ?, name = ? WHERE position = ?").run(
+        ...[key, occurrence, rowId, name, position],
+      );
+    },
+
+    refuseWithout(defaults) {
+      if (defaults.length === 0) return;
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_row ON drafted (row)");
+      const without = "position > ? AND without IS NOT NULL AND first ORDER BY position LIMIT 1000";
+      const page = (after: number) =>
+        sql(`SELECT position, row, without FROM drafted WHERE ${without}`).all(after) as Without[];
+      tally.spoil();
+      for (let some = page(-1); some.length > 0; some = page(some.at(-1)?.position ?? 0)) {
+        for (const record of some) refuse(sql, problems, record, defaults);
+      }
+    },
+  };
+}
+
+interface Without {
+  position: number;
+  row: number;
+  without: string;
+}
+
+function refuse(sql: Sql, problems: Problems, { row, without }: Without, defaults: readonly string[]): void {
+  const found = (JSON.parse(without) as DraftRow["without"]).filter(({ key }) => defaults.includes(key));
+  const [first] = found;
+  if (first === undefined) return;
+  for (const { problem } of found) problems.put(problem);
+  sql("UPDATE drafted SET key = NULL, shares = NULL, problem = coalesce(problem, ?) WHERE row = ?").run(
+    ...[first.problem.message, row],
+  );
+}
+
+function itemOf(record: Planned): DraftItem {
+  const inputs = JSON.parse(record.inputs);
+  const { model, category, price_group: group } = record;
+  return {
+    key: record.key,
+    copy: record.copy,
+    occurrence: record.occurrence,
+    head: record.head,
+    priority: record.priority,
+    rowId: record.row_id,
+    name: record.name,
+    kind: { model, category, params: JSON.parse(record.params), price: record.price as Credits, group },
+    prompt: record.prompt,
+    inputs,
+    contents: record.contents === null ? inputs : JSON.parse(record.contents),
+  };
+}

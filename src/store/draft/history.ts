@@ -1,0 +1,124 @@
+import type { Comparison, Content, Draft } from "../../core/ports/draft.js";
+import type { Sql, Sqlite } from "../../sqlite.js";
+import { listing } from "./draft-listing.js";
+import type { Progress } from "./draft-tables.js";
+
+/** What a plan in the making takes from the job's history: where items stand, and what has changed. */
+export function draftHistory(
+  db: Sqlite,
+  sql: Sql,
+  { tally }: Progress,
+): Pick<Draft, "know" | "rowIdOf" | "stand" | "compare" | "comparison"> {
+  return {
+    know(items, missing) {
+      const insert = sql(
+        "INSERT OR REPLACE INTO known (key, row_id, name, state, attempted, vanished, missing, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      );
+      for (const { key, rowId, name, state, attempted, vanished, ...content } of items) {
+        const { model, prompt, params, inputs } = content;
+        const flags = [attempted, vanished, missing.has(key)].map(Number);
+        insert.run(key, rowId, name, state, ...flags, JSON.stringify({ model, prompt, params, inputs }));
+      }
+    },
+
+    rowIdOf: (key) => sql("SELECT row_id FROM known WHERE key = ?").value(key) as string | undefined,
+
+    stand(again) {
+      tally.spoil();
+      // A dropped item comes back with its row, unless it was submitted once: then a person skipped it.
+      sql(
+        `UPDATE drafted SET standing = known.state, due =
+           known.state IN ('planned', 'blocked')
+           OR (known.state = 'dropped' AND NOT known.attempted)
+           OR (known.state = 'failed' AND ?)
+           OR (known.missing AND ?)
+         FROM known WHERE known.key = drafted.key`,
+      ).run(Number(again.failed), Number(again.missing));
+    },
+
+    compare(fields) {
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
+      db.exec("CREATE INDEX IF NOT EXISTS known_row ON known (row_id)");
+      sql(wrongIds).run();
+      sql(
+        `UPDATE known SET gone = 1 WHERE NOT EXISTS (SELECT 1 FROM drafted WHERE key = known.key)
+           AND row_id NOT IN (SELECT id FROM wrong_ids)`,
+      ).run();
+      findChanges(sql, fields);
+    },
+
+    comparison: () => comparison(db),
+  };
+}
+
+/** The ids of the items that wrong rows would have had, of all their copies, also of rows that could not even be read. */
+const wrongIds = `
+  WITH RECURSIVE copies (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM copies WHERE n < 1000)
+  INSERT OR IGNORE INTO wrong_ids
+  SELECT row_id FROM problems WHERE row_id IS NOT NULL
+  UNION ALL
+  SELECT id || '-' || n FROM drafted JOIN copies ON n <= repeat
+  WHERE first AND repeat > 1 AND id IN (SELECT row_id FROM problems)
+`;
+
+/** The newest of several items of one row id is the one that the row was until now. */
+function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
+  const page = sql(
+    `SELECT d.position, d.key, d.model, d.prompt, d.params, d.inputs, k.key AS oldKey, k.document
+     FROM planned d JOIN known k ON k.id = (SELECT max(id) FROM known WHERE row_id = d.row_id AND gone)
+     WHERE d.position > ? AND NOT EXISTS (SELECT 1 FROM known WHERE key = d.key)
+     ORDER BY d.position LIMIT 500`,
+  );
+  let after = -1;
+  for (;;) {
+    const pairs = page.all(after) as Pair[];
+    for (const { position, key, oldKey, document, ...now } of pairs) {
+      after = position;
+      const content = { ...now, params: JSON.parse(now.params), inputs: JSON.parse(now.inputs) } as Content;
+      const different = fields(JSON.parse(document) as Content, content);
+      if (different.length === 0) continue;
+      sql("INSERT INTO changes (position, key, old_key, fields) VALUES (?, ?, ?, ?)").run(
+        ...[position, key, oldKey, JSON.stringify(different)],
+      );
+    }
+    if (pairs.length === 0) return;
+  }
+}
+
+interface Pair {
+  position: number;
+  key: string;
+  model: string;
+  prompt: string | null;
+  params: string;
+  inputs: string;
+  oldKey: string;
+  document: string;
+}
+
+function comparison(db: Sqlite): Comparison {
+  const archived = "planned d JOIN known k ON k.key = d.key WHERE d.wanted AND k.state = 'archived'";
+  return {
+    changed: listing(
+      db,
+      `SELECT d.number AS rowNumber, d.row_id AS rowId, c.key, c.old_key AS oldKey, c.fields
+       FROM changes c JOIN planned d ON d.position = c.position WHERE d.wanted ORDER BY c.position`,
+      (row) => ({ ...row, fields: JSON.parse(row["fields"] as string) }) as never,
+    ),
+    vanished: listing(
+      db,
+      `SELECT key, row_id AS rowId, state,
+         (SELECT key FROM changes WHERE old_key = known.key ORDER BY id DESC LIMIT 1) AS replacedBy
+       FROM known WHERE gone AND state <> 'dropped' ORDER BY id`,
+    ),
+    renamed: listing(
+      db,
+      `SELECT d.number AS rowNumber, d.row_id AS rowId, k.name AS "from", d.name AS "to"
+       FROM ${archived} AND k.name <> d.name ORDER BY d.position`,
+    ),
+    restored: listing(
+      db,
+      `SELECT d.number AS rowNumber, d.row_id AS rowId, d.key FROM ${archived} AND k.vanished ORDER BY d.position`,
+    ),
+  };
+}

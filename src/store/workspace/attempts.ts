@@ -1,0 +1,257 @@
+import type { ItemEvent } from "../../core/item.js";
+import type { Credits } from "../../core/money.js";
+import type { ArchivedFile } from "../../core/ports/archived.js";
+import type { AttemptOutcome } from "../../core/ports/attempt.js";
+import type { Addresses, Output, Store } from "../../core/ports/store.js";
+import { TaskTaken } from "../../core/ports/task-taken.js";
+import { type AttemptRow, asAttempt } from "./attempt-rows.js";
+import { type Connection, step } from "./transition.js";
+
+/** Attempts, the tasks they led to, and the outputs of those tasks. */
+type AttemptMethods = Pick<
+  Store,
+  | "intend"
+  | "conclude"
+  | "giveVerdict"
+  | "resubmitted"
+  | "attemptBooked"
+  | "attempted"
+  | "adopt"
+  | "complete"
+  | "attempt"
+  | "orphans"
+  | "outputs"
+  | "expire"
+  | "refreshOutputs"
+  | "saved"
+  | "lost"
+  | "files"
+  | "moved"
+  | "filesOf"
+>;
+
+export function attemptMethods(connection: Connection): AttemptMethods {
+  const { atomic, sql, clock } = connection;
+  const newest = (itemId: number) =>
+    sql("SELECT * FROM attempts WHERE item_id = ? ORDER BY number DESC LIMIT 1").get(itemId) as
+      | AttemptRow
+      | undefined;
+
+  return {
+    intend: async (itemId, intent) =>
+      atomic(() => {
+        step(connection, itemId, "intended");
+        const number = (newest(itemId)?.number ?? 0) + 1;
+        sql(
+          `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, book_entry)
+           SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
+        ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.bookEntry, itemId);
+        return asAttempt(newest(itemId) as AttemptRow);
+      }),
+
+    conclude: async (attemptId, event, outcome) =>
+      atomic(() => conclude(connection, attemptId, event, outcome)),
+
+    giveVerdict: async (itemId, verdict, note) =>
+      atomic(() => {
+        step(connection, itemId, verdict);
+        sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, newest(itemId)?.id);
+        sql("UPDATE items SET next_at = 0, note = ? WHERE id = ?").run(note, itemId);
+      }),
+
+    async resubmitted(runId) {
+      const { sum } = sql(
+        `SELECT coalesce(sum(a.price), 0) AS sum FROM attempts a JOIN items i ON i.id = a.item_id
+         WHERE ? IN (a.run_id, i.run_id) AND a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')
+           AND (i.state NOT IN ('held', 'dropped')
+             OR a.number < (SELECT max(number) FROM attempts WHERE item_id = i.id))`,
+      ).get(runId) as { sum: number };
+      return sum as Credits;
+    },
+
+    async attemptBooked(bookEntry) {
+      const row = sql("SELECT * FROM attempts WHERE book_entry = ?").get(bookEntry) as AttemptRow | undefined;
+      if (!row) return null;
+      // What a failed task cost is given back.
+      const ended = row.charged === 0 ? "failed" : "completed";
+      return { ...asAttempt(row), ended: row.closed === 1 ? ended : null };
+    },
+
+    async attempted(jobName, key, number) {
+      const row = sql(
+        `SELECT 1 FROM attempts a JOIN items i ON i.id = a.item_id JOIN jobs j ON j.id = i.job_id
+         WHERE j.name = ? AND i.key = ? AND a.number = ?`,
+      ).get(jobName, key, number);
+      return row !== undefined;
+    },
+
+    complete: async (itemId, facts) =>
+      atomic(() => {
+        step(connection, itemId, "completed");
+        sql(
+          `UPDATE attempts SET charged = coalesce(?, charged, price),
+             created_at = ?, completed_at = ?, closed = 1
+           WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
+        ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
+        sql("UPDATE items SET looks = 0, note = NULL WHERE id = ?").run(itemId);
+        address(connection, itemId, facts);
+      }),
+
+    adopt: async (itemId, task) =>
+      atomic(() => {
+        step(connection, itemId, "adopted");
+        sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
+          task.taskId,
+          task.charged,
+          newest(itemId)?.id,
+        );
+        // It was accepted when its request was sent, whenever it was found.
+        sql(
+          "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, looks = 0, note = NULL WHERE id = ?",
+        ).run(newest(itemId)?.intended_at, itemId);
+      }),
+
+    async attempt(itemId) {
+      const row = newest(itemId);
+      return row ? asAttempt(row) : null;
+    },
+
+    orphans: async (of) => {
+      const rows = "item" in of ? sql(orphansOfItem).all(of.item) : sql(orphansOfRun).all(of);
+      return (rows as AttemptRow[]).map(asAttempt);
+    },
+
+    outputs: async (itemId) =>
+      sql("SELECT number, url, file FROM outputs WHERE item_id = ? ORDER BY number").all(itemId) as Output[],
+
+    async expire(itemId, note) {
+      sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
+        note,
+        itemId,
+      );
+    },
+
+    refreshOutputs: async (itemId, fresh) =>
+      atomic(() => {
+        step(connection, itemId, "url_expired");
+        sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
+        address(connection, itemId, fresh);
+      }),
+
+    lost: async (itemId, number) =>
+      atomic(() => {
+        const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
+        if (state !== "ready") step(connection, itemId, "file_lost");
+        sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
+          itemId,
+          number,
+        );
+        sql("UPDATE items SET next_at = 0, looks = 0 WHERE id = ?").run(itemId);
+      }),
+
+    files: async (jobName) =>
+      sql(
+        `SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check",
+           coalesce((SELECT task_id FROM attempts a WHERE a.item_id = i.id AND task_id IS NOT NULL AND o.url <> ''
+             ORDER BY a.number DESC LIMIT 1), '') AS taskId
+         FROM outputs o JOIN items i ON i.id = o.item_id
+         WHERE i.job_id = (SELECT id FROM jobs WHERE name = ?) AND i.state = 'archived' AND o.file IS NOT NULL
+         ORDER BY i.position, i.id, o.number`,
+      ).all(jobName) as ArchivedFile[],
+
+    async moved(itemId, number, file) {
+      sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
+    },
+
+    async filesOf(runId) {
+      return sql(
+        `SELECT count(o.file) AS files, coalesce(sum(o.bytes), 0) AS bytes
+         FROM outputs o JOIN items i ON i.id = o.item_id WHERE i.run_id = ?`,
+      ).get(runId) as { files: number; bytes: number };
+    },
+
+    saved: async (itemId, number, file) =>
+      atomic(() => {
+        sql(
+          "UPDATE outputs SET file = ?, bytes = ?, sha256 = ?, mime = ?, checked = ?, saved_at = ? WHERE item_id = ? AND number = ?",
+        ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
+        const open = sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
+        if (open) return;
+        step(connection, itemId, "saved");
+        sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
+      }),
+  };
+}
+
+function conclude(
+  connection: Connection,
+  attemptId: number,
+  event: ItemEvent,
+  outcome: AttemptOutcome,
+): void {
+  const { sql, clock } = connection;
+  const { item_id: itemId } = sql("SELECT item_id FROM attempts WHERE id = ?").get(attemptId) as {
+    item_id: number;
+  };
+  if (outcome.taskId !== undefined) refuseTaken(connection, outcome.taskId);
+  step(connection, itemId, event);
+  sql(
+    `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
+       charged = ?, remaining = ? WHERE id = ?`,
+  ).run(
+    event,
+    clock.now(),
+    outcome.status ?? null,
+    outcome.message ?? null,
+    outcome.taskId ?? null,
+    outcome.externalTaskId ?? null,
+    outcome.charged ?? null,
+    outcome.remaining ?? null,
+    attemptId,
+  );
+  sql(
+    "UPDATE items SET next_at = ?, accepted_at = ?, seen_at = NULL, looks = 0, note = ?, failure_kind = ? WHERE id = ?",
+  ).run(
+    outcome.nextAt ?? 0,
+    event === "accepted" ? clock.now() : null,
+    outcome.message ?? null,
+    outcome.failureKind ?? null,
+    itemId,
+  );
+}
+
+function refuseTaken({ sql }: Connection, taskId: string): void {
+  const owner = sql(
+    "SELECT i.row_id FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.task_id = ?",
+  ).get(taskId) as { row_id: string } | undefined;
+  if (owner) throw new TaskTaken(taskId, owner.row_id);
+}
+
+/** New addresses for outputs that have no file yet; a saved output keeps its row. */
+function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
+    clock.now(),
+    fetchBy,
+    itemId,
+  );
+  for (const [index, url] of urls.entries()) {
+    sql(
+      `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
+       ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url WHERE file IS NULL`,
+    ).run(itemId, index + 1, url);
+  }
+}
+
+const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
+const orphansOfItem = `SELECT a.* FROM attempts a WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
+// Those that the run sent, and those whose items it has paid again or is going to.
+const orphansOfRun = `
+  SELECT a.* FROM attempts a JOIN items i ON i.id = a.item_id
+  WHERE ${isOrphan}
+    AND (a.run_id = @run OR a.id IN (
+      SELECT lost.id FROM attempts again JOIN attempts lost ON lost.item_id = again.item_id AND lost.number < again.number
+        WHERE again.run_id = @run AND again.number > 1
+      UNION SELECT lost.id FROM items again JOIN attempts lost ON lost.item_id = again.id
+        WHERE again.run_id = @run AND again.state = 'planned'))
+    AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
+  ORDER BY a.id`;

@@ -1,0 +1,88 @@
+import { type ItemState, itemStates } from "../../core/item.js";
+import type { Due, Head, Parked, WaitingGroup } from "../../core/next/due.js";
+import type { Sql } from "../../sqlite.js";
+
+/**
+ * What a run has to do soon. The loop asks this at every turn, of a few items and of many thousands, so each part reads
+ * its own stretch of an index, in order, and no further than the limit. SQLite does not do so by itself where states
+ * are joined by OR, and it plans a statement anew whenever a bare parameter after LIMIT is bound: hence the unions, and
+ * the sums.
+ */
+const ofRun = "FROM items WHERE run_id = @runId AND state =";
+const first = "LIMIT @limit + 0";
+
+const time = "id, next_at AS nextAt";
+const task = (kind: string) =>
+  `SELECT ${time}, price_group AS "group", '${kind}' AS kind, coalesce(accepted_at, 0) AS since, seen_at AS seenAt`;
+const tasks = `
+  ${task("processing")} ${ofRun} 'processing' UNION ALL ${task("overdue")} ${ofRun} 'overdue'
+  UNION ALL ${task("expired")} ${ofRun} 'ready' AND expired ORDER BY nextAt, id LIMIT @tasksMax + 0`;
+/** Tasks that are weighed against one another: more of them at once than any limited plan can look at. */
+const tasksMax = 2_000;
+const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND NOT expired ORDER BY next_at, fetch_by, id ${first}`;
+const expired = `SELECT count(*) ${ofRun} 'ready' AND expired`;
+const isParked =
+  "(model IN (SELECT value FROM json_each(@models)) OR (price_group, price) IN (SELECT value ->> 'group', value ->> 'price' FROM json_each(@prices)))";
+const plannedItem = `SELECT ${time}, price, price_group AS "group", priority, position ${ofRun} 'planned'`;
+const planned = (condition: string) =>
+  `${plannedItem} ${condition} ORDER BY priority DESC, position ${first}`;
+const allPlanned = planned("");
+const unparked = planned(`AND NOT ${isParked}`);
+const headItems = (condition: string) =>
+  `${plannedItem} AND price_group = @group AND priority = @priority ${condition} ORDER BY position ${first}`;
+const allOfHead = headItems("");
+const unparkedOfHead = headItems(`AND NOT ${isParked}`);
+const groups = (condition: string) =>
+  `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits ${ofRun} 'planned' ${condition} GROUP BY price_group, priority`;
+const allGroups = groups("");
+const unparkedGroups = groups(`AND NOT ${isParked}`);
+const parked = `SELECT count(*) ${ofRun} 'planned' AND ${isParked}`;
+const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
+
+export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
+  const counts = { ...noItems };
+  const rows = sql("SELECT state, count(*) AS n FROM items WHERE run_id = ? GROUP BY state").all(runId);
+  for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
+  return counts;
+}
+
+/** At most `limit` items of each kind; of the planned ones, as many of each head. Nobody asks for what there is none of. */
+export function due(
+  sql: Sql,
+  runId: number,
+  limit: number,
+  stopped: Parked,
+  heads: readonly Head[] | null,
+): Due {
+  const head = { runId, limit };
+  const { nothingParked, kept } = keptBack(stopped);
+  const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
+  const ofHead = ({ group, priority }: Head) => {
+    const named = { ...head, group, priority };
+    return nothingParked ? sql(allOfHead).all(named) : sql(unparkedOfHead).all({ ...named, ...kept });
+  };
+  const counts = countsOf(sql, runId);
+  const hasTasks = counts.processing + counts.overdue + counts.ready > 0;
+  return {
+    counts,
+    planned: counts.planned === 0 ? [] : heads === null ? inOrder() : heads.flatMap(ofHead),
+    tasks: hasTasks ? sql(tasks).all({ runId, tasksMax }) : [],
+    ready: counts.ready > 0 ? sql(ready).all(head) : [],
+    expired: counts.ready > 0 ? sql(expired).value({ runId }) : 0,
+    parked: nothingParked || counts.planned === 0 ? 0 : sql(parked).value({ runId, ...kept }),
+  } as Due;
+}
+
+/** The planned items that may be submitted, counted by group and priority. */
+export function waiting(sql: Sql, runId: number, stopped: Parked): WaitingGroup[] {
+  const { nothingParked, kept } = keptBack(stopped);
+  const rows = nothingParked ? sql(allGroups).all({ runId }) : sql(unparkedGroups).all({ runId, ...kept });
+  return rows as WaitingGroup[];
+}
+
+function keptBack({ models, prices }: Parked) {
+  return {
+    nothingParked: models.length + prices.length === 0,
+    kept: { models: JSON.stringify(models), prices: JSON.stringify(prices) },
+  };
+}

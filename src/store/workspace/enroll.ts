@@ -1,0 +1,85 @@
+import type { NewItem } from "../../core/ports/store.js";
+import { priceGroup } from "../../core/price.js";
+import { type Connection, step } from "./transition.js";
+
+/** How items come into a run. Both must be called inside a transaction. */
+
+/** Adds items to a run; those that the job has already take the new order and names. */
+export function put({ sql }: Connection, runId: number, items: Iterable<NewItem>): void {
+  const { jobId } = runOf({ sql }, runId);
+  for (const item of items) {
+    sql(
+      `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
+         row_number, row_id, name, model, category, prompt, params, inputs, cells, price, price_group, state)
+       VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, 'planned')
+       ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
+         row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
+         price = CASE WHEN state = 'planned' OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
+           THEN @price ELSE price END`,
+    ).run({
+      ...item,
+      group: priceGroup(item),
+      jobId,
+      runId,
+      params: JSON.stringify(item.params),
+      inputs: JSON.stringify(item.inputs),
+      cells: JSON.stringify(item.cells),
+    });
+  }
+}
+
+/** What nobody but its run's own user can go on with: the service gives a task to the user who submitted it. */
+const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')
+  AND EXISTS (SELECT 1 FROM runs WHERE runs.id = items.run_id AND (account_id <> @accountId OR origin <> @origin))`;
+
+/**
+ * Makes a run's items exactly these, and what its edition of the job has open besides. Other editions are left alone,
+ * and so are other users' open items, and items whose rows are in the manifest but not selected: only that those wait in
+ * no run meanwhile.
+ */
+export function enroll(
+  connection: Connection,
+  runId: number,
+  items: Iterable<NewItem>,
+  unselected: Iterable<string> = [],
+): void {
+  const { sql } = connection;
+  const job = { ...runOf(connection, runId), runId, unselected: JSON.stringify([...unselected]) };
+  const mine = `job_id = @jobId AND edition = @edition AND NOT (${othersOpen})`;
+  const left = "key IN (SELECT value FROM json_each(@unselected))";
+  sql(`UPDATE items SET vanished = 1, run_id = NULL WHERE ${mine} AND NOT ${left}`).run(job);
+  sql(`UPDATE items SET vanished = 0 WHERE ${mine} AND (variant > 1 OR ${left})`).run(job);
+  sql(`UPDATE items SET run_id = NULL WHERE ${mine} AND ${left} AND state IN ('planned', 'blocked')`).run(
+    job,
+  );
+  put(connection, runId, items);
+  const untried = (where: string) =>
+    sql(
+      `SELECT id FROM items WHERE ${mine} AND NOT ${left} AND ${where}
+         AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
+    ).all(job) as { id: number }[];
+  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'")) step(connection, id, "returned");
+  // One that was refused before stays planned and outside of every run: dropped, it could not come back.
+  for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
+    step(connection, id, "dropped");
+  }
+  // What was submitted and is not finished is completed by whichever run is there, in the manifest or not.
+  sql(
+    `UPDATE items SET run_id = @runId WHERE ${mine}
+       AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,
+  ).run(job);
+}
+
+interface RunKey {
+  jobId: number;
+  edition: string;
+  accountId: string;
+  origin: string;
+}
+
+function runOf({ sql }: Pick<Connection, "sql">, runId: number): RunKey {
+  return sql("SELECT job_id AS jobId, edition, account_id AS accountId, origin FROM runs WHERE id = ?").get(
+    runId,
+  ) as RunKey;
+}

@@ -1,0 +1,169 @@
+import { itemStates } from "../../core/item.js";
+import type { RunGroup } from "../../core/next/due.js";
+import type { Spending, Store } from "../../core/ports/store.js";
+import type { Sql } from "../../sqlite.js";
+import { countsOf, due, waiting } from "./due.js";
+import { enroll, put } from "./enroll.js";
+import { asItem, type Connection, type ItemRow, step } from "./transition.js";
+
+/** Items of the workspace: reading them, what is due, and their events. */
+type ItemMethods = Pick<
+  Store,
+  | "itemsOf"
+  | "history"
+  | "settledOf"
+  | "enroll"
+  | "add"
+  | "supply"
+  | "find"
+  | "due"
+  | "waiting"
+  | "groups"
+  | "counts"
+  | "item"
+  | "items"
+  | "spending"
+  | "apply"
+  | "reschedule"
+  | "interrupted"
+>;
+
+const pageItems = 1_000;
+
+// Whole texts, made once: statements are looked up by them, at each turn of a run.
+const itemsWhere = (where: string) =>
+  `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
+const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
+const oneItem = itemsWhere("id = ?");
+const jobItems = itemsWhere(`${ofJob} ORDER BY position, id`);
+const pageOfJob = itemsWhere(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
+const settledItems = itemsWhere(
+  `${ofJob} AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
+   ORDER BY position, id`,
+);
+const runItems = itemsWhere("run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id");
+const interruptedItems = itemsWhere("state IN ('submitting', 'unknown') ORDER BY id");
+const namedItems = itemsWhere(
+  `row_id = @name OR substr(key, instr(key, ':') + 1, 10) = @name
+     OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
+     OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
+);
+
+export function itemMethods(connection: Connection): ItemMethods {
+  const { atomic, sql } = connection;
+  const select = (text: string, ...values: unknown[]) => (sql(text).all(...values) as ItemRow[]).map(asItem);
+
+  return {
+    itemsOf: async (jobName) => select(jobItems, jobName),
+    *history(jobName) {
+      const page = sql(pageOfJob);
+      let last: ItemRow | undefined;
+      do {
+        const rows = page.all(jobName, last?.id ?? 0) as ItemRow[];
+        for (const row of rows) yield asItem(row);
+        last = rows.at(-1);
+      } while (last !== undefined);
+    },
+    settledOf: async (jobName) => select(settledItems, jobName),
+    items: async (runId, states = itemStates) => select(runItems, runId, JSON.stringify(states)),
+    interrupted: async () => select(interruptedItems),
+
+    async item(itemId) {
+      const [found] = select(oneItem, itemId);
+      if (!found) throw new Error(`no item ${itemId} in this workspace`);
+      return found;
+    },
+
+    enroll: async (runId, items, unselected) => atomic(() => enroll(connection, runId, items, unselected)),
+
+    add: async (runId, items) => atomic(() => put(connection, runId, items)),
+
+    supply: async (runId, item, file) =>
+      atomic(() => {
+        put(connection, runId, [item]);
+        const { id } = sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key) as {
+          id: number;
+        };
+        sql(
+          `INSERT OR REPLACE INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
+           VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)`,
+        ).run(id, file.file, file.bytes, file.sha256, file.mime, file.check, connection.clock.now());
+        step(connection, id, "supplied");
+        sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
+      }),
+
+    find: async (name) => select(namedItems, { name }),
+
+    due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
+    groups: async (runId) =>
+      sql(
+        `WITH charges AS (
+           SELECT price_group, max(attempts.charged) AS highest
+           FROM attempts JOIN items ON items.id = item_id JOIN runs ON runs.id = attempts.run_id
+           WHERE origin = (SELECT origin FROM runs WHERE id = @runId) GROUP BY price_group
+         )
+         SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned,
+           max(highest) AS charged
+         FROM items LEFT JOIN charges USING (price_group)
+         WHERE run_id = @runId GROUP BY price_group, price ORDER BY price_group, price`,
+      ).all({ runId }) as RunGroup[],
+    waiting: async (runId, parked) => waiting(sql, runId, parked),
+
+    counts: async (runId) => countsOf(sql, runId),
+
+    spending: async (runId, of) => spending(sql, runId, of),
+
+    apply: async (itemId, event, change) =>
+      atomic(() => {
+        step(connection, itemId, event);
+        sql(
+          "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
+        ).run(
+          change.nextAt ?? null,
+          change.seenAt ?? null,
+          change.note ?? null,
+          change.failureKind ?? null,
+          change.price ?? null,
+          event === "task_failed" ? 1 : 0,
+          itemId,
+        );
+        if (event === "task_failed") {
+          sql(
+            "UPDATE attempts SET charged = ?, completed_at = ?, closed = 1 WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0",
+          ).run(change.charged ?? 0, change.completedAt ?? null, itemId);
+        }
+      }),
+
+    async reschedule(itemId, nextAt, change = {}) {
+      sql(
+        "UPDATE items SET next_at = ?, looks = looks + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
+      ).run(
+        nextAt,
+        change.looks ?? 0,
+        change.seenAt ?? null,
+        change.note === undefined ? 0 : 1,
+        change.note ?? null,
+        itemId,
+      );
+    },
+  };
+}
+
+const spent = `
+  SELECT
+    coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
+    coalesce(sum(CASE WHEN a.closed THEN 0
+                      WHEN a.outcome = 'accepted' THEN coalesce(a.charged, a.price)
+                      WHEN a.verdict = 'not_charged' THEN 0
+                      WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN a.price
+                      ELSE 0 END), 0) AS pending
+  FROM attempts a WHERE a.run_id = @runId`;
+const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.item_id)`;
+
+/**
+ * Credits of a run. An attempt without an answer counts with what it was to cost until it is settled: a cap that ignored
+ * it could be broken by what turns out to have been charged.
+ */
+function spending(sql: Sql, runId: number, of?: { model: string }): Spending {
+  return (of ? sql(spentOf).get({ runId, model: of.model }) : sql(spent).get({ runId })) as Spending;
+}

@@ -1,0 +1,56 @@
+import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
+import type { Connection } from "./transition.js";
+
+/** Orders to the process that holds the workspace. */
+export function orderMethods({ sql, clock }: Connection): Orders {
+  return {
+    async give(runId, order) {
+      const { lastInsertRowid } = sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").run(
+        runId,
+        clock.now(),
+        JSON.stringify(order),
+      );
+      return Number(lastInsertRowid);
+    },
+
+    async waitingOrders() {
+      const rows = sql("SELECT * FROM orders WHERE outcome IS NULL ORDER BY id").all() as OrderRow[];
+      return rows.map(
+        (row): GivenOrder => ({
+          id: row.id,
+          runId: row.run_id,
+          order: JSON.parse(row.what) as Order,
+          givenAt: row.given_at,
+        }),
+      );
+    },
+
+    async settle(orderId, { kind, message }) {
+      sql("UPDATE orders SET outcome = ?, message = ?, settled_at = ? WHERE id = ? AND outcome IS NULL").run(
+        kind,
+        message,
+        clock.now(),
+        orderId,
+      );
+    },
+
+    async outcomeOf(orderId) {
+      const row = sql("SELECT * FROM orders WHERE id = ?").get(orderId) as OrderRow | undefined;
+      return row?.outcome ? { kind: row.outcome, message: row.message ?? "" } : null;
+    },
+
+    async withdraw(orderId) {
+      const { changes } = sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").run(orderId);
+      return changes > 0;
+    },
+  };
+}
+
+interface OrderRow {
+  id: number;
+  run_id: number;
+  given_at: number;
+  what: string;
+  outcome: OrderOutcome["kind"] | null;
+  message: string | null;
+}

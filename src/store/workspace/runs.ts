@@ -1,0 +1,157 @@
+import { defaultReconcile } from "../../core/charges/readings.js";
+import type { ExitName } from "../../core/exit.js";
+import { noCredits } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
+import type { Job, Run, RunState, Store } from "../../core/ports/store.js";
+import { keptPath, toldPath } from "./own-paths.js";
+import { type Connection, type RootedConnection, step } from "./transition.js";
+
+/** Jobs and their runs. */
+type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
+
+const owes =
+  "EXISTS (SELECT 1 FROM items WHERE items.run_id = runs.id AND items.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
+const select = `SELECT runs.*, jobs.name AS job_name, ${owes} AS owes FROM runs JOIN jobs ON jobs.id = runs.job_id`;
+const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
+
+export function runMethods(connection: RootedConnection): RunMethods {
+  const { atomic, sql, clock, root } = connection;
+  const one = (where: string, ...values: unknown[]) => {
+    const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
+    return row ? asRun(row, root) : null;
+  };
+
+  return {
+    job: async (name) =>
+      atomic(() => {
+        sql("INSERT INTO jobs (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING").run(
+          name,
+          clock.now(),
+        );
+        return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
+      }),
+
+    startRun: async (jobId, start) =>
+      atomic(() => {
+        const open = one(
+          `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
+             ORDER BY runs.id DESC LIMIT 1`,
+          ...[jobId, start.edition, start.accountId, start.origin],
+        );
+        const values = {
+          jobId,
+          ...start,
+          manifest: keptPath(root, start.manifest),
+          outFolder: keptPath(root, start.outFolder),
+          options: JSON.stringify(start.options),
+          now: clock.now(),
+          id: open?.id ?? null,
+        };
+        const { lastInsertRowid } = sql(
+          `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
+             VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
+             ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
+               options = @options, exit = NULL, ended_at = NULL`,
+        ).run(values);
+        // A killed run of another edition still counts as running: the newest one may be that.
+        return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;
+      }),
+
+    async run(which) {
+      if (which === "newest") return one("ORDER BY runs.id DESC LIMIT 1");
+      // What was paid for is collected, also when nothing more is wanted of its run.
+      if (which === "unfinished") {
+        return one(
+          `WHERE ${unfinished} OR (runs.state = 'cancelled' AND ${owes}) ORDER BY runs.id DESC LIMIT 1`,
+        );
+      }
+      return one("WHERE runs.id = ?", which);
+    },
+
+    runs: async () => (sql(`${select} ORDER BY runs.id`).all() as RunRow[]).map((row) => asRun(row, root)),
+
+    async setRun(runId, change) {
+      sql(
+        `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
+           ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests)
+         WHERE id = @runId`,
+      ).run({
+        runId,
+        state: change.state ?? null,
+        hasExit: change.exit === undefined ? 0 : 1,
+        exit: change.exit ?? null,
+        hasEnd: change.endedAt === undefined ? 0 : 1,
+        endedAt: change.endedAt ?? null,
+        requests: change.requests ?? null,
+      });
+    },
+
+    cancelRun: async (runId, busy) =>
+      atomic(() => {
+        sql("UPDATE runs SET state = 'cancelled' WHERE id = ?").run(runId);
+        return dropUnsubmitted(connection, runId, busy);
+      }),
+  };
+}
+
+function dropUnsubmitted(connection: Connection, runId: number, busy: ReadonlySet<number>): number {
+  const { sql } = connection;
+  const waiting = sql(
+    `SELECT id, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS tried FROM items
+     WHERE run_id = ? AND state IN ('planned', 'blocked')`,
+  ).all(runId) as { id: number; tried: number }[];
+  const chosen = waiting.filter(({ id }) => !busy.has(id));
+  for (const { id, tried } of chosen) {
+    if (tried) sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
+    else step(connection, id, "dropped");
+  }
+  return chosen.length;
+}
+/** What holds for runs that were begun before there were these options. */
+const laterOptions: Pick<
+  RunOptions,
+  "settle" | "settleMs" | "unsettledMax" | "errorIsFree" | "orphanCredits"
+> = {
+  settle: "stop",
+  ...defaultReconcile,
+  unsettledMax: 5,
+  orphanCredits: noCredits,
+};
+
+interface RunRow {
+  id: number;
+  job_id: number;
+  job_name: string;
+  state: RunState;
+  manifest: string;
+  origin: string;
+  account_id: string;
+  edition: string;
+  out_folder: string;
+  options: string;
+  started_at: number;
+  ended_at: number | null;
+  exit: ExitName | null;
+  requests: number;
+  owes: number;
+}
+
+function asRun(row: RunRow, root: string): Run {
+  return {
+    id: row.id,
+    jobId: row.job_id,
+    jobName: row.job_name,
+    state: row.state,
+    manifest: toldPath(root, row.manifest),
+    origin: row.origin,
+    accountId: row.account_id,
+    edition: row.edition,
+    outFolder: toldPath(root, row.out_folder),
+    options: { ...laterOptions, ...JSON.parse(row.options) },
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    exit: row.exit,
+    requests: row.requests,
+    owes: row.owes === 1,
+  };
+}

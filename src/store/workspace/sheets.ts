@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import type { Sheet } from "../../core/ports/sheet.js";
+import type { Store } from "../../core/ports/store.js";
+import type { Sql } from "../../sqlite.js";
+import type { Connection } from "./transition.js";
+
+/** Sheets as runs read them. The same sheet is kept once, so a job that runs every night does not grow by it. */
+type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
+
+export function sheetMethods({ atomic, sql }: Connection): SheetMethods {
+  return {
+    keepSheet: async (runId, sheet) =>
+      atomic(() => {
+        const sha256 = hashOf(sheet);
+        const { jobId } = sql("SELECT job_id AS jobId FROM runs WHERE id = ?").get(runId) as {
+          jobId: number;
+        };
+        const known = sql("SELECT id FROM sheets WHERE job_id = ? AND sha256 = ?").get(jobId, sha256) as
+          | { id: number }
+          | undefined;
+        const id = known?.id ?? put(sql, jobId, sha256, sheet);
+        sql("UPDATE runs SET sheet_id = ? WHERE id = ?").run(id, runId);
+      }),
+
+    async sheetOf(runId) {
+      const found = sql(
+        "SELECT sheets.id, sheets.columns FROM runs JOIN sheets ON sheets.id = runs.sheet_id WHERE runs.id = ?",
+      ).get(runId) as { id: number; columns: string } | undefined;
+      if (!found) return null;
+      const rows = sql(
+        "SELECT number, cells, keys, problem FROM sheet_rows WHERE sheet_id = ? ORDER BY position",
+      ).all(found.id) as { number: number; cells: string; keys: string; problem: string | null }[];
+      return {
+        columns: JSON.parse(found.columns),
+        rows: rows.map((row) => ({ ...row, cells: JSON.parse(row.cells), keys: JSON.parse(row.keys) })),
+      };
+    },
+  };
+}
+
+function put(sql: Sql, jobId: number, sha256: string, { columns, rows }: Sheet): number {
+  const { lastInsertRowid } = sql("INSERT INTO sheets (job_id, sha256, columns) VALUES (?, ?, ?)").run(
+    jobId,
+    sha256,
+    JSON.stringify(columns),
+  );
+  const insert = sql(
+    "INSERT INTO sheet_rows (sheet_id, position, number, cells, keys, problem) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  let position = 0;
+  for (const { number, cells, keys, problem } of rows)
+    insert.run(lastInsertRowid, position++, number, JSON.stringify(cells), JSON.stringify(keys), problem);
+  return Number(lastInsertRowid);
+}
+
+function hashOf({ columns, rows }: Sheet): string {
+  const hash = createHash("sha256").update(JSON.stringify(columns));
+  for (const { number, cells, keys, problem } of rows) {
+    hash.update(`\n${JSON.stringify([number, cells, keys, problem])}`);
+  }
+  return hash.digest("hex");
+}

@@ -1,0 +1,58 @@
+import type { Clock } from "../../clock.js";
+import type { Store } from "../../core/ports/store.js";
+import { type Sqlite, statements } from "../../sqlite.js";
+import { copyInto } from "../copy.js";
+import { openDatabase, transactions } from "../open.js";
+import { attemptMethods } from "./attempts.js";
+import { itemMethods } from "./items.js";
+import { orderMethods } from "./orders.js";
+import { archivedMethods } from "./outputs.js";
+import { keepOwnPaths } from "./own-paths.js";
+import { runMethods } from "./runs.js";
+import { sheetMethods } from "./sheets.js";
+import type { RootedConnection } from "./transition.js";
+import { workspaceMigrations } from "./workspace-schema.js";
+
+/** Where a workspace's database lies, and the folder that its own paths are relative to. */
+export interface WorkspacePlace {
+  stateFile: string;
+  root: string;
+  /** The folder that it was before it was moved, as far as is known. */
+  former?: string | null;
+}
+
+/** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
+export function openWorkspace({ stateFile, root, former = null }: WorkspacePlace, clock: Clock): Store {
+  const db = openDatabase(stateFile, workspaceMigrations);
+  transactions(db)(() => keepOwnPaths(db, [root, former]));
+  return workspaceOn(db, clock, root);
+}
+
+/** Makes a whole database at once: nothing has its name until it is complete and durable. Rejects with SQLite's error. */
+export async function makeWorkspace(
+  { stateFile, root }: WorkspacePlace,
+  clock: Clock,
+  fill: (store: Store) => Promise<void>,
+): Promise<void> {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  try {
+    await fill(workspaceOn(db, clock, root));
+    copyInto(db, stateFile);
+  } finally {
+    db.close();
+  }
+}
+
+/** The store on a database that is open and of the newest schema. */
+export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
+  const connection: RootedConnection = { sql: statements(db), atomic: transactions(db), clock, root };
+  return {
+    ...runMethods(connection),
+    ...itemMethods(connection),
+    ...attemptMethods(connection),
+    ...archivedMethods(connection),
+    ...orderMethods(connection),
+    ...sheetMethods(connection),
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,98 @@
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { nodeDisk, renameToFreeName } from "../../../src/archive/disk/node-disk.js";
+import { findLeftovers, removeLeftovers } from "../../../src/archive/leftovers.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "bulkgen-disk-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function content(path: string, range?: { start: number; end: number }): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of nodeDisk.read(path, range)) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
+}
+
+test("folders are made with those above them, once or twice", async () => {
+  const path = join(folder, "a/b/c");
+  await nodeDisk.makeFolder(path);
+  await nodeDisk.makeFolder(path);
+  expect((await stat(path)).isDirectory()).toBe(true);
+});
+
+test("P13: a new file never takes a name that is taken", async () => {
+  const path = join(folder, "a");
+  const file = await nodeDisk.create(path);
+  await file.write(Buffer.from("one "));
+  await file.write(Buffer.from("two"));
+  await file.sync();
+  await file.close();
+  expect(await content(path)).toBe("one two");
+  await expect(nodeDisk.create(path)).rejects.toMatchObject({ code: "EEXIST" });
+});
+
+test.each([
+  ["link", nodeDisk.link],
+  ["the way without hard links", renameToFreeName],
+])("P13: %s gives a name, and replaces nothing", async (_, give) => {
+  const [from, to, taken] = [join(folder, "from"), join(folder, "to"), join(folder, "taken")];
+  await writeFile(from, "new");
+  await writeFile(taken, "old");
+  await expect(give(from, taken)).rejects.toMatchObject({ code: "EEXIST" });
+  expect(await readFile(taken, "utf8")).toBe("old");
+  await give(from, to);
+  expect(await readFile(to, "utf8")).toBe("new");
+});
+
+test("without hard links, a move that fails leaves no empty file under the name", async () => {
+  await expect(renameToFreeName(join(folder, "absent"), join(folder, "to"))).rejects.toMatchObject({
+    code: "ENOENT",
+  });
+  expect(await nodeDisk.size(join(folder, "to"))).toBeNull();
+});
+
+test("text is appended, and not through a symbolic link", async () => {
+  const path = join(folder, "a");
+  await nodeDisk.append(path, "one\n");
+  await nodeDisk.append(path, "two\n");
+  expect(await readFile(path, "utf8")).toBe("one\ntwo\n");
+  await symlink(path, join(folder, "planted"));
+  await expect(nodeDisk.append(join(folder, "planted"), "x")).rejects.toMatchObject({ code: "ELOOP" });
+});
+
+test("a range is read from its start up to its end, or the file's", async () => {
+  const path = join(folder, "a");
+  await writeFile(path, "0123456789");
+  expect(await content(path, { start: 2, end: 5 })).toBe("234");
+  expect(await content(path, { start: 8, end: 50 })).toBe("89");
+  expect(await content(path, { start: 50, end: 60 })).toBe("");
+});
+
+test("what is absent has no size and no names; folders and links are told apart", async () => {
+  expect(await nodeDisk.size(join(folder, "absent"))).toBeNull();
+  expect(await nodeDisk.list(join(folder, "absent"))).toEqual([]);
+  await mkdir(join(folder, "sub"));
+  await writeFile(join(folder, "file"), "");
+  await symlink(folder, join(folder, "link"));
+  expect((await nodeDisk.list(folder)).toSorted()).toEqual(["file", "link", "sub/"]);
+  expect(await nodeDisk.freeBytes(folder)).toBeGreaterThan(0);
+});
+
+test("P13: what dead runs left is found and removed, and nothing else", async () => {
+  await mkdir(join(folder, "sub"));
+  await mkdir(join(folder, "outside"));
+  const left = [".bulkgen-0123456789abcdef-1.part", "sub/.bulkgen-0123456789abcdef-12.part"].map((name) =>
+    join(folder, name),
+  );
+  const kept = ["a.png", "mine.part", ".bulkgen-mine.part", "sub/b.png"].map((name) => join(folder, name));
+  for (const path of [...left, ...kept]) await writeFile(path, "");
+  await symlink(folder, join(folder, "sub", "loop"));
+  expect(await findLeftovers(nodeDisk, folder)).toEqual(left);
+  expect(await removeLeftovers(nodeDisk, folder)).toEqual(left);
+  expect(await findLeftovers(nodeDisk, folder)).toEqual([]);
+  for (const path of kept) expect(await nodeDisk.size(path)).toBe(0);
+});

@@ -1,0 +1,122 @@
+import type { LookupFunction } from "node:net";
+import { describe, expect, test } from "vitest";
+import { AddressRefused, addressRule, reachOf } from "../../../src/archive/download/address.js";
+
+const service = "https://api.example.com";
+
+test.each([
+  ["93.184.216.34", "public"],
+  ["2606:4700::1111", "public"],
+  ["127.0.0.1", "loopback"],
+  ["127.9.9.9", "loopback"],
+  ["::1", "loopback"],
+  ["::ffff:127.0.0.1", "loopback"],
+  ["10.1.2.3", "private"],
+  ["172.31.255.255", "private"],
+  ["192.168.0.1", "private"],
+  ["100.64.0.1", "private"],
+  ["fd12::1", "private"],
+  ["::ffff:10.0.0.1", "private"],
+  ["64:ff9b::a00:1", "private"],
+  ["169.254.1.1", "link-local"],
+  ["fe80::1%eth0", "link-local"],
+  ["169.254.169.254", "metadata"],
+  ["::ffff:169.254.169.254", "metadata"],
+  ["64:ff9b::a9fe:a9fe", "metadata"],
+  ["fd00:ec2::254", "metadata"],
+  ["168.63.129.16", "metadata"],
+  ["0.0.0.0", "reserved"],
+  ["255.255.255.255", "reserved"],
+  ["224.0.0.1", "reserved"],
+  ["::", "reserved"],
+  ["2002:7f00:1::", "reserved"],
+  ["not an address", "reserved"],
+])("P22: %s is %s", (address, reach) => {
+  expect(reachOf(address)).toBe(reach);
+});
+
+/** A name service that knows only what it is told. */
+function names(table: Record<string, string[]>): LookupFunction {
+  return (host, options, callback) => {
+    const found = (table[host] ?? []).map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+    const first = found[0];
+    if (first === undefined) callback(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }), "", 0);
+    else if (options.all === true) callback(null, found);
+    else callback(null, first.address, first.family);
+  };
+}
+
+function check(base: string, url: string, lookup?: LookupFunction): Promise<string> {
+  return addressRule(base, lookup)
+    .check(new URL(url))
+    .then(
+      () => "allowed",
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(AddressRefused);
+        return "refused";
+      },
+    );
+}
+
+describe("what a URL says of itself", () => {
+  test.each([
+    [service, "https://cdn.example.net/a", "allowed"],
+    [service, "http://cdn.example.net/a", "refused"],
+    [service, "file:///etc/passwd", "refused"],
+    [service, "data:image/png;base64,AAAA", "refused"],
+    [service, "https://user:secret@cdn.example.net/a", "refused"],
+    [service, "https://127.0.0.1/a", "refused"],
+    [service, "https://2130706433/a", "refused"],
+    [service, "https://0x7f.1/a", "refused"],
+    [service, "https://[::ffff:7f00:1]/a", "refused"],
+    [service, "https://169.254.169.254/latest", "refused"],
+    ["http://127.0.0.1:8080", "http://127.0.0.1:9/a", "allowed"],
+    ["http://localhost:8080", "http://[::1]:9/a", "allowed"],
+    ["http://127.0.0.1:8080", "http://10.0.0.1/a", "refused"],
+    ["http://127.0.0.1:8080", "http://169.254.169.254/a", "refused"],
+    ["https://127.0.0.1:8080", "http://127.0.0.1:9/a", "refused"],
+    ["http://10.0.0.1", "http://10.0.0.1/a", "refused"],
+    ["https://10.0.0.1", "https://10.0.0.2/a", "allowed"],
+    ["https://10.0.0.1", "https://127.0.0.1/a", "refused"],
+    ["https://169.254.169.254", "https://169.254.169.254/a", "refused"],
+  ])("P22: beside %s, %s is %s", async (base, url, verdict) => {
+    expect(await check(base, url)).toBe(verdict);
+  });
+
+  test("P22: a service known by a name in a private network may have its outputs there", async () => {
+    const lookup = names({ "service.intern": ["10.0.0.5"] });
+    expect(await check("https://service.intern", "https://10.0.0.9/a", lookup)).toBe("allowed");
+    expect(await check("https://service.intern", "https://192.168.0.9/a", names({}))).toBe("refused");
+  });
+});
+
+describe("what a name leads to", () => {
+  function resolve(
+    base: string,
+    host: string,
+    table: Record<string, string[]>,
+    all: boolean,
+  ): Promise<unknown> {
+    return new Promise((done) => {
+      addressRule(base, names(table)).lookup(host, { all }, (error, address) => done(error ?? address));
+    });
+  }
+
+  test("P22: only the allowed addresses of a name are handed to the socket", async () => {
+    const table = { "cdn.example.net": ["10.0.0.1", "93.184.216.34", "::1"] };
+    expect(await resolve(service, "cdn.example.net", table, true)).toEqual([
+      { address: "93.184.216.34", family: 4 },
+    ]);
+    expect(await resolve(service, "cdn.example.net", table, false)).toBe("93.184.216.34");
+  });
+
+  test("P22: a name that leads only inwards is refused, in both forms of the question", async () => {
+    const table = { "cdn.example.net": ["10.0.0.1", "169.254.169.254"] };
+    for (const all of [true, false])
+      expect(await resolve(service, "cdn.example.net", table, all)).toBeInstanceOf(AddressRefused);
+  });
+
+  test("a name that nobody knows is the name service's error, and may be tried again", async () => {
+    expect(await resolve(service, "nowhere.example.net", {}, true)).toMatchObject({ code: "ENOTFOUND" });
+  });
+});

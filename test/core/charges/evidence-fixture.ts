@@ -1,0 +1,76 @@
+import {
+  defaultReconcile,
+  type Entry,
+  type Evidence,
+  nothingLearned,
+  type Reading,
+} from "../../../src/core/charges/readings.js";
+import { reconcile } from "../../../src/core/charges/reconcile.js";
+import { credits } from "../../../src/core/money.js";
+
+export const minute = 60_000;
+export const start = Date.UTC(2026, 0, 1);
+
+/** A reading at so many minutes, after so many POSTs, of so many credits. */
+export function reading(
+  id: number,
+  seq: number,
+  at: number,
+  used: number,
+  change: Partial<Reading> = {},
+): Reading {
+  const time = start + at * minute;
+  return {
+    id,
+    seq,
+    at: time,
+    servedAt: time,
+    used: credits(used),
+    requests: seq,
+    sent: seq,
+    over: seq,
+    ...change,
+  };
+}
+
+/** A POST whose picture was there at once, so many minutes after the first reading. */
+export function entry(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
+  return {
+    id,
+    intendedSeq: seq,
+    endedSeq: seq + 1,
+    sentAt: start + at * minute,
+    endedAt: start + at * minute,
+    price: credits(4),
+    outcome: "accepted",
+    completeError: false,
+    charged: credits(4),
+    task: "completed",
+    kept: credits(0),
+    taskEndedAt: start + at * minute,
+    lookedSeq: seq + 2,
+    lookedAt: start + at * minute,
+    verdict: null,
+    verdictSeq: null,
+    ...change,
+  };
+}
+
+/** One that nobody answered. */
+export function lost(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
+  return entry(id, seq, at, { outcome: "unknown", charged: null, task: null, taskEndedAt: null, ...change });
+}
+
+export function evidenceOf(change: Partial<Evidence>): Evidence {
+  return {
+    ...nothingLearned,
+    baseline: reading(1, 1, 0, 100),
+    readings: [],
+    entries: [],
+    now: start + 30 * minute,
+    settings: defaultReconcile,
+    ...change,
+  };
+}
+
+export const judged = (change: Partial<Evidence>) => reconcile(evidenceOf(change));

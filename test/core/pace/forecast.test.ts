@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { planLimits } from "../../../src/api/plans.js";
+import { forecastOf, type Outlook } from "../../../src/core/pace/forecast.js";
+import { guessOf, type Pace, paceOf } from "../../../src/core/pace/pace.js";
+
+const pace = (ms: number): Pace => ({ mean: Math.log(ms), spread: 0.2, finished: 30 });
+const outlook = (change: Partial<Outlook>): Outlook => ({
+  groups: [{ items: 400, pace: pace(10_000) }],
+  open: 0,
+  limits: planLimits.Starter,
+  plan: "Starter",
+  usedToday: 0,
+  isShortOfCredits: false,
+  ...change,
+});
+const minutes = (ms: number) => ms / 60_000;
+const larger = [
+  { plan: "Pro", limits: planLimits.Pro },
+  { plan: "Enterprise", limits: planLimits.Enterprise },
+];
+
+describe("what binds a run", () => {
+  test("the minute, where many short generations share it; and the next plan would be twice as fast", () => {
+    const found = forecastOf(outlook({}), larger);
+    expect(found).toMatchObject({ requests: 812, binds: "minute", larger: { plan: "Pro" } });
+    expect(minutes(found.ms)).toBeGreaterThan(26);
+    expect(minutes(found.ms)).toBeLessThan(28);
+    expect(found.larger?.ms ?? 0).toBeLessThan(0.55 * found.ms);
+  });
+
+  test("the generation itself, where few take long; a larger plan changes nothing", () => {
+    const found = forecastOf(outlook({ groups: [{ items: 5, pace: pace(180_000) }] }), larger);
+    expect(found).toMatchObject({ binds: "generation", larger: null });
+    expect(minutes(found.ms)).toBeGreaterThan(3);
+    expect(minutes(found.ms)).toBeLessThan(5);
+  });
+
+  test("the day, with what of it is used already", () => {
+    expect(forecastOf(outlook({ usedToday: 100 })).binds).toBe("minute");
+    expect(forecastOf(outlook({ usedToday: 300 }))).toMatchObject({ binds: "day", ms: 86_400_000 });
+    expect(forecastOf(outlook({ groups: [{ items: 1_200, pace: pace(1_000) }] })).ms).toBe(2 * 86_400_000);
+  });
+
+  test("the credits, where they do not reach for all", () => {
+    expect(forecastOf(outlook({ isShortOfCredits: true })).binds).toBe("credits");
+  });
+});
+
+test("tasks that are at the service need their looks, and nothing to do needs nothing", () => {
+  expect(forecastOf(outlook({ groups: [], open: 10 })).requests).toBe(11);
+  expect(forecastOf(outlook({ groups: [], open: 0 }))).toMatchObject({ requests: 0, ms: 0, larger: null });
+});
+
+describe("the requests of a small set", () => {
+  const unseen = paceOf(guessOf("image"), [], []);
+  const each = (items: number, change: Partial<Outlook> = {}) =>
+    forecastOf(outlook({ groups: [{ items, pace: unseen }], ...change })).requests / items;
+  const pro = { limits: planLimits.Pro, plan: "Pro" };
+
+  test("are more for each item, because there are places to look early, and fewer the more share them", () => {
+    const found = [3, 10, 14, 30, 400].map((items) => each(items));
+    expect(found.toSorted((a, b) => b - a)).toEqual(found);
+    // By the bench: 3.9, 2.6, 2.1, 2.0 and 2.0.
+    expect(found.map((value) => value.toFixed(1))).toEqual(["4.3", "3.0", "2.2", "2.1", "2.0"]);
+  });
+
+  test("are more on a plan with more of them, and have no part in how long it takes", () => {
+    expect(each(20, pro)).toBeGreaterThan(1.3 * each(20));
+    const known = forecastOf(outlook({ groups: [{ items: 14, pace: pace(10_000) }] }));
+    expect(known).toMatchObject({ binds: "generation" });
+    expect(known.ms).toBeLessThan(30_000);
+  });
+});

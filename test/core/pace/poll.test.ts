@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import type { Pace } from "../../../src/core/pace/pace.js";
+import {
+  lookAt,
+  lookSpacing,
+  overdueInterval,
+  pollInterval,
+  type Task,
+  taskAge,
+  windowPassed,
+} from "../../../src/core/pace/poll.js";
+
+const minute = 60_000;
+const now = Date.UTC(2026, 0, 1);
+const pace: Pace = { mean: Math.log(30_000), spread: 0.3, finished: 20 };
+const task = (change: Partial<Task>): Task => ({
+  ...{ id: 1, group: "a", kind: "processing", since: now, seenAt: null, nextAt: 0 },
+  ...change,
+});
+
+test("looks that brought nothing begin at two seconds and grow to ten, and so does the least time between two", () => {
+  expect([0, 1, 2, 3, 4, 20].map(pollInterval)).toEqual([2_000, 3_000, 4_500, 6_750, 10_000, 10_000]);
+  expect([0, 70_000, 70_001, 1_000_000].map(lookSpacing)).toEqual([2_000, 5_000, 5_001, 10_000]);
+});
+
+describe("when a look is due", () => {
+  test("the surer it is to be, the later", () => {
+    const ages = [0.2, 0.5, 0.95].map((chance) => lookAt(task({}), pace, chance, now).at - now);
+    expect(ages).toEqual(ages.toSorted((a, b) => a - b));
+    expect(ages[1]).toBeCloseTo(30_000, -2);
+  });
+
+  test("a task that was just found unfinished is not looked at before the time that was set", () => {
+    const looked = task({ since: now - 90_000, seenAt: now, nextAt: now + 9_000 });
+    expect(lookAt(looked, pace, 0.2, now).at).toBe(now + 9_000);
+  });
+
+  test("after a look that missed, at four times its age at the latest, however slow the model is thought to be", () => {
+    const slow: Pace = { mean: Math.log(3_600_000), spread: 0.2, finished: 20 };
+    const looked = task({ since: now - 40_000, seenAt: now });
+    expect(lookAt(looked, slow, 0.95, now).at).toBe(now + 120_000);
+    expect(lookAt(task({}), slow, 0.95, now).at).toBe(now + 10 * minute);
+  });
+
+  test("P20: after the clock was put back it is due when its time was set, not when its age comes round again", () => {
+    expect(lookAt(task({ since: now + 3_600_000, nextAt: now - 1 }), pace, 0.95, now).at).toBe(now - 1);
+  });
+});
+
+test("after ten minutes a task is overdue, also where the clock was set back", () => {
+  expect(windowPassed(10 * minute - 1)).toBe(false);
+  expect(windowPassed(10 * minute)).toBe(true);
+  expect(windowPassed(-11 * minute)).toBe(true);
+});
+
+test.each([
+  ["by the own clock, which tells it exactly", 9_700, 9_000, 9_700],
+  ["by the own clock where the service tells nothing", 3_600_000, null, 3_600_000],
+  ["by the service's, after the own was put ahead", 3_600_000, 9_000, 9_000],
+  ["by the service's, after the own was put back", -3_600_000, 9_000, 9_000],
+  ["of nothing, where the service's clock is a little behind itself", 3_600_000, -2_000, 0],
+  ["by the own clock, where what is told is no age", 900_000, -3_600_000, 900_000],
+  ["by the own clock, where what is told is older", 9_700, 3_600_000, 9_700],
+])("P20: a task's age is reckoned %s", (_, own, told, age) => {
+  expect(taskAge(own, told)).toBe(age);
+});
+
+describe("P12: overdue tasks", () => {
+  test("are looked at when they are a twentieth older, and every hour at least where there is no limit", () => {
+    expect(overdueInterval(10 * minute, { tasks: 1, perDay: null })).toBe(minute / 2);
+    expect(overdueInterval(100 * minute, { tasks: 1, perDay: null })).toBe(5 * minute);
+    expect(overdueInterval(6_000 * minute, { tasks: 1, perDay: null })).toBe(60 * minute);
+  });
+
+  test("of a clock that was put back are looked at as rarely as their distance to it is long", () => {
+    const looksWithin = (day: number) => {
+      let looks = 0;
+      for (let at = -4 * day; at < 4 * day; looks++) at += overdueInterval(at, { tasks: 1, perDay: null });
+      return looks;
+    };
+    // Every hour while it is far away, and a twentieth nearer or farther each time below that: a hundred on either side.
+    expect(looksWithin(24 * 60 * minute)).toBeLessThan(2 * (4 * 24 + 100));
+  });
+
+  test.each([
+    [1, 1_000],
+    [3, 1_000],
+    [40, 1_000],
+    [400, 10_000],
+    [5, 13],
+  ])("take at most a tenth of the day together: %i of them, %i requests", (tasks, perDay) => {
+    let looks = 0;
+    for (let age = 10 * minute; age < 24 * 60 * minute; looks++)
+      age += overdueInterval(age, { tasks, perDay });
+    // The last look of each may still fall into the day.
+    expect((looks - 1) * tasks).toBeLessThanOrEqual(perDay / 10);
+  });
+});

@@ -1,0 +1,92 @@
+import { copyFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findOutputs, type Wanted } from "../../../src/job/archive/find.js";
+import { createIdentity } from "../../../src/job/workspace/identity-file.js";
+import { findWorkspace } from "../../../src/job/workspace/workspace.js";
+import { foundJson, foundTable } from "../../../src/report/find.js";
+import { media } from "../../archive/media.js";
+import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
+
+let place: ArchivedPlace;
+beforeAll(async () => {
+  place = await archivedPlace();
+  const [png, jpeg, gif] = await Promise.all([media.png(), media.jpeg(), media.gif()]);
+  await place.archive("cup", [png], { prompt: "A red CAFÉ cup", params: { style: "dusk" } });
+  place.clock.advance(86_400_000);
+  await place.archive("leaf", [jpeg, gif], { prompt: "a leaf\u001b[2J falls", model: "flux" });
+});
+afterAll(() => place.close());
+
+async function found(wanted: Partial<Wanted>): Promise<string[]> {
+  const outputs = await findOutputs(place.workspace, { params: {}, ...wanted }, place.clock);
+  return outputs.map((output) => output.file);
+}
+
+describe("what is found in the archive", () => {
+  test.each([
+    [{ text: "cup red" }, ["cup.png"]],
+    [{ text: "cafe\u0301" }, ["cup.png"]],
+    [{ text: "leaf-2" }, ["leaf-2.gif"]],
+    [{ text: "cup leaf" }, []],
+    [{ model: "flux" }, ["leaf-1.jpg", "leaf-2.gif"]],
+    [{ params: { style: "dusk" } }, ["cup.png"]],
+    [{ params: { style: "dawn" } }, []],
+    [{ since: Date.UTC(2026, 0, 2) }, ["leaf-1.jpg", "leaf-2.gif"]],
+    [{ until: Date.UTC(2026, 0, 2) }, ["cup.png"]],
+    [{}, ["leaf-1.jpg", "leaf-2.gif", "cup.png"]],
+  ] as [Partial<Wanted>, string[]][])("%j: %j", async (wanted, files) => {
+    expect(await found(wanted)).toEqual(files);
+  });
+
+  test("a file leads back to its row, also as a copy under another name, and also when it was changed", async () => {
+    const copy = join(place.workspace.root, "from a mail.jpeg");
+    copyFileSync(join(place.folder, "leaf-1.jpg"), copy);
+    expect(await found({ text: copy })).toEqual(["leaf-1.jpg"]);
+    writeFileSync(join(place.folder, "leaf-2.gif"), "spoiled");
+    expect(await found({ text: join(place.folder, "leaf-2.gif") })).toEqual(["leaf-2.gif"]);
+    writeFileSync(copy, "of nobody");
+    expect(await found({ text: copy })).toEqual([]);
+  });
+
+  test("a workspace that was never used has nothing", async () => {
+    const root = join(place.workspace.root, "new");
+    const workspace = findWorkspace({ cwd: root, named: root, sandbox: false, env: {} });
+    expect(await findOutputs(workspace, { params: {} }, place.clock)).toEqual([]);
+  });
+
+  test("P2: a workspace whose database is gone while its archive is there is lost, not empty", async () => {
+    const workspace = { ...place.workspace, stateFile: join(place.workspace.root, "none.db") };
+    createIdentity(workspace.markerFolder, { id: "w1", state: null, host: "here", why: null });
+    await expect(findOutputs(workspace, { params: {} }, place.clock)).rejects.toThrow(
+      /none\.db is missing, and the archive in .*outputs has files that it knew of: expected both or neither/,
+    );
+    // What lies outside may be another workspace's.
+    const elsewhere = { ...workspace, root: join(place.workspace.root, "other") };
+    expect(await findOutputs(elsewhere, { params: {} }, place.clock)).toEqual([]);
+  });
+});
+
+test("P24: the table shows no control characters; JSON has the whole row", async () => {
+  const outputs = await findOutputs(place.workspace, { params: {}, text: "leaf-1" }, place.clock);
+  const text = foundTable(outputs);
+  expect(text).toContain("3 (leaf)");
+  expect(text).not.toContain("\u001b");
+  expect(foundTable([])).toBe("nothing found");
+  expect(foundTable(Array.from({ length: 60 }, () => outputs[0]!))).toContain("and 10 more files: --json");
+  expect(outputs.map(foundJson)).toMatchObject([
+    {
+      ...{
+        job: "demo",
+        run: 1,
+        row: 3,
+        id: "leaf",
+        model: "flux",
+        output: 1,
+        taskId: "task-leaf",
+        credits: 4,
+      },
+      ...{ saved: "2026-01-02T00:00:00.000Z", mime: "image/jpeg", check: "decoded" },
+    },
+  ]);
+});

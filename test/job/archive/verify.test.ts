@@ -1,0 +1,140 @@
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
+import { examine, type Finding } from "../../../src/archive/examine.js";
+import { type Depth, knownFile, removeStrays, verifyWorkspace } from "../../../src/job/archive/verify.js";
+import { takeLock } from "../../../src/store/lock.js";
+import { media } from "../../archive/media.js";
+import { type ArchivedPlace, archivedPlace } from "../archived-place.js";
+
+let place: ArchivedPlace;
+let png: Buffer;
+let jpeg: Buffer;
+let gif: Buffer;
+beforeEach(async () => {
+  place = await archivedPlace();
+  [png, jpeg, gif] = await Promise.all([media.png(), media.jpeg(), media.gif()]);
+  await place.archive("cup", [png]);
+  await place.archive("leaf", [jpeg, gif], { name: "autumn/leaf" });
+});
+afterEach(() => place.close());
+
+function look(depth: Depth, lot = 0.5) {
+  return verifyWorkspace({
+    ...{ workspace: place.workspace, depth, clock: place.clock, onProgress: () => {} },
+    random: { next: () => lot, uuid: () => "" },
+    signal: new AbortController().signal,
+  });
+}
+
+async function findings(depth: Depth = "all"): Promise<Finding[]> {
+  return (await look(depth)).flatMap(({ examination }) => examination.findings);
+}
+
+const path = (file: string) => join(place.folder, file);
+
+/** A bit of a file turned over. */
+function flip(file: string, bit: number): void {
+  const bytes = readFileSync(path(file));
+  bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  writeFileSync(path(file), bytes);
+}
+
+test("P16: a sound archive has no findings, and each file is read once", async () => {
+  const [report] = await look("all");
+  const bytes = png.length + jpeg.length + gif.length;
+  expect(report?.examination).toEqual({ files: 3, read: 3, bytesRead: bytes, findings: [] });
+});
+
+describe("what is found", () => {
+  test("P16: every single flipped bit, in 10,000 trials", async () => {
+    const bits = png.length * 8;
+    const missed: number[] = [];
+    const known = (await look("all"))[0]?.outputs.filter(({ file }) => file === "cup.png") ?? [];
+    expect(known).toHaveLength(1);
+    const files = known.map(knownFile);
+    // The file as the disk would hand it out, with that bit turned over.
+    for (let trial = 0; trial < 10_000; trial++) {
+      const bit = Math.floor((trial * bits) / 10_000);
+      const flipped = Buffer.from(png);
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      const disk = {
+        ...nodeDisk,
+        size: async () => flipped.length,
+        list: async () => [],
+        async *read(of: string) {
+          yield of.endsWith("index.jsonl") ? Buffer.alloc(0) : flipped;
+        },
+      };
+      const found = await examine(disk, place.folder, files, { reads: () => true });
+      if (!found.findings.some(({ kind }) => kind === "damaged")) missed.push(bit);
+    }
+    expect(missed).toEqual([]);
+  });
+
+  test("P16: a flipped bit on the disk is found when the data is read, and a share reads a share", async () => {
+    flip("cup.png", 4_000);
+    expect(await findings("sizes")).toEqual([]);
+    expect(await findings("all")).toMatchObject([
+      { kind: "damaged", file: "cup.png", reason: expect.stringMatching(/^expected sha256 \w{12}…, got/) },
+    ]);
+    const [share] = await look({ percent: 40 });
+    expect(share?.examination.read).toBe(2);
+  });
+
+  test("P16: a missing file, one of another length, and one that the index lost", async () => {
+    rmSync(path("autumn/leaf-1.jpg"));
+    appendFileSync(path("cup.png"), "x");
+    const lines = readFileSync(path("index.jsonl"), "utf8").split("\n");
+    writeFileSync(path("index.jsonl"), lines.filter((line) => !line.includes("leaf-2")).join("\n"));
+    expect(await findings("sizes")).toMatchObject([
+      { kind: "damaged", file: "cup.png", reason: `expected ${png.length} bytes, got ${png.length + 1}` },
+      { kind: "missing", file: "autumn/leaf-1.jpg" },
+      { kind: "unindexed", file: "autumn/leaf-2.gif" },
+    ]);
+  });
+
+  test("P16: a file that only the index tells of counts as well", async () => {
+    const [line = ""] = readFileSync(path("index.jsonl"), "utf8").split("\n");
+    appendFileSync(path("index.jsonl"), `${line.replaceAll("cup", "gone")}\n`);
+    expect(await findings("sizes")).toMatchObject([{ kind: "missing", file: "gone.png" }]);
+  });
+
+  test("P16: what bulkgen did not put there, and what it left; its own files and sidecars are neither", async () => {
+    place.sidecars = true;
+    await place.archive("twig", [await media.webp()]);
+    for (const file of ["problems.csv", "gallery.html", "notes.txt"]) writeFileSync(path(file), "mine");
+    mkdirSync(path("_quarantine"));
+    writeFileSync(path("_quarantine/a.bad"), "<html>");
+    writeFileSync(path("autumn/.bulkgen-0123456789abcdef-1.part"), "half");
+    expect(await findings("sizes")).toMatchObject([
+      { kind: "leftover", file: "_quarantine/a.bad", bytes: 6 },
+      { kind: "leftover", file: "autumn/.bulkgen-0123456789abcdef-1.part", bytes: 4 },
+      { kind: "unknown", file: "notes.txt", bytes: 4 },
+    ]);
+  });
+});
+
+describe("leftovers", () => {
+  const options = () => ({
+    ...{ workspace: place.workspace, clock: place.clock },
+    signal: new AbortController().signal,
+  });
+
+  test("are removed, and nothing else is", async () => {
+    writeFileSync(path(".bulkgen-0123456789abcdef-1.part"), "half");
+    writeFileSync(path("notes.txt"), "mine");
+    expect(await removeStrays(options(), await look("sizes"))).toBe(1);
+    expect(await findings()).toMatchObject([{ kind: "unknown", file: "notes.txt" }]);
+  });
+
+  test("stay where they are while a run is at work: they may be its own", async () => {
+    writeFileSync(path(".bulkgen-0123456789abcdef-1.part"), "half");
+    const reports = await look("sizes");
+    const lock = takeLock(place.workspace.lockFile);
+    await expect(removeStrays(options(), reports)).rejects.toMatchObject({ exit: "locked" });
+    lock?.release();
+    expect(await findings()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,168 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Verdict } from "../../../src/core/charges/readings.js";
+import { credits, noCredits } from "../../../src/core/money.js";
+import type { Accounts } from "../../../src/core/ports/accounts.js";
+import type { PlannedItem, Standing } from "../../../src/core/ports/draft.js";
+import type { BookedAnswer, Books } from "../../../src/core/ports/spend-log.js";
+import type { Store } from "../../../src/core/ports/store.js";
+import { dayMs } from "../../../src/core/quota/quota.js";
+import type { EditionChoice } from "../../../src/job/run/edition.js";
+import { paidBefore } from "../../../src/job/run/paid-before.js";
+import { openAccounts } from "../../../src/store/accounts/accounts.js";
+import { openWorkspace } from "../../../src/store/workspace/workspace.js";
+import { ManualClock } from "../../manual-clock.js";
+import { newItem, runStart } from "../../store/item-fixture.js";
+import { judgementOf } from "../../store/judgement-fixture.js";
+
+const workspace = { root: "/jobs", stateFile: "/jobs/.bulkgen/state.db" };
+const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
+const open: BookedAnswer = { outcome: "accepted", charged: credits(4), taskId: "task-a" };
+const lost: BookedAnswer = { outcome: "unknown", completeError: false };
+
+let clock: ManualClock;
+let accounts: Accounts;
+let store: Store;
+beforeEach(async () => {
+  clock = new ManualClock();
+  accounts = openAccounts(":memory:", clock);
+  await accounts.accountOf(owner.origin, owner.fingerprint);
+  store = openWorkspace({ stateFile: ":memory:", root: workspace.root }, clock);
+});
+afterEach(() => {
+  accounts.close();
+  store.close();
+});
+
+/** A paid request for item `a`, sent now. */
+async function paid(answer: BookedAnswer | null, books: Books = accounts.books(owner)): Promise<number> {
+  const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
+  if (answer) await books.answered(entry, answer);
+  return entry;
+}
+
+async function judged(verdict: Verdict): Promise<void> {
+  const books = accounts.books(owner);
+  const verdicts = [{ entry: await paid(lost), verdict, evidence: "", seq: null }];
+  expect(await books.keep(judgementOf(verdicts), await books.seq())).toBe(true);
+}
+
+/** A run is on record that has item `a`; returns the item's number. */
+async function used(): Promise<number> {
+  const run = await store.startRun((await store.job("demo")).id, runStart);
+  await store.add(run.id, [newItem("a")]);
+  return (await store.items(run.id))[0]?.id ?? 0;
+}
+
+interface Change {
+  standing?: Standing;
+  due?: boolean;
+  edition?: EditionChoice;
+  sandbox?: boolean;
+  store?: null;
+}
+
+/** What stands in the way of a plan of two items, of which `a` has this standing. */
+async function found({ standing = "new", due = true, ...change }: Change = {}): Promise<string | null> {
+  const planned = (id: string, item: Partial<PlannedItem>): PlannedItem => ({
+    ...{ ...newItem(id), standing: "new", due: true, order: 0, fits: true },
+    ...item,
+  });
+  const items = [planned("a", { standing, due }), planned("b", {})];
+  const finding = await paidBefore(
+    {
+      ...{ workspace, clock, store, edition: "first", sandbox: false },
+      account: { books: accounts.books(owner) },
+      draft: { holds: (key) => items.some((item) => item.key === key) },
+      ...change,
+    },
+    {
+      items: { length: 2, [Symbol.iterator]: () => items.values() },
+      standings: { new: standing === "new" ? 2 : 1 },
+    },
+  );
+  return finding?.message ?? null;
+}
+
+describe("P2: a paid request that only the account's books remember", () => {
+  test("stands in the way while its task is open, with what is known of it and the ways out", async () => {
+    await paid(open);
+    expect(await found()).toBe(
+      "1 of 2 items were sent from /jobs before (the newest on 2026-01-01), charged or perhaps charged, and nobody has seen the end of it: a (task-a). The workspace's history does not know them, and they would be paid again, for 4 credits: bring back what was in /jobs/.bulkgen, and `bulkgen resume` goes on with them; --fresh or another --edition makes them anew.",
+    );
+    expect(await found({ store: null })).toContain("1 of 2 items were sent");
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ["has no answer on record", () => paid(null)],
+    ["was not answered", () => paid(lost)],
+    ["was charged and lost", () => judged("charged")],
+    ["was perhaps charged", () => judged("undecided")],
+    ["was sent with another key", () => paid(open, accounts.books({ ...owner, fingerprint: "f2" }))],
+  ])("stands in the way where it %s", async (_, make) => {
+    await accounts.accountOf(owner.origin, "f2");
+    await make();
+    expect(await found()).toContain("1 of 2 items were sent");
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ["was not charged", () => judged("not_charged")],
+    ["was refused", () => paid({ outcome: "free" })],
+    [
+      "led to a task that has ended",
+      async () => {
+        const entry = await paid(open);
+        await accounts.books(owner).looked(entry, { task: "completed", charged: credits(4), endedAt: null });
+        const failed = await paid(open);
+        await accounts.books(owner).looked(failed, { task: "failed", charged: noCredits, endedAt: null });
+      },
+    ],
+    [
+      "is of another folder",
+      () => paid(open, accounts.books({ ...owner, workspace: "/other/.bulkgen/state.db" })),
+    ],
+    ["is of another service", () => paid(open, accounts.books({ ...owner, origin: "https://t.example" }))],
+    [
+      "is known to the history",
+      async () => {
+        const item = await used();
+        const bookEntry = await paid(open);
+        await store.intend(item, { runId: 1, sentAt: clock.now(), bodySha256: "", bookEntry });
+      },
+    ],
+    [
+      "never left, as its run has it on record that nothing was sent",
+      async () => {
+        await used();
+        await paid(null);
+      },
+    ],
+  ])("stands in no way where it %s", async (_, make) => {
+    await accounts.accountOf("https://t.example", owner.fingerprint);
+    await make();
+    expect(await found()).toBeNull();
+  });
+
+  test("stands in the way of a history that was rebuilt without it", async () => {
+    await used();
+    await paid(open);
+    expect(await found()).toContain("1 of 2 items were sent");
+  });
+
+  test("stands in the way of nothing else: what is not new or not selected, and what is wanted anew or rehearsed", async () => {
+    await paid(open);
+    expect(await found({ standing: "planned" })).toBeNull();
+    expect(await found({ due: false })).toBeNull();
+    expect(await found({ edition: "fresh" })).toBeNull();
+    expect(await found({ sandbox: true })).toBeNull();
+  });
+
+  test("is forgotten after two weeks, whatever the clock was when it was sent", async () => {
+    await paid(open);
+    clock.advance(14 * dayMs);
+    expect(await found()).not.toBeNull();
+    clock.advance(1);
+    expect(await found()).toBeNull();
+    clock.set(-3_650 * dayMs);
+    expect(await found()).not.toBeNull();
+  });
+});

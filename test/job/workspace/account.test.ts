@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import { credits, noCredits } from "../../../src/core/money.js";
+import type { Log } from "../../../src/core/ports/log.js";
+import type { OwnLimits } from "../../../src/core/quota/quota.js";
+import { type OpenAccount, openAccount } from "../../../src/job/workspace/account.js";
+import { answering, json, me } from "../../cli/service.js";
+import { canaryKey } from "../../e2e/canary.js";
+import { ManualClock } from "../../manual-clock.js";
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close();
+});
+
+/** A service that counts the key's requests as a real one does, and an account's plan. */
+async function service(plan: string | null = "Pro") {
+  let requests = 0;
+  const found = await answering((_: IncomingMessage, response: ServerResponse) => {
+    requests++;
+    const subscription = plan === null ? null : { ...me.subscription, plan };
+    json(response, 200, { ...me, subscription, api_key: { ...me.api_key, requests_count: requests } });
+  });
+  opened.push(found);
+  return found;
+}
+
+/** A machine of its own: nothing of its account's data is shared with another one. `waits` when a request has no place. */
+async function machine(url: string, limits: OwnLimits = {}) {
+  const warnings: string[] = [];
+  const clock = new ManualClock();
+  let wait = () => {};
+  const waits = new Promise<void>((resolve) => {
+    wait = resolve;
+  });
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn: (facts, text) => void warnings.push(`${text} ${JSON.stringify(facts)}`),
+    error() {},
+  };
+  const account: OpenAccount = await openAccount({
+    connection: { origin: "https://service.example", baseUrl: url, key: canaryKey, sandbox: false },
+    accountsFile: ":memory:",
+    stateFile: "state.db",
+    clock,
+    log,
+    limits,
+    signal: new AbortController().signal,
+    onDailyLimit: "stop",
+    onWait: wait,
+  });
+  opened.unshift(account);
+  return { account, warnings, clock, waits, limits: async () => account.accounts.quota(account.accountId()) };
+}
+
+describe("an account", () => {
+  test("P7: whose balance is waited for tells what was charged meanwhile", async () => {
+    const { account, clock, waits } = await machine((await service()).url, { rpm: 1 });
+    const { accounts, books } = account;
+    await account.identify();
+    const reading = account.identify();
+    await waits;
+    const entry = await books.intend({ itemKey: "k", price: credits(4), at: clock.now() });
+    await books.answered(entry, { outcome: "accepted", charged: credits(4) });
+    clock.advance(60_000);
+    const { mark } = await reading;
+    const nothing = { since: noCredits, before: noCredits };
+    expect(await accounts.takenFrom(account.accountId(), mark)).toEqual(nothing);
+  });
+
+  test("that another machine uses with the same key too says so, and counts its requests", async () => {
+    const { url } = await service();
+    const [here, there] = [await machine(url), await machine(url)];
+    await here.account.identify();
+    for (let n = 0; n < 5; n++) await there.account.identify();
+    expect(here.warnings).toEqual([]);
+    await here.account.identify();
+    expect(here.warnings).toEqual([expect.stringMatching(/another machine .*\{"requests":5\}/)]);
+    expect((await here.limits()).minute.used).toBe(7);
+  });
+
+  test("that tells no counters of its key says so once, and is none the worse for it", async () => {
+    const { url } = await answering((_: IncomingMessage, response: ServerResponse) =>
+      json(response, 200, { ...me, credits: { balance: 1e12, used_this_key: null } }),
+    );
+    const { account, warnings } = await machine(url);
+    for (let times = 0; times < 2; times++) expect((await account.identify()).me.user.id).toBe(me.user.id);
+    expect(warnings).toEqual([expect.stringMatching(/does not tell the key's counters.* got null/)]);
+  });
+
+  test("of a plan that nobody knows keeps the smallest limits, with a warning", async () => {
+    const { account, warnings, limits } = await machine((await service("Galactic")).url);
+    await account.identify();
+    expect(warnings).toEqual(['unknown plan: the smallest limits are kept {"plan":"Galactic"}']);
+    expect(await limits()).toMatchObject({ minute: { limit: 30 }, day: { limit: 1_000 } });
+  });
+
+  test("of an unlimited plan has no limits but the user's own", async () => {
+    const { url } = await service("Enterprise");
+    const [free, bound] = [await machine(url), await machine(url, { rpm: 12, rpd: 500 })];
+    await free.account.identify();
+    expect(await free.limits()).toMatchObject({ minute: { limit: null }, day: { limit: null } });
+    await bound.account.identify();
+    expect(await bound.limits()).toMatchObject({ minute: { limit: 12 }, day: { limit: 500 } });
+  });
+
+  test("keeps the user's own limits from its first request on", async () => {
+    const { limits } = await machine((await service("Enterprise")).url, { rpm: 4, share: 50 });
+    expect(await limits()).toMatchObject({ minute: { limit: 4 }, day: { limit: 1_000 } });
+  });
+
+  test("P12: of whose day a share leaves less than 3 requests is refused", async () => {
+    const { url } = await service();
+    const { account } = await machine(url, { rpd: 100, share: 1 });
+    await account.identify();
+    const tiny = await machine(url, { rpd: 2 });
+    await expect(tiny.account.identify()).rejects.toThrow("expected 3 or more");
+  });
+});

@@ -1,0 +1,71 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { prepareOutFolder } from "../../../src/job/workspace/open.js";
+import { endRefused, madeWritable } from "../../../src/job/workspace/unwritable.js";
+import { openSqlite, type Sqlite, statements } from "../../../src/sqlite.js";
+import { openDatabase } from "../../../src/store/open.js";
+
+test.each([
+  ["EACCES", "make it writable"],
+  ["EROFS", "make it writable"],
+  ["ENOSPC", "free some space for it"],
+  ["EDQUOT", "free some space for it"],
+])("what to do about a folder that cannot be written depends on why: %s", (code, todo) => {
+  expect(madeWritable(code, "it")).toBe(todo);
+});
+
+test("an output folder with a file in its way is told of, and what to do", () => {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-out-"));
+  writeFileSync(join(folder, "taken"), "a file");
+  expect(() => prepareOutFolder(join(folder, "taken", "outputs"))).toThrow(
+    /\(ENOTDIR\)\. Nothing was sent\. To go on, see that no file lies in the way of it, or name another with --out/,
+  );
+});
+
+describe("P17: a run whose database can be used no more ends in good order, and says why and what to do", () => {
+  test.each<[why: string, spoil: (path: string) => Sqlite, told: RegExp]>([
+    [
+      "on a disk that is read-only",
+      (path) => openSqlite(path, { readonly: true }),
+      /readonly database\)\. What was answered is on record\. To go on: make it and its folder writable; then/,
+    ],
+    ["on a disk that is full", full, /is full\).*: free some space on its disk; then `bulkgen resume`/],
+    ["damaged", damaged, /not a database\).*: it holds what all workspaces share: .*; then `bulkgen resume`/],
+  ])("%s", (_, spoil, told) => {
+    const path = join(mkdtempSync(join(tmpdir(), "bulkgen-refused-")), "accounts.db");
+    openDatabase(path, [(db) => db.exec("CREATE TABLE opened (count INTEGER)")]).close();
+    const db = spoil(path);
+    const error = thrown(() => statements(db)("INSERT INTO opened VALUES (zeroblob(100000))").run());
+    db.close();
+    const ending = thrown(() => endRefused(error));
+    expect(ending).toMatchObject({ exit: "unfinished", message: expect.stringMatching(told) });
+    expect((ending as Error).message).toContain(`the run cannot go on (${path}: `);
+  });
+
+  test("any other error stays what it is", () => {
+    const defect = new Error("a defect");
+    expect(thrown(() => endRefused(defect))).toBe(defect);
+  });
+});
+
+function full(path: string): Sqlite {
+  const db = openSqlite(path);
+  db.pragma("max_page_count = 2");
+  return db;
+}
+
+function damaged(path: string): Sqlite {
+  writeFileSync(path, "no database ".repeat(200));
+  return openSqlite(path);
+}
+
+function thrown(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("expected an error");
+}

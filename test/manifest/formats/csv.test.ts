@@ -1,0 +1,175 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { bytesOf } from "../../../src/manifest/formats/bytes.js";
+import { openCsv } from "../../../src/manifest/formats/csv.js";
+import { fromSpreadsheetText } from "../../../src/text/spreadsheet-cell.js";
+import { wholeSource } from "../read.js";
+
+const read = async (text: string) => {
+  const { pieces } = bytesOf(Buffer.from(text));
+  return wholeSource(await openCsv("sheet.csv", { pieces, start: text, returns: text.includes("\r") }));
+};
+
+test("the header is row 1 and rows count as a spreadsheet counts, over blank rows and line breaks in cells", async () => {
+  const { rows } = await read('id,prompt\na,"one\ntwo"\n\n,\nb,x\n');
+  expect(rows.map(({ number, cells }) => [number, cells])).toEqual([
+    [2, { id: "a", prompt: "one\ntwo" }],
+    [5, { id: "b", prompt: "x" }],
+  ]);
+});
+
+test.each([
+  ["comma", ","],
+  ["semicolon", ";"],
+  ["tab", "\t"],
+])("the %s is found as the delimiter from the header", async (_name, delimiter) => {
+  const line = (...cells: string[]) => `${cells.join(delimiter)}\n`;
+  const { columns, rows } = await read(
+    line("id", "prompt", "params.style") + line("a", '"x, y; z\t!"', "poster"),
+  );
+  expect(columns).toEqual(["id", "prompt", "params.style"]);
+  expect(rows[0]?.cells).toEqual({ id: "a", prompt: "x, y; z\t!", "params.style": "poster" });
+});
+
+test("a sheet with one column needs no delimiter", async () => {
+  expect((await read("prompt\na cup; red\n")).rows[0]?.cells).toEqual({ prompt: "a cup; red" });
+});
+
+test("known columns are known by any capitals and spaces; params keep their key; others stay as written", async () => {
+  expect((await read(" ID ,Image URL,Params.Aspect,Season \n1,2,3,4")).columns).toEqual([
+    "id",
+    "image_url",
+    "params.Aspect",
+    "Season",
+  ]);
+});
+
+test("line ends of Windows, of Unix and of old Macs may be mixed", async () => {
+  expect((await read("id,prompt\r\na,x\nb,y\rc,z")).rows.map(({ cells }) => cells["prompt"])).toEqual([
+    "x",
+    "y",
+    "z",
+  ]);
+});
+
+test("empty cells and columns at the right are a spreadsheet's trail, not a mistake", async () => {
+  const { columns, rows, problems } = await read("id,prompt,,\na,x,,\nb,y,,,\n");
+  expect(problems).toEqual([]);
+  expect(columns).toEqual(["id", "prompt"]);
+  expect(rows).toHaveLength(2);
+});
+
+test("a column named __proto__ is kept like any other", async () => {
+  expect(Object.entries((await read("id,__proto__\na,x")).rows[0]?.cells ?? {})).toEqual([
+    ["id", "a"],
+    ["__proto__", "x"],
+  ]);
+});
+
+test("a formula is text", async () => {
+  expect((await read("prompt\n=1+1\n")).rows[0]?.cells["prompt"]).toBe("=1+1");
+});
+
+describe("what is wrong is told with its place, what was expected and what was found", () => {
+  test("too few cells", async () => {
+    expect(await read("id,prompt,model\na,x,m\nb,y\n")).toMatchObject({
+      rows: [{ number: 2 }],
+      problems: [
+        {
+          place: { row: 3, id: "b" },
+          message: "the row has too few cells",
+          expected: "3 cells, as in the header",
+          got: "2 cells: b | y",
+        },
+      ],
+    });
+  });
+
+  test("a cell beyond the header", async () => {
+    expect((await read("id,prompt\na,a cup, red\n")).problems).toMatchObject([
+      {
+        place: { row: 2, id: "a" },
+        message: "a cell has no column in the header",
+        got: "3 cells: a | a cup | red",
+      },
+    ]);
+  });
+
+  test("a quote that is never closed: the rows before it are read, its row and line are named", async () => {
+    expect(await read('id,prompt\na,"x\ny"\nb,"open\nc,z\n')).toMatchObject({
+      rows: [{ number: 2 }],
+      problems: [{ place: { row: null, line: 4 }, message: "a quote that opens in row 3 is never closed" }],
+    });
+  });
+
+  test("a quote inside a bare cell", async () => {
+    expect((await read('id,prompt\na,5" plate\n')).problems).toMatchObject([
+      { place: { row: null, line: 2 }, message: expect.stringContaining("inside a cell of row 2") },
+    ]);
+  });
+
+  test("text after a closing quote", async () => {
+    expect((await read('id,prompt\na,"x" y\n')).problems).toMatchObject([
+      { place: { line: 2 }, message: "row 2 has text after a closing quote" },
+    ]);
+  });
+
+  test("two columns of one name", async () => {
+    expect((await read("id,prompt,Prompt\na,x,y\n")).problems).toMatchObject([
+      {
+        place: { row: null, column: "prompt" },
+        message: 'two columns are named "prompt"',
+        got: "columns 2 and 3",
+      },
+    ]);
+  });
+});
+
+test("whatever is written by the rules of CSV is read back, cell by cell and row by row", async () => {
+  const cell = fc.string({
+    unit: fc.constantFrom(...("aé美\"',;\t\n\r =@😀".match(/./gsu) ?? [])),
+    maxLength: 8,
+  });
+  const table = fc.array(fc.tuple(cell, cell, cell), { maxLength: 8 });
+  const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+  await fc.assert(
+    fc.asyncProperty(
+      table,
+      fc.constantFrom(",", ";", "\t"),
+      fc.constantFrom("\n", "\r\n"),
+      async (rows, delimiter, end) => {
+        const header = ["id", "prompt", "season"];
+        const text = [header, ...rows.map((row) => row.map(quoted))]
+          .map((row) => row.join(delimiter))
+          .join(end);
+        const expected = rows
+          .map((row, index) => ({
+            number: index + 2,
+            cells: header.flatMap((name, at) =>
+              row[at]?.trim() ? [[name, fromSpreadsheetText(row[at])]] : [],
+            ),
+          }))
+          .filter(({ cells }) => cells.length > 0);
+        const got = await read(text);
+        expect(got.problems).toEqual([]);
+        expect(got.rows.map(({ number, cells }) => ({ number, cells: Object.entries(cells) }))).toEqual(
+          expected,
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("no text whatever makes the reader throw", async () => {
+  const text = fc.string({
+    unit: fc.constantFrom("a", '"', ",", ";", "\t", "\n", "\r", " ", "é"),
+    maxLength: 40,
+  });
+  await fc.assert(
+    fc.asyncProperty(text, async (any) => {
+      await expect(read(any)).resolves.toBeTruthy();
+    }),
+    { numRuns: 1_000 },
+  );
+});

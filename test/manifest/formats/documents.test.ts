@@ -1,0 +1,194 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { readDocument } from "../../../src/manifest/job-file/rows.js";
+import { wholeSource } from "../read.js";
+
+const read = async (text: string) => {
+  const { source, rowsFile } = readDocument("job.json", text, "JSON");
+  return { source: await wholeSource(source), rowsFile };
+};
+
+test("an array of rows is a manifest; params are an object; numbers and truth values are texts as written", async () => {
+  const { source } = await read(
+    '[{"id": 7, "prompt": "a cup", "params": {"seed": 1.0, "hd": true, "style": null}}]',
+  );
+  expect(source.problems).toEqual([]);
+  expect(source.rows).toMatchObject([
+    { number: 1, cells: { id: "7", prompt: "a cup", "params.seed": "1.0", "params.hd": "true" } },
+  ]);
+  expect(source.rows[0]?.cells).not.toHaveProperty("params.style");
+});
+
+test("each row and each of its fields knows its line and column", async () => {
+  const { source } = await read('[\n  {"id": "a",\n   "model": "m", "params": {"style": "x"}}\n]');
+  expect(source.rows[0]?.mark).toEqual({ line: 2, lineColumn: 3 });
+  expect(source.rows[0]?.marks?.["model"]).toEqual({ line: 3, lineColumn: 13 });
+  expect(source.rows[0]?.marks?.["params.style"]).toEqual({ line: 3, lineColumn: 38 });
+});
+
+test("a job has a name, defaults and rows", async () => {
+  const { source, rowsFile } = await read(
+    '{"name": " Autumn ", "defaults": {"model": "m", "params": {"style": "x"}}, "rows": [{"prompt": "p"}]}',
+  );
+  expect(source).toMatchObject({
+    job: { name: "Autumn", defaults: { cells: { model: "m", "params.style": "x" } } },
+    rows: [{ cells: { prompt: "p" } }],
+    problems: [],
+  });
+  expect(rowsFile).toBeUndefined();
+});
+
+test("a job's rows may be the name of a sheet", async () => {
+  expect(await read('{"rows": "sheet.csv"}')).toMatchObject({
+    rowsFile: "sheet.csv",
+    source: { problems: [] },
+  });
+});
+
+test("comments and a comma too many do no harm", async () => {
+  expect((await read('[{"prompt": "p",},\n# a remark\n]')).source).toMatchObject({
+    rows: [{ cells: { prompt: "p" } }],
+  });
+});
+
+describe("what is wrong is told with line and column, what was expected and what was found", () => {
+  test.each<[string, string, object]>([
+    ["a missing bracket", '[{"prompt": "p"}', { line: 1, lineColumn: 17 }],
+    ["a missing comma", '[{"id": "a"\n "prompt": "p"}]', { line: 2 }],
+    ["text without quotes", '[\n{"prompt": cup}]', { line: 2, lineColumn: 12 }],
+    ["a field that is there twice", '[{"id": "a", "id": "b"}]', { line: 1, lineColumn: 14 }],
+    ["a line break inside a text", '[{"prompt": "a\nb"}]', { line: 1, lineColumn: 13 }],
+    ["an alias", '[&a {"prompt": "p"}, *a]', { line: 1, lineColumn: 22 }],
+    ["two documents", "[]\n---\n[]", { line: 2 }],
+  ])("syntax: %s", async (_name, text, place) => {
+    expect((await read(text)).source).toMatchObject({
+      rows: [],
+      problems: [{ place: { row: null, ...place }, message: "the file is not valid JSON" }],
+    });
+  });
+
+  test("a row that is no object", async () => {
+    expect((await read('[{"prompt": "p"}, "q"]')).source.problems).toMatchObject([
+      { place: { row: 2, lineColumn: 19 }, expected: "an object with the row's fields", got: '"q"' },
+    ]);
+  });
+
+  test("a field that holds a list", async () => {
+    expect((await read('[{"id": "a", "prompt": ["p", "q"]}]')).source.problems).toMatchObject([
+      {
+        place: { row: 1, id: "a", column: "prompt", line: 1, lineColumn: 24 },
+        expected: "text, a number, or true or false",
+        got: "a list of 2",
+      },
+    ]);
+  });
+
+  test("a parameter that holds an object", async () => {
+    expect((await read('[{"params": {"style": {"a": 1}}}]')).source.problems).toMatchObject([
+      { place: { row: 1, column: "params.style" }, got: "an object" },
+    ]);
+  });
+
+  test("a field of the job that nobody knows, with the nearest one", async () => {
+    expect((await read('{"row": [],\n "rows": []}')).source.problems).toMatchObject([
+      { place: { row: null, column: "row" }, message: 'unknown field "row"', got: "row", nearest: "rows" },
+    ]);
+  });
+
+  test("a default that nobody knows", async () => {
+    expect((await read('{"defaults": {"modle": "m"}, "rows": []}')).source.problems).toMatchObject([
+      { place: { column: "defaults.modle" }, message: 'unknown field "modle" in defaults', nearest: "model" },
+    ]);
+  });
+
+  test.each([
+    ["nothing", "{}", "nothing"],
+    ["an object", '{"rows": {}}', "an object"],
+  ])("rows that are %s", async (_name, text, got) => {
+    expect((await read(text)).source.problems).toMatchObject([
+      { place: { column: "rows" }, expected: "an array of rows, or the name of a CSV file", got },
+    ]);
+  });
+
+  test.each(['"text"', "5", "null"])("a file that is only %s", async (text) => {
+    expect((await read(text)).source.problems).toMatchObject([
+      { expected: "an array of rows, or an object with rows" },
+    ]);
+  });
+
+  test("all wrong rows at once", async () => {
+    const rows = Array.from({ length: 50 }, (_, index) => ({
+      prompt: index % 2 === 0 ? ["wrong"] : "right",
+    }));
+    const { problems, rows: good } = (await read(JSON.stringify(rows))).source;
+    expect(problems.map(({ place }) => place.row)).toEqual(
+      Array.from({ length: 25 }, (_, index) => index * 2 + 1),
+    );
+    expect(good).toHaveLength(25);
+  });
+});
+
+test("whatever JSON.stringify writes is read as it was, compact or indented", async () => {
+  const text = fc.string({ unit: "grapheme", maxLength: 12 });
+  const nasty = fc.constantFrom(
+    "\n",
+    "\r\n",
+    '"',
+    "\\",
+    "# x",
+    "a: b",
+    "\u2028",
+    "\u0000",
+    "{}",
+    "- x",
+    "~",
+    "null",
+  );
+  const value = fc.oneof(text, nasty, fc.integer());
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.dictionary(fc.constantFrom("id", "prompt", "season", "__proto__"), value)),
+      fc.constantFrom(0, 2),
+      async (rows, indent) => {
+        const { problems, rows: got } = (await read(JSON.stringify(rows, null, indent))).source;
+        expect(problems).toEqual([]);
+        const expected = rows.map((row) =>
+          Object.entries(row).flatMap(([key, held]) =>
+            String(held).trim() === "" ? [] : [[key, String(held)]],
+          ),
+        );
+        expect(got.map(({ cells }) => Object.entries(cells))).toEqual(expected);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("no text whatever makes the reader throw", async () => {
+  const piece = fc.constantFrom(
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    ":",
+    ",",
+    "a",
+    "rows",
+    "\n",
+    " ",
+    "&a",
+    "*a",
+    "1",
+    "<<",
+    "!!x",
+    "- ",
+    "%",
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 25 }), async (pieces) => {
+      await expect(read(pieces.join(""))).resolves.toBeTruthy();
+    }),
+    { numRuns: 1_500 },
+  );
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import writeWorkbook, { type SheetData } from "write-excel-file/node";
+import { fileWith } from "../folder.js";
+import { readManifest } from "../read.js";
+
+async function workbook(sheets: Record<string, SheetData>, name = "set.xlsx"): Promise<string> {
+  const made = writeWorkbook(Object.entries(sheets).map(([sheet, data]) => ({ sheet, data })));
+  return fileWith(name, await made.toBuffer());
+}
+
+const time = { value: new Date(Date.UTC(1899, 11, 30, 16, 9)), type: Date, format: "h:mm" };
+const day = { value: new Date(Date.UTC(2026, 2, 4)), type: Date, format: "yyyy-mm-dd" };
+
+test("the first sheet is read: text as it is, numbers, truth values, days and times as text; blank rows count", async () => {
+  const path = await workbook({
+    Cups: [
+      ["ID", "Prompt", "params.seed", "params.hd", "params.aspect_ratio", "season", null],
+      ["a", " two\nlines ", 1.5, true, time, day, null],
+      [null, null, null, null, null, null, null],
+      ["b", "x", 7, null, null, null, null],
+    ],
+  });
+  const { rows, problems, name } = await readManifest(path);
+  expect([problems, name]).toEqual([[], "set"]);
+  expect(rows).toMatchObject([
+    {
+      number: 2,
+      id: "a",
+      prompt: " two\nlines ",
+      params: { seed: "1.5", hd: "TRUE", aspect_ratio: "16:09" },
+      columns: { season: "2026-03-04" },
+    },
+    { number: 4, id: "b", params: { seed: "7" } },
+  ]);
+});
+
+test("another sheet is read by its name; without one, a note names those that were not read", async () => {
+  const path = await workbook({ Cups: [["id"], ["a"]], Bowls: [["id"], ["b"]] });
+  expect((await readManifest(path, { sheet: "Bowls" })).rows).toMatchObject([{ id: "b" }]);
+  const first = await readManifest(path);
+  expect(first.rows).toMatchObject([{ id: "a" }]);
+  expect(first.notes).toEqual([
+    'of the workbook the first sheet was read, "Cups"; --sheet names another (Bowls)',
+  ]);
+  expect((await readManifest(path, { sheet: "Bowl" })).problems).toMatchObject([
+    { message: 'the workbook has no sheet "Bowl"', expected: "one of: Cups, Bowls", nearest: "Bowls" },
+  ]);
+});
+
+test("a workbook is known by its bytes, whatever its name; a sheet of a CSV is refused", async () => {
+  const path = await workbook({ Cups: [["id"], ["a"]] }, "set.csv");
+  expect((await readManifest(path)).rows).toMatchObject([{ id: "a" }]);
+  const csv = await fileWith("set.csv", "id\na\n");
+  expect((await readManifest(csv, { sheet: "Cups" })).problems).toMatchObject([
+    { message: "the file has no sheets to choose from", got: "--sheet Cups" },
+  ]);
+});
+
+test("a workbook that would unpack to half a gigabyte is refused before it is unpacked", async () => {
+  const entry = Buffer.alloc(46);
+  entry.write("PK\x01\x02", "latin1");
+  entry.writeUInt32LE(600_000_000, 24);
+  const path = await fileWith("bomb.xlsx", Buffer.concat([Buffer.from("PK\x03\x04", "latin1"), entry]));
+  expect((await readManifest(path)).problems).toMatchObject([
+    { message: "the workbook is too large when it is unpacked" },
+  ]);
+});

@@ -1,0 +1,208 @@
+import { symlink } from "node:fs/promises";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { fileWith, folderWith } from "../folder.js";
+import { readManifest } from "../read.js";
+
+const today = "2026-11-21";
+const sheet = async (text: string) => readManifest(await fileWith("sheet.csv", text), { today });
+/** The prompt that a template gives in a sheet with one product. */
+async function prompt(template: string, cells: Record<string, string> = {}): Promise<string | null> {
+  const row = { id: "mug", product: "Café mug, blue", note: "", price: "12", day: "2026-04-05", ...cells };
+  const job = JSON.stringify({ prompt: template, rows: [row, { ...row, id: "other", note: "x" }] });
+  const { rows, problems } = await readManifest(await fileWith("job.json", job), { today });
+  expect(problems).toEqual([]);
+  return rows[0]?.prompt ?? null;
+}
+
+describe("a template", () => {
+  test.each([
+    ["names a column", "A {{ product }}", "A Café mug, blue"],
+    ["names an empty cell", "a{{ note }}b", "ab"],
+    ["asks whether a cell is empty", "{% if note %}yes{% else %}no{% endif %}", "no"],
+    ["slugs", "{{ product | slug }}", "cafe-mug-blue"],
+    ["pads", "{{ index | pad: 3 }}", "001"],
+    ["puts a default for nothing", '{{ note | default: "none" }}', "none"],
+    ["writes a date as wished", '{{ day | date: "%d.%m.%Y" }}', "05.04.2026"],
+    ["knows the day it is read", "{{ today }}", today],
+    ["reckons", "{{ price | times: 2 | plus: 1 }}", "25"],
+    ["keeps what is raw", "{% raw %}{{ product }}{% endraw %}", "{{ product }}"],
+    ["leaves single braces alone", "{ product } %}", "{ product } %}"],
+  ])("%s", async (_name, template, text) => {
+    expect(await prompt(template)).toBe(text);
+  });
+
+  test.each([
+    ["Straße", "strasse"],
+    ["Łódź & Ðorđe", "lodz-dorde"],
+    ["  a__b  ", "a-b"],
+    ["茶 碗", "茶-碗"],
+    ["कप", "कप"],
+    ["!!", ""],
+  ])("slug of %s is %s", async (product, slug) => {
+    expect(await prompt("{{ product | slug }}", { product })).toBe(slug || "");
+  });
+
+  test("may stand in every field, and in the values that it names, in any order", async () => {
+    const { rows, problems } = await sheet(
+      "ID,Model,Prompt,Output,Params.style,Repeat,Product Name,kind,full\n" +
+        "{{ kind }}-1,{{ kind }},{{ full }},{{ model }}/{{ id }},{{ kind }},{{ row }},Blue mug,paint,the {{ product_name }}\n",
+    );
+    expect(problems).toEqual([]);
+    expect(rows).toMatchObject([
+      {
+        id: "paint-1",
+        model: "paint",
+        prompt: "the Blue mug",
+        output: "paint/paint-1",
+        params: { style: "paint" },
+        repeat: 2,
+      },
+    ]);
+  });
+
+  test("columns whose names differ only in what a template's name cannot hold do not hide each other", async () => {
+    const { rows, problems } = await sheet(
+      "prompt,product_name,Product Name,Kind of,Kind  of\n" +
+        "{{ product_name }} {{ kind_of }} {{ ['Product Name'] }},{{ row }},b,{{ row }}x,d\n",
+    );
+    expect(problems).toEqual([]);
+    expect(rows[0]?.prompt).toBe("2 2x b");
+  });
+
+  test("a column that it uses is not noted, and its cells are kept as they were written", async () => {
+    const { notes, rows } = await sheet("id,prompt,colour\na,a {{ colour }} cup,blue\n");
+    expect(notes).toEqual([]);
+    expect(rows[0]?.columns).toEqual({ id: "a", prompt: "a {{ colour }} cup", colour: "blue" });
+  });
+});
+
+describe("a template that cannot be rendered is a problem with its place", () => {
+  test("a name that nothing has, with the nearest one; of a job's own text once, however many rows meet it", async () => {
+    const path = await fileWith(
+      "job.json",
+      '{"prompt": "{{ produkt }}",\n"rows": [{"product": "a"}, {"product": "b"}]}',
+    );
+    expect((await readManifest(path)).problems).toMatchObject([
+      {
+        place: { file: path, row: null, column: "prompt", line: 1, lineColumn: 12 },
+        message: 'the template names "produkt", which is no column and no variable',
+        got: "produkt",
+        nearest: "product",
+      },
+    ]);
+  });
+
+  test.each<[string, string, object]>([
+    ["a name in a cell", "{{ colr }}", { nearest: "colour" }],
+    ["a parameter that no column has", "{{ params.styl }}", { got: "params.styl", nearest: "params.style" }],
+    [
+      "a filter that is not there",
+      "{{ colour | slugg }}",
+      { message: 'there is no filter "slugg" for templates', nearest: "slug" },
+    ],
+    ["a tag that reads files", "{% include 'x' %}", { message: 'there is no tag "include" for templates' }],
+    ["a loop", "{% for i in (1..9) %}{% endfor %}", { message: 'there is no tag "for" for templates' }],
+    ["braces that do not close", "a {{ colour", { message: "the template cannot be rendered" }],
+    [
+      "a date that is none",
+      '{{ colour | date: "%Y" }}',
+      { message: "date has no date to write", got: "blue" },
+    ],
+    ["the clock", '{{ "now" | date: "%Y" }}', { got: "now" }],
+    ["a width that is none", "{{ colour | pad: 1000000 }}", { got: "1000000" }],
+    ["a column that a value names", "{{ prompt_{{colour}} }}", { got: "prompt_blue" }],
+    ["itself", "{{ prompt }}", { message: "the templates go in a circle", got: "prompt → prompt" }],
+    [
+      "a way to what the program is",
+      "{{ colour.constructor }}",
+      { message: expect.stringContaining("colour.constructor") },
+    ],
+    [
+      "a text that doubles without end",
+      `{% assign x = "aaaaaaaaaa" %}${"{% assign x = x | append: x %}".repeat(40)}{{ x }}`,
+      { message: "the template makes too large a text" },
+    ],
+  ])("%s", async (_name, template, problem) => {
+    const cell = `"${template.replaceAll('"', '""')}"`;
+    const { problems, rows } = await sheet(`id,prompt,colour,params.style\na,${cell},blue,x\nb,fine,red,y\n`);
+    expect(problems).toMatchObject([{ place: { row: 2, id: "a", column: "prompt" }, ...problem }]);
+    expect(rows.map(({ id }) => id)).toEqual(["b"]);
+  });
+
+  test("of one combination alone, with its values", async () => {
+    const text =
+      '{"rows": [{"id": "a", "text_en": "x"}], "matrix": {"lang": ["en", "fr"]}, "prompt": "{{ text_{{lang}} }}"}';
+    const { problems, rows } = await readManifest(await fileWith("job.json", text));
+    expect(rows.map(({ id }) => id)).toEqual(["a-en"]);
+    expect(problems).toMatchObject([
+      {
+        place: { row: 1, id: "a", combination: "lang=fr", column: "prompt" },
+        got: "text_fr",
+        nearest: "text_en",
+      },
+    ]);
+  });
+});
+
+describe("prompt files", () => {
+  test("are read from the manifest's folder, are templates, and may be named by one", async () => {
+    const folder = await folderWith({
+      "job.yaml": 'rows: [{ product: Mug }]\nmatrix: { lang: [en, de] }\nprompt: "@prompts/{{ lang }}.txt"\n',
+      "prompts/en.txt": "A {{ product }}\nat dawn\n",
+      "prompts/de.txt": "Ein {{ product }}",
+    });
+    const { rows, problems } = await readManifest(`${folder}/job.yaml`);
+    expect(problems).toEqual([]);
+    expect(rows.map(({ prompt }) => prompt)).toEqual(["A Mug\nat dawn", "Ein Mug"]);
+  });
+
+  test("of elsewhere, behind a link, or not there, are problems of their row", async () => {
+    const outside = await fileWith("secret.txt", "secret");
+    const folder = await folderWith({
+      "set.csv": `id,prompt\na,@../secret.txt\nb,@${outside}\nc,@link.txt\nd,@none.txt\ne,@set.txt\nf,@handle by the sea\n`,
+      "set.txt/x": "",
+    });
+    await symlink(outside, `${folder}/link.txt`);
+    const { rows, problems } = await readManifest(`${folder}/set.csv`);
+    expect(problems.map(({ place, message }) => [place.id, message.split(": ")[1]])).toEqual([
+      ["a", "it lies outside the manifest's folder"],
+      ["b", "it lies outside the manifest's folder"],
+      ["c", "it lies outside the manifest's folder"],
+      ["d", "there is no such file"],
+      ["e", "it is not a file"],
+    ]);
+    expect(rows).toMatchObject([{ id: "f", prompt: "@handle by the sea" }]);
+  });
+});
+
+test("a text without template marks comes out as it went in, whatever else is in it", async () => {
+  const texts = fc.string({ unit: fc.constantFrom("{", "}", "%", "a", "'", "|", "\n", "é", "\\", "@") });
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      fc.pre(text.trim() !== "" && !text.includes("{{") && !text.includes("{%"));
+      const rows = [
+        { id: "a", prompt: text },
+        { id: "b", prompt: "{{ id }}" },
+      ];
+      const manifest = await readManifest(await fileWith("job.json", JSON.stringify(rows)));
+      expect(manifest.rows.map(({ prompt }) => prompt)).toEqual([text, "b"]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a value with template marks of its own is text for whoever names it, once it is rendered", async () => {
+  const values = fc.string({
+    unit: fc.constantFrom("{{", "}}", "{%", "%}", "a", " ", "id", "|"),
+    maxLength: 12,
+  });
+  await fc.assert(
+    fc.asyncProperty(values, async (value) => {
+      const job = { vars: { x: value }, rows: [{ id: "a" }], prompt: "{{ x }}{{ id }}" };
+      const manifest = await readManifest(await fileWith("job.json", JSON.stringify(job)));
+      expect(manifest.rows.length + manifest.problems.length).toBeGreaterThan(0);
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,166 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { deliver } from "../../src/notify/deliver.js";
+import { endNotice, nightNotice } from "../../src/notify/facts.js";
+import { targetsOf } from "../../src/notify/target.js";
+import { ManualClock } from "../manual-clock.js";
+import { runFacts } from "../report/facts.js";
+import { startHook, startMailServer } from "./receivers.js";
+
+let clock: ManualClock;
+let warnings: string[];
+beforeEach(() => {
+  clock = new ManualClock();
+  warnings = [];
+});
+
+const facts = endNotice("credits", runFacts, "");
+const summary = "demo, run 3: 20 of 26 archived, 4 failed, 1 held, 112.5 credits spent (credits)";
+const secret = "/services/T0/B0/very-secret";
+
+const send = (notify: string[], settings: object = {}, notice = facts) =>
+  deliver(targetsOf({ notify, ...settings }, { HOOK: notify[0] }), notice, {
+    environment: {},
+    clock,
+    warn: (line) => warnings.push(line),
+  });
+
+/** Moves the clock on while the work waits for it. */
+async function passing(work: Promise<void>): Promise<void> {
+  let over = false;
+  void work.then(() => {
+    over = true;
+  });
+  while (!over) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!over) clock.advance(50);
+  }
+}
+
+describe("a webhook", () => {
+  test("gets the facts as JSON", async () => {
+    const hook = await startHook(200);
+    await send([hook.url + secret]);
+    expect(warnings).toEqual([]);
+    expect(hook.received).toHaveLength(1);
+    expect(hook.received[0]).toMatchObject({
+      path: secret,
+      headers: { "content-type": "application/json" },
+    });
+    expect(JSON.parse(hook.received[0]?.body ?? "")).toEqual({
+      ...{ event: "credits", exit: 7, schedule: null, due: null, run: 3, job: "demo", items: 26 },
+      ...{ archived: 20, failed: 4, held: 1, creditsSpent: 112.5, creditsLeft: 0.25 },
+      ...{ folder: "outputs/demo", next: "bulkgen resolve clip-9 --adopt ID", summary },
+    });
+  });
+
+  test("gets Slack's and Discord's shapes, which cannot call or link anybody", async () => {
+    const hook = await startHook(200);
+    const odd = endNotice("done", { ...runFacts, job: "<!channel> @everyone & co", nextStep: null }, "");
+    for (const kind of ["slack", "discord"]) await send([JSON.stringify({ url: hook.url, kind })], {}, odd);
+    const [slack, discord] = hook.received.map(({ body }) => JSON.parse(body));
+    expect(slack).toEqual({
+      text: expect.stringMatching(/^&lt;!channel&gt; @everyone &amp; co, run 3: 20 of/),
+    });
+    expect(discord).toEqual({
+      content: expect.stringMatching(/^<!channel> @everyone & co, run 3: 20 of/),
+      allowed_mentions: { parse: [] },
+    });
+  });
+
+  test.each([
+    ["https://hooks.slack.com/services/T/B/x", "text"],
+    ["https://discord.com/api/webhooks/1/x", "content"],
+    ["https://ops.example/hook", "summary"],
+  ])("at %s is known by its address", (url, field) => {
+    const [target] = targetsOf({ notify: [url] }, {});
+    if (target?.kind !== "webhook") throw new Error("no webhook");
+    expect(Object.keys(JSON.parse(target.shape(facts).body))).toContain(field);
+  });
+
+  test("gets a body of one's own, with headers from the environment", async () => {
+    const hook = await startHook(200);
+    const asked = {
+      url: "$HOOK",
+      body: '{"msg": {{ summary | json }}, "bad": {{ failed }}}',
+      headers: { "X-Token": "$TOKEN" },
+    };
+    const targets = targetsOf({ notify: [JSON.stringify(asked)] }, { HOOK: hook.url, TOKEN: "t0p" });
+    await deliver(targets, facts, { environment: {}, clock, warn: (line) => warnings.push(line) });
+    expect(JSON.parse(hook.received[0]?.body ?? "")).toEqual({ msg: summary, bad: 4 });
+    expect(hook.received[0]?.headers["x-token"]).toBe("t0p");
+  });
+
+  test("is told only of the events it asked for", async () => {
+    const hook = await startHook(200);
+    const target = JSON.stringify({ url: hook.url, on: ["missed"] });
+    await send([target]);
+    expect(hook.received).toEqual([]);
+    const night = { schedule: "nightly", dueAt: Date.UTC(2026, 10, 21, 2), message: "nightly: missed" };
+    await send([target], {}, nightNotice("missed", night));
+    expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
+      event: "missed",
+      due: "2026-11-21T02:00:00.000Z",
+    });
+  });
+
+  test("that stumbles is tried again; one that refuses is not", async () => {
+    const hook = await startHook(503, 429, 204);
+    await passing(send([hook.url]));
+    expect(hook.received).toHaveLength(3);
+    expect(warnings).toEqual([]);
+    const refusing = await startHook(404);
+    await send([refusing.url + secret]);
+    expect(refusing.received).toHaveLength(1);
+    expect(warnings).toEqual([`the notice to ${new URL(refusing.url).host} was not delivered: HTTP 404`]);
+  });
+
+  test("that hangs is left after half a minute, and nothing secret is said", async () => {
+    const hook = await startHook("hang");
+    const begun = clock.now();
+    await passing(send([hook.url + secret]));
+    expect(clock.now() - begun).toBeLessThanOrEqual(31_000);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/was not delivered: no answer in time \(\d tries\)$/);
+    expect(warnings[0]).not.toContain("secret");
+  });
+
+  test("that nobody listens at is one warning", async () => {
+    await passing(send(["http://127.0.0.1:1/x"]));
+    expect(warnings).toEqual(["the notice to 127.0.0.1:1 was not delivered: ECONNREFUSED (3 tries)"]);
+  });
+});
+
+describe("a mail", () => {
+  test("is taken by a real mail server", async () => {
+    const box = await startMailServer("ada", "s3cret");
+    await send(["mailto:ops@example.org"], { smtpUrl: box.url, smtpFrom: "nightly@example.org" });
+    expect(warnings).toEqual([]);
+    expect(box.mails).toHaveLength(1);
+    expect(box.mails[0]).toMatchObject({ from: "nightly@example.org", to: ["ops@example.org"], user: "ada" });
+    expect(box.mails[0]?.text).toMatch(/^Subject: bulkgen: demo, run 3/m);
+    expect(box.mails[0]?.text).toContain("Next: bulkgen resolve clip-9");
+  });
+
+  test("that is refused is a warning without the password", async () => {
+    const box = await startMailServer("ada", "s3cret");
+    await send(["mailto:ops@example.org"], { smtpUrl: box.url.replace("s3cret", "wr0ng") });
+    expect(warnings).toEqual(["the notice to ops@example.org was not delivered: SMTP 535"]);
+  });
+});
+
+describe("a target that cannot be used is told before anything is spent", () => {
+  test.each([
+    ["hooks", {}, "expected an address such as https://hooks.example/…"],
+    ["ftp://x", {}, "got ftp://…"],
+    ["$NOT_SET", {}, "expected NOT_SET in the environment, got nothing under that name"],
+    ["{", {}, "text that is no JSON"],
+    ['{"on":["done"]}', {}, "expected an address (url or email), got none"],
+    ['{"url":"https://x","on":["dome"]}', {}, "on.0"],
+    ['{"url":"https://x","colour":1}', {}, "colour"],
+    ['{"url":"https://x","body":"{{ sumary }}"}', {}, "undefined variable: sumary"],
+    ["mailto:ops@example.org", {}, "expected a mail server"],
+    ["mailto:ops@example.org", { smtpUrl: "mail.example" }, "smtp://HOST:PORT"],
+  ])("%s", (text, settings, message) => {
+    expect(() => targetsOf({ notify: [text], ...settings }, {})).toThrow(message);
+  });
+});

@@ -1,0 +1,30 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Seen } from "../../src/text/compact-text-map.js";
+
+test("a text gets the number that came with it first, among a hundred thousand others", () => {
+  const seen = new Seen();
+  const name = (index: number) => `item-${index % 7}-${index}`;
+  for (let index = 0; index < 100_000; index++) expect(seen.put(name(index), index)).toBeNull();
+  for (let index = 0; index < 100_000; index += 97) expect(seen.put(name(index), 5)).toBe(index);
+});
+
+test("any texts are told apart as a map would", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ maxLength: 3 }), { maxLength: 200 }), (texts) => {
+      const seen = new Seen();
+      const known = new Map<string, number>();
+      for (const [index, text] of texts.entries()) {
+        expect(seen.put(text, index)).toBe(known.get(text) ?? null);
+        if (!known.has(text)) known.set(text, index);
+      }
+    }),
+  );
+});
+
+test("who looks whether it is the same is asked, and a text that is not gets a place of its own", () => {
+  const seen = new Seen();
+  expect(seen.put("a", 1)).toBeNull();
+  expect(seen.put("a", 2, () => false)).toBeNull();
+  expect(seen.put("a", 3, (number) => number === 2)).toBe(2);
+});

@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { nearest } from "../../src/text/nearest.js";
+
+test("the nearest name is offered when it is near, whatever its case", () => {
+  expect(nearest("Fluxx", ["dream", "flux", "tone"])).toBe("flux");
+  expect(nearest("promt", ["prompt", "params.size"])).toBe("prompt");
+});
+
+test("nothing is offered when nothing is near", () => {
+  expect(nearest("zebra", ["prompt", "model"])).toBeUndefined();
+  expect(nearest("x", [])).toBeUndefined();
+});

@@ -1,0 +1,152 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { noCredits } from "../../src/core/money.js";
+import { reasonLines } from "../../src/report/evidence.js";
+import { lookFor, plainLook } from "../../src/report/look.js";
+import { problemLine } from "../../src/report/problem-text.js";
+import { progressLine } from "../../src/report/progress.js";
+import type { StatusFacts } from "../../src/report/status.js";
+import { statusText } from "../../src/report/status-text.js";
+import { summarise } from "../../src/report/summary.js";
+import { table } from "../../src/report/table.js";
+import { shortText, terminalText } from "../../src/text/terminal.js";
+import { quota, runFacts } from "../report/facts.js";
+
+/** What a terminal must never get from others: control and format characters besides the two joiners, and halves. */
+const forbidden = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+
+/** Text in which the dangerous characters are as frequent as the others. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom(
+        "\u001b[31m",
+        "\u001b]0;title\u0007",
+        "\u009b2J",
+        "\u202e",
+        "\u2066",
+        "\r",
+        "\n",
+        "\u2028",
+        "\ud800",
+      ),
+      fc.constantFrom("\u001b", "[", "\u0007", "\u0000", "\u007f", "\ufeff", "é", "日本", "👩‍🚀"),
+    ),
+  )
+  .map((pieces) => pieces.join(""));
+
+describe("text for a terminal (P24)", () => {
+  test.each([
+    ["a\u001b[31mred\u001b[0m", "ared"],
+    ["a\u001b]0;title\u0007b", "ab"],
+    ["a\u001b]8;;https://example.com\u001b\\link\u001b]8;;\u001b\\", "alink"],
+    ["evil\u202efdp.exe", "evilfdp.exe"],
+    ["one\r\ntwo\tthree\u2028four", "one two three four"],
+    ["\u001b\u001b[31m[31mx", "[31mx"],
+    ["half \ud83d", "half \ufffd"],
+    ["👩‍🚀 and نمی‌خواهم", "👩‍🚀 and نمی‌خواهم"],
+    ["  plain – “quoted” ", "plain – “quoted”"],
+  ])("%j becomes %j", (text, expected) => expect(terminalText(text)).toBe(expected));
+
+  test("holds no control character, whatever came", () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        expect(terminalText(text)).not.toMatch(forbidden);
+      }),
+    );
+  });
+
+  test("is cut by characters, not in the middle of one", () => {
+    expect(shortText("🎈🎈🎈🎈", 3)).toBe("🎈🎈…");
+    expect(shortText("abc", 3)).toBe("abc");
+  });
+
+  test("holds none in a table either", () => {
+    fc.assert(
+      fc.property(hostile, fc.constantFrom(null, 60, 100), (text, width) => {
+        const columns = [{ title: "id" }, { title: "text", flexible: true }];
+        const shown = table(
+          columns,
+          [
+            ["a", text],
+            ["b", { text, tone: "bad" }],
+          ],
+          { width, colour: false },
+        );
+        for (const line of shown.split("\n")) expect(line).not.toMatch(forbidden);
+      }),
+    );
+  });
+
+  test("holds none in a summary, a problem or the progress line", () => {
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const failures = [{ rowId: text, kind: text, reason: text }];
+        const evidence = { sentAt: 0, status: 502, bodySha256: "00", taskId: text, externalTaskId: text };
+        const held = [{ rowId: text, reason: text, evidence }];
+        const facts = {
+          ...runFacts,
+          job: text,
+          failures,
+          held,
+          lost: held,
+          stops: [text],
+          folder: text,
+          nextStep: text,
+        };
+        const place = { file: text, row: 1, column: text, id: text };
+        const counts = { ...noCounts };
+        const shown = [
+          ...summarise(facts, plainLook).split("\n"),
+          ...reasonLines(held),
+          ...statusText({
+            ...statusFacts,
+            job: text,
+            folder: text,
+            lost: held,
+            trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
+          }).split("\n"),
+          problemLine({ place, message: text, expected: text, got: text, nearest: text }),
+          progressLine({
+            counts,
+            quota,
+            waiting: null,
+            until: null,
+            stops: [{ message: text }],
+            diskTrouble: text,
+            hold: null,
+            now: 0,
+          }),
+        ];
+        for (const line of shown) expect(line).not.toMatch(forbidden);
+      }),
+    );
+  });
+});
+
+describe("the look", () => {
+  test("is plain where there is no terminal", () => {
+    expect(lookFor({ columns: 60 }, {})).toEqual({ width: null, colour: false });
+  });
+
+  test("follows the terminal, and NO_COLOR", () => {
+    expect(lookFor({ isTTY: true, columns: 60 }, {})).toEqual({ width: 60, colour: true });
+    expect(lookFor({ isTTY: true, columns: 60 }, { NO_COLOR: "1" })).toEqual({ width: 60, colour: false });
+    expect(lookFor({ isTTY: true, columns: 60 }, { TERM: "dumb" })).toEqual({ width: 60, colour: false });
+    expect(lookFor({ isTTY: true, columns: 7 }, {})).toEqual({ width: 40, colour: true });
+    expect(lookFor({ isTTY: true }, {})).toEqual({ width: 80, colour: true });
+  });
+});
+
+const noCounts = {
+  ...{ blocked: 0, planned: 0, submitting: 0, unknown: 0, held: 0, processing: 0 },
+  ...{ overdue: 0, ready: 0, failed: 0, archived: 0, dropped: 0 },
+};
+
+const statusFacts: StatusFacts = {
+  ...{ forecast: null, endedAt: null, resume: null, holder: null },
+  ...{ run: 1, job: "", state: "running", alive: true, startedAt: 0, exit: null, counts: noCounts },
+  ...{ spent: noCredits, pending: noCredits, requests: 0, folder: "", trouble: [] },
+  ...{ lost: [], lostCredits: noCredits },
+};
