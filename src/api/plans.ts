@@ -20,3 +20,6 @@ export function limitsOf(plan: string): PlanLimits & { known: boolean } {
   const known = (plans as readonly string[]).includes(plan);
   return { ...planLimits[known ? (plan as Plan) : "Starter"], known };
 }
+
+/** States of a subscription. Apart from the schemas, because commands that start fast name them too. */
+export const subscriptionStatuses = ["active", "canceled", "past_due"] as const;

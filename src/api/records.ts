@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { asRecord } from "./json.js";
-import { subscriptionStatuses } from "./subscriptions.js";
+import { subscriptionStatuses } from "./plans.js";
 
 /**
  * The records of the service, as read. Objects let unknown fields pass and enumerations are open, because a service
@@ -125,4 +124,18 @@ export function errorFacts(body: unknown): ErrorFacts {
 
 function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** The JSON value of a text, or null when it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A value as an object to look into: an empty one when it is something else. */
+export function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

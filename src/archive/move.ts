@@ -1,9 +1,9 @@
+import { createHash } from "node:crypto";
 import { extname, join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { folderBelow } from "./disk/folder-below.js";
 import { foldName, numberedName } from "./disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
-import { holds, linked } from "./placed.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 
 /** Where files go whose row asks for something else now. They stay in the index, and come back with their prompt. */
@@ -80,4 +80,27 @@ async function gone(disk: Disk, path: string): Promise<void> {
   } catch (error) {
     if ((error as { code?: unknown }).code !== "ENOENT") throw error;
   }
+}
+
+/** False when the name is taken. */
+export async function linked(disk: Disk, from: string, to: string): Promise<boolean> {
+  try {
+    await disk.link(from, to);
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Whether the file at `path` has that content. */
+export async function holds(
+  disk: Disk,
+  path: string,
+  { bytes, sha256 }: { bytes: number; sha256: string },
+): Promise<boolean> {
+  if ((await disk.size(path)) !== bytes) return false;
+  const hash = createHash("sha256");
+  for await (const piece of disk.read(path)) hash.update(piece);
+  return hash.digest("hex") === sha256;
 }

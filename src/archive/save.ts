@@ -10,8 +10,7 @@ import type { Temporary } from "./disk/temporary.js";
 import type { Partial as PartialFile, Partials } from "./download/partial.js";
 import { type Limits, limitsOf, type Transfer, transfer } from "./download/transfer.js";
 import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobIndex } from "./index-file.js";
-import { isSuperseded, supersede } from "./move.js";
-import { holds, linked } from "./placed.js";
+import { holds, isSuperseded, linked, supersede } from "./move.js";
 import { quarantine } from "./quarantine.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 

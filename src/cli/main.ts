@@ -11,7 +11,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
   resume: async () => (await import("./commands/resume.js")).defineResume,
   status: async () => (await import("./commands/status.js")).defineStatus,
   pause: async () => (await import("./commands/pause.js")).definePause,
-  cancel: async () => (await import("./commands/cancel.js")).defineCancel,
+  cancel: async () => (await import("./commands/pause.js")).defineCancel,
   redo: async () => (await import("./commands/redo.js")).defineRedo,
   export: async () => (await import("./commands/export.js")).defineExport,
   retry: async () => (await import("./commands/retry.js")).defineRetry,

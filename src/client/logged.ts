@@ -1,6 +1,5 @@
 import type { Clock } from "../clock.js";
-import type { Log } from "../core/ports/log.js";
-import type { Send } from "../core/ports/send.js";
+import type { Log, Send } from "../core/ports/send.js";
 
 /**
  * Writes down each request and what came of it: never a body, never a header of ours. What a refusal means for the run

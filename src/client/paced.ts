@@ -1,7 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
-import type { Log } from "../core/ports/log.js";
-import type { ApiRequest, Reply, Send, Ticket } from "../core/ports/send.js";
+import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { retryAfterMs } from "../core/quota/backoff.js";
 import { type Gait, isLongWait, NoRequestsUntil } from "../core/quota/quota.js";
 

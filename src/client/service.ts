@@ -1,18 +1,23 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
-import { parseJson } from "../api/json.js";
-import { type Me, type ModelList, meRead, modelList, type Task, task } from "../api/records.js";
+import { type Me, type ModelList, meRead, modelList, parseJson, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
-import type { Log } from "../core/ports/log.js";
+import type { Log } from "../core/ports/send.js";
 import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/ports/send.js";
 import { backoffMs } from "../core/quota/backoff.js";
-import { type GenerateOutcome, generateOutcome, servedAt, type TaskOutcome, taskOutcome } from "./answer.js";
+import {
+  answerText,
+  type GenerateOutcome,
+  generateOutcome,
+  oddBody,
+  servedAt,
+  type TaskOutcome,
+  taskOutcome,
+} from "./answer.js";
 import { logged } from "./logged.js";
-import { answerText, oddBody } from "./odd-answer.js";
 import { type Pacing, paced } from "./paced.js";
-import { ServiceTime } from "./service-time.js";
-import { timed } from "./timed.js";
+import { ServiceTime, timed } from "./timed.js";
 
 /** The service, as typed calls. */
 export interface Service {

@@ -2,14 +2,13 @@ import { jobFolder } from "../archive/disk/job-folder.js";
 import type { Clock } from "../clock.js";
 import type { ItemState } from "../core/item.js";
 import type { Item, Run, Store } from "../core/ports/store.js";
-import { resumeCommand } from "../report/resume-command.js";
+import { resumeCommand } from "../report/amounts.js";
 import type { RunLine, StatusFacts, Trouble } from "../report/status.js";
 import { openSteps } from "../store/workspace/steps.js";
 import { openWorkspace } from "../store/workspace/workspace.js";
-import { evidenceOf, reasonOf } from "./evidence.js";
-import { spentIn } from "./spent-in.js";
+import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
+import { refuseOutdated } from "./workspace/history.js";
 import { type Holder, holderOf } from "./workspace/holder.js";
-import { refuseOutdated } from "./workspace/outdated.js";
 import type { Workspace } from "./workspace/workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];

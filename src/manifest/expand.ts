@@ -1,16 +1,20 @@
 import type { Place, Problem } from "../core/problem.js";
-import { axesOf, type Combination } from "./combinations.js";
-import { Layers } from "./layers.js";
+import { axesOf, type Combination, Layers } from "./combinations.js";
 import { ParamSets } from "./param-sets.js";
 import { rowOf } from "./row.js";
-import { isKnown } from "./shape/columns.js";
-import { labelled, outputName } from "./shape/item-names.js";
+import { isKnown, labelled, outputName } from "./shape/columns.js";
 import type { Row } from "./shape/manifest.js";
 import type { Cells, Job, SourceRow, Written } from "./shape/source.js";
-import { LateName, TemplateFault } from "./templates/fault.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
 import { Scope } from "./templates/scope.js";
-import { isTemplate, type Names, type Templates, type Values } from "./templates/template.js";
+import {
+  isTemplate,
+  LateName,
+  type Names,
+  TemplateFault,
+  type Templates,
+  type Values,
+} from "./templates/template.js";
 
 export interface Expansion {
   file: string;

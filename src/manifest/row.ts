@@ -1,6 +1,6 @@
 import { mediaFields } from "../api/inputs.js";
 import type { Place, Problem } from "../core/problem.js";
-import type { Layers } from "./layers.js";
+import type { Layers } from "./combinations.js";
 import type { ParamSets } from "./param-sets.js";
 import { paramColumn, paramKey } from "./shape/columns.js";
 import { cellPlace, type Defaults, type Row } from "./shape/manifest.js";

@@ -2,7 +2,7 @@ import type { Me } from "../api/records.js";
 import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax, utcTime } from "../core/quota/quota.js";
-import { reachText } from "./caps.js";
+import { reachText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
 
 /** What stops a run: the subscription, or a balance that is too small. */

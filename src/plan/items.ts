@@ -1,9 +1,9 @@
 import type { Model } from "../api/records.js";
 import { itemKeys, shortId } from "../core/identity.js";
 import { type Credits, credits, inCredits, noCredits, plus, times } from "../core/money.js";
-import type { Draft, DraftItem, DraftRow } from "../core/ports/draft.js";
+import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/ports/draft.js";
 import type { Problem } from "../core/problem.js";
-import { copyName, labelled, outputName } from "../manifest/shape/item-names.js";
+import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { Seen } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
@@ -214,4 +214,41 @@ const numbersMax = 8;
 function shortList(numbers: readonly number[], count: number): string {
   const more = count - numbersMax;
   return `${numbers.slice(0, numbersMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/**
+ * An occurrence that a row's id had before stays with it, so that its file stays its own when rows change places; the
+ * others take the next that is free.
+ */
+export function keepOccurrences(draft: Draft, keyOf: Items["keyOf"]): void {
+  for (const slots of draft.groups()) {
+    const [first] = slots;
+    if (first === undefined) continue;
+    const {
+      prompt,
+      contents,
+      kind: { model, params },
+    } = first.item;
+    const same = { row: { prompt }, model: { model_key: model }, params, contents } as GoodRow;
+    const keys = slots.map((_, index) => keyOf(same, index + 1));
+    const free = new Set(keys.keys());
+    const before = new Map(keys.map((key, index) => [draft.rowIdOf(key), index]));
+    const chosen = new Map<DraftSlot, number>();
+    for (const slot of slots) {
+      const index = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
+      if (index !== undefined && free.delete(index)) chosen.set(slot, index);
+    }
+    const rest = free.values();
+    for (const slot of slots) take(draft, slot, keys, chosen.get(slot) ?? (rest.next().value as number));
+  }
+}
+
+function take(draft: Draft, { position, id, item }: DraftSlot, keys: readonly string[], index: number): void {
+  const key = keys[index] as string;
+  if (item.occurrence === index + 1) return;
+  const rowId = id === null ? shortId(key) : item.rowId;
+  // A name that nobody gave begins with the id that the key gave.
+  const own = id === null && item.name.startsWith(item.rowId);
+  const name = own ? rowId + item.name.slice(item.rowId.length) : item.name;
+  draft.rename(position, { key, occurrence: index + 1, rowId, name });
 }

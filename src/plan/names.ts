@@ -1,9 +1,9 @@
 import { foldName, safeName } from "../archive/disk/names.js";
 import type { Problem } from "../core/problem.js";
-import { copyName, outputName } from "../manifest/shape/item-names.js";
+import { copyName, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { Seen } from "../text/compact-text-map.js";
-import { Gathered } from "./gathered.js";
+import { Gathered } from "./notes.js";
 
 /**
  * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one

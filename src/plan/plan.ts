@@ -2,16 +2,15 @@ import type { Me, Model } from "../api/records.js";
 import type { Credits } from "../core/money.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import type { Pace } from "../core/pace/pace.js";
-import type { ModelSize } from "../core/ports/archived.js";
 import type { Comparison, Draft, PlannedItem, Standing } from "../core/ports/draft.js";
 import type { Sheet } from "../core/ports/sheet.js";
-import type { Item } from "../core/ports/store.js";
+import type { Item, ModelSize } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
-import type { SpendingCaps } from "./caps.js";
+import type { SpendingCaps } from "./cost.js";
 import type { Duplicates } from "./items.js";
 import type { Selection } from "./select.js";
 

@@ -1,7 +1,7 @@
 import type { Model } from "../api/records.js";
+import { priceGroup } from "../core/identity.js";
 import { type Credits, credits } from "../core/money.js";
 import type { ItemKind } from "../core/ports/draft.js";
-import { priceGroup } from "../core/price.js";
 
 /** Items that are expected to cost the same and to take as long. */
 export interface PriceGroup {

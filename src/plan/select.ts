@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
+import { mediaFields } from "../api/inputs.js";
+import type { Draft } from "../core/ports/draft.js";
+import type { Item } from "../core/ports/store.js";
+import type { Problem } from "../core/problem.js";
 import { nearest } from "../text/nearest.js";
+import type { CheckedRow } from "./check-row.js";
+import type { Plan } from "./plan.js";
 
 /**
  * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so
@@ -143,4 +149,103 @@ function drawLots<Row extends Selectable>(rows: readonly Row[], count: number, s
 /** A row's lot: the hash of its name with the seed. */
 export function lotOf(name: string, seed: string): string {
   return createHash("sha256").update(`${seed}\n${name}`).digest("hex");
+}
+
+type Content = Pick<Item, "model" | "prompt" | "params" | "inputs" | "priority">;
+
+/** A row's values as a selection sees them: its cells, and what the defaults made of them. */
+export function valuesOfRow({ row, model }: CheckedRow): Map<string, string> {
+  const { id, output } = row;
+  return valuesOf(Object.entries(row.columns), row, { id, output, category: model?.category });
+}
+
+/** An item as a selection sees it, with the cells of the row that it was made for. */
+export function selectableItem(item: Item): Selectable & { item: Item } {
+  const { rowNumber, rowId, state, name, category } = item;
+  return {
+    item,
+    number: rowNumber,
+    name: rowId,
+    failed: state === "failed",
+    values: valuesOf(item.cells, item, { id: rowId, output: name, category, state }),
+  };
+}
+
+function valuesOf(
+  cells: Item["cells"],
+  { model, prompt, params, inputs, priority }: Content,
+  known: Readonly<Record<string, string | null | undefined>>,
+): Map<string, string> {
+  const values = new Map<string, string>();
+  const put = (key: string, value: string | null | undefined) => {
+    if (value !== null && value !== undefined) values.set(key.toLowerCase(), value.trim().normalize("NFC"));
+  };
+  for (const [column, cell] of cells) put(column, cell);
+  for (const [key, value] of Object.entries(params)) put(`params.${key}`, value);
+  for (const field of mediaFields) put(field, inputs[field]);
+  for (const [key, value] of Object.entries({ model, prompt, priority: String(priority), ...known }))
+    put(key, value);
+  return values;
+}
+
+/** Chooses the selected part of a sheet while it is read. What is wrong in other rows is their affair, and is counted in a note. */
+export class Choosing {
+  private readonly everything: boolean;
+  private readonly matches: ReturnType<typeof matcherOf>;
+  private readonly keys: KeyWatch;
+
+  constructor(
+    private readonly selection: Selection,
+    private readonly file: string,
+  ) {
+    this.everything = isEverything(selection);
+    this.matches = matcherOf(selection);
+    this.keys = new KeyWatch(selection);
+  }
+
+  of(checked: CheckedRow): { chosen: boolean; lot: string | null } {
+    if (this.everything) return { chosen: true, lot: null };
+    const { row } = checked;
+    const values = valuesOfRow(checked);
+    this.keys.see(values);
+    const { sample, seed } = this.selection;
+    const lot = sample === null ? null : lotOf(row.id ?? String(row.number), seed);
+    return { chosen: this.matches({ number: row.number, values }), lot };
+  }
+
+  /** Leaves only the chosen rows in the draft. */
+  settle(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
+    if (this.everything) return { selection: null, notes: [] };
+    const { selection, file } = this;
+    const rows = draft.choose(selection);
+    const { rows: of, hidden } = draft.counts();
+    const text = selectionText(selection);
+    const unknown = this.keys.unknown();
+    for (const { key, near } of unknown) draft.problem(unknownProblem(file, key, near));
+    if (rows === 0 && unknown.length === 0 && !selection.onlyFailed)
+      draft.problem(noRowProblem(file, text, of));
+    const left = hidden === 1 ? "1 problem" : `${hidden} problems`;
+    return {
+      selection: { text, rows, of },
+      notes: hidden === 0 ? [] : [`${left} in rows that are not selected`],
+    };
+  }
+}
+function unknownProblem(file: string, key: string, near: string | undefined): Problem {
+  return {
+    place: { file, row: null },
+    message: `--filter names "${key}", which no row has`,
+    expected: "a column of the sheet, params.KEY, id, model, prompt, category, output or priority",
+    got: key,
+    ...(near === undefined ? {} : { nearest: near }),
+  };
+}
+
+function noRowProblem(file: string, text: string, of: number): Problem {
+  return {
+    place: { file, row: null },
+    message: `no row is selected by ${text}`,
+    expected: `at least one of the ${of === 1 ? "1 row" : `${of} rows`}`,
+    got: "none",
+  };
 }

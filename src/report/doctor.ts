@@ -1,6 +1,5 @@
 import type { ExitName } from "../core/exit.js";
-import { type Look, plainLook } from "./look.js";
-import { type Cell, type Tone, table } from "./table.js";
+import { type Cell, type Look, plainLook, type Tone, table } from "./table.js";
 
 /** One thing that was looked at. */
 export interface Check {

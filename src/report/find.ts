@@ -1,9 +1,8 @@
 import { type Credits, showCredits, toNumber } from "../core/money.js";
 import { shortText } from "../text/terminal.js";
 import { count } from "./amounts.js";
-import { type Look, plainLook } from "./look.js";
 import { minute } from "./status.js";
-import { type Cell, type Column, table } from "./table.js";
+import { type Cell, type Column, type Look, plainLook, table } from "./table.js";
 
 /** A file of the archive and the row that it came from. */
 export interface FoundFacts {

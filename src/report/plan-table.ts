@@ -1,13 +1,12 @@
-import { type Credits, minus, noCredits, showCredits } from "../core/money.js";
+import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
 import type { Forecast } from "../core/pace/forecast.js";
 import { digestOf, type Problem } from "../core/problem.js";
 import { firstOf, type Listing } from "../text/listing.js";
 import { shortText, terminalText } from "../text/terminal.js";
 import { count, fileSize } from "./amounts.js";
 import { forecastText } from "./forecast.js";
-import { type Look, plainLook } from "./look.js";
 import { problemsText, shownPath } from "./problem-text.js";
-import { type Cell, labelled, paint, type Tone, table } from "./table.js";
+import { type Cell, type Look, labelled, paint, plainLook, type Tone, table } from "./table.js";
 
 /** What a plan says, as plain data. */
 export interface PlanFacts {
@@ -252,4 +251,20 @@ function listed(title: string, lines: Listing<string>, tone: Tone, look: Look): 
 
 function messages(findings: readonly { message: string }[]): string[] {
   return findings.map((finding) => finding.message);
+}
+
+const itemsShown = 20;
+
+/** What is to be paid for before a retry or a redo: each item with its price, and the sum. */
+export function offerText(
+  what: string,
+  items: readonly { rowId: string; price: Credits }[],
+  sum: Credits,
+): string {
+  const lines = items
+    .slice(0, itemsShown)
+    .map((item) => `- ${terminalText(item.rowId)}: ${showCredits(item.price)}`);
+  const more = items.length - lines.length;
+  const total = `${count(items.length, "item")} to be ${what}, ${inCredits(sum)}`;
+  return [total, ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }

@@ -1,7 +1,6 @@
 import type { ItemState } from "../core/item.js";
 import { count } from "./amounts.js";
-import { type Look, plainLook } from "./look.js";
-import { type Cell, labelled } from "./table.js";
+import { type Cell, type Look, labelled, plainLook } from "./table.js";
 
 /** What a database was made of again, and what did not come back. */
 export interface Rebuilt {

@@ -5,8 +5,7 @@ import { shortText, terminalText } from "../text/terminal.js";
 import { count, duration, fileSize } from "./amounts.js";
 import { evidenceLines, type Waiting, waitingJson } from "./evidence.js";
 import { comparedText } from "./forecast.js";
-import { type Look, plainLook } from "./look.js";
-import { type Cell, labelled, paint, type Tone } from "./table.js";
+import { type Cell, type Look, labelled, paint, plainLook, type Tone } from "./table.js";
 
 /** What became of a run, as plain data. */
 export interface RunFacts {

@@ -1,8 +1,7 @@
 import { posix } from "node:path";
 import { shortText } from "../text/terminal.js";
 import { count, fileSize } from "./amounts.js";
-import { type Look, plainLook } from "./look.js";
-import { type Cell, labelled, type Tone } from "./table.js";
+import { type Cell, type Look, labelled, plainLook, type Tone } from "./table.js";
 
 /** What was found in one job's folder. */
 export interface ExaminedFolder {

@@ -2,12 +2,10 @@ import { extname, join } from "node:path";
 import { jobFolder } from "../archive/disk/job-folder.js";
 import { numberedName, outputName, safeName } from "../archive/disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "../archive/index-file.js";
-import { moveFile, supersede } from "../archive/move.js";
-import { holds } from "../archive/placed.js";
-import type { ArchivedFile } from "../core/ports/archived.js";
+import { holds, moveFile, supersede } from "../archive/move.js";
 import type { Disk } from "../core/ports/disk.js";
-import type { Log } from "../core/ports/log.js";
-import type { Item, Run, Store } from "../core/ports/store.js";
+import type { Log } from "../core/ports/send.js";
+import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
 
 /**
  * Before a run submits anything, archived files take the names that the sheet gives them now: ids and outputs may have

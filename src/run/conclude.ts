@@ -1,6 +1,6 @@
 import type { Attempt } from "../core/ports/attempt.js";
+import { TaskTaken } from "../core/ports/attempt.js";
 import type { Store } from "../core/ports/store.js";
-import { TaskTaken } from "../core/ports/task-taken.js";
 import type { RunPorts } from "./ports.js";
 import { bookedAnswer, type Conclusion } from "./receipts/conclusion.js";
 

@@ -1,6 +1,6 @@
-import type { View } from "../core/next/next.js";
+import type { Decision, View } from "../core/next/next.js";
 import type { Claim } from "../core/ports/accounts.js";
-import { owedRequests } from "../core/quota/quota.js";
+import { isLongWait, left, owedRequests, silenceText, utcTime } from "../core/quota/quota.js";
 import type { Session } from "./session.js";
 
 /** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in whatever workspace. */
@@ -32,4 +32,18 @@ export class Debt {
     await ports.accounts.owes(ports.accountId, { claimant, requests: this.requests });
     this.told = this.requests;
   }
+}
+
+/** Ends the run where it would wait for hours, unless somebody wants it to. */
+export function stopForLongWait(session: Session, { quota, now }: View, { waiting }: Decision): void {
+  const silentUntil = quota.blockedUntil ?? now;
+  if (session.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
+  const until = utcTime(quota.day.nextReleaseAt ?? now);
+  if (waiting === "service") session.stop("silence", silenceText(silentUntil));
+  else if (left(quota.day) < 1) session.stop("day", `the day's requests are used up until ${until}`);
+  else
+    session.stop(
+      "reserve",
+      `what is left of the day's requests is kept for open tasks; more from ${until} on`,
+    );
 }

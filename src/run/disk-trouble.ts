@@ -1,6 +1,6 @@
 import type { DiskRefusal } from "../archive/disk/room.js";
 import type { RunPorts } from "./ports.js";
-import { Wait } from "./wait.js";
+import { Wait } from "./waits.js";
 
 /** Milliseconds between two tries of a disk that refuses; so old may be, too, what is known of its room when something is bought. */
 export const diskMs = 15_000;

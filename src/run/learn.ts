@@ -1,10 +1,10 @@
 import type { TaskOutcome } from "../client/answer.js";
+import { priceGroup } from "../core/identity.js";
 import { type Credits, noCredits } from "../core/money.js";
-import type { RunGroup } from "../core/next/due.js";
+import type { RunGroup } from "../core/next/next.js";
 import { durationOf } from "../core/pace/pace.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
-import { priceGroup } from "../core/price.js";
 import type { Session } from "./session.js";
 
 /** Brings to mind what earlier runs learned of the addresses of outputs, of the models of this one and of their prices, and the tasks that were found unfinished. */

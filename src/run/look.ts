@@ -1,5 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
+import { priceGroup } from "../core/identity.js";
 import {
   lookSpacing,
   type Overdue,
@@ -12,7 +13,6 @@ import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { BookedLook } from "../core/ports/spend-log.js";
 import type { Addresses, Item } from "../core/ports/store.js";
-import { priceGroup } from "../core/price.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";

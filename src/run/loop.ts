@@ -1,21 +1,45 @@
 import PQueue from "p-queue";
 import { plus } from "../core/money.js";
-import type { Due } from "../core/next/due.js";
-import { type Decision, hasWork, next, type Step, type View } from "../core/next/next.js";
-import { isOpen, type StepKind } from "../core/stop.js";
+import { type Decision, type Due, hasWork, next, type Step, type View } from "../core/next/next.js";
+import type { Quota } from "../core/quota/quota.js";
+import { isOpen, type StepKind, type Stop } from "../core/stop.js";
 import { lookAgain, lookAtBalance } from "./balance.js";
-import { Debt } from "./debt.js";
-import { Doorbell } from "./doorbell.js";
+import { Debt, stopForLongWait } from "./debt.js";
 import { fetchOutputs } from "./fetch.js";
 import { recall } from "./learn.js";
-import { stopForLongWait } from "./long-wait.js";
 import { look } from "./look.js";
-import { OverdueWait } from "./overdue-wait.js";
-import { type Progress, progressOf } from "./progress.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
+import type { Hold } from "./settling.js";
 import { submit } from "./submit.js";
 import { firstHeads, reachesAll } from "./waiting.js";
+import { Doorbell, OverdueWait } from "./waits.js";
+
+/** Where a run stands at one turn of its loop. */
+export interface Progress {
+  counts: View["counts"];
+  quota: Quota;
+  waiting: Decision["waiting"];
+  /** Until when nothing happens by itself (UTC ms), when something is waited for. */
+  until: number | null;
+  stops: readonly Stop[];
+  diskTrouble: string | null;
+  /** What is to be found out before anything else is submitted. */
+  hold: Hold | null;
+}
+
+export function progressOf(
+  { stops, refusedByDisk: diskTrouble, settling }: Session,
+  { counts, quota }: View,
+  { waiting, wakeAt }: Decision,
+): Progress {
+  const submits = counts.planned > 0 && isOpen("submit", stops);
+  return {
+    ...{ counts, quota, waiting, stops, diskTrouble },
+    until: waiting === null ? null : wakeAt,
+    hold: submits ? settling.hold : null,
+  };
+}
 
 /** What a run can be told while it goes on. */
 export interface Control {

@@ -6,7 +6,7 @@ import type { Credits } from "../core/money.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
 import type { Accounts } from "../core/ports/accounts.js";
-import type { Log } from "../core/ports/log.js";
+import type { Log } from "../core/ports/send.js";
 import type { Books, KeptCap } from "../core/ports/spend-log.js";
 import type { Run, Store } from "../core/ports/store.js";
 import type { Lanes } from "../core/quota/lanes.js";

@@ -1,21 +1,19 @@
 import { jobFolder } from "../archive/disk/job-folder.js";
 import { ServiceError } from "../client/service.js";
 import type { Credits } from "../core/money.js";
-import type { Parked } from "../core/next/due.js";
+import type { Parked } from "../core/next/next.js";
 import { Lifetimes } from "../core/pace/lifetimes.js";
 import { Paces } from "../core/pace/paces.js";
 import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
 import { Caps } from "./caps.js";
 import { DiskTrouble } from "./disk-trouble.js";
-import { Saved } from "./missing.js";
 import type { RunPorts, RunSettings } from "./ports.js";
 import { Prices } from "./prices.js";
-import { Reach } from "./reach.js";
-import { Replacements } from "./replacements.js";
+import { Replacements, Saved } from "./replacements.js";
 import { Settling } from "./settling.js";
-import { Wait } from "./wait.js";
 import { WaitingList } from "./waiting.js";
+import { Reach, Wait } from "./waits.js";
 
 /** Milliseconds between two looks at an account that has run out of credits. */
 const balanceMs = 5 * 60_000;

@@ -1,6 +1,5 @@
 import type { ReconcileSettings, Verdict } from "../core/charges/readings.js";
-import { isNews, reconcile } from "../core/charges/reconcile.js";
-import { unreadBefore } from "../core/charges/verdict.js";
+import { isNews, reconcile, unreadBefore } from "../core/charges/verdict.js";
 import { balanceTold, type Credits, plus } from "../core/money.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
@@ -8,7 +7,7 @@ import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from 
 import { readCounters } from "./account-reading.js";
 import type { Caps } from "./caps.js";
 import type { RunPorts } from "./ports.js";
-import { Wait } from "./wait.js";
+import { Wait } from "./waits.js";
 
 export interface SettlingSettings extends ReconcileSettings {
   runId: number;

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
+import { priceGroup } from "../core/identity.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
-import { priceGroup } from "../core/price.js";
 import { conclude } from "./conclude.js";
 import { requestRejected } from "./fail.js";
 import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusion.js";

@@ -1,5 +1,5 @@
 import { type Credits, plus } from "../core/money.js";
-import type { Head, Parked, WaitingGroup } from "../core/next/due.js";
+import type { Head, Parked, WaitingGroup } from "../core/next/next.js";
 import type { Pace } from "../core/pace/pace.js";
 import type { RunPorts } from "./ports.js";
 

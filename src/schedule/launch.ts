@@ -4,8 +4,7 @@ import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { credits } from "../core/money.js";
 import type { NightProcess } from "./daemon.js";
-import type { NightCommand } from "./night.js";
-import type { NightEnd } from "./night-end.js";
+import type { NightCommand, NightEnd } from "./night.js";
 
 /**
  * A night is a process of its own: whatever ends it, the daemon lives. It has a process group of its own too, so that

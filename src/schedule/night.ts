@@ -1,5 +1,6 @@
 import { Liquid } from "liquidjs";
 import { EarlyExit } from "../core/exit.js";
+import { type Credits, inCredits } from "../core/money.js";
 import type { Night, Schedule } from "../store/schedules.js";
 import { nextDue } from "./due.js";
 import { localTime } from "./zone.js";
@@ -76,4 +77,46 @@ export function nightCommand(schedule: Schedule, night: Pick<Night, "dueAt" | "r
   const edition = nightEdition(schedule, night.dueAt);
   if (edition !== null) words.push(`--edition=${edition}`);
   return { command: "run", words: [...words, "--yes", "--", schedule.manifest] };
+}
+
+/** What came of the process of a night. */
+export interface NightEnd {
+  /** Null when a signal ended it, or when it could not be started. */
+  exit: number | null;
+  /** In one line. */
+  note: string;
+  run: number | null;
+  credits: Credits | null;
+  archived: number | null;
+  failed: number | null;
+  held: number | null;
+  /** When it can go on by itself (UTC ms). */
+  resumeAt: number | null;
+}
+
+/** Until a night whose process was lost goes on (ms), and how often it does. */
+const lostMs = 60_000;
+const lossesMax = 2;
+const interruptedExit = 130;
+const crashExit = 1;
+
+/** Whether its process ended by a signal or by a defect. */
+export function isLost({ exit }: NightEnd): boolean {
+  return exit === null || exit === crashExit;
+}
+
+/** When a night goes on by itself (UTC ms); null when it is over. */
+export function againAt(
+  end: NightEnd,
+  { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },
+): number | null {
+  if (end.exit === interruptedExit) return isStopping ? now : null;
+  if (isLost(end)) return losses < lossesMax ? now + lostMs : null;
+  return end.resumeAt === null ? null : Math.max(end.resumeAt, now + lostMs);
+}
+
+/** The end in one line. */
+export function endText({ exit, note, credits }: NightEnd): string {
+  const spent = credits === null ? "" : `, ${inCredits(credits)}`;
+  return `${note}${spent}${exit === null ? "" : ` (exit ${exit})`}`;
 }

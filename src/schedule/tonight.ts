@@ -1,9 +1,8 @@
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
-import { creditsTold, inCredits } from "../core/money.js";
+import { creditsTold, inCredits, toNumber } from "../core/money.js";
 import { duration } from "../report/amounts.js";
-import { type Look, plainLook } from "../report/look.js";
-import { type Cell, labelled, paint, table } from "../report/table.js";
+import { type Cell, type Look, labelled, paint, plainLook, table } from "../report/table.js";
 import type { Night, Schedule } from "../store/schedules.js";
 import { nextDue } from "./due.js";
 import { nightEdition, nightEnd } from "./night.js";
@@ -175,4 +174,33 @@ export function nightText(night: Night, zone: string): string {
   const name = exitCodes.find(({ code }) => code === night.exit)?.name ?? "lost";
   const spent = night.credits === null ? "" : `, ${inCredits(night.credits)}`;
   return `${due}: ${night.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
+}
+
+/** A schedule for programs: times in ISO 8601, credits as numbers. */
+export function listedSchedule({ schedule, settings, nights }: Tonight, now: number): object {
+  const { name, manifest, cron, zone, missed } = schedule;
+  const next = nextDue(schedule, now);
+  return {
+    ...{ name, manifest, cron, zone, missed },
+    next: iso(next),
+    edition: next === null ? null : nightEdition(schedule, next),
+    until: next === null ? null : iso(nightEnd(schedule, next)),
+    settings,
+    nights: nights.map(listedNight),
+  };
+}
+
+function listedNight({ schedule: _, dueAt, startedAt, endedAt, resumeAt, credits, ...night }: Night): object {
+  return {
+    due: iso(dueAt),
+    ...night,
+    credits: credits === null ? null : toNumber(credits),
+    started: iso(startedAt),
+    ended: iso(endedAt),
+    resume: iso(resumeAt),
+  };
+}
+
+function iso(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
 }

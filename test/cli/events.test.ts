@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openEvents } from "../../src/cli/output/events.js";
 import type { Stop } from "../../src/core/stop.js";
-import type { Progress } from "../../src/run/progress.js";
+import type { Progress } from "../../src/run/loop.js";
 import { newPlace, type Place, run, start } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 

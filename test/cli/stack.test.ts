@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { stackWithModules } from "../../src/cli/output/stack.js";
+import { stackWithModules } from "../../src/cli/output/ending.js";
 
 let root: string;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answerStatus, answerText, oddBody } from "../../src/client/odd-answer.js";
+import { answerStatus, answerText, oddBody } from "../../src/client/answer.js";
 
 const answer = (status: number, body: string, headers: Record<string, string> = {}) => ({
   kind: "answer" as const,

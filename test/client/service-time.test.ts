@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { ServiceTime } from "../../src/client/service-time.js";
-import { timed } from "../../src/client/timed.js";
+import { ServiceTime, timed } from "../../src/client/timed.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Me } from "../../src/api/records.js";
+import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
-import { priceGroup } from "../../src/core/price.js";
 import { kept, me, planOf } from "./account.js";
 
 const edit = (id: string) => `${id},edit,x,https://example.com/${id}.png\n`;

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { digestOf } from "../../src/core/problem.js";
 import { bytesOf } from "../../src/manifest/formats/bytes.js";
-import { manifestOf } from "../../src/manifest/read.js";
-import { sourceOf } from "../../src/manifest/read-source.js";
+import { manifestOf, sourceOf } from "../../src/manifest/read.js";
 import { everything } from "../../src/plan/select.js";
 import { plan, planOf } from "./account.js";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { RunLine } from "../../src/report/status.js";
-import { runsTable } from "../../src/report/status-table.js";
+import { runsTable } from "../../src/report/status.js";
 
 const line: RunLine = {
   run: 1,

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import { type StatusFacts, statusJson } from "../../src/report/status.js";
-import { statusText } from "../../src/report/status-text.js";
+import { type StatusFacts, statusJson, statusText } from "../../src/report/status.js";
 
 const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as StatusFacts["counts"];
 const facts: StatusFacts = {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
 import { digestOf } from "../../src/core/problem.js";
-import { accountText } from "../../src/report/account-table.js";
-import { modelsTable } from "../../src/report/models-table.js";
+import { accountText, modelsTable } from "../../src/report/account.js";
 import { planText, rowsTable } from "../../src/report/plan-table.js";
 import { problemLine, problemsText, shownPath } from "../../src/report/problem-text.js";
 import { me, models, plan, quota } from "./facts.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Doorbell } from "../../src/run/doorbell.js";
+import { Doorbell } from "../../src/run/waits.js";
 import { ManualClock } from "../manual-clock.js";
 
 describe("a loop that sleeps", () => {

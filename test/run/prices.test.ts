@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
+import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import type { Run } from "../../src/core/ports/store.js";
-import { priceGroup } from "../../src/core/price.js";
 import { Prices } from "../../src/run/prices.js";
 import type { Session } from "../../src/run/session.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";

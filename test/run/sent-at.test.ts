@@ -4,7 +4,7 @@ import type { Task } from "../../src/api/records.js";
 import { type Credits, credits, noCredits } from "../../src/core/money.js";
 import type { Attempt } from "../../src/core/ports/attempt.js";
 import type { Item } from "../../src/core/ports/store.js";
-import { mismatches } from "../../src/job/orders/adopt.js";
+import { mismatches } from "../../src/job/orders/resolve.js";
 import { carryOn, markNow, openWorld, picture, start, type World } from "./harness.js";
 
 const dayMs = 24 * 3_600_000;

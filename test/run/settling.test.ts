@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/api/key.js";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
-import { isNews, reconcile } from "../../src/core/charges/reconcile.js";
+import { isNews, reconcile } from "../../src/core/charges/verdict.js";
 import { credits, noCredits, times } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { Books } from "../../src/core/ports/spend-log.js";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Daemon, type DaemonNotice } from "../../src/schedule/daemon.js";
-import type { NightEnd } from "../../src/schedule/night-end.js";
+import type { NightEnd } from "../../src/schedule/night.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { Daemon, type NightProcess } from "../../src/schedule/daemon.js";
-import type { NightEnd } from "../../src/schedule/night-end.js";
+import type { NightEnd } from "../../src/schedule/night.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import type { SavedFile } from "../../src/core/ports/archived.js";
+import type { SavedFile } from "../../src/core/ports/store.js";
 import { madeOf, sha256 } from "./files.js";
 import type { Ledger } from "./ledger.js";
 import type { MemoryDisk } from "./memory-disk.js";

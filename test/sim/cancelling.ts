@@ -1,7 +1,6 @@
 import type { Clock } from "../../src/clock.js";
 import type { Store } from "../../src/core/ports/store.js";
-import { type Attendance, attendOrders } from "../../src/job/orders/attend.js";
-import { carryOut } from "../../src/job/orders/carry-out.js";
+import { type Attendance, attendOrders, carryOut } from "../../src/job/orders/attend.js";
 import type { Session } from "../../src/run/session.js";
 import type { Chance } from "./chance.js";
 import type { Process } from "./machine.js";

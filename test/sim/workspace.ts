@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
+import { priceGroup } from "../../src/core/identity.js";
 import { type Credits, credits, toNumber } from "../../src/core/money.js";
 import type { NewItem, Run, RunStart, Store } from "../../src/core/ports/store.js";
-import { priceGroup } from "../../src/core/price.js";
 import { isOfRun, itemOf, jobOf, rowOf } from "./jobs.js";
 import { categoryOf, priceOf } from "./models.js";
 import type { Scenario } from "./scenario.js";

@@ -1,5 +1,5 @@
 import { nothingLearned } from "../../src/core/charges/readings.js";
-import type { Judgement } from "../../src/core/charges/reconcile.js";
+import type { Judgement } from "../../src/core/charges/verdict.js";
 
 /** A judgement that says this of some entries, and nothing else. */
 export function judgementOf(verdicts: Judgement["verdicts"]): Judgement {

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { openSqlite, type Sqlite } from "../../src/sqlite.js";
-import { openDatabase } from "../../src/store/open.js";
-import { wayOut } from "../../src/store/way-out.js";
+import { openDatabase, wayOut } from "../../src/store/open.js";
 
 let folder: string;
 beforeEach(() => {

@@ -2,13 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { noCredits } from "../../src/core/money.js";
 import { reasonLines } from "../../src/report/evidence.js";
-import { lookFor, plainLook } from "../../src/report/look.js";
 import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";
 import type { StatusFacts } from "../../src/report/status.js";
-import { statusText } from "../../src/report/status-text.js";
+import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
-import { table } from "../../src/report/table.js";
+import { lookFor, plainLook, table } from "../../src/report/table.js";
 import { shortText, terminalText } from "../../src/text/terminal.js";
 import { quota, runFacts } from "../report/facts.js";
 

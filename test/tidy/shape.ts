@@ -9,14 +9,13 @@ import {
   visit,
 } from "./syntax.js";
 
-const maxLines = 300;
 const emptyNames = /(^|\/)(utils?|helpers?|common|types|misc)(\.[a-z.]+)?$/;
 
 /** Files are named after their subject, hold one, and are imported from where the thing is. */
 export function checkSources(files: readonly SourceFile[]): Finding[] {
   return files
     .filter((file) => file.path.startsWith("src/"))
-    .flatMap((file) => [...checkName(file), ...checkLength(file), ...checkExports(file)]);
+    .flatMap((file) => [...checkName(file), ...checkExports(file)]);
 }
 
 function checkName(file: SourceFile): Finding[] {
@@ -24,13 +23,6 @@ function checkName(file: SourceFile): Finding[] {
   return folderOrFile === undefined
     ? []
     : [finding(file, 0, `is named ${folderOrFile}: name it after its subject`)];
-}
-
-function checkLength(file: SourceFile): Finding[] {
-  const lines = file.text.replace(/\n$/, "").split("\n").length;
-  return lines <= maxLines
-    ? []
-    : [finding(file, 0, `has ${lines} lines, more than ${maxLines}: look for the second subject in it`)];
 }
 
 function checkExports(file: SourceFile): Finding[] {

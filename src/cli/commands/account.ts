@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { lookFor } from "../../report/look.js";
+import { lookFor } from "../../report/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 
 export function defineAccount(program: Command): void {
@@ -10,8 +10,8 @@ export function defineAccount(program: Command): void {
 
 async function account(flags: SharedFlags): Promise<void> {
   const [{ withAccount }, { accountText }] = await Promise.all([
-    import("../settings/with-account.js"),
-    import("../../report/account-table.js"),
+    import("../settings/connect.js"),
+    import("../../report/account.js"),
   ]);
   const facts = await withAccount(flags, async (open) => ({
     me: (await open.identify()).me,

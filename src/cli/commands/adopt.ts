@@ -4,7 +4,7 @@ import type { Adoption } from "../../job/archive/adopt-folder.js";
 import { manifestPath, sheetOptions, withManifest } from "../flags/manifest.js";
 import { withCarry, withService } from "../flags/shared.js";
 import { endWith } from "../output/ending.js";
-import type { RunFlags } from "../output/job-options.js";
+import type { RunFlags } from "../output/session.js";
 
 interface AdoptFlags extends RunFlags {
   dryRun?: boolean;
@@ -35,7 +35,7 @@ const nothingToSubmit = {
 async function adopt(folder: string, manifest: string, flags: AdoptFlags): Promise<void> {
   const [{ adoptFolder }, { jobOptions, runOptions, settledWorkspace }] = await Promise.all([
     import("../../job/archive/adopt-folder.js"),
-    import("../output/job-options.js"),
+    import("../output/session.js"),
   ]);
   const workspace = settledWorkspace(flags, manifest, { make: true });
   const { options, display } = await jobOptions(flags, workspace);

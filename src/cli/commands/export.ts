@@ -37,7 +37,7 @@ async function exportSheet(which: number | undefined, flags: ExportFlags): Promi
   const [{ exportRun }, { workspaceOf }, { encodeSheet, SheetTooLarge }, { systemClock }] = await Promise.all(
     [
       import("../../job/archive/export.js"),
-      import("../output/job-options.js"),
+      import("../output/session.js"),
       import("../../report/sheet-formats.js"),
       import("../../system.js"),
     ],

@@ -31,9 +31,9 @@ async function find(words: string[], flags: FindFlags): Promise<void> {
   ] = await Promise.all([
     import("../../job/archive/find.js"),
     import("../../report/find.js"),
-    import("../../report/look.js"),
+    import("../../report/table.js"),
     import("../../report/problem-text.js"),
-    import("../output/job-options.js"),
+    import("../output/session.js"),
     import("../../system.js"),
   ]);
   const { model, param = {}, since, until } = flags;

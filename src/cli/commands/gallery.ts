@@ -19,7 +19,7 @@ async function gallery(run: number | undefined, flags: SharedFlags): Promise<voi
     { systemClock },
   ] = await Promise.all([
     import("../../job/archive/gallery.js"),
-    import("../output/job-options.js"),
+    import("../output/session.js"),
     import("../output/display.js"),
     import("../output/signals.js"),
     import("../../report/problem-text.js"),

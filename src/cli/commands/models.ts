@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { lookFor } from "../../report/look.js";
+import { lookFor } from "../../report/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 
 export function defineModels(program: Command): void {
@@ -12,8 +12,8 @@ export function defineModels(program: Command): void {
 
 async function models(flags: SharedFlags & { save?: string }): Promise<void> {
   const [{ withAccount }, { modelsTable }] = await Promise.all([
-    import("../settings/with-account.js"),
-    import("../../report/models-table.js"),
+    import("../settings/connect.js"),
+    import("../../report/account.js"),
   ]);
   const list = await withAccount(flags, (open) => open.models());
   if (flags.save !== undefined) {

@@ -7,7 +7,7 @@ import { type ManifestFlags, manifestPath, sheetOptions, withManifest } from "..
 import { withCaps } from "../flags/run.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 import { endWith } from "../output/ending.js";
-import type { CapFlags } from "../output/job-options.js";
+import type { CapFlags } from "../output/session.js";
 
 interface PlanFlags extends SharedFlags, ManifestFlags, CapFlags {
   rows?: boolean;
@@ -46,8 +46,8 @@ async function plan(manifest: string, flags: PlanFlags, given: readonly Flag[]):
     { systemClock },
   ] = await Promise.all([
     import("../../job/run/plan-job.js"),
-    import("../output/job-options.js"),
-    import("../../job/place/settle-workspace.js"),
+    import("../output/session.js"),
+    import("../../job/place/place.js"),
     import("../../job/workspace/workspace.js"),
     import("../settings/connect.js"),
     import("../output/log.js"),
@@ -96,7 +96,7 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
   }
   const [{ planText, rowsTable }, { lookFor }] = await Promise.all([
     import("../../report/plan-table.js"),
-    import("../../report/look.js"),
+    import("../../report/table.js"),
   ]);
   const look = lookFor(process.stdout, process.env);
   process.stdout.write(`${planText(made, process.cwd(), look)}\n`);

@@ -1,8 +1,13 @@
 import { type Command, Option } from "commander";
 import { EarlyExit } from "../../core/exit.js";
+import type { Carried } from "../../job/orders/give.js";
+import type { Wish } from "../../job/orders/request.js";
 import type { Resolution } from "../../job/orders/resolve.js";
-import { giveUp } from "./give-up.js";
-import { type ItemOrderFlags, wantOfItems, withItemOrder } from "./orders/item-order.js";
+import { systemClock } from "../../system.js";
+import { endWith } from "../output/ending.js";
+import { interruption } from "../output/signals.js";
+import { endOf, type ItemOrderFlags, wantOfItems, withItemOrder } from "./orders/item-order.js";
+import { onSlow } from "./orders/order.js";
 
 export function defineResolve(program: Command): void {
   const ways = ["adopt", "resubmit", "refetch", "skip"];
@@ -45,4 +50,26 @@ function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
   if (refetch) return "refetch";
   if (skip) return "skip";
   throw new EarlyExit("usage", "say how: expected one of --adopt TASK, --resubmit, --refetch, --skip");
+}
+
+/** Gives a held item up: by the process that holds the workspace, else here. Asks nobody, and needs no key. */
+export async function giveUp(wish: Wish, flags: ItemOrderFlags): Promise<void> {
+  const [{ carriedOutHere, giveOrder }, { lockWorkspace }, { settledWorkspace }] = await Promise.all([
+    import("../../job/orders/give.js"),
+    import("../../job/workspace/open.js"),
+    import("../output/session.js"),
+  ]);
+  const options = {
+    workspace: settledWorkspace(flags),
+    clock: systemClock,
+    signal: interruption(),
+    onSlow: onSlow(flags),
+    onLocked: onSlow(flags),
+  };
+  const { ifLocked } = flags;
+  const carried: Carried | null =
+    ifLocked === "order"
+      ? await giveOrder(options, wish, () => carriedOutHere(options, wish))
+      : await carriedOutHere(options, wish, await lockWorkspace({ ...options, ifLocked }));
+  if (carried) endWith(endOf(carried, flags));
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { withCarry, withDailyCap, withService } from "../flags/shared.js";
 import { positive } from "../flags/values.js";
 import { endWith } from "../output/ending.js";
-import type { CarryFlags } from "../output/job-options.js";
+import type { CarryFlags } from "../output/session.js";
 
 export function defineResume(program: Command): void {
   withDailyCap(withCarry(withService(program.command("resume"))))
@@ -14,7 +14,7 @@ export function defineResume(program: Command): void {
 async function resume(which: number | undefined, flags: CarryFlags): Promise<void> {
   const [{ continueJob, unfinishedRun }, { jobOptions, settledWorkspace }, { followed }] = await Promise.all([
     import("../../job/run/continue-job.js"),
-    import("../output/job-options.js"),
+    import("../output/session.js"),
     import("../output/follow.js"),
   ]);
   const prepared = await jobOptions(flags, settledWorkspace(flags));

@@ -3,7 +3,7 @@ import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { withRun } from "../flags/run.js";
 import { amount } from "../flags/values.js";
 import { endWith } from "../output/ending.js";
-import type { RunFlags } from "../output/job-options.js";
+import type { RunFlags } from "../output/session.js";
 
 export function defineRun(program: Command): void {
   withRun(program.command("run"))
@@ -24,7 +24,7 @@ async function run(file: string, given: RunFlags & { tolerance: number }, comman
   const [{ runJob }, { jobOptions, runOptions, settledWorkspace }, { askConsent }, { followed }] =
     await Promise.all([
       import("../../job/run/run-job.js"),
-      import("../output/job-options.js"),
+      import("../output/session.js"),
       import("../output/consent.js"),
       import("../output/follow.js"),
     ]);

@@ -50,8 +50,8 @@ async function oneRun(
   if (flags.json) return JSON.stringify(facts && statusJson(facts));
   if (facts === null) return null;
   const [{ statusText }, { lookFor }, { shownPath }] = await Promise.all([
-    import("../../report/status-text.js"),
-    import("../../report/look.js"),
+    import("../../report/status.js"),
+    import("../../report/table.js"),
     import("../../report/problem-text.js"),
   ]);
   const folder = shownPath(facts.folder, process.cwd());
@@ -64,8 +64,8 @@ async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<strin
       import("../../job/workspace/workspace.js"),
       import("../../job/status.js"),
       import("../../report/status.js"),
-      import("../../report/status-table.js"),
-      import("../../report/look.js"),
+      import("../../report/status.js"),
+      import("../../report/table.js"),
       import("../../system.js"),
     ]);
   const runs = workspaceExists(workspace) ? await historyOf(workspace, systemClock) : [];

@@ -4,7 +4,7 @@ import type { VerifyFacts } from "../../report/verify.js";
 import { withService } from "../flags/shared.js";
 import { percentage } from "../flags/values.js";
 import { endWith } from "../output/ending.js";
-import type { CarryFlags, Prepared } from "../output/job-options.js";
+import type { CarryFlags, Prepared } from "../output/session.js";
 
 interface VerifyFlags extends CarryFlags {
   readData?: boolean;
@@ -27,7 +27,7 @@ export function defineVerify(program: Command): void {
 
 async function verify(flags: VerifyFlags): Promise<void> {
   const [{ verifyWorkspace }, { jobOptions, workspaceOf }, { systemClock, systemRandom }] = await Promise.all(
-    [import("../../job/archive/verify.js"), import("../output/job-options.js"), import("../../system.js")],
+    [import("../../job/archive/verify.js"), import("../output/session.js"), import("../../system.js")],
   );
   const workspace = workspaceOf(flags);
   const settings = { ...flags, unreachableWait: 300_000, ifLocked: "fail" as const };
@@ -93,7 +93,7 @@ interface Verified {
 async function show({ reports, repaired, removed }: Verified, flags: VerifyFlags): Promise<void> {
   const [{ isSound, verifyJson, verifyText }, { lookFor }, { shownPath }] = await Promise.all([
     import("../../report/verify.js"),
-    import("../../report/look.js"),
+    import("../../report/table.js"),
     import("../../report/problem-text.js"),
   ]);
   const sandbox = flags.sandbox ? " --sandbox" : "";

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import type { EditionChoice } from "../../job/run/edition.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
 import { itemsMaxDefault } from "../../manifest/combinations.js";
-import { type DelimiterName, delimiters } from "../../manifest/formats/delimiters.js";
+import { type DelimiterName, delimiters } from "../../manifest/formats/csv.js";
 import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
 import type { Duplicates } from "../../plan/items.js";

@@ -1,10 +1,9 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
 import type { Plan } from "../../plan/plan.js";
-import { lookFor } from "../../report/look.js";
-import { offerText } from "../../report/offer.js";
-import { planText } from "../../report/plan-table.js";
-import type { Prepared } from "./job-options.js";
+import { offerText, planText } from "../../report/plan-table.js";
+import { lookFor } from "../../report/table.js";
+import type { Prepared } from "./session.js";
 
 interface ConsentFlags {
   yes?: boolean;

@@ -1,5 +1,5 @@
 import { progressLine, waitingLine } from "../../report/progress.js";
-import type { Progress } from "../../run/progress.js";
+import type { Progress } from "../../run/loop.js";
 import { systemClock } from "../../system.js";
 
 /** What a person sees on stderr while a run goes on: one line, rewritten on a terminal, now and then in a file. */

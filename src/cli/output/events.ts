@@ -7,7 +7,7 @@ import { toNumber } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Stop } from "../../core/stop.js";
 import type { RunFacts } from "../../report/summary.js";
-import type { Progress } from "../../run/progress.js";
+import type { Progress } from "../../run/loop.js";
 import { openSteps, type Step, type Steps } from "../../store/workspace/steps.js";
 
 /**

@@ -4,8 +4,8 @@ import type { Target } from "../../notify/target.js";
 import type { RunFacts } from "../../report/summary.js";
 import { systemClock } from "../../system.js";
 import { exitOf } from "./ending.js";
-import type { CarryFlags, Prepared } from "./job-options.js";
 import { showOutcome } from "./outcome.js";
+import type { CarryFlags, Prepared } from "./session.js";
 
 /** Carries a run on and tells its end to all who follow it: the person, `--events` and every `--notify`. */
 export async function followed(

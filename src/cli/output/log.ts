@@ -1,5 +1,5 @@
 import { EarlyExit } from "../../core/exit.js";
-import type { Log } from "../../core/ports/log.js";
+import type { Log } from "../../core/ports/send.js";
 
 const levels = ["debug", "info", "warn", "error", "silent"];
 

@@ -10,7 +10,7 @@ import { jsonPieces } from "../../text/json-stream.js";
 import { withManifest } from "../flags/manifest.js";
 import { withCaps } from "../flags/run.js";
 import { runFlagsOf } from "../settings/settings.js";
-import type { RunFlags } from "./job-options.js";
+import type { RunFlags } from "./session.js";
 
 /** Writes a plan where `-o` says. Throws EarlyExit for one that could not be run anyway. */
 export async function writePlan(

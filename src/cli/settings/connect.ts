@@ -1,10 +1,13 @@
 import { dirname, resolve } from "node:path";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Connection } from "../../job/workspace/account.js";
-import type { Workspace } from "../../job/workspace/workspace.js";
+import { type Connection, type OpenAccount, openAccount } from "../../job/workspace/account.js";
+import { forLooking, type Workspace } from "../../job/workspace/workspace.js";
 import { systemClock, systemRandom } from "../../system.js";
 import type { SharedFlags } from "../flags/shared.js";
+import { openLog } from "../output/log.js";
+import { workspaceOf } from "../output/session.js";
+import { interruption } from "../output/signals.js";
 import { envFile, foreignAddress, inheritedEnvironment, type Setting, serviceSettings } from "./env.js";
 
 export interface Connected {
@@ -96,4 +99,33 @@ export function address(baseUrl: string): { origin: string; baseUrl: string } {
   }
   const clean = url.origin + url.pathname.replace(/\/+$/, "");
   return { origin: clean, baseUrl: clean };
+}
+
+/** Opens the account for a command that only reads, and closes it after. */
+export async function withAccount<Result>(
+  flags: SharedFlags,
+  use: (account: OpenAccount) => Promise<Result>,
+): Promise<Result> {
+  const workspace = forLooking(workspaceOf(flags), flags.sandbox ?? false);
+  const log = await openLog(flags.logLevel);
+  const { connection, close } = await connect(flags, workspace);
+  try {
+    const { accountsFile, stateFile } = workspace;
+    const account = await openAccount({
+      connection,
+      accountsFile,
+      stateFile,
+      clock: systemClock,
+      log,
+      signal: interruption(),
+      onDailyLimit: "stop",
+    });
+    try {
+      return await use(account);
+    } finally {
+      await account.close();
+    }
+  } finally {
+    await close();
+  }
 }

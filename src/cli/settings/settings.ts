@@ -4,7 +4,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Flag } from "../../store/schedules.js";
 import { nearest } from "../../text/nearest.js";
 import { withRun } from "../flags/run.js";
-import type { RunFlags } from "../output/job-options.js";
+import type { RunFlags } from "../output/session.js";
 import { type ConfigFile, type FileSetting, readConfig, userConfig, workspaceConfig } from "./config-file.js";
 import type { Setting } from "./env.js";
 

@@ -55,3 +55,11 @@ export interface DownloadReply {
   /** Rejects when the transfer breaks off. */
   body: AsyncIterable<Uint8Array>;
 }
+
+/** Where the rooms say what they do. Facts first, then a short sentence; secrets never. */
+export interface Log {
+  debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+  error(facts: object, message: string): void;
+}

@@ -1,5 +1,5 @@
 import type { Evidence, ReconcileSettings, Verdict } from "../charges/readings.js";
-import type { Judgement } from "../charges/reconcile.js";
+import type { Judgement } from "../charges/verdict.js";
 import type { Day } from "../day.js";
 import type { Credits } from "../money.js";
 

@@ -2,10 +2,9 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { variantKey } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
-import type { ArchivedFile } from "../../core/ports/archived.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { KeptSheet } from "../../core/ports/sheet.js";
-import type { Item, Run, Store } from "../../core/ports/store.js";
+import type { ArchivedFile, Item, Run, Store } from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import { isEverything, type Selection } from "../../plan/select.js";
 import { evidenceText } from "../../report/evidence.js";
@@ -18,7 +17,7 @@ import {
 } from "../../report/filled-sheet.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { evidenceIn, reasonOf } from "../evidence.js";
-import { selectItems } from "../orders/select-items.js";
+import { selectItems } from "../orders/retry.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 

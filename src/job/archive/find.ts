@@ -3,7 +3,7 @@ import { createReadStream, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/job-folder.js";
 import type { Clock } from "../../clock.js";
-import type { ArchivedOutput } from "../../core/ports/archived.js";
+import type { ArchivedOutput } from "../../core/ports/store.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { refuseLost } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";

@@ -5,7 +5,7 @@ import { jobFolder } from "../../archive/disk/job-folder.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { ArchivedOutput } from "../../core/ports/archived.js";
+import type { ArchivedOutput } from "../../core/ports/store.js";
 import { type GalleryFile, galleryPage } from "../../report/gallery.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { runMeant } from "../workspace/find-run.js";

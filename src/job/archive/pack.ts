@@ -7,8 +7,7 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { Indexes } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { ArchivedFile } from "../../core/ports/archived.js";
-import type { Run } from "../../core/ports/store.js";
+import type { ArchivedFile, Run } from "../../core/ports/store.js";
 
 export interface Pack {
   /** Absolute path of the archive to write. */

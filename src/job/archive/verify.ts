@@ -5,8 +5,7 @@ import { type Examination, examine, type Finding, type KnownFile } from "../../a
 import { identityOf } from "../../archive/index-file.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { ArchivedOutput } from "../../core/ports/archived.js";
-import type { Item, Store } from "../../core/ports/store.js";
+import type { ArchivedOutput, Item, Store } from "../../core/ports/store.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";

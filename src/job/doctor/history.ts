@@ -2,10 +2,9 @@ import { existsSync, statSync } from "node:fs";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { type Check, fine, problem, warning } from "../../report/doctor.js";
-import { wayOut } from "../../store/way-out.js";
+import { wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { isRehearsal, lostHistory } from "../workspace/history.js";
-import { outdatedHistory } from "../workspace/outdated.js";
+import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
 
 import { madeWritable } from "../workspace/unwritable.js";
 import type { Workspace } from "../workspace/workspace.js";

@@ -1,10 +1,9 @@
 import { endpoints } from "../../api/endpoints.js";
-import { parseJson } from "../../api/json.js";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
-import { type Me, meRead } from "../../api/records.js";
+import { type Me, meRead, parseJson } from "../../api/records.js";
+import { answerText, oddBody } from "../../client/answer.js";
 import { openHttp } from "../../client/http.js";
-import { answerText, oddBody } from "../../client/odd-answer.js";
 import { paced } from "../../client/paced.js";
 import type { Clock } from "../../clock.js";
 import { balanceTold, showCredits } from "../../core/money.js";

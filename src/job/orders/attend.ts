@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { ItemState } from "../../core/item.js";
 import {
   type GivenOrder,
   type ItemOrder,
@@ -9,11 +10,9 @@ import {
 } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
-import { resumeCommand } from "../../report/resume-command.js";
+import { count, resumeCommand } from "../../report/amounts.js";
 import type { Session } from "../../run/session.js";
-import { carryOut } from "./carry-out.js";
-import { FactsOf } from "./facts-of.js";
-import { type Facts, orderItems } from "./order-items.js";
+import { type Facts, FactsOf, orderItems } from "./apply.js";
 import type { Asked } from "./request.js";
 
 /** Milliseconds between two looks for orders: they are carried out within a second. */
@@ -146,4 +145,48 @@ function refused(error: unknown): OrderOutcome {
 function stopFor(session: Session, what: "pause" | "cancel"): void {
   if (what === "pause") session.stop("paused", "the run was paused");
   else session.stop("cancelled", "the run was cancelled; what was submitted before is collected");
+}
+
+/** An order is carried out by whoever holds the workspace. */
+export interface CarryOut {
+  store: Store;
+  clock: Clock;
+  /** A process is at work on the order's run, and these items of it are being worked on. */
+  atWork: ReadonlySet<number> | null;
+}
+
+/** Changes the run as ordered, and says what came of it. What is refused changes nothing. */
+export async function carryOut(how: CarryOut, run: Run, order: RunOrder): Promise<OrderOutcome> {
+  const over = run.state === "finished" || (run.state === "cancelled" && !run.owes);
+  if (over)
+    return { kind: "refused", message: `run ${run.id} is ${run.state}; nothing is left to ${order.do}` };
+  return { kind: "done", message: await (order.do === "pause" ? pause(how, run) : cancel(how, run)) };
+}
+
+async function pause({ store, clock, atWork }: CarryOut, run: Run): Promise<string> {
+  if (run.state !== "cancelled") await store.setRun(run.id, { state: "paused" });
+  const goOn = `\`${resumeCommand(run, false)}\` goes on`;
+  if (atWork) return `run ${run.id} is paused: what is under way is awaited, nothing new begins; ${goOn}`;
+  await closed(store, clock, run);
+  return `run ${run.id} is paused, and no process was at work on it; ${goOn}`;
+}
+
+async function cancel({ store, clock, atWork }: CarryOut, run: Run): Promise<string> {
+  const dropped = await store.cancelRun(run.id, atWork ?? new Set());
+  const counts = await store.counts(run.id);
+  const owed = paidFor.reduce((sum, state) => sum + counts[state], 0);
+  const nothing = dropped === 0 ? "no item was left to submit" : `${count(dropped, "item")} not submitted`;
+  const said = `run ${run.id} is cancelled: ${nothing}`;
+  if (!atWork) await closed(store, clock, run);
+  if (owed === 0) return said;
+  return atWork
+    ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the process at work`
+    : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, paid for or perhaps paid for`;
+}
+
+const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
+
+/** A run that was cut off has no end on record. */
+async function closed(store: Store, clock: Clock, { id, endedAt }: Run): Promise<void> {
+  if (endedAt === null) await store.setRun(id, { endedAt: clock.now() });
 }

@@ -7,8 +7,8 @@ import { openWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { type Holder, holderOf, noteHolder } from "../workspace/holder.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { carryOut } from "./carry-out.js";
-import { orderItems } from "./order-items.js";
+import { orderItems } from "./apply.js";
+import { carryOut } from "./attend.js";
 
 export interface GiveOptions {
   workspace: Workspace;

@@ -1,14 +1,13 @@
 import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
-import { variantKey } from "../../core/identity.js";
+import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, plus } from "../../core/money.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
-import { offeredPrice } from "../../core/price.js";
 import { isEverything, type Selection } from "../../plan/select.js";
 import { newestRun } from "../run/continue-job.js";
-import { itemNamed } from "./item-named.js";
 import type { Offered, Wish } from "./request.js";
-import { selectItems } from "./select-items.js";
+import { itemNamed } from "./resolve.js";
+import { selectItems } from "./retry.js";
 
 /**
  * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The

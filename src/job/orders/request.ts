@@ -6,7 +6,7 @@ import type { ItemOrder } from "../../core/ports/orders.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { Continuation } from "../run/continue-job.js";
 import type { OpenAccount } from "../workspace/account.js";
-import { type Facts, orderItems, pricesNow } from "./order-items.js";
+import { type Facts, orderItems, pricesNow } from "./apply.js";
 
 /** What a person wants of items, found and checked before anything is locked, asked or changed. */
 export interface Wanted {

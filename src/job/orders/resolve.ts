@@ -1,12 +1,13 @@
+import { relative } from "node:path";
 import type { Task } from "../../api/records.js";
+import { jobFolder } from "../../archive/disk/job-folder.js";
 import { EarlyExit } from "../../core/exit.js";
-import { shortId } from "../../core/identity.js";
+import { normalText, shortId } from "../../core/identity.js";
 import { chargeTold } from "../../core/money.js";
+import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { Books } from "../../core/ports/spend-log.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import { mismatches } from "./adopt.js";
-import { itemNamed, itemsNamed } from "./item-named.js";
 import type { Wish } from "./request.js";
 
 /** The ways out of `held`, which only a person may take. */
@@ -117,4 +118,81 @@ export async function adopt(store: Store, books: Books, item: Item, task: Task):
   // From now on the charge is explained, and a refund is expected if the task fails.
   if (attempt.bookEntry !== null)
     await books.answered(attempt.bookEntry, { outcome: "accepted", charged, taskId });
+}
+
+/** The newest item that goes by a row id, a key, a task id or the path of a file. */
+export async function itemNamed(store: Store, name: string): Promise<Item> {
+  const [newest] = await itemsNamed(store, name);
+  if (newest) return newest;
+  throw new EarlyExit(
+    "usage",
+    `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for the one of a run`,
+  );
+}
+
+/** Every item that goes by this name, the newest run's first: editions and jobs may have the same row ids. */
+export async function itemsNamed(store: Store, name: string): Promise<Item[]> {
+  const found = await store.find(name);
+  if (found.length > 0) return found;
+  const ofRun = await namedInRun(store, name);
+  return ofRun.length > 0 ? ofRun : namedByPath(store, await store.runs(), name);
+}
+
+/** `3:cup` is the cup of run 3. */
+async function namedInRun(store: Store, name: string): Promise<Item[]> {
+  const [, run, rest] = /^(\d+):(.+)$/s.exec(name) ?? [];
+  if (run === undefined || rest === undefined) return [];
+  return (await store.find(rest)).filter(({ runId }) => runId === Number(run));
+}
+
+/** Files of several jobs may be called the same: the folder says which is meant. */
+async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
+  const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
+  for (const [folder, job] of jobs) {
+    const found = await store.find(relative(folder, path));
+    const ofJob = found.filter(({ jobId }) => jobId === job);
+    if (ofJob.length > 0) return ofJob;
+  }
+  return [];
+}
+
+/** How far a task's creation may lie from the sending of the request it is said to answer, in ms: wrong clocks, late arrival. */
+const createdMsMax = 15 * 60_000;
+
+/**
+ * What speaks against a task being the one that an item's lost request made: its own words (`input`, `model`,
+ * `created_at`) against the item's, one line each. Empty when nothing does. Fields that the task does not show are not
+ * held against it.
+ */
+export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
+  const wanted: [string, string | null | undefined][] = [
+    ["prompt", item.prompt],
+    ...Object.entries(item.params),
+    ...Object.entries(item.inputs),
+  ];
+  const found = wanted.flatMap(([field, expected]) => {
+    const got = task.input[field];
+    if (expected === null || expected === undefined || got === undefined) return [];
+    return normalText(String(got)) === normalText(expected) ? [] : [differs(field, expected, String(got))];
+  });
+  if (task.model !== item.model) found.unshift(differs("model", item.model, task.model));
+  if (!isCreatedBy(attempt, task.created_at)) {
+    found.push(
+      differs(
+        "created_at",
+        `within 15 minutes of ${new Date(attempt.sentAt).toISOString()}`,
+        task.created_at,
+      ),
+    );
+  }
+  return found;
+}
+
+/** Whether a task that was created then (ISO 8601) may be the one that a request made. */
+export function isCreatedBy({ sentAt }: Pick<Attempt, "sentAt">, createdAt: string): boolean {
+  return Math.abs(Date.parse(createdAt) - sentAt) <= createdMsMax;
+}
+
+function differs(field: string, expected: string, got: string): string {
+  return `${field}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(got)}`;
 }

@@ -1,10 +1,17 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { plus } from "../../core/money.js";
-import type { Selection } from "../../plan/select.js";
+import type { Item, Run } from "../../core/ports/store.js";
+import {
+  isEverything,
+  type Selection,
+  select,
+  selectableItem,
+  selectionText,
+  unknownKeys,
+} from "../../plan/select.js";
 import { newestRun } from "../run/continue-job.js";
 import type { Wish } from "./request.js";
-import { selectItems } from "./select-items.js";
 
 /** The failed items of a run, those of these kinds that are selected, are to be submitted again. Each cost nothing when it failed. */
 export function retryFailed(
@@ -25,4 +32,17 @@ export function retryFailed(
     const agreed = plus(...items.map(({ price }) => price));
     return { run, offered: items, order: { do: "retry", items: items.map(({ id }) => id), agreed } };
   };
+}
+
+/** Those of a run's items that are selected, by the cells of their rows too. Throws EarlyExit where there is none. */
+export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
+  if (isEverything(selection)) return [...items];
+  const rows = items.map(selectableItem);
+  for (const { key, near } of unknownKeys(rows, selection)) {
+    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+    throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
+  }
+  const chosen = select(rows, selection);
+  if (chosen.length > 0) return chosen.map(({ item }) => item);
+  throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
 }

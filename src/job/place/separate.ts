@@ -2,11 +2,17 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import { claim, claimedBy, workspacesFolder } from "../workspace/claim.js";
-import { readIdentity, writeIdentity } from "../workspace/identity-file.js";
-import { filesIn, type Workspace } from "../workspace/workspace.js";
+import {
+  claim,
+  claimedBy,
+  filesIn,
+  readIdentity,
+  type Workspace,
+  workspacesFolder,
+  writeIdentity,
+} from "../workspace/workspace.js";
 import { pathsFollow } from "./follow-paths.js";
-import { copyState, lockState } from "./move-state.js";
+import { copyState, lockState } from "./place.js";
 
 /** Makes a copied workspace one of its own. Returns the folder that it was a copy of. Throws EarlyExit where it is none. */
 export function separateWorkspace(

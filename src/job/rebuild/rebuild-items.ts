@@ -3,8 +3,7 @@ import type { Category } from "../../api/records.js";
 import { safeName } from "../../archive/disk/names.js";
 import { credits } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
-import type { KnownAttempt } from "../../run/receipts/known-attempts.js";
-import type { IntentLine } from "../../run/receipts/receipt-lines.js";
+import type { IntentLine, KnownAttempt } from "../../run/receipts/receipt-lines.js";
 import type { ArchivedLine, ArchiveHistory } from "./archive-history.js";
 import type { ReceiptHistory } from "./receipt-history.js";
 

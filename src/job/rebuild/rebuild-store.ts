@@ -9,7 +9,7 @@ import type { Item, Run, RunStart, Store } from "../../core/ports/store.js";
 import { concludeItem } from "../../run/conclude.js";
 import type { Conclusion } from "../../run/receipts/conclusion.js";
 import type { IntentLine } from "../../run/receipts/receipt-lines.js";
-import { isCreatedBy } from "../orders/adopt.js";
+import { isCreatedBy } from "../orders/resolve.js";
 import type { BookVerdicts } from "../workspace/book-verdicts.js";
 import type { ArchivedLine } from "./archive-history.js";
 import type { FoundItem } from "./rebuild-items.js";

@@ -1,6 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
-import { type KnownAttempt, KnownAttempts } from "../../run/receipts/known-attempts.js";
-import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
+import {
+  type IntentLine,
+  type KnownAttempt,
+  KnownAttempts,
+  lineIn,
+} from "../../run/receipts/receipt-lines.js";
 import { keptIn, toldPath } from "../../store/workspace/own-paths.js";
 import type { Workspace } from "../workspace/workspace.js";
 

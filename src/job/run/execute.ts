@@ -6,11 +6,12 @@ import { undiciDownloads } from "../../archive/download/download.js";
 import { removeLeftovers } from "../../archive/leftovers.js";
 import type { AlarmClock, Clock } from "../../clock.js";
 import { residual } from "../../core/charges/readings.js";
-import { reconcile } from "../../core/charges/reconcile.js";
+import { reconcile } from "../../core/charges/verdict.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js";
-import type { Log } from "../../core/ports/log.js";
+import type { RunOptions } from "../../core/next/options.js";
+import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/lanes.js";
 import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
@@ -19,16 +20,14 @@ import { count } from "../../report/amounts.js";
 import { type AccountReading, isBooked, readAccount } from "../../run/account-reading.js";
 import { arrange } from "../../run/arrange.js";
 import { keeping } from "../../run/caps.js";
-import { runLoop } from "../../run/loop.js";
+import { type Progress, runLoop } from "../../run/loop.js";
 import type { RunSettings } from "../../run/ports.js";
-import type { Progress } from "../../run/progress.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { Session } from "../../run/session.js";
 import { attendOrders } from "../orders/attend.js";
 import { ownVersion } from "../version.js";
 import type { Hold } from "../workspace/open.js";
 import { endRefused } from "../workspace/unwritable.js";
-import { deadlineOf } from "./deadline.js";
 
 /** Polls in flight at once. The quota bounds them far more than this does. */
 const pollsMax = 8;
@@ -259,4 +258,33 @@ async function accountNow(
   const quota = await account.accounts.quota(account.accountId());
   if (freePlaces(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
   return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
+}
+
+/**
+ * When submitting ends (UTC ms): the earlier of `--until` (an instant, or the next such time of day here) and
+ * `--max-duration`.
+ */
+export function deadlineOf(options: Pick<RunOptions, "until" | "maxDurationMs">, now: number): number | null {
+  const times = [
+    ...(options.until === null ? [] : [endOf(options.until, now)]),
+    ...(options.maxDurationMs === null ? [] : [now + options.maxDurationMs]),
+  ];
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+function endOf(until: string, now: number): number {
+  return until.includes("T") ? Date.parse(until) : nextTimeOfDay(until, now);
+}
+
+/** The next moment after `now` at which clocks here show `HH:MM`. */
+function nextTimeOfDay(time: string, now: number): number {
+  const [hours = 0, minutes = 0] = time.split(":").map(Number);
+  const date = new Date(now);
+  date.setHours(hours, minutes, 0, 0);
+  if (date.getTime() <= now) {
+    // Set again after the day: on the day of a clock change 24 hours are not a day.
+    date.setDate(date.getDate() + 1);
+    date.setHours(hours, minutes, 0, 0);
+  }
+  return date.getTime();
 }

@@ -1,10 +1,10 @@
 import type { Clock } from "../../clock.js";
-import type { Log } from "../../core/ports/log.js";
+import type { Log } from "../../core/ports/send.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type Connection, openAccount } from "../workspace/account.js";
-import { refuseOutdated } from "../workspace/outdated.js";
+import { refuseOutdated } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { prepare, type SheetOptions } from "./prepare.js";
 import type { SpendingOptions } from "./spending-caps.js";

@@ -20,10 +20,9 @@ import type { AccountReading } from "../../run/account-reading.js";
 import type { OpenAccount } from "../workspace/account.js";
 import { missingFiles } from "../workspace/missing-files.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { archivedBefore } from "./archived-before.js";
 import { type EditionChoice, editionOf } from "./edition.js";
 import { guessJob, knownJob } from "./job-of.js";
-import { paidBefore } from "./paid-before.js";
+import { archivedBefore, paidBefore } from "./paid-before.js";
 import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
 import { othersRun, unfinishedOf } from "./unfinished.js";
 

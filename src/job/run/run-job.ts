@@ -7,19 +7,19 @@ import { EarlyExit } from "../../core/exit.js";
 import { type Credits, inCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
-import type { Log } from "../../core/ports/log.js";
-import type { Run } from "../../core/ports/store.js";
+import type { Log } from "../../core/ports/send.js";
+import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import { settlingWarning } from "../../plan/findings.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds } from "../../plan/plan.js";
 import type { AccountReading } from "../../run/account-reading.js";
-import type { Progress } from "../../run/progress.js";
+import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
 import type { Connection } from "../workspace/account.js";
+import { missingFiles } from "../workspace/missing-files.js";
 import { type Hold, type HoldOptions, holdWorkspace, prepareOutFolder } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { again } from "./again.js";
 import { type Execution, execute } from "./execute.js";
 import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
 
@@ -201,4 +201,35 @@ function nothingElse(plan: Plan): boolean {
   for (const { due, standing } of plan.items)
     if (!due && standing !== "archived" && standing !== "failed") return false;
   return true;
+}
+
+/** Puts back what a person asked for once more and has agreed to the price of: failed items, and lost files. */
+export async function again(
+  store: Store,
+  run: Run,
+  plan: Plan,
+  { selection, onMissing }: Pick<SheetOptions, "selection" | "onMissing">,
+): Promise<void> {
+  const lost = new Set(onMissing === "report" ? [] : plan.missing.map(({ key }) => key));
+  if (lost.size === 0 && !selection.onlyFailed) return;
+  const due = new Map<string, Credits>();
+  for (const item of plan.items) if (item.due) due.set(item.key, item.price);
+  const numbers = lost.size === 0 ? new Map<string, number[]>() : await missingFiles(store, run.jobName);
+  for (const { id, key, state } of await store.items(run.id)) {
+    const price = due.get(key);
+    if (state === "failed" && selection.onlyFailed && price !== undefined)
+      await store.apply(id, "retry", { nextAt: 0, price });
+    if (state !== "archived" || !lost.has(key)) continue;
+    if (onMissing === "pay") await payAgain(store, id, price);
+    // What was made elsewhere has no task to be fetched from.
+    else if (await store.attempt(id))
+      for (const number of numbers.get(key) ?? []) await store.lost(id, number);
+  }
+}
+
+/** All outputs belong to one task, so all of them are made anew; files that are still there stay where they are. */
+async function payAgain(store: Store, itemId: number, price: Credits | undefined): Promise<void> {
+  for (const { number } of await store.outputs(itemId)) await store.lost(itemId, number);
+  await store.apply(itemId, "unfetchable", { note: "its file is gone" });
+  await store.apply(itemId, "resubmit", { nextAt: 0, ...(price === undefined ? {} : { price }) });
 }

@@ -1,14 +1,14 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Log } from "../../core/ports/log.js";
+import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { type Lock, takeLock } from "../../store/lock.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type Connection, type OpenAccount, openAccount } from "./account.js";
+import { refuseOutdated } from "./history.js";
 import { type HolderNote, noteHolder } from "./holder.js";
-import { refuseOutdated } from "./outdated.js";
 import { madeWritable } from "./unwritable.js";
 import type { Workspace } from "./workspace.js";
 

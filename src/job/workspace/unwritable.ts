@@ -1,5 +1,5 @@
 import { EarlyExit } from "../../core/exit.js";
-import { wayOut } from "../../store/way-out.js";
+import { wayOut } from "../../store/open.js";
 
 /** What to do where the system does not let something be written, by its code; `what` is a file or a folder. */
 export function madeWritable(code: string | undefined, what: string): string {

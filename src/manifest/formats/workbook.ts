@@ -1,7 +1,7 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
 import { heldRows, type Source, unreadSource } from "../shape/source.js";
-import { Sheet } from "./sheet.js";
+import { Sheet } from "./csv.js";
 
 /** A workbook is packed, and a small file may unpack to anything. */
 const unpackedBytesMax = 500_000_000;

@@ -188,3 +188,12 @@ function described(value: Plain | undefined): string {
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : `a list of ${value.length}`;
   return typeof value === "object" ? "an object" : `"${value}"`;
 }
+
+/** The JSON Schema of JSON and YAML manifests, for editors: made of the very shapes that manifests are checked by. */
+export function manifestSchema(): object {
+  const manifest = z.union([job, z.array(row)]).meta({
+    title: "bulkgen manifest",
+    description: "rows to generate, or a job that makes them",
+  });
+  return z.toJSONSchema(manifest);
+}

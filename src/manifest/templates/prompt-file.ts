@@ -1,9 +1,9 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { standardInput } from "../formats/bytes.js";
-import { decodedText } from "../formats/text.js";
+import { decodedText } from "../formats/encoding.js";
 import { leaves } from "../shape/within.js";
-import { type Fault, TemplateFault } from "./fault.js";
+import { type Fault, TemplateFault } from "./template.js";
 
 /** `@prompts/winter.txt`; any other text that begins with `@` is a prompt like others. */
 const named = /^@(\S(?:.*\S)?\.(?:txt|md|liquid))$/i;

@@ -1,7 +1,14 @@
 import { isKnown, paramColumn, paramKey } from "../shape/columns.js";
 import type { Cells } from "../shape/source.js";
-import { type Fault, LateName, TemplateFault } from "./fault.js";
-import { isTemplate, type Names, type Templates, type Values } from "./template.js";
+import {
+  type Fault,
+  isTemplate,
+  LateName,
+  type Names,
+  TemplateFault,
+  type Templates,
+  type Values,
+} from "./template.js";
 
 /** Variables that every template has, whatever the manifest holds. */
 const builtInNames = ["index", "row", "step", "today"] as const;

@@ -3,8 +3,14 @@ import type { Attempt } from "../../core/ports/attempt.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Item, Run } from "../../core/ports/store.js";
 import type { Conclusion } from "./conclusion.js";
-import { KnownAttempts } from "./known-attempts.js";
-import { type AnswerLine, answerLine, type IntentLine, intentLine, lineIn } from "./receipt-lines.js";
+import {
+  type AnswerLine,
+  answerLine,
+  type IntentLine,
+  intentLine,
+  KnownAttempts,
+  lineIn,
+} from "./receipt-lines.js";
 import { Reserve } from "./reserve.js";
 
 /**

@@ -1,7 +1,18 @@
 import { z } from "zod";
 import { switches } from "../state/switches.js";
-import { fault } from "./fault.js";
-import { subjects, subjectsOf } from "./subject.js";
+import { type Fault, fault } from "./fault.js";
+
+/** What a fault can happen to: a request of one endpoint, or the download of an output. */
+export const subjects = ["generate", "task", "models", "me", "download"] as const;
+export type FaultSubject = (typeof subjects)[number];
+
+/** Where a kind of fault makes sense. */
+export function subjectsOf(kind: Fault["kind"]): readonly FaultSubject[] {
+  if (kind.startsWith("download-")) return ["download"];
+  if (kind.startsWith("task-") || kind === "generation-error") return ["generate"];
+  if (kind === "internal-error") return ["task"];
+  return ["generate", "task", "models", "me"];
+}
 
 /** A fault and when it happens. Requests are counted for each rule by itself, those that the rule is about, from 1. */
 const rule = z

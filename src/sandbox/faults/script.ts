@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Fault } from "./fault.js";
 import type { FaultPlan, FaultRule } from "./plan.js";
-import { type FaultSubject, subjectsOf } from "./subject.js";
+import { type FaultSubject, subjectsOf } from "./plan.js";
 
 /**
  * Decides which request meets which fault. The same plan gives the same faults to the same order of requests: chance

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { inputTypes } from "../../api/inputs.js";
-import { plans } from "../../api/plans.js";
+import { plans, subscriptionStatuses } from "../../api/plans.js";
 import * as records from "../../api/records.js";
-import { subscriptionStatuses } from "../../api/subscriptions.js";
 import { fieldNotes } from "./field-notes.js";
 
 /** A JSON Schema, as far as it is read here. */

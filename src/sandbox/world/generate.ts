@@ -7,13 +7,11 @@ import type { WorldFault } from "../answers/world-fault.js";
 import { outputExtension, type SandboxModel } from "../catalogue/catalogue.js";
 import type { SelectParameter } from "../catalogue/parameters.js";
 import { inputProblem } from "../inputs/address.js";
-import { fromMicro } from "../state/credits.js";
+import { fromMicro, toMicro } from "../state/credits.js";
 import type { TaskRecord } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import type { Caller } from "./authenticate.js";
 import { outputsAskedFor } from "./outputs.js";
-import { priceMicro } from "./price.js";
-import { newTaskId } from "./task-id.js";
 
 /** The last instant that a date can hold. */
 const never = 8.64e15;
@@ -163,4 +161,20 @@ function outcomeOf(prompt: string, fetched: boolean): Pick<TaskRecord, "outcome"
     return { outcome: "failed", error: "The provider could not complete the generation." };
   }
   return { outcome: fetched ? null : "completed", error: null };
+}
+
+/** What one generation is charged, in millionths of a credit: the listed cost, unless the switches say otherwise. */
+export function priceMicro({ price }: Switches, model: SandboxModel, outputs: number): number {
+  const listed = Object.hasOwn(price.models, model.key) ? price.models[model.key] : undefined;
+  const credits = listed ?? model.credits * price.factor;
+  return toMicro(credits) * (price.perOutput ? outputs : 1);
+}
+
+/**
+ * The id of a new task: a version 7 UUID (RFC 9562), which begins with the instant. Ids that grow with time go to the
+ * end of the index of tasks; purely random ones would each dirty a page of their own.
+ */
+export function newTaskId(random: Random, now: number): string {
+  const time = Math.max(0, now).toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
 }

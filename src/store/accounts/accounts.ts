@@ -7,10 +7,9 @@ import { narrowed } from "../../core/quota/quota.js";
 import { type Sql, type Sqlite, statements } from "../../sqlite.js";
 import { openDatabase, transactions } from "../open.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
-import { booksOf } from "./books.js";
-import { durationMethods } from "./durations.js";
+import { durationMethods, lifetimeMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
-import { lifetimeMethods } from "./lifetimes.js";
+import { booksOf } from "./spend-log.js";
 import { spentOn, takenFrom } from "./spending.js";
 import { accountRow } from "./windows.js";
 

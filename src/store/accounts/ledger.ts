@@ -15,8 +15,8 @@ import {
 import type { Sql } from "../../sqlite.js";
 import type { Connection } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
-import { lastSeq } from "./books.js";
 import { bookForeign, overSoFar } from "./foreign-requests.js";
+import { lastSeq } from "./spend-log.js";
 import { accountRow, bringBack, gaitOf, quotaOf } from "./windows.js";
 
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */

@@ -1,13 +1,10 @@
 import type { Credits } from "../../core/money.js";
 import type { Draft, DraftItem, DraftRow, DraftSlot } from "../../core/ports/draft.js";
 import { openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
-import { draftChoice } from "./draft-choice.js";
-import { draftInsert } from "./draft-insert.js";
-import { draftProblems, type Problems } from "./draft-problems.js";
-import { draftReading } from "./draft-reading.js";
-import { draftTables, type Planned, type Progress, tableNames } from "./draft-tables.js";
-import { Tally } from "./draft-tally.js";
 import { draftHistory } from "./history.js";
+import { draftInsert, draftProblems, type Problems } from "./insert.js";
+import { draftChoice, draftReading } from "./read.js";
+import { draftTables, type Planned, type Progress, Tally, tableNames } from "./tables.js";
 
 /**
  * A plan in the making, in a database of its own that is gone when it is closed: SQLite keeps it in memory while it is

@@ -1,7 +1,7 @@
 import type { Comparison, Content, Draft } from "../../core/ports/draft.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
-import { listing } from "./draft-listing.js";
-import type { Progress } from "./draft-tables.js";
+import { listing } from "./read.js";
+import type { Progress } from "./tables.js";
 
 /** What a plan in the making takes from the job's history: where items stand, and what has changed. */
 export function draftHistory(

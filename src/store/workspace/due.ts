@@ -1,5 +1,5 @@
 import { type ItemState, itemStates } from "../../core/item.js";
-import type { Due, Head, Parked, WaitingGroup } from "../../core/next/due.js";
+import type { Due, Head, Parked, WaitingGroup } from "../../core/next/next.js";
 import type { Sql } from "../../sqlite.js";
 
 /**

@@ -1,5 +1,5 @@
+import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { priceGroup } from "../../core/price.js";
 import { type Connection, step } from "./transition.js";
 
 /** How items come into a run. Both must be called inside a transaction. */

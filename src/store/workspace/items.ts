@@ -1,5 +1,5 @@
 import { itemStates } from "../../core/item.js";
-import type { RunGroup } from "../../core/next/due.js";
+import type { RunGroup } from "../../core/next/next.js";
 import type { Spending, Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";

@@ -1,6 +1,5 @@
 import type { Credits } from "../../core/money.js";
-import type { ArchivedOutput, ModelSize } from "../../core/ports/archived.js";
-import type { Store } from "../../core/ports/store.js";
+import type { ArchivedOutput, ModelSize, Store } from "../../core/ports/store.js";
 import { toldPath } from "./own-paths.js";
 import { asItem, type ItemRow, type RootedConnection } from "./transition.js";
 

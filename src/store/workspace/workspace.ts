@@ -1,8 +1,7 @@
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { type Sqlite, statements } from "../../sqlite.js";
-import { copyInto } from "../copy.js";
-import { openDatabase, transactions } from "../open.js";
+import { copyInto, openDatabase, transactions } from "../open.js";
 import { attemptMethods } from "./attempts.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";

@@ -5,7 +5,7 @@ import {
   nothingLearned,
   type Reading,
 } from "../../../src/core/charges/readings.js";
-import { reconcile } from "../../../src/core/charges/reconcile.js";
+import { reconcile } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
 
 export const minute = 60_000;

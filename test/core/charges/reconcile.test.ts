@@ -6,7 +6,7 @@ import {
   nothingLearned,
   type Reading,
 } from "../../../src/core/charges/readings.js";
-import { isNews } from "../../../src/core/charges/reconcile.js";
+import { isNews } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
 import { entry, evidenceOf, judged, lost, minute, reading, start } from "./evidence-fixture.js";
 

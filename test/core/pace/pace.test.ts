@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { hazard, tailPoint, upperTail } from "../../../src/core/pace/normal.js";
-import { ageWhen, chanceDone, durationOf, guessFrom, guessOf, paceOf } from "../../../src/core/pace/pace.js";
+import {
+  ageWhen,
+  chanceDone,
+  durationOf,
+  guessFrom,
+  guessOf,
+  hazard,
+  paceOf,
+  tailPoint,
+  upperTail,
+} from "../../../src/core/pace/pace.js";
 import { chance } from "../../sim/chance.js";
 
 const median = (ms: number) => Math.log(ms);

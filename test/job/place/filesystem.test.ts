@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { fileSystemOf, type Ground, standingOf, syncedBy } from "../../../src/job/place/ground.js";
+import { fileSystemOf, type Ground, standingOf, syncedBy } from "../../../src/job/place/filesystem.js";
 
 const linux = [
   "/dev/sda1 / ext4 rw 0 0",

@@ -11,8 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { settleWorkspace } from "../../../src/job/place/place.js";
 import { separateWorkspace } from "../../../src/job/place/separate.js";
-import { settleWorkspace } from "../../../src/job/place/settle-workspace.js";
 import { readReceiptHistory } from "../../../src/job/rebuild/receipt-history.js";
 import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { openSqlite } from "../../../src/sqlite.js";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { credits, noCredits } from "../../../src/core/money.js";
-import type { Log } from "../../../src/core/ports/log.js";
+import type { Log } from "../../../src/core/ports/send.js";
 import type { OwnLimits } from "../../../src/core/quota/quota.js";
 import { type OpenAccount, openAccount } from "../../../src/job/workspace/account.js";
 import { answering, json, me } from "../../cli/service.js";

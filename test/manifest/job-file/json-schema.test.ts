@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { manifestSchema } from "../../../src/manifest/job-file/json-schema.js";
+import { manifestSchema } from "../../../src/manifest/job-file/job-shape.js";
 
 const schema = z.fromJSONSchema(manifestSchema() as Parameters<typeof z.fromJSONSchema>[0]);
 const example = (name: string) => readFileSync(new URL(`../../jobs/${name}`, import.meta.url), "utf8");

@@ -3,11 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FaultPlanSettings, faultPlan } from "../../../src/sandbox/faults/plan.js";
-import { presets } from "../../../src/sandbox/faults/presets.js";
-import { readFaults } from "../../../src/sandbox/faults/read-faults.js";
+import { type FaultPlanSettings, faultPlan, subjects } from "../../../src/sandbox/faults/plan.js";
+import { presets, readFaults } from "../../../src/sandbox/faults/presets.js";
 import { FaultScript } from "../../../src/sandbox/faults/script.js";
-import { subjects } from "../../../src/sandbox/faults/subject.js";
 
 /** The kinds of fault that so many requests of these subjects meet. */
 function played(settings: FaultPlanSettings, order: readonly (typeof subjects)[number][]): (string | null)[] {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import { defaultReconcile } from "../../../src/core/charges/readings.js";
-import { type Judgement, reconcile } from "../../../src/core/charges/reconcile.js";
+import { type Judgement, reconcile } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
 import type { Accounts, Caller } from "../../../src/core/ports/accounts.js";
 import { timeoutMs } from "../../../src/core/ports/send.js";

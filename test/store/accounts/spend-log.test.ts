@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { defaultReconcile } from "../../../src/core/charges/readings.js";
-import { reconcile } from "../../../src/core/charges/reconcile.js";
+import { reconcile } from "../../../src/core/charges/verdict.js";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Books } from "../../../src/core/ports/spend-log.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";

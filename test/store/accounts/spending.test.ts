@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
-import type { Judgement } from "../../../src/core/charges/reconcile.js";
+import type { Judgement } from "../../../src/core/charges/verdict.js";
 import { type Day, dayOf } from "../../../src/core/day.js";
 import { credits, noCredits, showCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";

@@ -7,7 +7,7 @@ import type { JobOptions } from "../../../job/run/run-job.js";
 import { withCarry, withDailyCap, withService } from "../../flags/shared.js";
 import { oneOf } from "../../flags/values.js";
 import { endWith } from "../../output/ending.js";
-import type { CarryFlags, Prepared } from "../../output/job-options.js";
+import type { CarryFlags, Prepared } from "../../output/session.js";
 import { onSlow, showCarried } from "./order.js";
 
 /** Flags of the commands that want something of items: they carry a run on, or have the one at work do it. */
@@ -38,7 +38,7 @@ export async function wantOfItems(wish: Wish, what: string, flags: ItemOrderFlag
     await Promise.all([
       import("../../../job/run/continue-job.js"),
       import("../../../job/orders/request.js"),
-      import("../../output/job-options.js"),
+      import("../../output/session.js"),
       import("../../output/consent.js"),
       import("../../output/follow.js"),
     ]);

@@ -22,7 +22,7 @@ async function give(what: "pause" | "cancel", which: number | undefined, flags: 
   ] = await Promise.all([
     import("../../../job/orders/give.js"),
     import("../../../job/workspace/find-run.js"),
-    import("../../output/job-options.js"),
+    import("../../output/session.js"),
     import("../../output/signals.js"),
     import("../../../system.js"),
   ]);

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { type Plan, plans } from "../../../api/plans.js";
-import { subscriptionStatuses } from "../../../api/subscriptions.js";
-import { lookFor } from "../../../report/look.js";
+import { type Plan, plans, subscriptionStatuses } from "../../../api/plans.js";
+import { lookFor } from "../../../report/table.js";
 import type { AccountChange } from "../../../sandbox/admin/accounts.js";
 import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { lookFor } from "../../../report/look.js";
+import { lookFor } from "../../../report/table.js";
 import type { KeyListing } from "../../../sandbox/admin/keys.js";
 import { administer, type StateFlags, withState } from "./state.js";
 

@@ -77,7 +77,7 @@ async function serve(flags: Flags): Promise<void> {
 /** Made where there is none, and where a database can be trusted. */
 async function stateToServe(flags: Flags): Promise<string> {
   if (flags.state !== undefined) return stateFile(flags);
-  const { settledWorkspace } = await import("../../output/job-options.js");
+  const { settledWorkspace } = await import("../../output/session.js");
   const { workspace } = flags;
   const shared = { sandbox: true, logLevel: "warn", ...(workspace === undefined ? {} : { workspace }) };
   return settledWorkspace(shared, undefined, { make: true }).serviceFile;
@@ -88,8 +88,8 @@ async function rehearsed({ models, switches, faults, faultSeed }: Flags): Promis
   const [{ readFile }, { readModelFile }, { readSwitches }, { readFaults }] = await Promise.all([
     import("node:fs/promises"),
     import("../../../sandbox/catalogue/model-file.js"),
-    import("../../../sandbox/state/switch-file.js"),
-    import("../../../sandbox/faults/read-faults.js"),
+    import("../../../sandbox/state/switches.js"),
+    import("../../../sandbox/faults/presets.js"),
   ]);
   try {
     return {

@@ -8,8 +8,8 @@ import { givenFlags } from "../../flags/given.js";
 import { readingOf } from "../../flags/manifest.js";
 import { withRun } from "../../flags/run.js";
 import { oneOf } from "../../flags/values.js";
-import type { RunFlags } from "../../output/job-options.js";
-import { settledWorkspace, workspaceOf } from "../../output/job-options.js";
+import type { RunFlags } from "../../output/session.js";
+import { settledWorkspace, workspaceOf } from "../../output/session.js";
 import { schedulesFile } from "./place.js";
 
 interface AddFlags extends RunFlags {

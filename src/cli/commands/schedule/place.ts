@@ -6,7 +6,7 @@ import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import { systemClock } from "../../../system.js";
 import { nearest } from "../../../text/nearest.js";
-import { settledWorkspace } from "../../output/job-options.js";
+import { settledWorkspace } from "../../output/session.js";
 
 /** Flags of every command about schedules. */
 export interface PlaceFlags {

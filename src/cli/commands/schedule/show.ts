@@ -33,8 +33,8 @@ async function list(flags: PlaceFlags): Promise<void> {
     const all = await Promise.all((await schedules.all()).map((each) => tonightOf(schedules, each, root)));
     const [{ schedulesTable }, { lookFor }, { listedSchedule }] = await Promise.all([
       import("../../../schedule/tonight.js"),
-      import("../../../report/look.js"),
-      import("../../../schedule/listed.js"),
+      import("../../../report/table.js"),
+      import("../../../schedule/tonight.js"),
     ]);
     const text = flags.json
       ? JSON.stringify(all.map((each) => listedSchedule(each, systemClock.now())))
@@ -50,8 +50,8 @@ export async function showSchedule(name: string | undefined, flags: PlaceFlags):
     const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root)));
     const [{ tonightText }, { lookFor }, { listedSchedule }] = await Promise.all([
       import("../../../schedule/tonight.js"),
-      import("../../../report/look.js"),
-      import("../../../schedule/listed.js"),
+      import("../../../report/table.js"),
+      import("../../../schedule/tonight.js"),
     ]);
     if (flags.json) {
       const documents = all.map((each) => listedSchedule(each, systemClock.now()));

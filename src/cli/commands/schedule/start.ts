@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { EarlyExit } from "../../../core/exit.js";
-import type { Log } from "../../../core/ports/log.js";
+import type { Log } from "../../../core/ports/send.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import { packageFile } from "../../../package-file.js";
 import type { DaemonNotice } from "../../../schedule/daemon.js";

@@ -1,0 +1,215 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
+import type { Clock, Random } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import { takeLock } from "../../store/lock.js";
+import { copyDatabase } from "../../store/open.js";
+import { isRehearsal, refuseLost } from "../workspace/history.js";
+import { noteHolder } from "../workspace/holder.js";
+import { madeWritable } from "../workspace/unwritable.js";
+import {
+  claim,
+  claimedBy,
+  createIdentity,
+  readIdentity,
+  type Workspace,
+  type WorkspaceIdentity,
+  workspaceExists,
+  workspacesFolder,
+  writeIdentity,
+} from "../workspace/workspace.js";
+import { type Ground, type LockTrouble, standingOf, tryLock, tryLockElsewhere } from "./filesystem.js";
+import { pathsFollow } from "./follow-paths.js";
+
+export interface SettleOptions {
+  /** The workspace as its folder says now: it says something else once the state has moved. */
+  find(): Workspace;
+  /** A folder that is no workspace yet becomes one. */
+  make: boolean;
+  ground: Ground;
+  clock: Clock;
+  random: Random;
+  /** Told where the state lies from now on, in one line. */
+  tell(line: string): void;
+  /** Stands in for the trial of locks. */
+  locks?(folder: string, known: boolean): LockTrouble;
+}
+
+/**
+ * Sees to it, before anything is locked or sent, that the state lies where a database can be trusted: where the folder
+ * is on a network, synced, or has no locks, the state moves to the local state folder and a file says where it is. A
+ * workspace that is a copy, and one whose history is lost, is refused: it would pay for what was paid already.
+ * Throws EarlyExit.
+ */
+export function settleWorkspace(options: SettleOptions): Workspace {
+  const workspace = options.find();
+  if (!options.make && !existsSync(workspace.markerFolder)) return workspace;
+  refuseLost(workspace);
+  try {
+    return settled(workspace, options);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof EarlyExit || code === undefined) throw error;
+    const todo = madeWritable(code, workspace.markerFolder);
+    // Another workspace would know nothing of what this one has paid for, and pay for it again.
+    const elsewhere = workspaceExists(workspace) ? "" : ", or name another folder with --workspace";
+    throw new EarlyExit(
+      "usage",
+      `the workspace ${workspace.root} cannot be written (${code}). Nothing was sent. To go on, ${todo}${elsewhere}.`,
+    );
+  }
+}
+
+function settled(workspace: Workspace, options: SettleOptions): Workspace {
+  const { markerFolder } = workspace;
+  const identity = readIdentity(markerFolder);
+  if (identity?.state) {
+    claimed(workspace, identity, options);
+    return workspace;
+  }
+  mkdirSync(markerFolder, { recursive: true });
+  const why = troubleAt(markerFolder, options);
+  const moves = why !== null && canHold(workspace, why, options);
+  if (!moves && isRehearsal(workspace)) return workspace;
+  const first = { id: options.random.uuid(), state: null, host: hostname(), why: null };
+  const own = identity ?? createIdentity(markerFolder, first);
+  claimed(workspace, own, options);
+  if (!moves) return workspace;
+  const state = join(workspacesFolder(workspace.sharedFolder), own.id);
+  moveState(markerFolder, { ...own, state, host: hostname(), why }, options.clock);
+  options.tell(
+    `the state of this workspace is kept in ${state}: ${workspace.root} is no place for a database (${why}); outputs stay where they are`,
+  );
+  return options.find();
+}
+
+/** Why no database should lie there; null where it may. */
+function troubleAt(folder: string, { ground, locks = tryLocks }: SettleOptions): string | null {
+  const { trouble, known } = standingOf(folder, ground);
+  if (trouble !== null) return trouble;
+  const lockTrouble = locks(folder, known);
+  return lockTrouble === null ? null : `locks do not work: ${lockTrouble}`;
+}
+
+function tryLocks(folder: string, known: boolean): LockTrouble {
+  return tryLock(folder) ?? (known ? null : tryLockElsewhere(folder));
+}
+
+/**
+ * Whether the local state folder is a better place. A home on a network is none; then the state stays, if only its locks
+ * work. Throws EarlyExit where no place is good enough.
+ */
+function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: SettleOptions): boolean {
+  const { locks = tryLocks } = options;
+  const elsewhere = workspacesFolder(sharedFolder);
+  mkdirSync(elsewhere, { recursive: true });
+  const other = troubleAt(elsewhere, options);
+  if (other === null) return true;
+  if (locks(markerFolder, false) === null) return false;
+  if (locks(elsewhere, false) === null) return true;
+  throw new EarlyExit(
+    "usage",
+    `there is no place for this workspace's state: ${why}; and ${elsewhere} is none either (${other}). Nothing was sent. Name a folder on a local disk with --workspace, or in XDG_STATE_HOME.`,
+  );
+}
+
+/**
+ * The same refusals for a command that changes nothing: it would tell of a run that is not to be. A rehearsal pays
+ * nothing, and one that keeps its state in the copy is not refused either. Throws EarlyExit.
+ */
+export function refuseUnusable(workspace: Workspace): void {
+  refuseLost(workspace);
+  const identity = readIdentity(workspace.markerFolder);
+  if (identity && (identity.state !== null || !isRehearsal(workspace))) refuseCopy(workspace, identity);
+}
+
+/** Throws EarlyExit when another folder is this workspace. */
+export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): void {
+  const other = claimedBy(id, workspace);
+  if (other === null) return;
+  throw new EarlyExit(
+    "usage",
+    `${workspace.root} is a copy of the workspace ${other}: both would pay for what neither has submitted yet. Nothing was sent. Go on in ${other}, or make this one a workspace of its own: \`bulkgen doctor --separate\`.`,
+  );
+}
+
+function claimed(workspace: Workspace, identity: WorkspaceIdentity, { clock }: SettleOptions): void {
+  refuseCopy(workspace, identity);
+  // A database that cannot be opened is told of by who needs it; where the workspace was is known until then.
+  if (pathsFollow(workspace, clock)) claim(identity.id, workspace);
+}
+
+/** What a state is made of; the sandbox's part lies in a folder of its own. */
+const databases = ["state.db", "accounts.db", "service.db"];
+const texts = ["receipts.jsonl"];
+
+/**
+ * Moves what state there is to the folder that the identity names, and leaves the identity behind. Until that is
+ * written nothing has changed; after it, the old files get a name that nobody takes for a state. Throws EarlyExit when
+ * a process is at work here.
+ */
+export function moveState(
+  markerFolder: string,
+  identity: WorkspaceIdentity & { state: string },
+  clock: Clock,
+): void {
+  const release = lockState(markerFolder, identity.state, clock);
+  try {
+    if (readIdentity(markerFolder)?.state === identity.state) return;
+    const copied = copyState(markerFolder, identity.state);
+    writeIdentity(markerFolder, identity);
+    for (const path of copied) renameSync(path, `${path}.moved`);
+  } finally {
+    release();
+  }
+}
+
+/** Copies a state from one folder to another; returns the files that it is made of. */
+export function copyState(from: string, to: string): string[] {
+  return ["", "sandbox"].flatMap((name) => copyPart(join(from, name), join(to, name)));
+}
+
+/** Holds both places, whichever of them is where processes lock. Returns what lets them go. Throws EarlyExit. */
+export function lockState(from: string, to: string, clock: Clock): () => void {
+  const parts = [from, join(from, "sandbox")].filter((folder) => existsSync(join(folder, "state.db")));
+  const locks: (() => void)[] = [];
+  const release = () => {
+    for (const each of locks.splice(0)) each();
+  };
+  try {
+    for (const folder of [to, ...parts]) locks.push(locked(folder, clock));
+    return release;
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Copies the files of one folder; returns those that were copied. */
+function copyPart(from: string, to: string): string[] {
+  const present = (names: readonly string[]) =>
+    names.map((name) => join(from, name)).filter((path) => existsSync(path));
+  const [data, lines] = [present(databases), present(texts)];
+  if (data.length + lines.length > 0) mkdirSync(to, { recursive: true });
+  for (const path of data) copyDatabase(path, join(to, basename(path)));
+  for (const path of lines) {
+    const target = join(to, basename(path));
+    writeFileSync(`${target}.part`, readFileSync(path), { flush: true });
+    renameSync(`${target}.part`, target);
+  }
+  return [...data, ...lines];
+}
+
+function locked(folder: string, clock: Clock): () => void {
+  const file = join(folder, "run.lock");
+  const lock = takeLock(file);
+  if (!lock) {
+    throw new EarlyExit("locked", `another run holds the workspace ${dirname(folder)}. Nothing was sent.`);
+  }
+  const note = noteHolder(file, clock);
+  return () => {
+    note.remove();
+    lock.release();
+  };
+}

@@ -1,0 +1,96 @@
+import type { Me, Model } from "../api/records.js";
+import { requestsTold } from "../core/charges/foreign.js";
+import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
+import type { Lifetime } from "../core/pace/lifetimes.js";
+import type { Quota, Window } from "../core/quota/quota.js";
+import { count, duration } from "./amounts.js";
+import { type Cell, type Look, labelled, plainLook, table } from "./table.js";
+
+/** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
+export function accountText(
+  { me, quota, lifetimes }: { me: Me; quota: Quota; lifetimes: readonly Lifetime[] },
+  look: Look = plainLook,
+): string {
+  const { user, api_key: key } = me;
+  const { balance, used_this_key: used } = me.credits;
+  const requests = requestsTold(key.requests_count);
+  const lines: [string, Cell][] = [
+    ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
+    ["user id", user.id],
+    ["credits", `${amount(balanceTold(balance))} left, ${amount(creditsTold(used))} used by this key`],
+    ["plan", subscription(me.subscription)],
+    ["this minute", usage(quota.minute)],
+    ["24 hours", usage(quota.day)],
+    [
+      "key",
+      `${key.name} (${key.id}), ${requests === null ? "requests not told" : `${count(requests, "request")} in all`}`,
+    ],
+    ...lifetimes.flatMap(({ host, endedMs }): [string, Cell][] =>
+      endedMs === null ? [] : [["files", `addresses at ${host} expire within ${duration(endedMs)}`]],
+    ),
+  ];
+  return labelled(lines, look);
+}
+
+function amount(credits: Credits | null): string {
+  return credits === null ? "unknown" : showCredits(credits);
+}
+
+function subscription(subscription: Me["subscription"]): Cell {
+  if (subscription === null) return { text: "no active subscription: generation needs one", tone: "bad" };
+  const { plan, status, credits_per_month: monthly, billing_interval: interval } = subscription;
+  const end = subscription.current_period_end.slice(0, 10);
+  const until = subscription.cancel_at_period_end ? `ends ${end}` : `renews ${end}`;
+  const included = creditsTold(monthly);
+  const month = included === null ? "unknown credits" : inCredits(included);
+  const text = `${plan}, ${status}, ${month} a month, billed by the ${interval}, ${until}`;
+  return status === "active" ? text : { text, tone: "warning" };
+}
+
+function usage({ used, limit }: Window): string {
+  const requests =
+    limit === null ? `${count(used, "request")}, no limit` : `${used} of ${count(limit, "request")}`;
+  return `${requests}, from this machine`;
+}
+
+/** What `bulkgen models` prints: the models with their prices, then the parameters that they know. */
+export function modelsTable(models: readonly Model[], look: Look = plainLook): string {
+  if (models.length === 0) return "The service offers no models.";
+  const priced = table(
+    [
+      { title: "model" },
+      { title: "name", flexible: true },
+      { title: "category" },
+      { title: "input" },
+      { title: "credits", align: "right" },
+    ],
+    models.map((model) => [
+      model.model_key,
+      model.model_name,
+      model.category,
+      model.input_type,
+      showCredits(credits(model.credits_cost)),
+    ]),
+    look,
+  );
+  const parameters = models.flatMap((model) =>
+    (model.parameters ?? []).map((parameter) => [
+      model.model_key,
+      `params.${parameter.key}`,
+      valuesOf(parameter),
+    ]),
+  );
+  if (parameters.length === 0) return priced;
+  const columns = [
+    { title: "model" },
+    { title: "parameter" },
+    { title: "values (* default)", flexible: true },
+  ];
+  return `${priced}\n\n${table(columns, parameters, look)}`;
+}
+
+function valuesOf({ options, default: preset }: NonNullable<Model["parameters"]>[number]): string {
+  const values = (options ?? []).map((option) => option.value);
+  if (values.length === 0) return preset === undefined ? "any" : `any, ${preset}*`;
+  return values.map((value) => (value === preset ? `${value}*` : value)).join(", ");
+}

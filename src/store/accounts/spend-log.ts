@@ -1,0 +1,323 @@
+import { foreignRequests, newKey } from "../../core/charges/foreign.js";
+import type { Entry, Evidence, Hypothesis, Learned, Reading, Verdict } from "../../core/charges/readings.js";
+import type { Judgement } from "../../core/charges/verdict.js";
+import type { Credits } from "../../core/money.js";
+import type { BookedIntent, BookOwner, Books, PaidEntry } from "../../core/ports/spend-log.js";
+import { dayMs } from "../../core/quota/quota.js";
+import type { Sql } from "../../sqlite.js";
+import type { Connection } from "../workspace/transition.js";
+import { lookOf } from "./foreign-requests.js";
+import { roomWithin } from "./spending.js";
+
+/** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
+const readingsMax = 60;
+
+/** The books of one key, for one workspace. */
+export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): Books {
+  const { origin, fingerprint, workspace } = owner;
+
+  const intend = ({ itemKey, price, at }: BookedIntent): number => {
+    const { lastInsertRowid } = sql(
+      `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
+       VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ).run(
+      firstNumber(clock.now()),
+      origin,
+      fingerprint,
+      workspace,
+      itemKey,
+      price,
+      nextSeq(sql),
+      clock.now(),
+      at,
+    );
+    return Number(lastInsertRowid);
+  };
+
+  return {
+    intend: async (intent) => atomic(() => intend(intent)),
+
+    intendWithin: async (bounds, intent) =>
+      atomic(() => {
+        const room = roomWithin({ sql, atomic }, accountOf(sql, owner), bounds);
+        return room !== null && intent.price > room ? null : intend(intent);
+      }),
+
+    answered: async (entry, answer) =>
+      atomic(() => {
+        const { outcome } = answer;
+        const accepted = outcome === "accepted";
+        sql(
+          `UPDATE entries SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ?, ended_at = ?
+           WHERE id = ?`,
+        ).run(
+          outcome,
+          outcome === "unknown" && answer.completeError ? 1 : 0,
+          accepted ? answer.charged : null,
+          accepted ? "open" : null,
+          accepted ? (answer.taskId ?? null) : null,
+          nextSeq(sql),
+          clock.now(),
+          entry,
+        );
+      }),
+
+    looked: async (entry, look) =>
+      atomic(() => {
+        const ended = look.task === "open" ? null : look.endedAt;
+        sql("UPDATE entries SET task = ?, task_ended_at = ?, looked_seq = ?, looked_at = ? WHERE id = ?").run(
+          look.task,
+          ended,
+          nextSeq(sql),
+          clock.now(),
+          entry,
+        );
+        if (look.task === "completed")
+          sql("UPDATE entries SET charged = coalesce(?, charged) WHERE id = ?").run(look.charged, entry);
+        if (look.task === "failed") sql("UPDATE entries SET kept = ? WHERE id = ?").run(look.charged, entry);
+      }),
+
+    read: async ({ used, servedAt, ...told }) =>
+      atomic(() => {
+        const { requests, sent, over } = lookOf(sql, owner, told);
+        const seq = nextSeq(sql);
+        const { lastInsertRowid } = sql(
+          `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, over)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ).run(origin, fingerprint, seq, clock.now(), servedAt, used, requests, sent, over);
+        // Tasks that no books know may be open then, and what they give back would hide a charge.
+        const isUsedBefore = foreignRequests(newKey, { requests, sent }) > 0;
+        sql(
+          "UPDATE keys SET baseline = ?, foreign_at = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL",
+        ).run(lastInsertRowid, isUsedBefore ? (servedAt ?? clock.now()) : null, origin, fingerprint);
+        forget(sql, owner);
+        return seq;
+      }),
+
+    seq: async () => lastSeq(sql),
+
+    evidence: async (settings) =>
+      atomic(() => {
+        const key = sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(origin, fingerprint) as
+          | KeyRow
+          | undefined;
+        if (!key || key.baseline === null) return null;
+        const [baseline, ...readings] = readingsFrom(sql, owner, key.baseline);
+        if (!baseline) throw new Error(`the books' baseline ${key.baseline} is gone`);
+        const entries = entriesSince(sql, owner, baseline).map(asEntry);
+        const evidence: Evidence = {
+          ...asLearned(key),
+          baseline,
+          readings,
+          entries,
+          settings,
+          now: clock.now(),
+        };
+        return evidence;
+      }),
+
+    keep: async (judgement, seq) =>
+      atomic(() => {
+        const isNewest = lastSeq(sql) === seq;
+        if (isNewest) keep(sql, owner, judgement);
+        return isNewest;
+      }),
+
+    async entry(entry) {
+      const row = sql("SELECT * FROM entries WHERE id = ?").get(entry) as EntryRow | undefined;
+      if (!row) return null;
+      return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
+    },
+
+    async otherOwner(taskId) {
+      // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
+      const row = sql(
+        "SELECT workspace FROM entries WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
+      ).get(origin, taskId, workspace);
+      return (row as { workspace: string } | undefined)?.workspace ?? null;
+    },
+
+    async open() {
+      const rows = sql(
+        "SELECT id AS entry, outcome IS NOT NULL AS answered FROM entries WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
+      ).all(workspace) as { entry: number; answered: number }[];
+      return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
+    },
+
+    async unended(since) {
+      const rows = sql(unendedSince).all({ origin, workspace, since }) as UnendedRow[];
+      return rows.map((row) => ({ ...row, answered: row.answered === 1 }));
+    },
+  };
+}
+
+function accountOf(sql: Sql, { origin, fingerprint }: BookOwner): number {
+  const row = sql("SELECT account_id AS id FROM keys WHERE origin = ? AND fingerprint = ?").get(
+    origin,
+    fingerprint,
+  );
+  return (row as { id: number }).id;
+}
+
+/** How far the books of all keys go. */
+export function lastSeq(sql: Sql): number {
+  return sql("SELECT last FROM sequence").value() as number;
+}
+
+function nextSeq(sql: Sql): number {
+  // RETURNING would gather its answer in a table of its own, which takes twice as long.
+  sql("UPDATE sequence SET last = last + 1").run();
+  return lastSeq(sql);
+}
+
+/** The baseline and what came after it, oldest first. */
+function readingsFrom(sql: Sql, { origin, fingerprint }: BookOwner, baseline: number): Reading[] {
+  const rows = sql(
+    "SELECT * FROM readings WHERE origin = ? AND fingerprint = ? AND id >= ? ORDER BY seq",
+  ).all(origin, fingerprint, baseline) as ReadingRow[];
+  return rows.map(asReading);
+}
+
+const ofKey = "origin = @origin AND fingerprint = @fingerprint";
+const entryIds = (condition: string) => `SELECT id FROM entries WHERE ${ofKey} AND ${condition}`;
+const relevantEntries = `
+  SELECT * FROM entries WHERE id IN (
+    ${entryIds("intended_seq > @seq")}
+    UNION ${entryIds("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
+    UNION ${entryIds("task = 'open'")}
+    UNION ${entryIds("task = 'failed' AND max(looked_at, sent_at) > @recent")}
+    UNION ${entryIds("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND max(ended_at, sent_at) > @recent")})
+  ORDER BY id`;
+
+/** Everything that may have moved the counters since the baseline, or is not settled. */
+function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
+  // Where one of the clocks was wrong, then or at an entry, more of them than need be are looked at.
+  const began = Math.min(baseline.at, baseline.servedAt ?? baseline.at);
+  const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
+  return sql(relevantEntries).all(values) as EntryRow[];
+}
+
+/** Each part finds its few entries by an index of its own, however many others there are; the signs keep off other ones. */
+const unendedSince = `
+  SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId, outcome IS NOT NULL AS answered
+  FROM entries WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
+    SELECT id FROM entries WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
+    UNION SELECT id FROM entries WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
+    UNION SELECT id FROM entries WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
+  ORDER BY id`;
+
+type UnendedRow = Omit<PaidEntry, "answered"> & { answered: number };
+
+function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement): void {
+  const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
+  for (const { entry, verdict, evidence, seq } of verdicts) {
+    sql("UPDATE entries SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL").run(
+      verdict,
+      evidence,
+      seq,
+      entry,
+    );
+  }
+  // Whoever else waits for a verdict sees by it that there is one.
+  nextSeq(sql);
+  sql(
+    `UPDATE keys SET hypotheses = ?, trusted = ?, foreign_at = ?, baseline = coalesce(?, baseline)
+     WHERE origin = ? AND fingerprint = ?`,
+  ).run(hypotheses.join(","), trusted ? 1 : 0, foreignAt, baseline, origin, fingerprint);
+}
+
+const uselessReadings = `
+  DELETE FROM readings WHERE ${ofKey}
+    AND id <> (SELECT baseline FROM keys WHERE ${ofKey})
+    AND (id < (SELECT baseline FROM keys WHERE ${ofKey})
+      OR id NOT IN (SELECT id FROM readings WHERE ${ofKey} ORDER BY seq DESC LIMIT ${readingsMax}))`;
+
+/** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */
+function forget(sql: Sql, { origin, fingerprint }: BookOwner): void {
+  sql(uselessReadings).run({ origin, fingerprint });
+}
+
+/** The rows of the books' tables, and the records made of them. */
+
+export interface KeyRow {
+  baseline: number | null;
+  hypotheses: string;
+  trusted: number;
+  foreign_at: number | null;
+}
+
+export function asLearned(row: KeyRow): Learned {
+  return {
+    hypotheses: row.hypotheses === "" ? [] : (row.hypotheses.split(",") as Hypothesis[]),
+    trusted: row.trusted === 1,
+    foreignAt: row.foreign_at,
+  };
+}
+
+export interface ReadingRow {
+  id: number;
+  seq: number;
+  at: number;
+  served_at: number | null;
+  used: number;
+  requests: number;
+  sent: number;
+  over: number;
+}
+
+export function asReading({ id, seq, at, served_at, used, requests, sent, over }: ReadingRow): Reading {
+  return { id, seq, at, servedAt: served_at, used: used as Credits, requests, sent, over };
+}
+
+export interface EntryRow {
+  id: number;
+  fingerprint: string;
+  price: number;
+  intended_seq: number;
+  sent_at: number;
+  ended_seq: number | null;
+  ended_at: number | null;
+  outcome: Entry["outcome"];
+  complete_error: number;
+  charged: number | null;
+  task: Entry["task"];
+  kept: number;
+  task_ended_at: number | null;
+  looked_seq: number;
+  looked_at: number | null;
+  verdict: Verdict | null;
+  verdict_seq: number | null;
+  evidence: string | null;
+}
+
+export function asEntry(row: EntryRow): Entry {
+  return {
+    id: row.id,
+    intendedSeq: row.intended_seq,
+    sentAt: row.sent_at,
+    endedSeq: row.ended_seq,
+    endedAt: row.ended_at,
+    price: row.price as Credits,
+    outcome: row.outcome,
+    completeError: row.complete_error === 1,
+    charged: row.charged as Credits | null,
+    task: row.task,
+    kept: row.kept as Credits,
+    taskEndedAt: row.task_ended_at,
+    lookedSeq: row.looked_seq,
+    lookedAt: row.looked_at,
+    verdict: row.verdict,
+    verdictSeq: row.verdict_seq,
+  };
+}
+
+/** The last time that entries are numbered by (UTC ms): beyond it numbers would not be exact. */
+const numberedUntilMs = 8e12;
+
+/**
+ * The least number of an entry made now. Workspaces know their entries by number, and books may be lost, restored from a
+ * copy, or left behind on another machine: in none must a number stand for somebody else's request.
+ */
+export function firstNumber(now: number): number {
+  return Math.min(Math.max(0, now), numberedUntilMs) * 1_000;
+}

@@ -1,0 +1,275 @@
+import { type Credits, plus } from "../../core/money.js";
+import type { Draft, GroupSum, Ordered, PlannedItem, Standing, Totals } from "../../core/ports/draft.js";
+import type { SheetRow } from "../../core/ports/sheet.js";
+import type { Sql, Sqlite } from "../../sqlite.js";
+import type { Listing } from "../../text/listing.js";
+import type { Planned, Progress } from "./tables.js";
+
+type Row = Record<string, unknown>;
+
+/** What a query finds, counted when that is asked and read one by one, as often as it is asked for. */
+export function listing<Thing>(
+  db: Sqlite,
+  query: string,
+  asThing: (row: Row) => Thing = (row) => row as Thing,
+  values: readonly unknown[] = [],
+): Listing<Thing> {
+  let length: number | null = null;
+  return {
+    get length() {
+      const count = () => db.prepare(`SELECT count(*) FROM (${query})`).pluck();
+      length ??= count().get(...values) as number;
+      return length;
+    },
+    *[Symbol.iterator]() {
+      // A statement of its own, because one that is being read cannot be read a second time.
+      for (const row of db.prepare(query).iterate(...values)) yield asThing(row as Row);
+    },
+  };
+}
+
+type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
+type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
+
+/** What a plan in the making came to. */
+export function draftReading(db: Sqlite, sql: Sql, progress: Progress): Facts & Lists {
+  return { ...facts(db, sql, progress), ...lists(db, progress) };
+}
+
+function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
+  const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).value() as number;
+  return {
+    counts: () => ({
+      rows: progress.rows,
+      known: count("known"),
+      open: count("known WHERE state IN ('submitting', 'processing', 'overdue')"),
+      hidden: count("problems WHERE hidden"),
+    }),
+
+    totals: () => progress.tally.totals() ?? totalsOf(db),
+
+    missing: () =>
+      sql(
+        `SELECT d.row_id AS rowId, d.key, d.price FROM planned d JOIN known k ON k.key = d.key
+         WHERE k.missing AND d.wanted ORDER BY d.position`,
+      ).all() as { rowId: string; key: string; price: Credits }[],
+
+    holds(key) {
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_key ON drafted (key) WHERE key IS NOT NULL");
+      return sql("SELECT 1 FROM drafted WHERE key = ?").get(key) !== undefined;
+    },
+  };
+}
+
+interface Part extends GroupSum {
+  standing: Standing;
+}
+
+/** One look at all records: of a million of them each takes its time. */
+function totalsOf(db: Sqlite): Totals {
+  const parts = db
+    .prepare(
+      `SELECT price_group AS "group", standing, count(*) AS items, sum(due) AS due, max(price) AS price,
+         sum(due * price) AS credits
+       FROM planned WHERE wanted GROUP BY price_group, standing ORDER BY min(position)`,
+    )
+    .all() as Part[];
+  const groups = new Map<number, GroupSum>();
+  const totals: Totals = { items: 0, due: 0, groups: [], standings: {} };
+  for (const { standing, ...part } of parts) {
+    totals.items += part.items;
+    totals.due += part.due;
+    totals.standings[standing] = (totals.standings[standing] ?? 0) + part.items;
+    const group = groups.get(part.group);
+    if (group === undefined) groups.set(part.group, part);
+    else {
+      group.items += part.items;
+      group.due += part.due;
+      group.price = Math.max(group.price, part.price) as Credits;
+      group.credits = plus(group.credits, part.credits);
+    }
+  }
+  return { ...totals, groups: [...groups.values()] };
+}
+
+function lists(db: Sqlite, progress: Progress): Lists {
+  // A window over a million rows takes longer than all else, and nearly no sheet has priorities.
+  const inOrder = () => (progress.prioritised ? "priority DESC, position" : "position");
+  const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId, price_group AS "group"
+    FROM planned WHERE wanted AND due`;
+  return {
+    *dueInOrder() {
+      for (const row of db.prepare(`${due} ORDER BY ${inOrder()}`).iterate()) yield row as Ordered;
+    },
+
+    lastDue() {
+      const last = inOrder() === "position" ? "position DESC" : "priority, position DESC";
+      return (db.prepare(`${due} ORDER BY ${last} LIMIT 1`).get() as Ordered | undefined) ?? null;
+    },
+
+    items(edition, last, length) {
+      // Where nothing has a priority of its own, the order of submission is that of the sheet.
+      const order = inOrder();
+      const rank = order === "position" ? "" : `, row_number() OVER (ORDER BY ${order}) - 1 AS place`;
+      const query = `SELECT *${rank} FROM planned WHERE wanted ORDER BY position`;
+      let next = 0;
+      const asItem = (row: Record<string, unknown>) => {
+        const record = row as unknown as Planned & { place?: number };
+        return plannedItem(record, { edition, last, order: record.place ?? next++ });
+      };
+      const found = listing(db, query, asItem);
+      return {
+        length,
+        [Symbol.iterator]() {
+          next = 0;
+          return found[Symbol.iterator]();
+        },
+      };
+    },
+
+    unselected: () =>
+      listing(
+        db,
+        `SELECT key FROM drafted NOT INDEXED WHERE key IS NOT NULL AND NOT wanted
+         UNION ALL SELECT key FROM known WHERE row_id IN (SELECT id FROM wrong_ids)
+           AND key NOT IN (SELECT key FROM drafted WHERE key IS NOT NULL)`,
+        (row) => row["key"] as string,
+      ),
+
+    sheet: (columns) => ({ columns, rows: { [Symbol.iterator]: () => sheetRows(db) } }),
+  };
+}
+
+function plannedItem(
+  record: Planned,
+  { edition, last, order }: { edition: string; last: Ordered | null; order: number },
+): PlannedItem {
+  const { position, priority } = record;
+  const reached =
+    last !== null && (priority > last.priority || (priority === last.priority && position <= last.position));
+  return {
+    key: record.key,
+    edition,
+    occurrence: record.occurrence,
+    variant: 1,
+    position,
+    priority,
+    rowNumber: record.number,
+    rowId: record.row_id,
+    name: record.name,
+    model: record.model,
+    category: record.category,
+    prompt: record.prompt,
+    params: JSON.parse(record.params),
+    inputs: JSON.parse(record.inputs),
+    cells: Object.entries(JSON.parse(record.cells)),
+    price: record.price as Credits,
+    standing: record.standing,
+    due: record.due === 1,
+    order,
+    fits: record.due === 1 && reached,
+  };
+}
+
+const records = "SELECT first, number, cells, problem, key, shared, shares FROM drafted ORDER BY position";
+
+interface SheetRecord {
+  first: number;
+  number: number;
+  cells: string | null;
+  problem: string | null;
+  key: string | null;
+  shared: number | null;
+  shares: number | null;
+}
+
+/** The records of one row come one after the other; a row may share the items of another one instead. */
+function* sheetRows(db: Sqlite): Generator<SheetRow> {
+  const shared = db
+    .prepare(
+      `SELECT key FROM drafted WHERE key IS NOT NULL AND (position = @shared OR head = @shared)
+       ORDER BY position LIMIT @shares`,
+    )
+    .pluck();
+  let sharing = false;
+  let row: { number: number; cells: Record<string, string>; keys: string[]; problem: string | null } | null =
+    null;
+  for (const each of db.prepare(records).iterate()) {
+    const { first, number, cells, problem, key, ...group } = each as SheetRecord;
+    if (!first) {
+      if (key !== null && !sharing) row?.keys.push(key);
+      continue;
+    }
+    if (row !== null) yield row;
+    sharing = group.shares !== null;
+    const own = key === null ? [] : [key];
+    row = {
+      number,
+      cells: JSON.parse(cells ?? "{}"),
+      keys: sharing ? (shared.all({ shared: group.shared, shares: group.shares }) as string[]) : own,
+      problem,
+    };
+  }
+  if (row !== null) yield row;
+}
+
+/** Which rows of a plan in the making are wanted, and in which order their items go. */
+export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" | "reorder"> {
+  return {
+    choose({ onlyFailed, sample, first }) {
+      progress.tally.spoil();
+      if (onlyFailed) sql(`UPDATE drafted SET chosen = 0 WHERE chosen AND row NOT IN (${failedRows})`).run();
+      if (sample !== null) keepFirst(sql, "lot, number", sample);
+      if (first !== null) keepFirst(sql, "row", first);
+      sql("UPDATE drafted SET wanted = chosen").run();
+      shareItems(sql);
+      sql(
+        `UPDATE problems SET hidden = 1 WHERE row IN (SELECT number FROM drafted)
+           AND row NOT IN (SELECT number FROM drafted WHERE chosen)`,
+      ).run();
+      return sql("SELECT count(*) FROM drafted WHERE chosen AND first").value() as number;
+    },
+
+    reorder(order) {
+      progress.prioritised = order === "cheapest";
+      const rank =
+        "(SELECT dense_rank FROM ranks JOIN kinds ON kinds.price = ranks.price WHERE kinds.id = drafted.kind)";
+      if (order === "sheet") sql("UPDATE drafted SET priority = 0 WHERE priority <> 0").run();
+      else
+        sql(
+          `WITH ranks AS (SELECT price, dense_rank() OVER (ORDER BY price) AS dense_rank
+             FROM (SELECT DISTINCT price FROM planned WHERE wanted))
+           UPDATE drafted SET priority = 1 - ${rank} WHERE key IS NOT NULL AND wanted`,
+        ).run();
+    },
+  };
+}
+
+/**
+ * Rows with a failed item; and rows that were mended, so that their items are new, whose item of before failed. Once what
+ * they ask for now is made, what failed before is past.
+ */
+const failedRows = `
+  SELECT d.row FROM planned d JOIN known k ON k.key = d.key WHERE k.state = 'failed'
+  UNION
+  SELECT row FROM planned WHERE row_id IN (SELECT row_id FROM known WHERE state = 'failed')
+    AND row NOT IN (SELECT d.row FROM drafted d JOIN known k ON k.key = d.key)
+  UNION
+  SELECT row FROM drafted WHERE key IS NULL AND id IN (SELECT row_id FROM known WHERE state = 'failed')
+`;
+
+function keepFirst(sql: Sql, order: string, count: number): void {
+  sql(
+    `UPDATE drafted SET chosen = 0 WHERE chosen AND row NOT IN
+       (SELECT row FROM drafted WHERE chosen AND first ORDER BY ${order} LIMIT ?)`,
+  ).run(count);
+}
+
+/** A row that shares the items of another one wants them whether that other one is chosen or not. */
+function shareItems(sql: Sql): void {
+  sql(
+    `UPDATE drafted SET wanted = 1 WHERE NOT wanted AND key IS NOT NULL AND EXISTS (
+       SELECT 1 FROM drafted sharing WHERE sharing.chosen AND sharing.shares IS NOT NULL
+         AND sharing.shared = coalesce(drafted.head, drafted.position) AND drafted.occurrence <= sharing.shares)`,
+  ).run();
+}

@@ -1,0 +1,169 @@
+import type { ItemState } from "../../core/item.js";
+import { type Credits, plus } from "../../core/money.js";
+import type { DraftItem, GroupSum, Totals } from "../../core/ports/draft.js";
+
+/** The tables of a plan in the making. They live as long as the command that plans. */
+export const draftTables = `
+  -- What many items have in common; an item whose like was not kept brings one of its own.
+  CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    category TEXT NOT NULL,
+    params TEXT NOT NULL,
+    price INTEGER NOT NULL,
+    price_group INTEGER NOT NULL
+  );
+
+  CREATE TABLE drafted (
+    position INTEGER PRIMARY KEY,
+    -- The row that this record is of, counted from 0; a row has one for each item, and at least one.
+    row INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    -- The first record of its row.
+    first INTEGER NOT NULL DEFAULT 1,
+    copy INTEGER NOT NULL DEFAULT 1,
+    id TEXT,
+    repeat INTEGER NOT NULL DEFAULT 1,
+    cells TEXT,
+    problem TEXT,
+    without TEXT,
+    chosen INTEGER NOT NULL DEFAULT 1,
+    -- An item is wanted with any of the rows that share it.
+    wanted INTEGER NOT NULL DEFAULT 1,
+    lot TEXT,
+    -- The head of a group, and how many of its items the row shares.
+    shared INTEGER,
+    shares INTEGER,
+    -- Null where nothing is made of the row.
+    key TEXT,
+    occurrence INTEGER NOT NULL DEFAULT 1,
+    head INTEGER,
+    priority INTEGER NOT NULL DEFAULT 0,
+    kind INTEGER,
+    -- Null where it is the id, and where the name is the row's id in turn.
+    row_id TEXT,
+    name TEXT,
+    prompt TEXT,
+    inputs TEXT NOT NULL DEFAULT '{}',
+    contents TEXT,
+    standing TEXT NOT NULL DEFAULT 'new',
+    due INTEGER NOT NULL DEFAULT 1
+  );
+
+  -- The records that are items. Kinds never come first, because that would lose the order of the records.
+  CREATE VIEW planned AS
+  SELECT position, row, number, copy, drafted.id, cells, wanted, key, occurrence, head, priority,
+    coalesce(row_id, drafted.id) AS row_id, coalesce(name, row_id, drafted.id) AS name,
+    model, category, prompt, params, inputs, contents, price, price_group, standing, due
+  FROM drafted CROSS JOIN kinds ON kinds.id = drafted.kind
+  WHERE key IS NOT NULL;
+
+  CREATE TABLE problems (
+    id INTEGER PRIMARY KEY,
+    row INTEGER NOT NULL,
+    row_id TEXT,
+    hidden INTEGER NOT NULL DEFAULT 0,
+    document TEXT NOT NULL
+  );
+
+  CREATE TABLE known (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    row_id TEXT NOT NULL,
+    name TEXT,
+    state TEXT NOT NULL,
+    attempted INTEGER NOT NULL,
+    vanished INTEGER NOT NULL,
+    missing INTEGER NOT NULL,
+    gone INTEGER NOT NULL DEFAULT 0,
+    document TEXT NOT NULL
+  );
+
+  CREATE TABLE wrong_ids (id TEXT PRIMARY KEY) WITHOUT ROWID;
+
+  CREATE TABLE changes (
+    id INTEGER PRIMARY KEY,
+    position INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    old_key TEXT NOT NULL,
+    fields TEXT NOT NULL
+  );
+`;
+
+export const tableNames = ["kinds", "drafted", "problems", "known", "wrong_ids", "changes"] as const;
+
+/** What would take a look at every record to be found out again. */
+export interface Progress {
+  /** Records and rows so far. */
+  records: number;
+  rows: number;
+  /** Some item goes before others. */
+  prioritised: boolean;
+  tally: Tally;
+}
+
+/** An item's record as the database gives it. */
+export interface Planned {
+  position: number;
+  row: number;
+  number: number;
+  copy: number;
+  id: string | null;
+  cells: string;
+  key: string;
+  occurrence: number;
+  head: number | null;
+  priority: number;
+  row_id: string;
+  name: string;
+  model: string;
+  category: string;
+  prompt: string | null;
+  params: string;
+  inputs: string;
+  contents: string | null;
+  price: number;
+  price_group: number;
+  standing: "new" | ItemState;
+  due: number;
+  wanted: number;
+}
+
+/**
+ * What the records come to while they go in, when each item is new and every chosen one due. To ask the database for it
+ * afterwards is a look at every record again; that is left to sheets of which some part is selected or known already.
+ */
+export class Tally {
+  private readonly sums = new Map<number, GroupSum>();
+  /** The records are still as they went in. */
+  private holds = true;
+
+  add({ kind: { group, price } }: Pick<DraftItem, "kind">): void {
+    const sum = this.sums.get(group);
+    if (sum === undefined) this.sums.set(group, { group, items: 1, due: 1, price, credits: price });
+    else {
+      sum.items++;
+      sum.due++;
+      sum.price = Math.max(sum.price, price) as Credits;
+      sum.credits = plus(sum.credits, price);
+    }
+  }
+
+  /** Something becomes of records that went in. */
+  spoil(): void {
+    this.holds = false;
+  }
+
+  clear(): void {
+    this.sums.clear();
+    this.holds = true;
+  }
+
+  /** Null when the database has to be asked. */
+  totals(): Totals | null {
+    if (!this.holds) return null;
+    const groups = [...this.sums.values()].map((sum) => ({ ...sum }));
+    const items = groups.reduce((sum, group) => sum + group.items, 0);
+    return { items, due: items, groups, standings: items === 0 ? {} : { new: items } };
+  }
+}
