@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -10,4 +10,10 @@ export function packageFile(path: string): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
   return join(folder, path);
+}
+
+/** bulkgen's own version. */
+export function ownVersion(): string {
+  const text = readFileSync(packageFile("package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }

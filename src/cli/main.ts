@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command } from "commander";
-import { ownVersion } from "../job/version.js";
+import { ownVersion } from "../package-file.js";
 import { ended } from "./output/ending.js";
 
 /** What each command's file gives, in the order of the help. */

@@ -1,6 +1,6 @@
 import { type Credits, credits, inCredits, minus, noCredits, plus, showCredits } from "../core/money.js";
 import type { Draft, GroupSum, Ordered } from "../core/ports/draft.js";
-import type { Finding, Fit, ModelCost, Money, PlanInput } from "./plan.js";
+import type { Finding, Fit, ModelCost, Money, PlanInput, Spending, SpendingCaps } from "./plan.js";
 import type { PriceGroup } from "./prices.js";
 
 export type Sum = GroupSum & PriceGroup;
@@ -103,23 +103,6 @@ function widened(charged: ModelCost["charged"], one: Credits | undefined): Model
   if (one === undefined) return charged;
   const { least, most } = charged ?? { least: one, most: one };
   return { least: Math.min(least, one) as Credits, most: Math.max(most, one) as Credits };
-}
-
-/** What a run may spend besides what the balance pays for, and what counts against it already. */
-export interface SpendingCaps {
-  /** Of the run. */
-  total: Spending | null;
-  /** Of single models, at which the others go on. */
-  models: ReadonlyMap<string, Spending>;
-  /** The balance that must be left, with what may yet be taken from it. */
-  keep: Credits | null;
-  /** Of the day, over all runs of the account. */
-  daily: Spending | null;
-}
-
-export interface Spending {
-  most: Credits;
-  spent: Credits;
 }
 
 /** What there is to spend. */

@@ -7,16 +7,13 @@ import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { Seen } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
-import type { Finding } from "./plan.js";
+import type { Duplicates, Finding } from "./plan.js";
 import type { Prices } from "./prices.js";
 
 /** A good row: one that has a model and no problem. */
 export interface GoodRow extends CheckedRow {
   model: Model;
 }
-
-/** What to do about rows that ask for the very same thing: make each, make it once, or refuse. */
-export type Duplicates = "keep" | "merge" | "error";
 
 export interface ItemScope {
   origin: string;

@@ -10,9 +10,6 @@ import type { OwnLimits } from "../core/quota/quota.js";
 import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
-import type { SpendingCaps } from "./cost.js";
-import type { Duplicates } from "./items.js";
-import type { Selection } from "./select.js";
 
 /** Everything that a plan is made from. The plan asks nobody else: the same input gives the same plan. */
 export interface PlanInput {
@@ -211,4 +208,44 @@ export const paidForKinds: readonly Finding["kind"][] = [
 export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
   // What concerns the whole file comes first.
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
+}
+/** What to do about rows that ask for the very same thing: make each, make it once, or refuse. */
+export type Duplicates = "keep" | "merge" | "error";
+/** What a run may spend besides what the balance pays for, and what counts against it already. */
+export interface SpendingCaps {
+  /** Of the run. */
+  total: Spending | null;
+  /** Of single models, at which the others go on. */
+  models: ReadonlyMap<string, Spending>;
+  /** The balance that must be left, with what may yet be taken from it. */
+  keep: Credits | null;
+  /** Of the day, over all runs of the account. */
+  daily: Spending | null;
+}
+/**
+ * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so
+ * a row is the same item whether it is selected alone or with all the others; and what is not selected is left as it
+ * is, which is something else than a row that is gone.
+ */
+export interface Selection {
+  /** Values of one key are alternatives; every key must match. */
+  filters: readonly Filter[];
+  /** Rows whose item failed, as it is now or as it was before the row was mended. */
+  onlyFailed: boolean;
+  /** Row numbers as the spreadsheet shows them, both ends included. */
+  range: { from: number; to: number } | null;
+  /** So many rows by lot; the same seed draws the same rows. */
+  sample: number | null;
+  seed: string;
+  first: number | null;
+}
+
+export interface Filter {
+  key: string;
+  /** With `*` for any text and `?` for one character; capitals make no difference. */
+  pattern: string;
+}
+export interface Spending {
+  most: Credits;
+  spent: Credits;
 }

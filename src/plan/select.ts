@@ -5,31 +5,7 @@ import type { Item } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import { nearest } from "../text/nearest.js";
 import type { CheckedRow } from "./check-row.js";
-import type { Plan } from "./plan.js";
-
-/**
- * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so
- * a row is the same item whether it is selected alone or with all the others; and what is not selected is left as it
- * is, which is something else than a row that is gone.
- */
-export interface Selection {
-  /** Values of one key are alternatives; every key must match. */
-  filters: readonly Filter[];
-  /** Rows whose item failed, as it is now or as it was before the row was mended. */
-  onlyFailed: boolean;
-  /** Row numbers as the spreadsheet shows them, both ends included. */
-  range: { from: number; to: number } | null;
-  /** So many rows by lot; the same seed draws the same rows. */
-  sample: number | null;
-  seed: string;
-  first: number | null;
-}
-
-export interface Filter {
-  key: string;
-  /** With `*` for any text and `?` for one character; capitals make no difference. */
-  pattern: string;
-}
+import type { Plan, Selection } from "./plan.js";
 
 export const everything: Selection = {
   filters: [],

@@ -1,18 +1,21 @@
 import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
+import type { Plan } from "../api/plans.js";
+import type { Clock, Random } from "../clock.js";
 import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
 import type { FileAnswer } from "./answers/file-reply.js";
-import { catalogue, type SandboxModel } from "./catalogue/catalogue.js";
+import { catalogue } from "./catalogue/catalogue.js";
+import type { SandboxModel } from "./catalogue/model.js";
+import type { FaultPlanSettings } from "./faults/plan.js";
 import type { Behind } from "./http/gateway.js";
 import { sha256 } from "./media/job.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
 import { Studio } from "./media/studio.js";
-import type { SandboxOptions } from "./serve.js";
 import { ensureDefaultAccount } from "./state/default-account.js";
 import { GroupCommit } from "./state/group-commit.js";
 import { SqliteState } from "./state/sqlite-state.js";
 import type { TaskRecord } from "./state/state.js";
-import { allSwitches } from "./state/switches.js";
+import { allSwitches, type SwitchSettings } from "./state/switches.js";
 import { withOutputs } from "./world/outputs.js";
 import { World } from "./world/world.js";
 
@@ -145,4 +148,28 @@ function busy(error: unknown): WorldResponse {
   return errorAnswer(
     new Refusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
   );
+}
+export interface SandboxOptions {
+  clock: Clock;
+  random: Random;
+  /** The SQLite file of the sandbox's state, or ":memory:". */
+  file: string;
+  /** 0, the default, lets the system choose. */
+  port?: number;
+  /** "Pro" when the account is first made; given later, it changes the account's plan. */
+  plan?: Plan;
+  /** 500 by default; used only when the account is first made. */
+  credits?: number;
+  /** How long every task takes, in milliseconds, instead of each model's own duration. */
+  taskMs?: { min: number; max: number };
+  /** The folder below which local files are taken as inputs; without it none are. */
+  inputRoot?: string;
+  /** How long a signed output URL is good, in milliseconds; the switch of that name by default. */
+  urlMs?: number;
+  /** What is played in place of the sandbox's own models. */
+  models?: readonly SandboxModel[];
+  /** How the service behaves where its page is silent. */
+  switches?: SwitchSettings;
+  /** What is to go wrong. */
+  faults?: FaultPlanSettings;
 }

@@ -2,43 +2,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import type { Plan } from "../api/plans.js";
-import type { Clock, Random } from "../clock.js";
-import type { SandboxModel } from "./catalogue/catalogue.js";
 import type { FaultPlan, FaultPlanSettings } from "./faults/plan.js";
 import { FaultScript } from "./faults/script.js";
 import { answerClientErrors, headerBytesMax, unreadable } from "./http/client-error.js";
 import { Gateway } from "./http/gateway.js";
 import { httpApp } from "./http/http.js";
 import { referenceApp } from "./reference/app.js";
-import { Sandbox } from "./sandbox.js";
+import { Sandbox, type SandboxOptions } from "./sandbox.js";
 import { sandboxKey } from "./state/key.js";
-import type { SwitchSettings } from "./state/switches.js";
-
-export interface SandboxOptions {
-  clock: Clock;
-  random: Random;
-  /** The SQLite file of the sandbox's state, or ":memory:". */
-  file: string;
-  /** 0, the default, lets the system choose. */
-  port?: number;
-  /** "Pro" when the account is first made; given later, it changes the account's plan. */
-  plan?: Plan;
-  /** 500 by default; used only when the account is first made. */
-  credits?: number;
-  /** How long every task takes, in milliseconds, instead of each model's own duration. */
-  taskMs?: { min: number; max: number };
-  /** The folder below which local files are taken as inputs; without it none are. */
-  inputRoot?: string;
-  /** How long a signed output URL is good, in milliseconds; the switch of that name by default. */
-  urlMs?: number;
-  /** What is played in place of the sandbox's own models. */
-  models?: readonly SandboxModel[];
-  /** How the service behaves where its page is silent. */
-  switches?: SwitchSettings;
-  /** What is to go wrong. */
-  faults?: FaultPlanSettings;
-}
 
 export interface RunningSandbox {
   /** `http://127.0.0.1:<port>`, to be used as base URL. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Existing } from "../../src/plan/plan.js";
-import { everything, type Selection, select } from "../../src/plan/select.js";
+import type { Existing, Selection } from "../../src/plan/plan.js";
+import { everything, select } from "../../src/plan/select.js";
 import { planOf, type WholePlan } from "./account.js";
 
 const sheet = [

@@ -6,7 +6,7 @@ import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { Run } from "../../src/core/ports/store.js";
 import { keeping } from "../../src/run/caps.js";
-import type { SandboxOptions } from "../../src/sandbox/serve.js";
+import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;

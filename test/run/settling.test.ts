@@ -7,7 +7,7 @@ import type { Reply } from "../../src/core/ports/send.js";
 import type { Books } from "../../src/core/ports/spend-log.js";
 import type { Run } from "../../src/core/ports/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
-import type { SandboxOptions } from "../../src/sandbox/serve.js";
+import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 

@@ -1,4 +1,5 @@
-import { type RunningSandbox, type SandboxOptions, serveSandbox } from "../../src/sandbox/serve.js";
+import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
+import { type RunningSandbox, serveSandbox } from "../../src/sandbox/serve.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
 
 export interface Answer {

@@ -1,4 +1,4 @@
-import type { SandboxModel } from "../../src/sandbox/catalogue/catalogue.js";
+import type { SandboxModel } from "../../src/sandbox/catalogue/model.js";
 
 /** The models of the simulated service: few, with prices that differ and one that is no whole number. */
 const prices = { sketch: 1, picture: 4, print: 2.5, sound: 3, poster: 12.3 } as const;

@@ -4,7 +4,7 @@ import { isCancel, password, select, text } from "@clack/prompts";
 import { type Command, Option } from "commander";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Started } from "../../job/starter.js";
+import type { Started } from "../../job/workspace/starter.js";
 import { address, shapeOf } from "../settings/connect.js";
 
 interface InitFlags {
@@ -42,7 +42,7 @@ async function printSchema(): Promise<void> {
 async function init(named: string, flags: InitFlags): Promise<void> {
   const folder = resolve(named);
   const [{ makeStarter }, { existsSync }, { envFile }] = await Promise.all([
-    import("../../job/starter.js"),
+    import("../../job/workspace/starter.js"),
     import("node:fs"),
     import("../settings/env.js"),
   ]);

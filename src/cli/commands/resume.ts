@@ -12,11 +12,13 @@ export function defineResume(program: Command): void {
 }
 
 async function resume(which: number | undefined, flags: CarryFlags): Promise<void> {
-  const [{ continueJob, unfinishedRun }, { jobOptions, settledWorkspace }, { followed }] = await Promise.all([
-    import("../../job/run/continue-job.js"),
-    import("../output/session.js"),
-    import("../output/follow.js"),
-  ]);
+  const [{ continueJob }, { unfinishedRun }, { jobOptions, settledWorkspace }, { followed }] =
+    await Promise.all([
+      import("../../job/run/continue-job.js"),
+      import("../../job/workspace/find-run.js"),
+      import("../output/session.js"),
+      import("../output/follow.js"),
+    ]);
   const prepared = await jobOptions(flags, settledWorkspace(flags));
   const exit = await followed(prepared, flags, (show) =>
     continueJob(prepared.options, { choose: unfinishedRun(which) }, show),

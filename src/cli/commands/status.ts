@@ -38,7 +38,7 @@ async function oneRun(
 ): Promise<string | null> {
   const [{ workspaceExists }, { statusOf }, { statusJson }, { systemClock }] = await Promise.all([
     import("../../job/workspace/workspace.js"),
-    import("../../job/status.js"),
+    import("../../job/workspace/status.js"),
     import("../../report/status.js"),
     import("../../system.js"),
   ]);
@@ -62,7 +62,7 @@ async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<strin
   const [{ workspaceExists }, { historyOf }, { runJson }, { runsTable }, { lookFor }, { systemClock }] =
     await Promise.all([
       import("../../job/workspace/workspace.js"),
-      import("../../job/status.js"),
+      import("../../job/workspace/status.js"),
       import("../../report/status.js"),
       import("../../report/status.js"),
       import("../../report/table.js"),

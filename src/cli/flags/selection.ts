@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import type { Filter, Selection } from "../../plan/select.js";
+import type { Filter, Selection } from "../../plan/plan.js";
 import { positive } from "./values.js";
 
 /** Flags that say which rows a command is about. */

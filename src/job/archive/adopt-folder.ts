@@ -12,12 +12,12 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Download } from "../../core/ports/send.js";
 import type { NewItem, Run } from "../../core/ports/store.js";
+import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
 import { unfinishedOf } from "../run/unfinished.js";
-import { ownVersion } from "../version.js";
 import { type Hold, holdWorkspace, prepareOutFolder } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {

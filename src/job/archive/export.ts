@@ -6,7 +6,8 @@ import type { Attempt } from "../../core/ports/attempt.js";
 import type { KeptSheet } from "../../core/ports/sheet.js";
 import type { ArchivedFile, Item, Run, Store } from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
-import { isEverything, type Selection } from "../../plan/select.js";
+import type { Selection } from "../../plan/plan.js";
+import { isEverything } from "../../plan/select.js";
 import { evidenceText } from "../../report/evidence.js";
 import { type FailedItem, failedManifest } from "../../report/failed-manifest.js";
 import {
@@ -16,8 +17,8 @@ import {
   filledSheet,
 } from "../../report/filled-sheet.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { evidenceIn, reasonOf } from "../evidence.js";
 import { selectItems } from "../orders/retry.js";
+import { evidenceIn, reasonOf } from "../workspace/evidence.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 

@@ -3,9 +3,9 @@ import type { IndexLine } from "../../archive/index-file.js";
 import { setAside, writeLine } from "../../archive/mend.js";
 import { toNumber } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
+import { ownVersion } from "../../package-file.js";
 import { continueJob } from "../run/continue-job.js";
 import type { JobOptions } from "../run/run-job.js";
-import { ownVersion } from "../version.js";
 import { type FolderReport, knownFile } from "./verify.js";
 
 /** One output that is gone or spoiled, and where it belongs. */

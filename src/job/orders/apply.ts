@@ -1,22 +1,14 @@
-import type { ModelList, Task } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
 import { offeredPrice } from "../../core/identity.js";
 import { type Credits, inCredits, plus, showCredits } from "../../core/money.js";
-import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
+import type { ItemOrder } from "../../core/ports/orders.js";
 import type { Books } from "../../core/ports/spend-log.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
-import { freePlaces, left, NoRequestsUntil, owedRequests } from "../../core/quota/quota.js";
 import { count } from "../../report/amounts.js";
-import type { Session } from "../../run/session.js";
+import type { Facts } from "./facts.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
-import { type Asked, factsFor, needsFacts, type Offered } from "./request.js";
+import type { Offered } from "./request.js";
 import { adopt, mustBeHeld, refetch } from "./resolve.js";
-
-/** What the service said that an order turns on: the task to be adopted, today's prices. */
-export interface Facts {
-  task?: Task;
-  models?: ModelList;
-}
 
 export interface ItemWork {
   store: Store;
@@ -131,60 +123,4 @@ function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits):
     "usage",
     `it costs more by now: expected at most ${showCredits(agreed)} as agreed to, got ${inCredits(price)}. Nothing was changed.`,
   );
-}
-
-/**
- * What the service says about orders, asked beside the loop, which must not wait for it. A request is made only when it
- * has a place at once and takes none that paid work is owed.
- */
-export class FactsOf {
-  private readonly known = new Map<number, Facts | Error>();
-  private readonly asking = new Map<number, Promise<void>>();
-
-  constructor(
-    private readonly session: Session,
-    private readonly account: Asked,
-  ) {}
-
-  /** Asks for what an order turns on, unless that is known or under way. */
-  async ask({ id, order }: GivenOrder): Promise<void> {
-    if (isRunOrder(order) || !needsFacts(order) || this.known.has(id) || this.asking.has(id)) return;
-    if (!(await this.hasPlace())) return;
-    this.asking.set(id, this.read(id, order));
-  }
-
-  /** Null until they are known. Throws EarlyExit for what the service refused. */
-  of({ id, order }: GivenOrder): Facts | null {
-    if (isRunOrder(order) || !needsFacts(order)) return {};
-    const found = this.known.get(id) ?? null;
-    if (found instanceof Error) throw found;
-    return found;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.asking.values());
-  }
-
-  private async hasPlace(): Promise<boolean> {
-    const { accounts, accountId, clock, store } = this.session.ports;
-    const quota = await accounts.quota(accountId, this.session.claimant);
-    const owed = owedRequests(await store.counts(this.session.settings.run.id));
-    return freePlaces(quota, clock.now()) >= 1 && left(quota.day) - owed - quota.owedElsewhere >= 1;
-  }
-
-  private async read(id: number, order: ItemOrder): Promise<void> {
-    this.session.requests++;
-    const found = await factsFor(order, this.account).catch((error: unknown) =>
-      error instanceof Error ? error : new Error(String(error)),
-    );
-    this.asking.delete(id);
-    if (!isPassing(found)) this.known.set(id, found);
-    this.session.wake();
-  }
-}
-
-/** Interrupted, or no requests left: whoever waits for the order carries it out when this process has ended. */
-function isPassing(found: Facts | Error): boolean {
-  const ends = found instanceof EarlyExit && (found.exit === "interrupted" || found.exit === "unfinished");
-  return ends || found instanceof NoRequestsUntil;
 }

@@ -12,8 +12,8 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
 import { count, resumeCommand } from "../../report/amounts.js";
 import type { Session } from "../../run/session.js";
-import { type Facts, FactsOf, orderItems } from "./apply.js";
-import type { Asked } from "./request.js";
+import { orderItems } from "./apply.js";
+import { type Asked, type Facts, FactsOf } from "./facts.js";
 
 /** Milliseconds between two looks for orders: they are carried out within a second. */
 const lookMs = 500;

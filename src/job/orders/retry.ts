@@ -2,15 +2,9 @@ import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { plus } from "../../core/money.js";
 import type { Item, Run } from "../../core/ports/store.js";
-import {
-  isEverything,
-  type Selection,
-  select,
-  selectableItem,
-  selectionText,
-  unknownKeys,
-} from "../../plan/select.js";
-import { newestRun } from "../run/continue-job.js";
+import type { Selection } from "../../plan/plan.js";
+import { isEverything, select, selectableItem, selectionText, unknownKeys } from "../../plan/select.js";
+import { newestRun } from "../workspace/find-run.js";
 import type { Wish } from "./request.js";
 
 /** The failed items of a run, those of these kinds that are selected, are to be submitted again. Each cost nothing when it failed. */

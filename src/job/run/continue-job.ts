@@ -1,24 +1,14 @@
 import { jobFolder } from "../../archive/disk/job-folder.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { Run, Store } from "../../core/ports/store.js";
-import { count } from "../../report/amounts.js";
-import { heldAdvice, reasonLines, type Waiting } from "../../report/evidence.js";
+import type { Run } from "../../core/ports/store.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { waitingIn } from "../evidence.js";
+import type { Continuation } from "../orders/continuation.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
-import { type Hold, holdWorkspace, prepareOutFolder } from "../workspace/open.js";
+import { holdWorkspace, prepareOutFolder } from "../workspace/open.js";
 import { execute } from "./execute.js";
 import type { JobOptions, Outcome } from "./run-job.js";
 import { isOwn } from "./unfinished.js";
-
-/** What resume, retry and redo have in common: they go on with a run that is there, and read no manifest. */
-export interface Continuation {
-  /** Finds the run, before anything is locked or asked. Throws EarlyExit where there is none. */
-  choose(store: Store): Promise<Run>;
-  /** What changes before it goes on, with the workspace held and the account known; returns the run to carry on. */
-  change?(hold: Hold, run: Run): Promise<Run>;
-}
 
 /**
  * Carries on a run under its own options. Throws EarlyExit when there is none, or when the key belongs to somebody
@@ -59,47 +49,6 @@ export async function continueJob<Result>(
 /** A run goes on under its own options; the day's cap is the account's, and holds as it is set now. */
 function withDaily(own: RunOptions, { dailyCredits }: Pick<JobOptions, "dailyCredits">): RunOptions {
   return dailyCredits === undefined ? own : { ...own, dailyCredits };
-}
-
-/** The newest unfinished run, or the one of that number. */
-export function unfinishedRun(which: number | undefined): Continuation["choose"] {
-  return async (store) => {
-    if (which !== undefined) return runNumbered(store, which);
-    const run = await store.run("unfinished");
-    if (run) return run;
-    const newest = await store.run("newest");
-    const held = newest ? await waitingIn(store, await store.items(newest.id, ["held"]), "held") : [];
-    if (newest && held.length > 0) throw stillHeld(newest, held);
-    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
-  };
-}
-
-/** Nothing is left to do but what only a person can decide. */
-function stillHeld({ id, options }: Run, held: readonly Waiting[]): EarlyExit {
-  const lines = reasonLines(held).map((line) => `  ${line}`);
-  return new EarlyExit(
-    "held",
-    [
-      `nothing to resume: run ${id} is finished but for ${count(held.length, "held item")}, charged or perhaps charged:`,
-      ...lines,
-      `A person decides: ${heldAdvice(options.sandbox)}.`,
-    ].join("\n"),
-  );
-}
-
-/** The newest run, or the one of that number. */
-export function newestRun(which: number | undefined): Continuation["choose"] {
-  return async (store) => {
-    const run = which === undefined ? await store.run("newest") : await runNumbered(store, which);
-    if (run) return run;
-    throw new EarlyExit("usage", "no run in this workspace yet; begin with `bulkgen run`");
-  };
-}
-
-async function runNumbered(store: Store, which: number): Promise<Run> {
-  const run = await store.run(which);
-  if (run) return run;
-  throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
 }
 
 async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation): Promise<Run> {

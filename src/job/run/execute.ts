@@ -16,6 +16,7 @@ import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/lanes.js";
 import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
+import { ownVersion } from "../../package-file.js";
 import { count } from "../../report/amounts.js";
 import { type AccountReading, isBooked, readAccount } from "../../run/account-reading.js";
 import { arrange } from "../../run/arrange.js";
@@ -25,7 +26,6 @@ import type { RunSettings } from "../../run/ports.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { Session } from "../../run/session.js";
 import { attendOrders } from "../orders/attend.js";
-import { ownVersion } from "../version.js";
 import type { Hold } from "../workspace/open.js";
 import { endRefused } from "../workspace/unwritable.js";
 

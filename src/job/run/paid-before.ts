@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { jobFolder } from "../../archive/disk/job-folder.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { indexName, JobIndex } from "../../archive/index-file.js";
+import type { Clock } from "../../clock.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { PaidEntry } from "../../core/ports/spend-log.js";
@@ -11,7 +12,7 @@ import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
-import type { PrepareOptions } from "./prepare.js";
+import type { EditionChoice } from "./edition.js";
 
 /**
  * How long a paid request stands in the way of paying again (ms). Tasks end within a day and their files can be had for
@@ -20,7 +21,10 @@ import type { PrepareOptions } from "./prepare.js";
 const memoryMs = 14 * dayMs;
 const namesMax = 5;
 
-interface Circumstances extends Pick<PrepareOptions, "clock" | "edition" | "sandbox"> {
+interface Circumstances {
+  clock: Clock;
+  edition: EditionChoice;
+  sandbox: boolean;
   workspace: Pick<Workspace, "root" | "stateFile">;
   account: Pick<OpenAccount, "books">;
   store: Pick<Store, "runs" | "attemptBooked"> | null;
@@ -89,7 +93,15 @@ async function unknownEntries({
  * all is to be made anew, and for a rehearsal. Rejects with errors of the disk.
  */
 export async function archivedBefore(
-  { workspace, edition, sandbox }: Pick<PrepareOptions, "workspace" | "edition" | "sandbox">,
+  {
+    workspace,
+    edition,
+    sandbox,
+  }: {
+    workspace: Pick<Workspace, "root" | "outFolder">;
+    edition: EditionChoice;
+    sandbox: boolean;
+  },
   plan: Pick<Plan, "job" | "items" | "standings">,
   draft: Pick<Draft, "holds">,
 ): Promise<Finding | null> {

@@ -5,7 +5,7 @@ import { type Credits, noCredits, plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { BalanceMark } from "../../core/ports/spend-log.js";
 import type { Store } from "../../core/ports/store.js";
-import type { SpendingCaps } from "../../plan/cost.js";
+import type { SpendingCaps } from "../../plan/plan.js";
 import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
 

@@ -1,6 +1,12 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
+import { count } from "../../report/amounts.js";
+import { heldAdvice, reasonLines, type Waiting } from "../../report/evidence.js";
+import { waitingIn } from "./evidence.js";
 import type { Holder } from "./holder.js";
+
+/** Finds the run that a command is about. Throws EarlyExit where there is none. */
+export type FindRun = (store: Store) => Promise<Run>;
 
 /** The run of that number; without one, the run that a process carries on, else the newest that is unfinished. */
 export async function runMeant(store: Store, which: number | undefined, holder: Holder | null): Promise<Run> {
@@ -17,4 +23,44 @@ export async function runMeant(store: Store, which: number | undefined, holder: 
 
 async function unfinishedOrNewest(store: Store): Promise<Run | null> {
   return (await store.run("unfinished")) ?? store.run("newest");
+}
+/** The newest unfinished run, or the one of that number. */
+export function unfinishedRun(which: number | undefined): FindRun {
+  return async (store) => {
+    if (which !== undefined) return runNumbered(store, which);
+    const run = await store.run("unfinished");
+    if (run) return run;
+    const newest = await store.run("newest");
+    const held = newest ? await waitingIn(store, await store.items(newest.id, ["held"]), "held") : [];
+    if (newest && held.length > 0) throw stillHeld(newest, held);
+    throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
+  };
+}
+
+/** Nothing is left to do but what only a person can decide. */
+export function stillHeld({ id, options }: Run, held: readonly Waiting[]): EarlyExit {
+  const lines = reasonLines(held).map((line) => `  ${line}`);
+  return new EarlyExit(
+    "held",
+    [
+      `nothing to resume: run ${id} is finished but for ${count(held.length, "held item")}, charged or perhaps charged:`,
+      ...lines,
+      `A person decides: ${heldAdvice(options.sandbox)}.`,
+    ].join("\n"),
+  );
+}
+
+/** The newest run, or the one of that number. */
+export function newestRun(which: number | undefined): FindRun {
+  return async (store) => {
+    const run = which === undefined ? await store.run("newest") : await runNumbered(store, which);
+    if (run) return run;
+    throw new EarlyExit("usage", "no run in this workspace yet; begin with `bulkgen run`");
+  };
+}
+
+export async function runNumbered(store: Store, which: number): Promise<Run> {
+  const run = await store.run(which);
+  if (run) return run;
+  throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
 }

@@ -1,4 +1,4 @@
-import type { SandboxModel } from "./catalogue.js";
+import type { SandboxModel } from "./model.js";
 import { audioFormat, select } from "./parameters.js";
 
 const audioMs = { min: 800, max: 2_500 };

@@ -1,4 +1,4 @@
-import type { SandboxModel } from "./catalogue.js";
+import type { SandboxModel } from "./model.js";
 import { aspectRatio, imageFormat, seed, select, style } from "./parameters.js";
 
 const imageMs = { min: 500, max: 1_800 };

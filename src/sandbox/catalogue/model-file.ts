@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type InputType, inputTypes } from "../../api/inputs.js";
 import { type Category, categories } from "../../api/records.js";
-import type { Maker, SandboxModel } from "./catalogue.js";
+import type { Maker, SandboxModel } from "./model.js";
 import type { SelectParameter } from "./parameters.js";
 
 /**

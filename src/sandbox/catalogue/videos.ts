@@ -1,4 +1,4 @@
-import type { SandboxModel } from "./catalogue.js";
+import type { SandboxModel } from "./model.js";
 import { motion, soundtrack, style, videoRatio, videoSeconds } from "./parameters.js";
 
 const videoMs = { min: 3_000, max: 8_000 };

@@ -8,12 +8,6 @@ import { refilled, tokenBucket } from "./token-bucket.js";
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
-/**
- * How many entries of the log are needed at most: the largest daily limit, for two windows, because the sliding
- * counter looks at the one before as well.
- */
-export const admissionsKept = 20_000;
-
 export interface Admission {
   /** Milliseconds until the request would pass; null when it passes. */
   waitMs: number | null;

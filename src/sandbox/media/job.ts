@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { mediaFields } from "../../api/inputs.js";
-import type { Maker } from "../catalogue/catalogue.js";
+import type { Maker } from "../catalogue/model.js";
 
 /** One output to make, complete in itself: it travels to a worker thread and needs nothing else. */
 export interface MediaJob {

@@ -1,6 +1,6 @@
 import { mediaFields } from "../../api/inputs.js";
-import type { SandboxModel } from "../catalogue/catalogue.js";
 import { familiarParams } from "../catalogue/familiar-params.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import { fetchInput } from "../inputs/fetch.js";
 import type { SqliteState } from "../state/sqlite-state.js";
 import type { TaskRecord } from "../state/state.js";

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { SandboxModel } from "../catalogue/catalogue.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import { loopbackOnly } from "../http/host-check.js";
 import { style } from "./style.js";
 

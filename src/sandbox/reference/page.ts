@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import { endpoints } from "../../api/endpoints.js";
 import { planLimits } from "../../api/plans.js";
-import type { SandboxModel } from "../catalogue/catalogue.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import { sandboxKey } from "../state/key.js";
 import { type Operation, operations, refusalsOf } from "./openapi.js";
 import { componentSchemas, type Schema, type SchemaName } from "./schemas.js";

@@ -1,11 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { named, openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
-import { admissionsKept } from "../limiter/admit.js";
 import { type TaskRow, taskFromRow } from "./rows.js";
 import { prepareTables } from "./schema.js";
 import { Standings } from "./standings.js";
 import type { AccountRecord, Bucket, Change, KeyRecord, TaskRecord, Window, WorldState } from "./state.js";
+import { admissionsKept } from "./state.js";
 
 /**
  * The sandbox's state in one SQLite file. What was committed is on disk when `transact` returns, whatever is cut

@@ -102,3 +102,9 @@ export type Change =
       error: string | null;
       dueAt: number;
     };
+
+/**
+ * How many entries of the log are needed at most: the largest daily limit, for two windows, because the sliding
+ * counter looks at the one before as well.
+ */
+export const admissionsKept = 20_000;

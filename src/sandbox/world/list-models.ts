@@ -1,6 +1,6 @@
 import { categories } from "../../api/records.js";
 import { refuse } from "../answers/answers.js";
-import type { SandboxModel } from "../catalogue/catalogue.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import type { Switches } from "../state/switches.js";
 import { modelListView } from "./present.js";
 

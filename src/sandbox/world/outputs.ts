@@ -1,4 +1,4 @@
-import type { SandboxModel } from "../catalogue/catalogue.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import { select } from "../catalogue/parameters.js";
 import type { Switches } from "../state/switches.js";
 

@@ -1,5 +1,5 @@
 import { type Category, categories } from "../../api/records.js";
-import type { SandboxModel } from "../catalogue/catalogue.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import { fromMicro } from "../state/credits.js";
 import type { AccountRecord, TaskRecord } from "../state/state.js";
 import type { Caller } from "./authenticate.js";

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { manifestSchema } from "../../../src/manifest/job-file/job-shape.js";
 
 const schema = z.fromJSONSchema(manifestSchema() as Parameters<typeof z.fromJSONSchema>[0]);
-const example = (name: string) => readFileSync(new URL(`../../jobs/${name}`, import.meta.url), "utf8");
+const example = (name: string) => readFileSync(new URL(`../../../jobs/${name}`, import.meta.url), "utf8");
 
 test.each(["demo.json", "nightly.example.json", "product-shots.yaml", "voice-overs.yaml"])(
   "the schema that editors get takes %s",

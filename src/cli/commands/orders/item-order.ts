@@ -37,7 +37,7 @@ export async function wantOfItems(wish: Wish, what: string, flags: ItemOrderFlag
   const [{ continueJob }, { continuationOf }, { jobOptions, settledWorkspace }, { askPrice }, { followed }] =
     await Promise.all([
       import("../../../job/run/continue-job.js"),
-      import("../../../job/orders/request.js"),
+      import("../../../job/orders/continuation.js"),
       import("../../output/session.js"),
       import("../../output/consent.js"),
       import("../../output/follow.js"),

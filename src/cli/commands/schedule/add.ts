@@ -104,7 +104,7 @@ function checkName(name: string): void {
 async function checkManifest(path: string, flags: AddFlags): Promise<void> {
   if (!existsSync(path)) throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
   const [{ checkedManifest }, { manifestProblems }] = await Promise.all([
-    import("../../../job/check-manifest.js"),
+    import("../../../job/run/check-manifest.js"),
     import("../../../job/run/prepare.js"),
   ]);
   const { problems, rows } = await checkedManifest(path, readingOf(flags));

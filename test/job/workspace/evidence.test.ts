@@ -2,12 +2,12 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { credits, noCredits } from "../../src/core/money.js";
-import type { Run, Store } from "../../src/core/ports/store.js";
-import { spentIn } from "../../src/job/evidence.js";
-import { openWorkspace } from "../../src/store/workspace/workspace.js";
-import { ManualClock } from "../manual-clock.js";
-import { newItem, runStart } from "../store/item-fixture.js";
+import { credits, noCredits } from "../../../src/core/money.js";
+import type { Run, Store } from "../../../src/core/ports/store.js";
+import { spentIn } from "../../../src/job/workspace/evidence.js";
+import { openWorkspace } from "../../../src/store/workspace/workspace.js";
+import { ManualClock } from "../../manual-clock.js";
+import { newItem, runStart } from "../../store/item-fixture.js";
 
 let store: Store;
 let first: Run;

@@ -1,15 +1,15 @@
-import { jobFolder } from "../archive/disk/job-folder.js";
-import type { Clock } from "../clock.js";
-import type { ItemState } from "../core/item.js";
-import type { Item, Run, Store } from "../core/ports/store.js";
-import { resumeCommand } from "../report/amounts.js";
-import type { RunLine, StatusFacts, Trouble } from "../report/status.js";
-import { openSteps } from "../store/workspace/steps.js";
-import { openWorkspace } from "../store/workspace/workspace.js";
+import { jobFolder } from "../../archive/disk/job-folder.js";
+import type { Clock } from "../../clock.js";
+import type { ItemState } from "../../core/item.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
+import { resumeCommand } from "../../report/amounts.js";
+import type { RunLine, StatusFacts, Trouble } from "../../report/status.js";
+import { openSteps } from "../../store/workspace/steps.js";
+import { openWorkspace } from "../../store/workspace/workspace.js";
 import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
-import { refuseOutdated } from "./workspace/history.js";
-import { type Holder, holderOf } from "./workspace/holder.js";
-import type { Workspace } from "./workspace/workspace.js";
+import { refuseOutdated } from "./history.js";
+import { type Holder, holderOf } from "./holder.js";
+import type { Workspace } from "./workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
 const open = ["running", "paused", "interrupted"];

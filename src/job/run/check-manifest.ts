@@ -1,6 +1,6 @@
-import type { Problem } from "../core/problem.js";
-import { openManifest, type ReadOptions } from "../manifest/read.js";
-import { Names } from "../plan/names.js";
+import type { Problem } from "../../core/problem.js";
+import { openManifest, type ReadOptions } from "../../manifest/read.js";
+import { Names } from "../../plan/names.js";
 
 /** Problems that are kept of a manifest that is only looked at. */
 const problemsMax = 10_000;
