@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { NoticeFacts } from "./facts.js";
+import type { Notification } from "./facts.js";
 
 /** What the command finds in its environment: text on one line each; empty is what is not known. */
-function environmentOf(facts: NoticeFacts): Record<string, string> {
+function environmentOf(facts: Notification): Record<string, string> {
   const text = (value: string | number | null) => (value === null ? "" : String(value));
   return {
     BULKGEN_EVENT: facts.event,
@@ -31,7 +31,7 @@ function environmentOf(facts: NoticeFacts): Record<string, string> {
  */
 export async function runCommand(
   command: string,
-  facts: NoticeFacts,
+  facts: Notification,
   given: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,
 ): Promise<string | null> {

@@ -1,7 +1,7 @@
 import { Agent } from "undici";
 import type { Clock } from "../clock.js";
 import { runCommand } from "./command.js";
-import type { NoticeFacts } from "./facts.js";
+import type { Notification } from "./facts.js";
 import { lines, type Target } from "./target.js";
 
 /**
@@ -22,14 +22,14 @@ const pausesMs = [1_000, 4_000];
 /** Never throws. */
 export async function deliver(
   targets: readonly Target[],
-  facts: NoticeFacts,
+  facts: Notification,
   delivery: Delivery,
 ): Promise<void> {
   const wanted = targets.filter((target) => target.on.includes(facts.event));
   await Promise.all(wanted.map((target) => deliverTo(target, facts, delivery)));
 }
 
-async function deliverTo(target: Target, facts: NoticeFacts, delivery: Delivery): Promise<void> {
+async function deliverTo(target: Target, facts: Notification, delivery: Delivery): Promise<void> {
   const { clock, warn } = delivery;
   const settled = new AbortController();
   const over = new AbortController();
@@ -72,7 +72,7 @@ async function tried(
 /** One try, bounded. */
 async function send(
   target: Sent,
-  facts: NoticeFacts,
+  facts: Notification,
   clock: Clock,
   over: AbortSignal,
 ): Promise<Failure | null> {
@@ -92,7 +92,7 @@ async function send(
 
 async function post(
   { url, headers, shape }: Extract<Target, { kind: "webhook" }>,
-  facts: NoticeFacts,
+  facts: Notification,
   signal: AbortSignal,
 ): Promise<Failure | null> {
   const { body, type } = shape(facts);
@@ -115,7 +115,7 @@ async function post(
 
 async function mail(
   { server, from, to }: Extract<Target, { kind: "email" }>,
-  facts: NoticeFacts,
+  facts: Notification,
   signal: AbortSignal,
 ): Promise<Failure | null> {
   const { createTransport } = await import("nodemailer");

@@ -1,6 +1,6 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
-import type { RunFacts } from "../report/summary.js";
+import type { RunSummary } from "../job/run/summary.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 /** What a notice is about: how a run ended, or what the daemon saw of a night that no run could tell. */
@@ -26,7 +26,7 @@ export const noticeEvents = [
 export type NoticeEvent = (typeof noticeEvents)[number];
 
 /** What a notice tells, flat, so that every shape can be made from it; null is what is not known. */
-export interface NoticeFacts {
+export interface Notification {
   event: NoticeEvent;
   /** One line for people. */
   summary: string;
@@ -51,7 +51,7 @@ export interface NoticeFacts {
 const summaryCharactersMax = 500;
 
 /** The end of a run; `message` says why one that could not begin has no facts. */
-export function endNotice(exit: ExitName, facts: RunFacts | null, message: string): NoticeFacts {
+export function endNotice(exit: ExitName, facts: RunSummary | null, message: string): Notification {
   const counts = facts?.counts ?? {};
   const count = (state: keyof typeof counts) => (facts ? (counts[state] ?? 0) : null);
   const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
@@ -77,7 +77,7 @@ export function endNotice(exit: ExitName, facts: RunFacts | null, message: strin
 export function nightNotice(
   event: "missed" | "skipped" | "lost" | "trouble",
   night: { schedule: string; dueAt: number; message: string },
-): NoticeFacts {
+): Notification {
   return {
     ...{ event, exit: null, run: null, job: null, items: null, archived: null, failed: null, held: null },
     ...{ creditsSpent: null, creditsLeft: null, folder: null, next: null },
@@ -87,7 +87,7 @@ export function nightNotice(
   };
 }
 
-function summary(exit: ExitName, facts: RunFacts, all: number): string {
+function summary(exit: ExitName, facts: RunSummary, all: number): string {
   const { counts, job, run, spent } = facts;
   const others = [
     counts.failed ? `, ${counts.failed} failed` : "",

@@ -1,7 +1,7 @@
 import { Liquid, type Template } from "liquidjs";
 import { z } from "zod";
 import { EarlyExit } from "../core/exit.js";
-import { type NoticeEvent, type NoticeFacts, noticeEvents } from "./facts.js";
+import { type NoticeEvent, type Notification, noticeEvents } from "./facts.js";
 
 /**
  * Where notices go, read from `--notify` before anything is spent: an address alone, or a JSON object with more to say.
@@ -15,7 +15,7 @@ export type Target = { on: readonly NoticeEvent[] } & (
 );
 
 /** Makes the body of a webhook and says what type it is. */
-export type Shape = (facts: NoticeFacts) => { body: string; type: string };
+export type Shape = (facts: Notification) => { body: string; type: string };
 
 export interface TargetSettings {
   notify?: readonly string[];
@@ -122,13 +122,13 @@ const shapes: Readonly<Record<"json" | "slack" | "discord", Shape>> = {
 };
 
 /** The notice as people read it. */
-export function lines({ summary, next }: NoticeFacts): string {
+export function lines({ summary, next }: Notification): string {
   return next === null ? summary : `${summary}\nNext: ${next}`;
 }
 
 function liquid(body: string, type: string | undefined): Shape {
   const engine = new Liquid({ strictVariables: true, strictFilters: true, ownPropertyOnly: true });
-  const fill = (template: Template[], facts: NoticeFacts) => engine.renderSync(template, facts) as string;
+  const fill = (template: Template[], facts: Notification) => engine.renderSync(template, facts) as string;
   try {
     const template = engine.parse(body);
     fill(template, example);
@@ -142,7 +142,7 @@ function liquid(body: string, type: string | undefined): Shape {
 }
 
 /** Holds a body to the names that there are, before anything is spent. */
-const example: NoticeFacts = {
+const example: Notification = {
   ...{ event: "done", summary: "", exit: 0, schedule: null, due: null, run: 1, job: "", items: 0 },
   ...{ archived: 0, failed: 0, held: 0, creditsSpent: 0, creditsLeft: 0, folder: "", next: null },
 };

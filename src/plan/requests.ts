@@ -4,7 +4,7 @@ import { type Forecast, forecastOf } from "../core/pace/forecast.js";
 import { guessOf, type Pace, paceOf } from "../core/pace/pace.js";
 import type { ModelSize } from "../core/ports/store.js";
 import { narrowed } from "../core/quota/quota.js";
-import { fileSize } from "../report/amounts.js";
+import { fileSize } from "../text/amounts.js";
 import type { Sum } from "./cost.js";
 import type { ExpectedFiles, Finding, PlanInput, Requests } from "./plan.js";
 

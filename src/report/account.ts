@@ -3,8 +3,8 @@ import { requestsTold } from "../core/charges/foreign.js";
 import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
 import type { Lifetime } from "../core/pace/lifetimes.js";
 import type { Quota, Window } from "../core/quota/quota.js";
-import { count, duration } from "./amounts.js";
-import { type Cell, type Look, labelled, plainLook, table } from "./table.js";
+import { count, duration } from "../text/amounts.js";
+import { type Cell, type Look, labelled, plainLook, table } from "../text/table.js";
 
 /** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
 export function accountText(

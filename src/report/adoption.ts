@@ -1,22 +1,13 @@
+import type { Adoption } from "../job/archive/adopt-folder.js";
+import { count } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
-import { count } from "./amounts.js";
 import { shownPath } from "./problem-text.js";
-
-/** What became of files that were made elsewhere, as plain data. */
-export interface AdoptionFacts {
-  job: string;
-  dryRun: boolean;
-  taken: readonly { rowId: string; from: string; file: string | null }[];
-  refused: readonly { rowId: string; from: string; reason: string }[];
-  unmatched: readonly string[];
-  left: number;
-}
 
 const linesMax = 20;
 
 /** Files are named as seen from `folder`, where that is shorter. */
-export function adoptionText(facts: AdoptionFacts, folder: string): string {
-  const { job, dryRun, taken, refused, unmatched, left } = facts;
+export function adoptionText(adoption: Adoption & { dryRun: boolean }, folder: string): string {
+  const { job, dryRun, taken, refused, unmatched, left } = adoption;
   const seen = (path: string) => shownPath(path, folder);
   const done = dryRun ? "would be taken" : "taken";
   return [

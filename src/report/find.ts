@@ -1,33 +1,9 @@
-import { type Credits, showCredits, toNumber } from "../core/money.js";
+import { showCredits, toNumber } from "../core/money.js";
+import type { Found } from "../job/archive/find.js";
+import { count } from "../text/amounts.js";
+import { type Cell, type Column, type Look, plainLook, table } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
-import { count } from "./amounts.js";
 import { minute } from "./status.js";
-import { type Cell, type Column, type Look, plainLook, table } from "./table.js";
-
-/** A file of the archive and the row that it came from. */
-export interface FoundFacts {
-  /** As it is shown. */
-  path: string;
-  jobName: string;
-  item: {
-    rowId: string;
-    rowNumber: number;
-    model: string;
-    prompt: string | null;
-    params: Readonly<Record<string, string>>;
-    inputs: Readonly<Partial<Record<string, string>>>;
-  };
-  number: number;
-  taskId: string;
-  externalTaskId: string | null;
-  charged: Credits | null;
-  savedAt: number;
-  bytes: number;
-  sha256: string;
-  mime: string;
-  check: string;
-  paidIn: number;
-}
 
 const shownMax = 50;
 const promptCharactersMax = 120;
@@ -41,7 +17,7 @@ const columns: readonly Column[] = [
   { title: "prompt", flexible: true },
 ];
 
-export function foundTable(found: readonly FoundFacts[], look: Look = plainLook): string {
+export function foundTable(found: readonly Found[], look: Look = plainLook): string {
   if (found.length === 0) return "nothing found";
   const rows = found
     .slice(0, shownMax)
@@ -58,7 +34,7 @@ export function foundTable(found: readonly FoundFacts[], look: Look = plainLook)
   return [table(columns, rows, look), ...rest].join("\n");
 }
 
-export function foundJson(found: FoundFacts): Record<string, unknown> {
+export function foundJson(found: Found): Record<string, unknown> {
   const { path, jobName, item, number, charged, savedAt, paidIn, ...rest } = found;
   const { rowId, rowNumber, model, prompt, params, inputs } = item;
   return {

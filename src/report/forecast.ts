@@ -1,7 +1,7 @@
 import { limitsOf } from "../api/plans.js";
 import type { Binding, Forecast, Guessed } from "../core/pace/forecast.js";
 import { utcTime } from "../core/quota/quota.js";
-import { duration } from "./amounts.js";
+import { duration } from "../text/amounts.js";
 
 const bindings: Readonly<Record<Binding, string>> = {
   minute: "the requests of a minute bind",

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import { type Credits, inCredits, plus } from "../core/money.js";
-import { count, fileSize } from "./amounts.js";
+import type { GalleryFile, GalleryPage } from "../job/archive/gallery.js";
+import { count, fileSize } from "../text/amounts.js";
 import { minute } from "./status.js";
 
 /** The contact sheet's style: a grid of cards in the colours of the reader's own scheme. Pictures are shown whole. */
@@ -35,35 +36,6 @@ li span, .row, .empty { color: var(--quiet); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; border-radius: 4px; }
 @media print { body { background: #fff; } article { break-inside: avoid; } }
 `;
-
-/**
- * A contact sheet of an archive: one page without a script that opens from the disk and may be sent along with the
- * folder. Prompts and names are text from outside: everything is escaped, and the page's own policy forbids whatever
- * would get through.
- */
-export interface GalleryFile {
-  /** Relative to the page, with `/` between segments. */
-  file: string;
-  /** The same of its thumbnail; null where it has none. */
-  thumbnail: { file: string; width: number; height: number } | null;
-  mime: string;
-  bytes: number;
-  rowId: string;
-  rowNumber: number;
-  model: string;
-  prompt: string | null;
-  params: Readonly<Record<string, string>>;
-  credits: Credits | null;
-  savedAt: number;
-}
-
-export interface GalleryFacts {
-  job: string;
-  run: number;
-  madeAt: number;
-  files: readonly GalleryFile[];
-}
-
 type Piece = ReturnType<typeof html>;
 
 const styleHash = createHash("sha256").update(galleryStyle).digest("base64");
@@ -78,7 +50,7 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-export function galleryPage({ job, run, madeAt, files }: GalleryFacts): string {
+export function galleryPage({ job, run, madeAt, files }: GalleryPage): string {
   const credits = files.reduce((sum, file) => plus(sum, file.credits ?? (0 as Credits)), 0 as Credits);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const facts = [count(files.length, "file"), fileSize(bytes), inCredits(credits)];

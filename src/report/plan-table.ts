@@ -1,68 +1,34 @@
 import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
-import type { Forecast } from "../core/pace/forecast.js";
-import { digestOf, type Problem } from "../core/problem.js";
+import type { PlannedItem } from "../core/ports/draft.js";
+import { digestOf } from "../core/problem.js";
+import type { Plan } from "../plan/plan.js";
+import { count, fileSize } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
+import { type Cell, type Look, labelled, paint, plainLook, type Tone, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
-import { count, fileSize } from "./amounts.js";
 import { forecastText } from "./forecast.js";
 import { problemsText, shownPath } from "./problem-text.js";
-import { type Cell, type Look, labelled, paint, plainLook, type Tone, table } from "./table.js";
 
-/** What a plan says, as plain data. */
-export interface PlanFacts {
-  job: string;
-  file: string;
-  edition: string;
-  models: readonly {
-    model: string;
-    category: string;
-    items: number;
-    due: number;
-    price: Credits;
-    credits: Credits;
-    base: Credits;
-    charged: { least: Credits; most: Credits } | null;
-  }[];
-  money: {
-    needed: Credits;
-    within: Credits;
-    balance: Credits | null;
-    after: Credits | null;
-    maxCredits: Credits | null;
-    spent: Credits;
-  };
-  requests: {
-    atLeast: number;
-    plan: string | null;
-    perMinute: number | null;
-    perDay: number | null;
-    forecast: Forecast;
-    finishAt: number | null;
-  };
-  files: { files: number; bytes: number; unknown: readonly string[] };
-  /** How many items stand where: `new`, `archived` … */
-  standings: Readonly<Partial<Record<string, number>>>;
-  /** Rows that were there before with other content, and items that no row asks for any more. */
-  changed?: Listing<{ rowNumber: number; rowId: string; fields: readonly { field: string }[] }>;
-  vanished?: Listing<{ rowId: string; state: string; replacedBy: string | null }>;
-  /** Archived items whose files get another name, and those that a row asks for again. */
-  renamed?: Listing<{ rowNumber: number; rowId: string; from: string; to: string }>;
-  restored?: Listing<{ rowNumber: number; rowId: string }>;
-  selection?: { text: string; rows: number; of: number } | null;
-  problems: Listing<Problem>;
-  blockers: readonly { message: string }[];
-  warnings: readonly { message: string }[];
-  notes: readonly string[];
-}
+/** What is shown of a plan. The comparison with the last run is left out where there was none. */
+type ShownPlan = Pick<
+  Plan,
+  | "job"
+  | "file"
+  | "edition"
+  | "models"
+  | "money"
+  | "requests"
+  | "files"
+  | "standings"
+  | "selection"
+  | "problems"
+  | "blockers"
+  | "warnings"
+  | "notes"
+> &
+  Partial<Pick<Plan, "changed" | "vanished" | "renamed" | "restored">>;
 
-export interface RowFacts {
-  rowNumber: number;
-  rowId: string;
-  model: string;
-  prompt: string | null;
-  price: Credits;
-  standing: string;
-}
+type ShownRow = Pick<PlannedItem, "rowNumber" | "rowId" | "model" | "prompt" | "price" | "standing">;
 
 /** Characters of a prompt that a table shows, and lines of one list. */
 const promptCharactersMax = 120;
@@ -72,7 +38,7 @@ const linesMax = 20;
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
  * seen from `folder`, where that is shorter.
  */
-export function planText(plan: PlanFacts, folder: string, look: Look = plainLook): string {
+export function planText(plan: ShownPlan, folder: string, look: Look = plainLook): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
   const facts: [string, Cell][] = [
     ...selected(plan),
@@ -98,7 +64,7 @@ export function planText(plan: PlanFacts, folder: string, look: Look = plainLook
 }
 
 /** What `bulkgen plan --rows` adds: one line for each item. */
-export function rowsTable(rows: Iterable<RowFacts>, look: Look = plainLook): string {
+export function rowsTable(rows: Iterable<ShownRow>, look: Look = plainLook): string {
   return table(
     [
       { title: "row", align: "right" },
@@ -120,7 +86,7 @@ export function rowsTable(rows: Iterable<RowFacts>, look: Look = plainLook): str
   );
 }
 
-function modelCosts({ models, money }: PlanFacts, look: Look): string {
+function modelCosts({ models, money }: ShownPlan, look: Look): string {
   // What was really charged before stands beside what the service's list says.
   const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
@@ -149,14 +115,14 @@ function modelCosts({ models, money }: PlanFacts, look: Look): string {
   );
 }
 
-function chargedText(charged: PlanFacts["models"][number]["charged"]): string {
+function chargedText(charged: ShownPlan["models"][number]["charged"]): string {
   if (charged === null) return "";
   const { least, most } = charged;
   return least === most ? showCredits(most) : `${showCredits(least)}–${showCredits(most)}`;
 }
 
 /** What will lie on the disk, as far as it is known from what was made before. */
-function files({ files: { files, bytes, unknown } }: PlanFacts): [string, Cell][] {
+function files({ files: { files, bytes, unknown } }: ShownPlan): [string, Cell][] {
   if (files === 0) return [];
   const size =
     unknown.length === 0
@@ -167,12 +133,12 @@ function files({ files: { files, bytes, unknown } }: PlanFacts): [string, Cell][
   return [["files", `${count(files, "file")}, ${size}`]];
 }
 
-function standings(plan: PlanFacts): string {
+function standings(plan: ShownPlan): string {
   const known = Object.entries(plan.standings).filter(([, number]) => (number ?? 0) > 0);
   return known.length === 0 ? "none" : known.map(([state, number]) => `${number} ${state}`).join(", ");
 }
 
-function selected({ selection }: PlanFacts): [string, Cell][] {
+function selected({ selection }: ShownPlan): [string, Cell][] {
   if (!selection) return [];
   return [
     [
@@ -182,7 +148,7 @@ function selected({ selection }: PlanFacts): [string, Cell][] {
   ];
 }
 
-function creditsText({ money: { needed, within, balance, after, maxCredits, spent } }: PlanFacts): Cell {
+function creditsText({ money: { needed, within, balance, after, maxCredits, spent } }: ShownPlan): Cell {
   const short = after !== null && after < 0;
   const pieces = [
     `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} of it within the caps` : ""}`,
@@ -196,7 +162,7 @@ function creditsText({ money: { needed, within, balance, after, maxCredits, spen
   return short ? { text, tone: "bad" } : text;
 }
 
-function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: PlanFacts): string {
+function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: ShownPlan): string {
   const limits = [
     perMinute === null ? "" : `${count(perMinute, "request")} a minute`,
     perDay === null ? "" : `${perDay} a day`,
@@ -206,7 +172,7 @@ function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: PlanFa
 }
 
 /** What has changed, as far as it is shown, and how many lines there are. */
-function changes({ changed = [], vanished = [], renamed = [], restored = [] }: PlanFacts): Listing<string> {
+function changes({ changed = [], vanished = [], renamed = [], restored = [] }: ShownPlan): Listing<string> {
   const lines = shownChanges({ changed, vanished, renamed, restored });
   const replacing = vanished.length === 0 ? 0 : countOf(vanished, ({ replacedBy }) => replacedBy !== null);
   const length = changed.length + restored.length + renamed.length + vanished.length - replacing;
@@ -218,7 +184,7 @@ function* shownChanges({
   vanished,
   renamed,
   restored,
-}: Required<Pick<PlanFacts, "changed" | "vanished" | "renamed" | "restored">>): Generator<string> {
+}: Required<Pick<ShownPlan, "changed" | "vanished" | "renamed" | "restored">>): Generator<string> {
   const shown = firstOf(changed, linesMax);
   const ids = new Set(shown.map(({ rowId }) => rowId));
   const replaced = new Set<string>();

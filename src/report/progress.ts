@@ -1,28 +1,16 @@
-import type { ItemState } from "../core/item.js";
 import type { Quota } from "../core/quota/quota.js";
+import type { Progress } from "../run/loop.js";
+import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
-import { count, wait } from "./amounts.js";
 
-/** Where a run stands at one moment. */
-export interface ProgressFacts {
-  counts: Readonly<Record<ItemState, number>>;
-  quota: Quota;
-  waiting: Waiting | "tasks" | null;
-  /** Until when nothing happens by itself (UTC ms), when something is waited for. */
-  until: number | null;
-  stops: readonly { message: string }[];
-  diskTrouble: string | null;
-  /** Requests without an answer of which something is to be found out before anything else is submitted, and when (UTC ms). */
-  hold: { unsettled: number; until: number } | null;
-  /** UTC ms. */
-  now: number;
-}
+/** Where a run stands at `now` (UTC ms). */
+export type ProgressNow = Progress & { now: number };
 
 export type Waiting = "minute" | "day" | "service";
 
 /** One line: `12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute`. */
-export function progressLine(facts: ProgressFacts): string {
-  const { counts, waiting, until, now, stops, diskTrouble, hold } = facts;
+export function progressLine(progress: ProgressNow): string {
+  const { counts, waiting, until, now, stops, diskTrouble, hold } = progress;
   const total = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
   const pieces = [
     `${counts.archived}/${total} archived`,
@@ -34,7 +22,7 @@ export function progressLine(facts: ProgressFacts): string {
     some(counts.held, "held"),
     some(counts.unknown, "unknown"),
     some(counts.overdue, "overdue"),
-    requests(facts.quota),
+    requests(progress.quota),
     waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
     hold === null ? "" : holdLine(hold, now),
     diskTrouble === null ? "" : `the disk refuses: ${terminalText(diskTrouble)}`,
@@ -56,7 +44,7 @@ export function waitingLine(what: Waiting, until: number, now: number): string {
   }
 }
 
-function holdLine({ unsettled, until }: NonNullable<ProgressFacts["hold"]>, now: number): string {
+function holdLine({ unsettled, until }: NonNullable<ProgressNow["hold"]>, now: number): string {
   return `nothing is submitted until ${count(unsettled, "lost answer is", "lost answers are")} settled, next look in ${wait(until - now)}`;
 }
 

@@ -1,24 +1,6 @@
-import type { ItemState } from "../core/item.js";
-import { count } from "./amounts.js";
-import { type Cell, type Look, labelled, plainLook } from "./table.js";
-
-/** What a database was made of again, and what did not come back. */
-export interface Rebuilt {
-  database: string;
-  /** Items that came back. */
-  found: number;
-  counts: Readonly<Record<ItemState, number>>;
-  /** Numbers of the runs that have something to collect. */
-  owing: readonly number[];
-  receipts: { lines: number; unreadable: readonly number[] };
-  archive: { indexes: number; renamed: number; missing: readonly string[] };
-  /** Tasks that were paid for, of requests that cannot be read any more. */
-  orphans: readonly string[];
-  /** Items that the old database knew; null when it could not be read. */
-  readable: number | null;
-  /** The old database; null when there was none. */
-  kept: string | null;
-}
+import type { Rebuilt } from "../job/rebuild/rebuild.js";
+import { count } from "../text/amounts.js";
+import { type Cell, type Look, labelled, plainLook } from "../text/table.js";
 
 const namesMax = 5;
 

@@ -1,5 +1,5 @@
+import type { FilledSheet } from "../job/archive/filled-sheet.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
-import type { FilledSheet } from "./filled-sheet.js";
 
 export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
 export type SheetFormat = (typeof sheetFormats)[number];

@@ -1,75 +1,20 @@
 import { type ExitName, exitCode } from "../core/exit.js";
-import { type ItemState, itemStates } from "../core/item.js";
-import { type Credits, showCredits, toNumber } from "../core/money.js";
-import type { Forecast } from "../core/pace/forecast.js";
-import { shortText } from "../text/terminal.js";
+import { itemStates } from "../core/item.js";
+import { showCredits, toNumber } from "../core/money.js";
 import {
-  type Evidence,
   evidenceJson,
   evidenceText,
   nextLookText,
   reasonLines,
-  type Waiting,
   waitingJson,
-} from "./evidence.js";
+} from "../job/workspace/evidence-text.js";
+import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
+import { type Cell, type Column, type Look, labelled, plainLook, type Tone, table } from "../text/table.js";
+import { shortText } from "../text/terminal.js";
 import { comparedText, forecastText } from "./forecast.js";
-import { type Cell, type Column, type Look, labelled, plainLook, type Tone, table } from "./table.js";
-
-/** What is told of every run. Times are UTC ms. */
-interface RunFacts {
-  run: number;
-  job: string;
-  state: string;
-  /** A process is working on it now. */
-  alive: boolean;
-  /** The process that holds the workspace now; told of the run that it works on, and of the newest. */
-  holder: { pid: number; host: string; since: number } | null;
-  startedAt: number;
-  endedAt: number | null;
-  exit: string | null;
-  /** The command that goes on with it; null when it is finished or under way. */
-  resume: string | null;
-  /** Charged for good. */
-  spent: Credits;
-  /** Charged, or perhaps to be charged. */
-  pending: Credits;
-  /** What lost requests cost at most, whose items were submitted again or given up. */
-  lostCredits: Credits;
-  requests: number;
-}
-
-/** An item that did not go as it should. */
-export interface Trouble {
-  rowNumber: number;
-  rowId: string;
-  state: string;
-  reason: string;
-  /** What is on record of its request, where its task may have to be found. */
-  evidence: Evidence | null;
-  /** When its task is looked at again (UTC ms); null where that is not due by itself. */
-  nextAt: number | null;
-}
-
-/** A run as `bulkgen status` shows it. */
-export interface StatusFacts extends RunFacts {
-  counts: Readonly<Record<ItemState, number>>;
-  folder: string;
-  /** What was expected of the run when it began; null for what was not forecast. */
-  forecast: Forecast | null;
-  trouble: readonly Trouble[];
-  /** Those requests. */
-  lost: readonly Waiting[];
-}
-
-/** A run as `bulkgen status --all` shows it: items that it left so, of those that took a step in it. */
-export interface RunLine extends RunFacts {
-  archived: number;
-  failed: number;
-  held: number;
-}
 
 /** The state in words: a run whose process is gone was cut off, whatever it says of itself. */
-export function stateText({ state, alive }: Pick<RunFacts, "state" | "alive">): string {
+export function stateText({ state, alive }: Pick<RunOverview, "state" | "alive">): string {
   return state === "running" && !alive ? "cut off" : state;
 }
 
@@ -79,7 +24,7 @@ export function minute(at: number): string {
 }
 
 /** The same for programs: credits as numbers, times as ISO 8601. */
-export function runJson<Facts extends RunFacts>(facts: Facts): Record<string, unknown> {
+export function runJson<Facts extends RunOverview>(facts: Facts): Record<string, unknown> {
   const { spent, pending, lostCredits, holder, startedAt, endedAt, ...rest } = facts;
   return {
     ...rest,
@@ -92,7 +37,7 @@ export function runJson<Facts extends RunFacts>(facts: Facts): Record<string, un
 }
 
 /** One run, its items in trouble too. */
-export function statusJson(facts: StatusFacts): Record<string, unknown> {
+export function statusJson(facts: RunStatus): Record<string, unknown> {
   const trouble = facts.trouble.map(({ evidence, nextAt, ...item }) => ({
     ...item,
     ...evidenceJson(evidence),
@@ -143,7 +88,7 @@ const reasonCharactersMax = 160;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
 /** A run on a few lines, and below them the items in trouble. */
-export function statusText(facts: StatusFacts, look: Look = plainLook): string {
+export function statusText(facts: RunStatus, look: Look = plainLook): string {
   const counted = itemStates
     .filter((state) => facts.counts[state] > 0)
     .map((state) => `${facts.counts[state]} ${state}`);
@@ -171,24 +116,24 @@ export function statusText(facts: StatusFacts, look: Look = plainLook): string {
 }
 
 /** What was expected: of a run under way with when it should end, of one that ended beside what came of it. */
-function forecastLine({ forecast, startedAt, endedAt, requests }: StatusFacts): [string, Cell][] {
+function forecastLine({ forecast, startedAt, endedAt, requests }: RunStatus): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
   return [["forecast", `${forecastText(forecast)}; until ${minute(startedAt + forecast.ms)} UTC`]];
 }
 
-function endText({ endedAt, exit }: StatusFacts): [string, Cell][] {
+function endText({ endedAt, exit }: RunStatus): [string, Cell][] {
   if (endedAt === null || exit === null) return [];
   return [["ended", `${minute(endedAt)} UTC as ${exit} (exit ${exitCode(exit as ExitName)})`]];
 }
 
-function holderText({ holder, alive }: StatusFacts): [string, Cell][] {
+function holderText({ holder, alive }: RunStatus): [string, Cell][] {
   if (holder === null) return [];
   const who = `process ${holder.pid} on ${holder.host}, since ${minute(holder.since)} UTC`;
   return [["held by", `${who}${alive ? "" : ", for another run"}`]];
 }
 
-function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: Trouble): [string, Cell] {
+function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: ItemTrouble): [string, Cell] {
   const text = [
     `row ${rowNumber} (${rowId}): ${shortText(reason, reasonCharactersMax)}`,
     ...(evidence === null ? [] : [evidenceText(evidence)]),

@@ -1,57 +1,11 @@
 import type { ItemState } from "../core/item.js";
-import { type Credits, minus, showCredits, toNumber } from "../core/money.js";
-import type { Forecast } from "../core/pace/forecast.js";
+import { minus, showCredits, toNumber } from "../core/money.js";
+import type { RunSummary } from "../job/run/summary.js";
+import { evidenceLines, type Waiting, waitingJson } from "../job/workspace/evidence-text.js";
+import { count, duration, fileSize } from "../text/amounts.js";
+import { type Cell, type Look, labelled, paint, plainLook, type Tone } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
-import { count, duration, fileSize } from "./amounts.js";
-import { evidenceLines, type Waiting, waitingJson } from "./evidence.js";
 import { comparedText } from "./forecast.js";
-import { type Cell, type Look, labelled, paint, plainLook, type Tone } from "./table.js";
-
-/** What became of a run, as plain data. */
-export interface RunFacts {
-  job: string;
-  /** The run's number in its workspace. */
-  run: number;
-  counts: Readonly<Partial<Record<ItemState, number>>>;
-  /** Items that were archived before this execution began. */
-  before: number;
-  failures: readonly { rowId: string; kind: string; reason: string }[];
-  held: readonly Waiting[];
-  /** Paid requests of which is not known yet whether they were charged. */
-  unknown: readonly Waiting[];
-  overdue: readonly Waiting[];
-  /** When the first overdue task is looked at again (UTC ms); null where there is none. */
-  nextLookAt: number | null;
-  /** When an unfinished run can go on by itself (UTC ms); null where nobody can tell. */
-  resumeAt: number | null;
-  /** Why the run ended before its items did: whole sentences. */
-  stops: readonly string[];
-  /** Charged for good. */
-  spent: Credits;
-  /** At the service, unknown or held: charged, or perhaps to be charged. */
-  pending: Credits;
-  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up. */
-  lost: readonly Waiting[];
-  /** What they cost at most. */
-  lostCredits: Credits;
-  /** The balance; null where it could not be asked for. */
-  left: Credits | null;
-  /** How far the key's counter of used credits moved, and what the items account for; null where it was not read. */
-  books: { counted: Credits; known: Credits } | null;
-  /** API requests of this run, over all its resumes. */
-  requests: number;
-  elapsedMs: number;
-  /** What was expected when the run began; null where nothing was to be made, or it was resumed. */
-  forecast: Forecast | null;
-  /** Files that this run saved, and their bytes. */
-  files: number;
-  bytes: number;
-  /** Where they are. */
-  folder: string;
-  exitCode: number;
-  /** What to do now, as a command or a sentence; null when nothing is left to do. */
-  nextStep: string | null;
-}
 
 const states: readonly [ItemState, Tone | null, string][] = [
   ["failed", "bad", "failed"],
@@ -79,7 +33,7 @@ const idsMax = 5;
 const reasonCharactersMax = 160;
 
 /** The closing summary for people. */
-export function summarise(facts: RunFacts, look: Look = plainLook): string {
+export function summarise(facts: RunSummary, look: Look = plainLook): string {
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   for (const [state, tone, label] of states) {
     const number = facts.counts[state] ?? 0;
@@ -110,7 +64,7 @@ export function summarise(facts: RunFacts, look: Look = plainLook): string {
 }
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
-export function summaryJson(facts: RunFacts): Record<string, unknown> {
+export function summaryJson(facts: RunSummary): Record<string, unknown> {
   const {
     spent,
     pending,
@@ -145,7 +99,7 @@ export function summaryJson(facts: RunFacts): Record<string, unknown> {
   };
 }
 
-function archived({ counts, before }: RunFacts): Cell {
+function archived({ counts, before }: RunSummary): Cell {
   const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
   const paid =
     before === 0 ? "" : `, ${before === counts.archived ? "all" : before} of them before, not paid again`;
@@ -178,7 +132,7 @@ function grouped(items: readonly { rowId: string; kind: string; reason: string }
   return others === 0 ? lines : [...lines, ["", `${others} × other reasons`]];
 }
 
-function creditsText({ spent, pending, lostCredits, left }: RunFacts): string {
+function creditsText({ spent, pending, lostCredits, left }: RunSummary): string {
   const pieces = [`${showCredits(spent)} spent`];
   if (pending > 0) pieces.push(`${showCredits(pending)} in flight or held`);
   if (lostCredits > 0) pieces.push(`up to ${showCredits(lostCredits)} lost`);
@@ -187,29 +141,29 @@ function creditsText({ spent, pending, lostCredits, left }: RunFacts): string {
 }
 
 /** Nothing when the books close: when the key's counter moved by what the items cost. */
-function booksLines({ books }: RunFacts): [string, Cell][] {
+function booksLines({ books }: RunSummary): [string, Cell][] {
   if (books === null || books.counted === books.known) return [];
   const difference = showCredits(minus(books.counted, books.known));
   const text = `the key's counter moved by ${showCredits(books.counted)}, the items account for ${showCredits(books.known)}: a difference of ${difference} (held items, refunds still to come, or another user of the key)`;
   return [["books", { text, tone: "warning" }]];
 }
 
-function forecastLines({ forecast, requests, elapsedMs }: RunFacts): [string, Cell][] {
+function forecastLines({ forecast, requests, elapsedMs }: RunSummary): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
   return [["forecast", comparedText(forecast, { requests, ms: elapsedMs })]];
 }
 
-function requestsText(facts: RunFacts): string {
+function requestsText(facts: RunSummary): string {
   const each = requestsPerItem(facts);
   return each === null ? String(facts.requests) : `${facts.requests}, ${each} for each archived item`;
 }
 
 /** Null when this run saved nothing. */
-function requestsPerItem({ requests, counts, files }: RunFacts): number | null {
+function requestsPerItem({ requests, counts, files }: RunSummary): number | null {
   const items = Math.min(counts.archived ?? 0, files);
   return items === 0 ? null : Math.round((requests / items) * 10) / 10;
 }
 
-function nextStep(facts: RunFacts): string[] {
+function nextStep(facts: RunSummary): string[] {
   return facts.nextStep === null ? [] : [`Next: ${terminalText(facts.nextStep)}`];
 }

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
+import { count, fileSize } from "../text/amounts.js";
+import { type Cell, type Look, labelled, plainLook, type Tone } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
-import { count, fileSize } from "./amounts.js";
-import { type Cell, type Look, labelled, plainLook, type Tone } from "./table.js";
 
 /** What was found in one job's folder. */
 export interface ExaminedFolder {
@@ -17,7 +17,7 @@ export interface ExaminedFolder {
   }[];
 }
 
-export interface VerifyFacts {
+export interface VerifyReport {
   folders: readonly ExaminedFolder[];
   /** Files that were broken or not in the index before a repair; null when none was asked for. */
   repaired: number | null;
@@ -41,11 +41,11 @@ const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string]
 const broken = ["missing", "damaged", "unindexed"];
 
 /** Whether every file is there as it was saved, and in the index. */
-export function isSound({ folders }: Pick<VerifyFacts, "folders">): boolean {
+export function isSound({ folders }: Pick<VerifyReport, "folders">): boolean {
   return folders.every(({ findings }) => findings.every(({ kind }) => !broken.includes(kind)));
 }
 
-export function verifyText(facts: VerifyFacts, look: Look = plainLook): string {
+export function verifyText(facts: VerifyReport, look: Look = plainLook): string {
   const { folders, repaired, removed } = facts;
   const sum = (of: (folder: ExaminedFolder) => number) => folders.reduce((all, each) => all + of(each), 0);
   const [files, read] = [sum((folder) => folder.files), sum((folder) => folder.read)];
@@ -89,7 +89,7 @@ function findingLines(
   ];
 }
 
-function nextLines(facts: VerifyFacts): [string, Cell][] {
+function nextLines(facts: VerifyReport): [string, Cell][] {
   const { folders, repaired, removed, commands } = facts;
   const has = (kind: string) => folders.some(({ findings }) => findings.some((each) => each.kind === kind));
   const lines: [string, Cell][] = [];
@@ -100,7 +100,7 @@ function nextLines(facts: VerifyFacts): [string, Cell][] {
   return lines;
 }
 
-export function verifyJson(facts: VerifyFacts): Record<string, unknown> {
+export function verifyJson(facts: VerifyReport): Record<string, unknown> {
   const { folders, repaired, removed } = facts;
   return { sound: isSound(facts), folders, repaired, removed };
 }

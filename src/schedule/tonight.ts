@@ -1,9 +1,9 @@
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { creditsTold, inCredits, toNumber } from "../core/money.js";
-import { duration } from "../report/amounts.js";
-import { type Cell, type Look, labelled, paint, plainLook, table } from "../report/table.js";
 import type { Night, Schedule } from "../store/schedules.js";
+import { duration } from "../text/amounts.js";
+import { type Cell, type Look, labelled, paint, plainLook, table } from "../text/table.js";
 import { nextDue } from "./due.js";
 import { nightEdition, nightEnd } from "./night.js";
 import { localText, localTime } from "./zone.js";

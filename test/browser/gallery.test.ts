@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { writeGallery } from "../../src/job/archive/gallery.js";
+import { galleryPage } from "../../src/report/gallery.js";
 import { media } from "../archive/media.js";
 import { type ArchivedPlace, archivedPlace } from "../job/archived-place.js";
 import { startChromium } from "./chromium.js";
@@ -26,7 +27,11 @@ it("opens from the disk with pictures, clips and sounds, and runs nothing that a
   await place.archive("clip", [await media.mp4()], { category: "video" });
   await place.archive("sound", [await media.mp3()], { category: "audio" });
   const { page: path, files } = await writeGallery({
-    ...{ workspace: place.workspace, run: undefined, clock: place.clock, onProgress: () => {} },
+    workspace: place.workspace,
+    run: undefined,
+    clock: place.clock,
+    onProgress: () => {},
+    render: galleryPage,
     signal: new AbortController().signal,
   });
   expect(files).toBe(4);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { doctorExit, doctorText, fine, problem, unchecked, warning } from "../../src/report/doctor.js";
+import { fine, problem, unchecked, warning } from "../../src/job/doctor/check.js";
+import { doctorExit, doctorText } from "../../src/report/doctor.js";
 
 const trouble = { expected: "a key", got: "none", todo: "set one" };
 

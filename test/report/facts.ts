@@ -1,12 +1,12 @@
 import type { Me, Model } from "../../src/api/records.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import type { PlanFacts } from "../../src/report/plan-table.js";
-import type { ProgressFacts } from "../../src/report/progress.js";
-import type { RunFacts } from "../../src/report/summary.js";
+import type { RunSummary } from "../../src/job/run/summary.js";
+import type { planText } from "../../src/report/plan-table.js";
+import type { ProgressNow } from "../../src/report/progress.js";
 
 const forecast = { requests: 49, ms: 31_000, binds: "generation", larger: null } as const;
 
-export const runFacts: RunFacts = {
+export const runFacts: RunSummary = {
   job: "demo",
   run: 3,
   forecast: null,
@@ -86,7 +86,7 @@ export const me: Me = {
   api_key: { id: "key_1", name: "nightly", requests_count: 1234 },
 };
 
-export const quota: ProgressFacts["quota"] = {
+export const quota: ProgressNow["quota"] = {
   minute: { limit: 60, used: 31, nextFreeAt: 0, nextReleaseAt: 0 },
   day: { limit: 10_000, used: 340, nextFreeAt: 0, nextReleaseAt: 0 },
   releases: [],
@@ -95,7 +95,7 @@ export const quota: ProgressFacts["quota"] = {
   blockedUntil: null,
 };
 
-export const plan: PlanFacts = {
+export const plan: Parameters<typeof planText>[0] = {
   job: "demo",
   file: "jobs/demo.csv",
   edition: "",
@@ -154,7 +154,7 @@ export const plan: PlanFacts = {
       got: "none",
     },
   ],
-  blockers: [{ message: "The run needs 75 credits and the balance is 60." }],
-  warnings: [{ message: "Rows 4 and 5 are identical." }],
+  blockers: [{ kind: "past_due", message: "The run needs 75 credits and the balance is 60." }],
+  warnings: [{ kind: "partly_made_before", message: "Rows 4 and 5 are identical." }],
   notes: ["column colour is used by nothing"],
 };

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
-import { type GalleryFile, galleryPage } from "../../src/report/gallery.js";
+import type { GalleryFile } from "../../src/job/archive/gallery.js";
+import { galleryPage } from "../../src/report/gallery.js";
 
 const file: GalleryFile = {
   file: "cards/a b#1?.png",

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { itemStates } from "../../src/core/item.js";
-import { type ProgressFacts, progressLine, waitingLine } from "../../src/report/progress.js";
+import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
 import { quota } from "./facts.js";
 
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as ProgressFacts["counts"];
-const facts: ProgressFacts = {
+const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as ProgressNow["counts"];
+const facts: ProgressNow = {
   counts: { ...none, archived: 12, processing: 7, submitting: 1, planned: 6 },
   quota,
   waiting: null,
@@ -43,7 +43,7 @@ describe("the progress line", () => {
         waiting: "minute" as const,
         until: 1_012_300,
         diskTrouble: "no space left",
-        stops: [{ message: "interrupted" }],
+        stops: [{ kind: "interrupted", message: "interrupted" }],
       },
     });
     expect(line).toContain(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { credits, noCredits } from "../../src/core/money.js";
-import type { RunLine } from "../../src/report/status.js";
+import type { RunLine } from "../../src/job/workspace/status.js";
 import { runsTable } from "../../src/report/status.js";
 
 const line: RunLine = {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
-import { type StatusFacts, statusJson, statusText } from "../../src/report/status.js";
+import type { RunStatus } from "../../src/job/workspace/status.js";
+import { statusJson, statusText } from "../../src/report/status.js";
 
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as StatusFacts["counts"];
-const facts: StatusFacts = {
+const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as RunStatus["counts"];
+const facts: RunStatus = {
   run: 3,
   job: "demo",
   state: "finished",

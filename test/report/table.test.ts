@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { table } from "../../src/report/table.js";
+import { table } from "../../src/text/table.js";
 
 const columns = [
   { title: "id" },

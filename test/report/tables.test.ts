@@ -217,7 +217,7 @@ describe("a plan", () => {
       model: "voice",
       prompt: "a\nb",
       price: credits(0.5),
-      standing: "new",
+      standing: "new" as const,
     };
     expect(rowsTable([row, { ...row, rowNumber: 12, prompt: null }])).toBe(
       "row  id       model  prompt  credits  state\n  2  cover-1  voice  a b         0.5  new\n 12  cover-1  voice              0.5  new",
@@ -287,11 +287,17 @@ test("many problems are cut short and counted", () => {
 
 test("a plan names what changed and what no row asks for any more", () => {
   const changed = [
-    { rowNumber: 4, rowId: "cover-3", fields: [{ field: "prompt" }, { field: "params.size" }] },
+    {
+      rowNumber: 4,
+      rowId: "cover-3",
+      key: "k1:a",
+      oldKey: "k1:b",
+      fields: ["prompt", "params.size"].map((field) => ({ field, from: "old", to: "new" })),
+    },
   ];
   const vanished = [
-    { rowId: "old", state: "planned", replacedBy: null },
-    { rowId: "cover-3", state: "archived", replacedBy: "k1:a" },
+    { key: "k1:c", rowId: "old", state: "planned" as const, replacedBy: null },
+    { key: "k1:b", rowId: "cover-3", state: "archived" as const, replacedBy: "k1:a" },
   ];
   expect(planText({ ...plan, changed, vanished }, here)).toContain(
     "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is in no row any more\n\n",

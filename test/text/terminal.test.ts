@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { noCredits } from "../../src/core/money.js";
-import { reasonLines } from "../../src/report/evidence.js";
+import { reasonLines } from "../../src/job/workspace/evidence-text.js";
+import type { RunStatus } from "../../src/job/workspace/status.js";
 import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";
-import type { StatusFacts } from "../../src/report/status.js";
 import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
-import { lookFor, plainLook, table } from "../../src/report/table.js";
+import { lookFor, plainLook, table } from "../../src/text/table.js";
 import { shortText, terminalText } from "../../src/text/terminal.js";
 import { quota, runFacts } from "../report/facts.js";
 
@@ -112,7 +112,7 @@ describe("text for a terminal (P24)", () => {
             quota,
             waiting: null,
             until: null,
-            stops: [{ message: text }],
+            stops: [{ kind: "interrupted", message: text }],
             diskTrouble: text,
             hold: null,
             now: 0,
@@ -143,7 +143,7 @@ const noCounts = {
   ...{ overdue: 0, ready: 0, failed: 0, archived: 0, dropped: 0 },
 };
 
-const statusFacts: StatusFacts = {
+const statusFacts: RunStatus = {
   ...{ forecast: null, endedAt: null, resume: null, holder: null },
   ...{ run: 1, job: "", state: "running", alive: true, startedAt: 0, exit: null, counts: noCounts },
   ...{ spent: noCredits, pending: noCredits, requests: 0, folder: "", trouble: [] },

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { lookFor } from "../../report/table.js";
+import { lookFor } from "../../text/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 
 export function defineAccount(program: Command): void {

@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
+import { type Check, fine, problem, warning } from "../../job/doctor/check.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
-import { count } from "../../report/amounts.js";
-import { type Check, fine, problem, warning } from "../../report/doctor.js";
 import { rebuiltText } from "../../report/rebuilt.js";
-import { lookFor } from "../../report/table.js";
 import { systemClock } from "../../system.js";
+import { count } from "../../text/amounts.js";
+import { lookFor } from "../../text/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
 import { endWith } from "../output/ending.js";
@@ -55,7 +55,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   ] = await Promise.all([
     import("../../job/doctor/machine.js"),
     import("../../report/doctor.js"),
-    import("../../report/table.js"),
+    import("../../text/table.js"),
     import("../../system.js"),
     import("../output/session.js"),
     import("../settings/settings.js"),

@@ -31,7 +31,7 @@ async function find(words: string[], flags: FindFlags): Promise<void> {
   ] = await Promise.all([
     import("../../job/archive/find.js"),
     import("../../report/find.js"),
-    import("../../report/table.js"),
+    import("../../text/table.js"),
     import("../../report/problem-text.js"),
     import("../output/session.js"),
     import("../../system.js"),

@@ -12,6 +12,7 @@ export function defineGallery(program: Command): void {
 async function gallery(run: number | undefined, flags: SharedFlags): Promise<void> {
   const [
     { writeGallery },
+    { galleryPage },
     { workspaceOf },
     { openDisplay },
     { interruption },
@@ -19,6 +20,7 @@ async function gallery(run: number | undefined, flags: SharedFlags): Promise<voi
     { systemClock },
   ] = await Promise.all([
     import("../../job/archive/gallery.js"),
+    import("../../report/gallery.js"),
     import("../output/session.js"),
     import("../output/display.js"),
     import("../output/signals.js"),
@@ -28,6 +30,7 @@ async function gallery(run: number | undefined, flags: SharedFlags): Promise<voi
   const display = openDisplay(flags.quiet ?? false);
   const made = await writeGallery({
     ...{ workspace: workspaceOf(flags), run, clock: systemClock, signal: interruption() },
+    render: galleryPage,
     onProgress: (done, all) => display.status(`${done} of ${all} files`),
   });
   display.end();

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { lookFor } from "../../report/table.js";
+import { lookFor } from "../../text/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 
 export function defineModels(program: Command): void {

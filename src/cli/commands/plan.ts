@@ -96,7 +96,7 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
   }
   const [{ planText, rowsTable }, { lookFor }] = await Promise.all([
     import("../../report/plan-table.js"),
-    import("../../report/table.js"),
+    import("../../text/table.js"),
   ]);
   const look = lookFor(process.stdout, process.env);
   process.stdout.write(`${planText(made, process.cwd(), look)}\n`);

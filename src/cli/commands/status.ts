@@ -51,7 +51,7 @@ async function oneRun(
   if (facts === null) return null;
   const [{ statusText }, { lookFor }, { shownPath }] = await Promise.all([
     import("../../report/status.js"),
-    import("../../report/table.js"),
+    import("../../text/table.js"),
     import("../../report/problem-text.js"),
   ]);
   const folder = shownPath(facts.folder, process.cwd());
@@ -65,7 +65,7 @@ async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<strin
       import("../../job/workspace/status.js"),
       import("../../report/status.js"),
       import("../../report/status.js"),
-      import("../../report/table.js"),
+      import("../../text/table.js"),
       import("../../system.js"),
     ]);
   const runs = workspaceExists(workspace) ? await historyOf(workspace, systemClock) : [];

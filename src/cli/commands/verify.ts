@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Depth, FolderReport } from "../../job/archive/verify.js";
-import type { VerifyFacts } from "../../report/verify.js";
+import type { VerifyReport } from "../../report/verify.js";
 import { withService } from "../flags/shared.js";
 import { percentage } from "../flags/values.js";
 import { endWith } from "../output/ending.js";
@@ -93,7 +93,7 @@ interface Verified {
 async function show({ reports, repaired, removed }: Verified, flags: VerifyFlags): Promise<void> {
   const [{ isSound, verifyJson, verifyText }, { lookFor }, { shownPath }] = await Promise.all([
     import("../../report/verify.js"),
-    import("../../report/table.js"),
+    import("../../text/table.js"),
     import("../../report/problem-text.js"),
   ]);
   const sandbox = flags.sandbox ? " --sandbox" : "";
@@ -101,7 +101,7 @@ async function show({ reports, repaired, removed }: Verified, flags: VerifyFlags
     repair: `bulkgen verify${sandbox} --repair`,
     clean: `bulkgen verify${sandbox} --clean --yes`,
   };
-  const facts = (shown: (path: string) => string): VerifyFacts => ({
+  const facts = (shown: (path: string) => string): VerifyReport => ({
     folders: reports.map(({ path, examination }) => ({ path: shown(path), ...examination })),
     ...{ repaired, removed, commands },
   });

@@ -2,7 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
-import { lookFor } from "../../report/table.js";
+import { lookFor } from "../../text/table.js";
 import type { Prepared } from "./session.js";
 
 interface ConsentFlags {

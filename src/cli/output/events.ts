@@ -6,7 +6,7 @@ import type { ItemEvent } from "../../core/item.js";
 import { toNumber } from "../../core/money.js";
 import type { Run } from "../../core/ports/store.js";
 import type { Stop } from "../../core/stop.js";
-import type { RunFacts } from "../../report/summary.js";
+import type { RunSummary } from "../../job/run/summary.js";
 import type { Progress } from "../../run/loop.js";
 import { openSteps, type Step, type Steps } from "../../store/workspace/steps.js";
 
@@ -25,7 +25,7 @@ export interface Events {
 /** What a run came to. */
 export interface RunEnd {
   exit: ExitName;
-  facts: RunFacts;
+  facts: RunSummary;
   stops: readonly Stop[];
 }
 
@@ -119,7 +119,7 @@ function itemFacts(event: string, step: Step, run: Run): object {
   }
 }
 
-function endFacts(exit: ExitName, facts: RunFacts): object {
+function endFacts(exit: ExitName, facts: RunSummary): object {
   const { counts, requests, elapsedMs, files, bytes, folder, nextStep } = facts;
   return {
     job: facts.job,

@@ -1,7 +1,7 @@
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import type { Outcome } from "../../job/run/run-job.js";
+import type { RunSummary } from "../../job/run/summary.js";
 import type { Target } from "../../notify/target.js";
-import type { RunFacts } from "../../report/summary.js";
 import { systemClock } from "../../system.js";
 import { exitOf } from "./ending.js";
 import { showOutcome } from "./outcome.js";
@@ -36,10 +36,10 @@ async function targetsFor(flags: CarryFlags): Promise<Target[]> {
  */
 async function noticed(
   targets: readonly Target[],
-  work: (told: (facts: RunFacts) => void) => Promise<ExitName>,
+  work: (told: (facts: RunSummary) => void) => Promise<ExitName>,
 ): Promise<ExitName> {
   if (targets.length === 0) return work(() => {});
-  let facts: RunFacts | null = null;
+  let facts: RunSummary | null = null;
   try {
     const exit = await work((told) => {
       facts = told;
@@ -68,7 +68,7 @@ async function reasonOf(error: Error): Promise<string> {
 async function tell(
   targets: readonly Target[],
   exit: ExitName,
-  facts: RunFacts | null,
+  facts: RunSummary | null,
   message: string,
 ): Promise<void> {
   const [{ deliver }, { endNotice }] = await Promise.all([

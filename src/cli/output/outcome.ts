@@ -3,13 +3,14 @@ import { type ExitName, exitCode, weightiest } from "../../core/exit.js";
 import type { Item } from "../../core/ports/store.js";
 import type { StopKind } from "../../core/stop.js";
 import type { Outcome } from "../../job/run/run-job.js";
+import type { RunSummary } from "../../job/run/summary.js";
 import { reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
-import { count } from "../../report/amounts.js";
-import { heldAdvice, nextLookText } from "../../report/evidence.js";
+import { heldAdvice, nextLookText } from "../../job/workspace/evidence-text.js";
 import { shownPath } from "../../report/problem-text.js";
-import { type RunFacts, summarise, summaryJson } from "../../report/summary.js";
-import { lookFor } from "../../report/table.js";
+import { summarise, summaryJson } from "../../report/summary.js";
 import { systemClock } from "../../system.js";
+import { count } from "../../text/amounts.js";
+import { lookFor } from "../../text/table.js";
 import type { Display } from "./display.js";
 import type { RunEnd } from "./events.js";
 
@@ -33,7 +34,7 @@ export async function showOutcome(
   return { exit, facts, stops: outcome.execution.stops };
 }
 
-async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
+async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunSummary> {
   const { execution, hold, startedAt } = outcome;
   const { run, counts, reasons, balance, books } = execution;
   const unfinished = exit === "unfinished";
@@ -67,7 +68,7 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunFacts> {
   };
 }
 
-function failuresOf(items: readonly Item[]): RunFacts["failures"] {
+function failuresOf(items: readonly Item[]): RunSummary["failures"] {
   return items
     .filter((item) => item.state === "failed")
     .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
@@ -81,7 +82,7 @@ function leftOutText({ leftOut }: Outcome): string[] {
 function nextStep(
   exit: ExitName,
   { run, reasons, stops, counts, resumeAt }: Outcome["execution"],
-  { overdue, nextLookAt }: Pick<RunFacts, "overdue" | "nextLookAt">,
+  { overdue, nextLookAt }: Pick<RunSummary, "overdue" | "nextLookAt">,
 ): string | null {
   const { sandbox } = run.options;
   const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;

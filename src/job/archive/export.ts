@@ -8,19 +8,14 @@ import type { ArchivedFile, Item, Run, Store } from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
-import { evidenceText } from "../../report/evidence.js";
-import { type FailedItem, failedManifest } from "../../report/failed-manifest.js";
-import {
-  type FilledItem,
-  type FilledLine,
-  type FilledSheet,
-  filledSheet,
-} from "../../report/filled-sheet.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { selectItems } from "../orders/retry.js";
 import { evidenceIn, reasonOf } from "../workspace/evidence.js";
+import { evidenceText } from "../workspace/evidence-text.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
+import { type FailedItem, failedManifest } from "./failed-manifest.js";
+import { type FilledItem, type FilledLine, type FilledSheet, filledSheet } from "./filled-sheet.js";
 
 /** A run's sheet with what became of each row. */
 export interface Export {

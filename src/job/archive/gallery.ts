@@ -5,8 +5,8 @@ import { jobFolder } from "../../archive/disk/job-folder.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { Credits } from "../../core/money.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
-import { type GalleryFile, galleryPage } from "../../report/gallery.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { runMeant } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -18,6 +18,8 @@ export interface GalleryOptions {
   clock: Clock;
   signal: AbortSignal;
   onProgress(done: number, all: number): void;
+  /** Renders the HTML page. */
+  render(page: GalleryPage): string;
 }
 
 export interface Gallery {
@@ -42,7 +44,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
       (output) => output.item.runId === run.id && jobFolder(output) === folder,
     );
     const files = await filesOf(folder, outputs, options);
-    const page = galleryPage({ job: run.jobName, run: run.id, madeAt: clock.now(), files });
+    const page = options.render({ job: run.jobName, run: run.id, madeAt: clock.now(), files });
     await nodeDisk.makeFolder(folder);
     await replace(join(folder, pageName), page);
     return { page: join(folder, pageName), run: run.id, files: files.length };
@@ -78,4 +80,31 @@ async function replace(path: string, text: string): Promise<void> {
   const temporary = `${path}.new`;
   await writeFile(temporary, text);
   await rename(temporary, path);
+}
+/**
+ * A contact sheet of an archive: one page without a script that opens from the disk and may be sent along with the
+ * folder. Prompts and names are text from outside: everything is escaped, and the page's own policy forbids whatever
+ * would get through.
+ */
+export interface GalleryFile {
+  /** Relative to the page, with `/` between segments. */
+  file: string;
+  /** The same of its thumbnail; null where it has none. */
+  thumbnail: { file: string; width: number; height: number } | null;
+  mime: string;
+  bytes: number;
+  rowId: string;
+  rowNumber: number;
+  model: string;
+  prompt: string | null;
+  params: Readonly<Record<string, string>>;
+  credits: Credits | null;
+  savedAt: number;
+}
+
+export interface GalleryPage {
+  job: string;
+  run: number;
+  madeAt: number;
+  files: readonly GalleryFile[];
 }

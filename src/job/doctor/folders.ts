@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Check, fine, problem, unchecked, warning } from "../../report/doctor.js";
 import { type Ground, nearest, standingOf } from "../place/filesystem.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { claimedBy, readIdentity } from "../workspace/workspace.js";
+import { type Check, fine, problem, unchecked, warning } from "./check.js";
 
 /** Free bytes below which the next films may not fit, and below which a run stops at once. */
 const scarceBytes = 2_000_000_000;

@@ -1,13 +1,13 @@
 import { existsSync, statSync } from "node:fs";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
-import { type Check, fine, problem, warning } from "../../report/doctor.js";
 import { wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
 
 import { madeWritable } from "../workspace/unwritable.js";
 import type { Workspace } from "../workspace/workspace.js";
+import { type Check, fine, problem, warning } from "./check.js";
 
 const rebuild = "restore it from a backup, or `bulkgen doctor --rebuild`; it knows what was paid for";
 

@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../clock.js";
-import { type Check, fine, problem, unchecked } from "../../report/doctor.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { openDatabase, wayOut } from "../../store/open.js";
 import { type Ground, tryLockElsewhere } from "../place/filesystem.js";
 import type { Workspace } from "../workspace/workspace.js";
+import { type Check, fine, problem, unchecked } from "./check.js";
 import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./folders.js";
 import { history } from "./history.js";
 

@@ -10,9 +10,9 @@ import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
 import { type Reply, timeoutMs } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
-import { type Check, fine, problem, unchecked, warning } from "../../report/doctor.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import type { Connection } from "../workspace/account.js";
+import { type Check, fine, problem, unchecked, warning } from "./check.js";
 
 export interface ServiceOptions {
   connection: Connection;

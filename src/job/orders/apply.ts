@@ -4,7 +4,7 @@ import { type Credits, inCredits, plus, showCredits } from "../../core/money.js"
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { Books } from "../../core/ports/spend-log.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
-import { count } from "../../report/amounts.js";
+import { count } from "../../text/amounts.js";
 import type { Facts } from "./facts.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import type { Offered } from "./request.js";

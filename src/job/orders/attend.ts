@@ -10,8 +10,9 @@ import {
 } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
-import { count, resumeCommand } from "../../report/amounts.js";
 import type { Session } from "../../run/session.js";
+import { count } from "../../text/amounts.js";
+import { resumeCommand } from "../workspace/find-run.js";
 import { orderItems } from "./apply.js";
 import { type Asked, type Facts, FactsOf } from "./facts.js";
 

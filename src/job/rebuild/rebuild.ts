@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type ItemState, itemStates } from "../../core/item.js";
-import type { Rebuilt } from "../../report/rebuilt.js";
 import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
 import { makeWorkspace, openWorkspace } from "../../store/workspace/workspace.js";
@@ -162,4 +161,21 @@ async function factsOf(
   } finally {
     store.close();
   }
+}
+/** What a database was made of again, and what did not come back. */
+export interface Rebuilt {
+  database: string;
+  /** Items that came back. */
+  found: number;
+  counts: Readonly<Record<ItemState, number>>;
+  /** Numbers of the runs that have something to collect. */
+  owing: readonly number[];
+  receipts: { lines: number; unreadable: readonly number[] };
+  archive: { indexes: number; renamed: number; missing: readonly string[] };
+  /** Tasks that were paid for, of requests that cannot be read any more. */
+  orphans: readonly string[];
+  /** Items that the old database knew; null when it could not be read. */
+  readable: number | null;
+  /** The old database; null when there was none. */
+  kept: string | null;
 }

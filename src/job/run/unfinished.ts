@@ -1,6 +1,6 @@
 import type { Run } from "../../core/ports/store.js";
 import type { Finding } from "../../plan/plan.js";
-import { resumeCommand } from "../../report/amounts.js";
+import { resumeCommand } from "../workspace/find-run.js";
 
 /** The run that the next one of this job and edition would go on with, whoever it belongs to. */
 export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {

@@ -1,7 +1,7 @@
 import { type Credits, minus, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
-import type { Evidence, Waiting } from "../../report/evidence.js";
+import type { Evidence, Waiting } from "./evidence-text.js";
 
 /** What is on record of an item's newest request; null when there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {

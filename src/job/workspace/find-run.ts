@@ -1,8 +1,8 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
-import { count } from "../../report/amounts.js";
-import { heldAdvice, reasonLines, type Waiting } from "../../report/evidence.js";
+import { count } from "../../text/amounts.js";
 import { waitingIn } from "./evidence.js";
+import { heldAdvice, reasonLines, type Waiting } from "./evidence-text.js";
 import type { Holder } from "./holder.js";
 
 /** Finds the run that a command is about. Throws EarlyExit where there is none. */
@@ -63,4 +63,11 @@ export async function runNumbered(store: Store, which: number): Promise<Run> {
   const run = await store.run(which);
   if (run) return run;
   throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
+}
+/** The command that goes on with a run; `newest` when it need not be named. */
+export function resumeCommand(
+  { id, options }: { id: number; options: { sandbox: boolean } },
+  newest: boolean,
+): string {
+  return ["bulkgen resume", ...(newest ? [] : [id]), ...(options.sandbox ? ["--sandbox"] : [])].join(" ");
 }

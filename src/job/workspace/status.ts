@@ -1,12 +1,14 @@
 import { jobFolder } from "../../archive/disk/job-folder.js";
 import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
+import type { Credits } from "../../core/money.js";
+import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import { resumeCommand } from "../../report/amounts.js";
-import type { RunLine, StatusFacts, Trouble } from "../../report/status.js";
 import { openSteps } from "../../store/workspace/steps.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
+import type { Evidence, Waiting } from "./evidence-text.js";
+import { resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type Holder, holderOf } from "./holder.js";
 import type { Workspace } from "./workspace.js";
@@ -24,7 +26,7 @@ export async function statusOf(
   workspace: Workspace,
   which: number | "newest",
   clock: Clock,
-): Promise<StatusFacts | null> {
+): Promise<RunStatus | null> {
   const store = openWorkspace(workspace, clock);
   try {
     const run = await store.run(which);
@@ -48,8 +50,8 @@ export async function statusOf(
 }
 
 /** The items in trouble. What failed cost nothing and has an answer, so nothing has to be found at the service. */
-async function troubleOf(store: Store, items: readonly Item[]): Promise<Trouble[]> {
-  const trouble: Trouble[] = [];
+async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrouble[]> {
+  const trouble: ItemTrouble[] = [];
   for (const item of items) {
     const { rowNumber, rowId, state, nextAt } = item;
     const evidence = state === "failed" ? null : await evidenceOf(store, item.id);
@@ -98,4 +100,56 @@ function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
     ...{ run: id, job: jobName, state, startedAt, endedAt, exit, alive, holder },
     resume: isUnfinished(run) && !alive ? resumeCommand(run, newest) : null,
   };
+}
+/** What is told of every run. Times are UTC ms. */
+export interface RunOverview {
+  run: number;
+  job: string;
+  state: string;
+  /** A process is working on it now. */
+  alive: boolean;
+  /** The process that holds the workspace now; told of the run that it works on, and of the newest. */
+  holder: { pid: number; host: string; since: number } | null;
+  startedAt: number;
+  endedAt: number | null;
+  exit: string | null;
+  /** The command that goes on with it; null when it is finished or under way. */
+  resume: string | null;
+  /** Charged for good. */
+  spent: Credits;
+  /** Charged, or perhaps to be charged. */
+  pending: Credits;
+  /** What lost requests cost at most, whose items were submitted again or given up. */
+  lostCredits: Credits;
+  requests: number;
+}
+
+/** An item that did not go as it should. */
+export interface ItemTrouble {
+  rowNumber: number;
+  rowId: string;
+  state: string;
+  reason: string;
+  /** What is on record of its request, where its task may have to be found. */
+  evidence: Evidence | null;
+  /** When its task is looked at again (UTC ms); null where that is not due by itself. */
+  nextAt: number | null;
+}
+
+/** A run as `bulkgen status` shows it. */
+export interface RunStatus extends RunOverview {
+  counts: Readonly<Record<ItemState, number>>;
+  folder: string;
+  /** What was expected of the run when it began; null for what was not forecast. */
+  forecast: Forecast | null;
+  trouble: readonly ItemTrouble[];
+  /** Those requests. */
+  lost: readonly Waiting[];
+}
+
+/** A run as `bulkgen status --all` shows it: items that it left so, of those that took a step in it. */
+export interface RunLine extends RunOverview {
+  archived: number;
+  failed: number;
+  held: number;
 }

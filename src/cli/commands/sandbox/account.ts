@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type Plan, plans, subscriptionStatuses } from "../../../api/plans.js";
-import { lookFor } from "../../../report/table.js";
 import type { AccountChange } from "../../../sandbox/admin/accounts.js";
 import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
+import { lookFor } from "../../../text/table.js";
 import { amount, oneOf } from "../../flags/values.js";
 import { administer, type StateFlags, withState } from "./state.js";
 
@@ -81,7 +81,7 @@ function view(account: AccountRecord) {
 }
 
 async function accountText(account: AccountRecord): Promise<string> {
-  const { labelled } = await import("../../../report/table.js");
+  const { labelled } = await import("../../../text/table.js");
   const { user, credits, subscription } = view(account);
   const end = subscription?.current_period_end.slice(0, 10);
   const ends = subscription?.cancel_at_period_end || subscription?.status === "canceled";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { lookFor } from "../../../report/table.js";
 import type { KeyListing } from "../../../sandbox/admin/keys.js";
+import { lookFor } from "../../../text/table.js";
 import { administer, type StateFlags, withState } from "./state.js";
 
 interface Flags extends StateFlags {
@@ -87,7 +87,7 @@ function listed(key: KeyListing) {
 }
 
 async function keysText(keys: readonly KeyListing[]): Promise<string> {
-  const { table } = await import("../../../report/table.js");
+  const { table } = await import("../../../text/table.js");
   const columns = [
     { title: "name", flexible: true },
     { title: "id" },

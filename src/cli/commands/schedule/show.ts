@@ -33,7 +33,7 @@ async function list(flags: PlaceFlags): Promise<void> {
     const all = await Promise.all((await schedules.all()).map((each) => tonightOf(schedules, each, root)));
     const [{ schedulesTable }, { lookFor }, { listedSchedule }] = await Promise.all([
       import("../../../schedule/tonight.js"),
-      import("../../../report/table.js"),
+      import("../../../text/table.js"),
       import("../../../schedule/tonight.js"),
     ]);
     const text = flags.json
@@ -50,7 +50,7 @@ export async function showSchedule(name: string | undefined, flags: PlaceFlags):
     const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root)));
     const [{ tonightText }, { lookFor }, { listedSchedule }] = await Promise.all([
       import("../../../schedule/tonight.js"),
-      import("../../../report/table.js"),
+      import("../../../text/table.js"),
       import("../../../schedule/tonight.js"),
     ]);
     if (flags.json) {

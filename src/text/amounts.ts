@@ -25,11 +25,3 @@ export function fileSize(bytes: number): string {
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
-
-/** The command that goes on with a run; `newest` when it need not be named. */
-export function resumeCommand(
-  { id, options }: { id: number; options: { sandbox: boolean } },
-  newest: boolean,
-): string {
-  return ["bulkgen resume", ...(newest ? [] : [id]), ...(options.sandbox ? ["--sandbox"] : [])].join(" ");
-}

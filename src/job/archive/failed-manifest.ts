@@ -1,6 +1,6 @@
-import { mediaFields } from "../api/inputs.js";
-import type { Sheet } from "../core/ports/sheet.js";
-import type { Item } from "../core/ports/store.js";
+import { mediaFields } from "../../api/inputs.js";
+import type { Sheet } from "../../core/ports/sheet.js";
+import type { Item } from "../../core/ports/store.js";
 import type { FilledSheet } from "./filled-sheet.js";
 
 export interface FailedItem {

@@ -1,6 +1,6 @@
-import type { ItemState } from "../core/item.js";
-import { type Credits, toNumber } from "../core/money.js";
-import { filledColumns, type Sheet } from "../core/ports/sheet.js";
+import type { ItemState } from "../../core/item.js";
+import { type Credits, toNumber } from "../../core/money.js";
+import { filledColumns, type Sheet } from "../../core/ports/sheet.js";
 
 /** An item as an export tells of it. */
 export interface FilledItem {

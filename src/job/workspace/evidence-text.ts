@@ -1,5 +1,5 @@
-import { utcTime } from "../core/quota/quota.js";
-import { shortText, terminalText } from "../text/terminal.js";
+import { utcTime } from "../../core/quota/quota.js";
+import { shortText, terminalText } from "../../text/terminal.js";
 
 /** What a person needs to find an item's request, or its task, at the service. */
 export interface Evidence {

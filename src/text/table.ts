@@ -1,6 +1,6 @@
 import Table from "cli-table3";
 import pc from "picocolors";
-import { terminalText } from "../text/terminal.js";
+import { terminalText } from "./terminal.js";
 
 /** How output may look where it goes. */
 export interface Look {

@@ -1,10 +1,10 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
-import { credits } from "../../src/core/money.js";
-import { failedManifest } from "../../src/report/failed-manifest.js";
-import { type FilledItem, filledSheet } from "../../src/report/filled-sheet.js";
-import { encodeSheet, SheetTooLarge } from "../../src/report/sheet-formats.js";
-import { newItem } from "../store/item-fixture.js";
+import { credits } from "../../../src/core/money.js";
+import { failedManifest } from "../../../src/job/archive/failed-manifest.js";
+import { type FilledItem, filledSheet } from "../../../src/job/archive/filled-sheet.js";
+import { encodeSheet, SheetTooLarge } from "../../../src/report/sheet-formats.js";
+import { newItem } from "../../store/item-fixture.js";
 
 const made: FilledItem = {
   rowId: "a",
