@@ -5,6 +5,7 @@ import { checkoutFiles } from "./tidy/files.js";
 import { checkRanks } from "./tidy/ranks.js";
 import { checkLaterWords, checkPaths, checkSources, checkTests } from "./tidy/shape.js";
 import type { Finding } from "./tidy/syntax.js";
+import { checkCircles, checkFolderSizes, checkSpreads, checkTypeNames } from "./tidy/tree.js";
 
 const files = checkoutFiles();
 const sources = files.filter((file) => /^(src|test)\/.*\.ts$/.test(file.path));
@@ -18,6 +19,10 @@ describe("this checkout", () => {
   test("clock, timers, randomness and fetch are arguments", () => expectNone(checkBans(sources)));
   test("files have one subject, a name that tells it, and no default exports", () =>
     expectNone(checkSources(sources)));
+  test("no folder is crowded", () => expectNone(checkFolderSizes(sources)));
+  test("no file imports itself by way of others", () => expectNone(checkCircles(sources)));
+  test("no two exported types share a name", () => expectNone(checkTypeNames(sources)));
+  test("no literal is spread into a literal", () => expectNone(checkSpreads(sources)));
   test("no test is skipped, picked out or put off", () => expectNone(checkTests(sources)));
   test("no comment leaves work for later", () => expectNone(checkLaterWords(files)));
   test("no file names a path of one machine", () =>
@@ -171,6 +176,50 @@ describe("the check of clock and chance", () => {
   test("leaves the one file with the real ones alone", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
   });
+});
+
+describe("the checks of the tree", () => {
+  test("find a folder of more than 20 files", () => {
+    const files = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ path: `src/core/a${index}.ts`, text: "" }));
+    expectNone(checkFolderSizes(files(20)));
+    expect(messages(checkFolderSizes(files(21)))).toEqual([expect.stringContaining("has 21 files")]);
+  });
+
+  test("find a circle of imports through types, however long", () => {
+    const a = { path: "src/core/a.ts", text: `import type { B } from "./next/b.js";` };
+    const b = { path: "src/core/next/b.ts", text: `const c = await import("./c.js");` };
+    const c = { path: "src/core/next/c.ts", text: `import { a } from "../a.js";` };
+    expect(messages(checkCircles([a, b, c]))).toEqual([
+      "is in a circle of imports: src/core/a.ts, src/core/next/b.ts, src/core/next/c.ts",
+    ]);
+    expectNone(checkCircles([a, b, { ...c, text: `import { d } from "../d.js";` }]));
+  });
+
+  test("find an exported type of a name that is taken", () => {
+    const text = "export interface Item { id: number }";
+    const taken = checkTypeNames([
+      { path: "src/core/item.ts", text },
+      { path: "src/run/item.ts", text: "interface Row {}\nexport type Item = Row;" },
+    ]);
+    expect(taken).toEqual([
+      {
+        path: "src/run/item.ts",
+        line: 2,
+        message: "exports the type Item, as src/core/item.ts does: rename one of them",
+      },
+    ]);
+    expectNone(checkTypeNames([{ path: "src/core/item.ts", text: `${text}\ninterface Row {}` }]));
+  });
+
+  test.each(["const a = { ...{ b, c } };", "const a = [...[b, c], d];"])("find %s", (text) => {
+    expect(checkSpreads([{ path: "src/core/a.ts", text }])).toHaveLength(1);
+  });
+
+  test.each(["const a = { ...b };", "const a = [...b()];", "const a = { ...(b ? { c } : {}) };"])(
+    "allow %s",
+    (text) => expectNone(checkSpreads([{ path: "src/core/a.ts", text }])),
+  );
 });
 
 describe("the check of files", () => {

@@ -143,8 +143,21 @@ function liquid(body: string, type: string | undefined): Shape {
 
 /** Holds a body to the names that there are, before anything is spent. */
 const example: Notification = {
-  ...{ event: "done", summary: "", exit: 0, schedule: null, due: null, run: 1, job: "", items: 0 },
-  ...{ archived: 0, failed: 0, held: 0, creditsSpent: 0, creditsLeft: 0, folder: "", next: null },
+  event: "done",
+  summary: "",
+  exit: 0,
+  schedule: null,
+  due: null,
+  run: 1,
+  job: "",
+  items: 0,
+  archived: 0,
+  failed: 0,
+  held: 0,
+  creditsSpent: 0,
+  creditsLeft: 0,
+  folder: "",
+  next: null,
 };
 
 function email(to: string, { smtpUrl, smtpFrom }: TargetSettings, environment: Environment) {

@@ -73,12 +73,19 @@ export function savePlan(
     ...({ bulkgen: "plan", version: 1 } as const),
     ...how,
     flags: how.flags.map((flag) => [...flag]),
-    ...{ origin: plan.origin, user: plan.user, edition: plan.edition },
+    origin: plan.origin,
+    user: plan.user,
+    edition: plan.edition,
     balance: plan.money.balance === null ? null : toNumber(plan.money.balance),
     limits: { minute: plan.requests.perMinute, day: plan.requests.perDay },
     items: mapped(plan.items, (item) => ({
-      ...{ key: item.key, row: item.rowNumber, id: item.rowId, model: item.model },
-      ...{ credits: toNumber(item.price), due: item.due, content: contentOf(item) },
+      key: item.key,
+      row: item.rowNumber,
+      id: item.rowId,
+      model: item.model,
+      credits: toNumber(item.price),
+      due: item.due,
+      content: contentOf(item),
     })),
   };
 }

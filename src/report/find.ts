@@ -39,11 +39,22 @@ export function foundJson(found: Found): Record<string, unknown> {
   const { rowId, rowNumber, model, prompt, params, inputs } = item;
   return {
     file: path,
-    ...{ job: jobName, run: paidIn, row: rowNumber, id: rowId, model, prompt, params, inputs },
+    job: jobName,
+    run: paidIn,
+    row: rowNumber,
+    id: rowId,
+    model,
+    prompt,
+    params,
+    inputs,
     output: number,
-    ...{ taskId: rest.taskId, externalTaskId: rest.externalTaskId },
+    taskId: rest.taskId,
+    externalTaskId: rest.externalTaskId,
     credits: charged === null ? null : toNumber(charged),
     saved: new Date(savedAt).toISOString(),
-    ...{ bytes: rest.bytes, sha256: rest.sha256, mime: rest.mime, check: rest.check },
+    bytes: rest.bytes,
+    sha256: rest.sha256,
+    mime: rest.mime,
+    check: rest.check,
   };
 }

@@ -20,13 +20,12 @@ type ShownPlan = Pick<
   | "requests"
   | "files"
   | "standings"
-  | "selection"
   | "problems"
   | "blockers"
   | "warnings"
   | "notes"
 > &
-  Partial<Pick<Plan, "changed" | "vanished" | "renamed" | "restored">>;
+  Partial<Pick<Plan, "changed" | "vanished" | "renamed" | "restored" | "selection">>;
 
 type ShownRow = Pick<PlannedItem, "rowNumber" | "rowId" | "model" | "prompt" | "price" | "standing">;
 
@@ -90,7 +89,10 @@ function modelCosts({ models, money }: ShownPlan, look: Look): string {
   // What was really charged before stands beside what the service's list says.
   const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
-    ...[cost.model, cost.category, cost.items, cost.due],
+    cost.model,
+    cost.category,
+    cost.items,
+    cost.due,
     showCredits(isKnown ? cost.base : cost.price),
     ...(isKnown ? [chargedText(cost.charged)] : []),
     showCredits(cost.credits),

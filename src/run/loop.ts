@@ -35,7 +35,11 @@ export function progressOf(
 ): Progress {
   const submits = counts.planned > 0 && isOpen("submit", stops);
   return {
-    ...{ counts, quota, waiting, stops, diskTrouble },
+    counts,
+    quota,
+    waiting,
+    stops,
+    diskTrouble,
     until: waiting === null ? null : wakeAt,
     hold: submits ? settling.hold : null,
   };
@@ -283,8 +287,13 @@ class Loop {
     const { balanceLook, receiptsRetry, diskTrouble, settings, settling, reach } = this.session;
     // What has become due while the turn was deciding nobody has seen; what was due before stays past.
     const others = [
-      ...[balanceLook?.until ?? null, receiptsRetry?.until ?? null, settings.deadline],
-      ...[diskTrouble.wakeAt, settling.wakeAt, reach.silentUntil, this.overdueWait.until],
+      balanceLook?.until ?? null,
+      receiptsRetry?.until ?? null,
+      settings.deadline,
+      diskTrouble.wakeAt,
+      settling.wakeAt,
+      reach.silentUntil,
+      this.overdueWait.until,
     ].filter((at) => at !== null && at > turnAt) as number[];
     const now = clock.now();
     const at = Math.max(now + 1, Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));

@@ -74,7 +74,9 @@ function endOf(exit: number | null, signal: string | null, text: string, now: nu
     note: `${archived} of ${all} archived${failed ? `, ${failed} failed` : ""}${held ? `, ${held} held` : ""}`,
     run: summary.run,
     credits: credits(summary.credits.spent),
-    ...{ archived, failed, held },
+    archived,
+    failed,
+    held,
     resumeAt: summary.resumeAt === null ? null : Date.parse(summary.resumeAt),
   };
 }

@@ -52,9 +52,16 @@ export interface NightCommand {
 
 /** Flags that `resume` takes too; the others are kept with the run. */
 const carried = [
-  ...["--sandbox", "--base-url", "--api-key-file", "--log-level"],
-  ...["--unreachable-wait", "--if-locked"],
-  ...["--notify", "--notify-command", "--smtp-url", "--smtp-from"],
+  "--sandbox",
+  "--base-url",
+  "--api-key-file",
+  "--log-level",
+  "--unreachable-wait",
+  "--if-locked",
+  "--notify",
+  "--notify-command",
+  "--smtp-url",
+  "--smtp-from",
 ];
 /** Flags that a night fills in itself. */
 const filledIn = ["--until", "--fresh", "--edition"];

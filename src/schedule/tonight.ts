@@ -181,7 +181,11 @@ export function listedSchedule({ schedule, settings, nights }: Tonight, now: num
   const { name, manifest, cron, zone, missed } = schedule;
   const next = nextDue(schedule, now);
   return {
-    ...{ name, manifest, cron, zone, missed },
+    name,
+    manifest,
+    cron,
+    zone,
+    missed,
     next: iso(next),
     edition: next === null ? null : nightEdition(schedule, next),
     until: next === null ? null : iso(nightEnd(schedule, next)),

@@ -166,17 +166,17 @@ function save(archive: Archive, jobFolder: string, turn: number): Promise<SaveRe
     outputCount: 1,
     category: "image",
     index: {
-      ...{
-        item: "a",
-        key: "k",
-        task: "t",
-        external_task: null,
-        model: "m",
-        prompt: "p",
-        params: {},
-        inputs: {},
-      },
-      ...{ credits: 1, created: null, completed: null },
+      item: "a",
+      key: "k",
+      task: "t",
+      external_task: null,
+      model: "m",
+      prompt: "p",
+      params: {},
+      inputs: {},
+      credits: 1,
+      created: null,
+      completed: null,
     },
   });
 }

@@ -19,11 +19,25 @@ async function archived(file: string, content = file): Promise<IndexLine> {
   mkdirSync(join(folder, file, ".."), { recursive: true });
   writeFileSync(join(folder, file), content);
   const line: IndexLine = {
-    ...{ item: "a", key: `k1:${file}`, task: `t-${file}`, external_task: null, model: "m", prompt: "p" },
-    ...{ params: {}, inputs: {}, credits: 1, created: null, completed: null, output: 1, file },
+    item: "a",
+    key: `k1:${file}`,
+    task: `t-${file}`,
+    external_task: null,
+    model: "m",
+    prompt: "p",
+    params: {},
+    inputs: {},
+    credits: 1,
+    created: null,
+    completed: null,
+    output: 1,
+    file,
     bytes: Buffer.byteLength(content),
     sha256: createHash("sha256").update(content).digest("hex"),
-    ...{ mime: "image/png", check: "decoded", saved: "2026-01-01T00:00:00Z", bulkgen: "0" },
+    mime: "image/png",
+    check: "decoded",
+    saved: "2026-01-01T00:00:00Z",
+    bulkgen: "0",
   };
   await (await index()).add(line);
   return line;

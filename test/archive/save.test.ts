@@ -468,7 +468,8 @@ describe("a disk that cannot", () => {
       });
     };
     expect(await save(wanted({ category: "any" }), { disk: failing(1) })).toMatchObject({
-      ...{ kind: "disk", code: "EIO" },
+      kind: "disk",
+      code: "EIO",
     });
     expect(await files()).toEqual([]);
     steps.length = 0;

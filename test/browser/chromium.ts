@@ -7,8 +7,12 @@ const names = ["chromium", "chromium-browser", "google-chrome"];
 /** Starts the machine's own Chromium, or the one that CHROMIUM names. */
 export function startChromium(): Promise<Browser> {
   const args = [
-    ...["--no-sandbox", "--disable-quic", "--disable-background-networking"],
-    ...["--disable-component-update", "--disable-sync", "--no-first-run"],
+    "--no-sandbox",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
   ];
   return chromium.launch({ executablePath: executable(), args });
 }

@@ -29,9 +29,7 @@ test("credits are shown without trailing zeros and with their sign", () => {
 
 test("in a sentence one credit is one, and every other amount several", () => {
   const texts = [1, 0, 0.5, 1.5, 2, -1].map((amount) => inCredits(credits(amount)));
-  expect(texts).toEqual([
-    ...["1 credit", "0 credits", "0.5 credits", "1.5 credits", "2 credits", "-1 credits"],
-  ]);
+  expect(texts).toEqual(["1 credit", "0 credits", "0.5 credits", "1.5 credits", "2 credits", "-1 credits"]);
 });
 
 test("what is not an amount is refused", () => {

@@ -86,17 +86,22 @@ describe.concurrent("by night", () => {
     place.write("daemon.log", "");
     truncateSync(join(place.folder, "daemon.log"), 8 * 1024 * 1024);
     const limited = [
-      ...["-c", `trap '' XFSZ; ulimit -f 4096; exec "$0" "$@" 2>>daemon.log`],
-      ...[process.execPath, main],
+      "-c",
+      `trap '' XFSZ; ulimit -f 4096; exec "$0" "$@" 2>>daemon.log`,
+      process.execPath,
+      main,
     ];
     const daemon = startProcess("sh", [...limited, ...daemonWords], {
-      ...{ cwd: place.folder, env: { ...place.env, ...env } },
+      cwd: place.folder,
+      env: { ...place.env, ...env },
     });
     const url = String((await daemon.prints(/"url":"([^"]+)"/))[1]);
     const room = withSchedulesFull(place);
     await hook.got(1);
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
-      ...{ event: "trouble", schedule: "nightly", exit: null },
+      event: "trouble",
+      schedule: "nightly",
+      exit: null,
       summary: expect.stringMatching(/^nightly: the night of .* cannot be written down \(.+\); it is tried/),
     });
     const { status, body } = await get(`${url}/healthz`);

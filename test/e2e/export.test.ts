@@ -44,8 +44,20 @@ describe.concurrent("bulkgen export", () => {
       const place = await finished();
       const lines = csv(await exported(place));
       expect(Object.keys(lines[0] ?? {})).toEqual([
-        ...["Product", "Note", "id", "model", "prompt", "Shelf"],
-        ...["item", "file", "state", "reason", "credits", "task_id", "external_task_id", "evidence"],
+        "Product",
+        "Note",
+        "id",
+        "model",
+        "prompt",
+        "Shelf",
+        "item",
+        "file",
+        "state",
+        "reason",
+        "credits",
+        "task_id",
+        "external_task_id",
+        "evidence",
       ]);
       expect(lines.map(({ Product, file, state, credits }) => [Product, file, state, credits])).toEqual([
         ["Teapot", "t1.png", "archived", "1"],

@@ -258,8 +258,12 @@ describe.concurrent("what did not work, or did not please, while a run is at wor
 
 function modelsAt(price: number): Scripted {
   const model = {
-    ...{ model_key: cheapModel, model_name: "Mini", category: "image", credits_cost: price },
-    ...{ input_type: "text", parameters: [] },
+    model_key: cheapModel,
+    model_name: "Mini",
+    category: "image",
+    credits_cost: price,
+    input_type: "text",
+    parameters: [],
   };
   const categories = { image: [cheapModel], video: [], audio: [] };
   return { json: { models: [model], categories, total: 1 } };

@@ -125,9 +125,15 @@ test("P6: a task of an earlier request of the same item is not adopted for its n
   place.write("set.csv", sheet(2, "plain-image"));
   const failed = taskId(900);
   const task = {
-    ...{ task_id: failed, model: "plain-image", category: "image", credits_consumed: 0 },
-    ...{ input: {}, output_urls: null, error: "the provider is down" },
-    ...{ created_at: new Date().toISOString(), completed_at: new Date().toISOString() },
+    task_id: failed,
+    model: "plain-image",
+    category: "image",
+    credits_consumed: 0,
+    input: {},
+    output_urls: null,
+    error: "the provider is down",
+    created_at: new Date().toISOString(),
+    completed_at: new Date().toISOString(),
   };
   let posts = 0;
   service.script(({ what, path, body }): Scripted => {
@@ -138,7 +144,7 @@ test("P6: a task of an earlier request of the same item is not adopted for its n
   });
   const end = await run(
     place,
-    ["run", "set.csv", "--yes", ...["--retries", "1", "--settle", "wait", "--settle-seconds", "1,2"]],
+    ["run", "set.csv", "--yes", "--retries", "1", "--settle", "wait", "--settle-seconds", "1,2"],
     service,
   );
   expect(end, end.stderr).toMatchObject({ code: 10 });

@@ -95,7 +95,10 @@ describe.concurrent("a sheet that is run again", () => {
     expect(await pays(place)).toBe(0);
     const found = await run(place, ["export", "--format", "json"]);
     expect(JSON.parse(found.stdout).map((line: { file: string }) => line.file)).toEqual([
-      ...["e.png", "new/name.png", "b.png", "a.png"],
+      "e.png",
+      "new/name.png",
+      "b.png",
+      "a.png",
     ]);
   });
 

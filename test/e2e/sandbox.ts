@@ -27,7 +27,14 @@ export async function startSandbox(...flags: string[]): Promise<SandboxProcess> 
   const place = newPlace();
   const file = join(place.folder, "service.db");
   const running: Running = start(place, [
-    ...["sandbox", "--json", "--state", file, "--plan", "Enterprise", "--task-ms", "100-300"],
+    "sandbox",
+    "--json",
+    "--state",
+    file,
+    "--plan",
+    "Enterprise",
+    "--task-ms",
+    "100-300",
     ...flags,
   ]);
   const [line] = await running.prints(/^\{.*\}\n/);

@@ -103,8 +103,12 @@ function me(balance: number, user: string): object {
     user: { id: `${user}-1111-4111-8111-111111111111`, email: "ada@example.com", name: "Ada" },
     credits: { balance, used_this_key: 0 },
     subscription: {
-      ...{ status: "active", plan: "Enterprise", credits_per_month: 20_000, billing_interval: "month" },
-      ...{ current_period_end: "2099-01-01T00:00:00.000Z", cancel_at_period_end: false },
+      status: "active",
+      plan: "Enterprise",
+      credits_per_month: 20_000,
+      billing_interval: "month",
+      current_period_end: "2099-01-01T00:00:00.000Z",
+      cancel_at_period_end: false,
     },
     api_key: { id: "key-1", name: "tests", requests_count: 0 },
   };

@@ -29,8 +29,12 @@ describe.concurrent("a part of a sheet", () => {
     const made = JSON.parse(after.stdout);
     expect(made.vanished).toEqual([]);
     expect(made.items.map((item: { standing: string }) => item.standing)).toEqual([
-      ...["archived", "archived", "new"],
-      ...["archived", "archived", "new"],
+      "archived",
+      "archived",
+      "new",
+      "archived",
+      "archived",
+      "new",
     ]);
     expect(await pays(place)).toBe(2);
   });

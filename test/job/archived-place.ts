@@ -36,7 +36,12 @@ export async function archivedPlace(): Promise<ArchivedPlace> {
   const run = await store.startRun(job.id, { ...runStart, outFolder: workspace.outFolder });
   const items: NewItem[] = [];
   const place: ArchivedPlace = {
-    ...{ workspace, clock, store, run, folder: jobFolder(run), sidecars: false },
+    workspace,
+    clock,
+    store,
+    run,
+    folder: jobFolder(run),
+    sidecars: false,
     async archive(id, outputs, change = {}) {
       items.push(newItem(id, { position: items.length, rowNumber: items.length + 2, ...change }));
       await store.enroll(run.id, items);
@@ -70,26 +75,33 @@ async function archive(place: ArchivedPlace, id: string, outputs: readonly Uint8
   await store.complete(item.id, { urls: outputs.map((_, at) => `https://a.example/${at}`), ...facts });
   for (const [at, bytes] of outputs.entries()) {
     const opened = openArchive({
-      ...{ disk: nodeDisk, clock, version: "0.0.0", sidecars },
+      disk: nodeDisk,
+      clock,
+      version: "0.0.0",
+      sidecars,
       download: async () => ({ status: 200, headers: {}, body: pieces(bytes) }),
       inspect: (path, category) => inspect(nodeDisk, path, category),
     });
     const { name, category, rowId, key, model, prompt, params, inputs } = item;
     const result = await opened.save({
-      ...{ url: "https://a.example/0", jobFolder: folder, name, category },
-      ...{ outputNumber: at + 1, outputCount: outputs.length },
+      url: "https://a.example/0",
+      jobFolder: folder,
+      name,
+      category,
+      outputNumber: at + 1,
+      outputCount: outputs.length,
       index: {
-        ...{
-          item: rowId,
-          key,
-          task: `task-${id}`,
-          external_task: `ext-${id}`,
-          model,
-          prompt,
-          params,
-          inputs,
-        },
-        ...{ credits: 4, created: facts.createdAt, completed: facts.completedAt },
+        item: rowId,
+        key,
+        task: `task-${id}`,
+        external_task: `ext-${id}`,
+        model,
+        prompt,
+        params,
+        inputs,
+        credits: 4,
+        created: facts.createdAt,
+        completed: facts.completedAt,
       },
     });
     if (result.kind !== "saved") throw new Error(JSON.stringify(result));

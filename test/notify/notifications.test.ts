@@ -47,9 +47,21 @@ describe("a webhook", () => {
       headers: { "content-type": "application/json" },
     });
     expect(JSON.parse(hook.received[0]?.body ?? "")).toEqual({
-      ...{ event: "credits", exit: 7, schedule: null, due: null, run: 3, job: "demo", items: 26 },
-      ...{ archived: 20, failed: 4, held: 1, creditsSpent: 112.5, creditsLeft: 0.25 },
-      ...{ folder: "outputs/demo", next: "bulkgen resolve clip-9 --adopt ID", summary },
+      event: "credits",
+      exit: 7,
+      schedule: null,
+      due: null,
+      run: 3,
+      job: "demo",
+      items: 26,
+      archived: 20,
+      failed: 4,
+      held: 1,
+      creditsSpent: 112.5,
+      creditsLeft: 0.25,
+      folder: "outputs/demo",
+      next: "bulkgen resolve clip-9 --adopt ID",
+      summary,
     });
   });
 

@@ -115,9 +115,22 @@ function nothing({ name, file, columns }: Manifest): Plan {
   const forecast = { requests: 0, ms: 0, binds: "generation" as const, larger: null };
   const lists = { items: [], problems: [], blockers: [], warnings: [], notes: [], changed: [], vanished: [] };
   return {
-    ...{ job: name, file, origin: "", user: "", edition: "", due: 0, ...lists },
-    ...{ renamed: [], restored: [], unselected: [], missing: [], models: [], selection: null, standings: {} },
-    ...{ sheet: { columns, rows: [] }, money },
+    job: name,
+    file,
+    origin: "",
+    user: "",
+    edition: "",
+    due: 0,
+    ...lists,
+    renamed: [],
+    restored: [],
+    unselected: [],
+    missing: [],
+    models: [],
+    selection: null,
+    standings: {},
+    sheet: { columns, rows: [] },
+    money,
     requests: {
       atLeast: 0,
       plan: null,

@@ -22,8 +22,8 @@ test("a plan says what it needs, what is left, and what each model costs (P7)", 
     spent: 0,
   });
   expect(models).toEqual([
-    { ...{ model: "edit", category: "image", items: 2, due: 2 }, ...price(6.5), credits: credits(13) },
-    { ...{ model: "paint", category: "image", items: 2, due: 2 }, ...price(4), credits: credits(8) },
+    { model: "edit", category: "image", items: 2, due: 2, ...price(6.5), credits: credits(13) },
+    { model: "paint", category: "image", items: 2, due: 2, ...price(4), credits: credits(8) },
   ]);
   expect(fit).toEqual({ items: 4, credits: credits(21), rowNumber: 5, rowId: "d" });
 });
@@ -172,7 +172,8 @@ describe("requests", () => {
 
   test("take a time that is a guess for models that nothing was made with, unless requests are what binds", async () => {
     const pace = (group: string) => ({
-      ...{ mean: Math.log(9_000), spread: 0.3 },
+      mean: Math.log(9_000),
+      spread: 0.3,
       finished: group.includes("paint") ? 3 : 0,
     });
     const guessed = async (change: Parameters<typeof planOf>[1], text = sheet) =>

@@ -6,9 +6,26 @@ import { driftOf, readSavedPlan, savePlan } from "../../src/plan/saved-plan.js";
 import { jsonPieces } from "../../src/text/json-stream.js";
 
 const item = (id: string, change: Partial<PlannedItem> = {}): PlannedItem => ({
-  ...{ key: `k1:${id}`, edition: "", occurrence: 1, variant: 1, position: 1, priority: 0, rowNumber: 2 },
-  ...{ rowId: id, name: id, model: "plain-image", category: "image", prompt: `a ${id}`, params: {} },
-  ...{ inputs: {}, cells: [], price: credits(4), standing: "new", due: true, order: 0, fits: true },
+  key: `k1:${id}`,
+  edition: "",
+  occurrence: 1,
+  variant: 1,
+  position: 1,
+  priority: 0,
+  rowNumber: 2,
+  rowId: id,
+  name: id,
+  model: "plain-image",
+  category: "image",
+  prompt: `a ${id}`,
+  params: {},
+  inputs: {},
+  cells: [],
+  price: credits(4),
+  standing: "new",
+  due: true,
+  order: 0,
+  fits: true,
   ...change,
 });
 
@@ -17,7 +34,11 @@ const four = [item("cup"), item("jug"), item("pot"), item("bowl")];
 function plan(change: Partial<Plan> & { balance?: number } = {}): Plan {
   const { balance = 100, ...rest } = change;
   return {
-    ...{ job: "set", file: "set.csv", origin: "https://a.example", user: "ada", edition: "" },
+    job: "set",
+    file: "set.csv",
+    origin: "https://a.example",
+    user: "ada",
+    edition: "",
     items: four,
     money: { balance: credits(balance) } as Plan["money"],
     requests: { atLeast: 8, plan: "Pro", perMinute: 60, perDay: 10_000 },

@@ -54,7 +54,11 @@ describe("the contact sheet", () => {
     fc.assert(
       fc.property(hostile, hostile, (one, two) => {
         const text = page({
-          ...{ ...file, file: `x/${one}.png`, prompt: `${one}${two}`, rowId: two, model: one },
+          ...file,
+          file: `x/${one}.png`,
+          prompt: `${one}${two}`,
+          rowId: two,
+          model: one,
           params: { [`k${one}`]: two },
         });
         expect(tags(text)).toEqual(plain);

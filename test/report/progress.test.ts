@@ -39,12 +39,10 @@ describe("the progress line", () => {
   test("says what it waits for, what the disk refuses, and why it stops", () => {
     const line = progressLine({
       ...facts,
-      ...{
-        waiting: "minute" as const,
-        until: 1_012_300,
-        diskTrouble: "no space left",
-        stops: [{ kind: "interrupted", message: "interrupted" }],
-      },
+      waiting: "minute" as const,
+      until: 1_012_300,
+      diskTrouble: "no space left",
+      stops: [{ kind: "interrupted", message: "interrupted" }],
     });
     expect(line).toContain(
       " · this minute's requests are used, next in 13s · the disk refuses: no space left · stopping: interrupted",

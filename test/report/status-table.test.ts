@@ -25,7 +25,12 @@ const line: RunLine = {
 test("every run is a line, and what is not finished says how to go on", () => {
   const cut: RunLine = {
     ...line,
-    ...{ run: 2, state: "running", endedAt: null, exit: null, resume: "bulkgen resume", pending: credits(4) },
+    run: 2,
+    state: "running",
+    endedAt: null,
+    exit: null,
+    resume: "bulkgen resume",
+    pending: credits(4),
   };
   expect(runsTable([line, cut])).toMatchInlineSnapshot(`
     "run  job     state     begun (UTC)       ended (UTC)       archived  failed  held  credits  exit

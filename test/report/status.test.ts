@@ -78,7 +78,7 @@ describe("status", () => {
       statusText({ ...running, forecast }, { width: 400, colour: false })
         .split("\n")
         .find((text) => text.startsWith("forecast"));
-    const known = { ...{ requests: 53, ms: 400_000, larger: null }, binds: "generation" } as const;
+    const known = { requests: 53, ms: 400_000, larger: null, binds: "generation" } as const;
     expect(line(known)).toBe(
       "forecast  about 53 requests, 6m 40s; the generations themselves take that long; until 2026-11-21 02:49 UTC",
     );
@@ -118,7 +118,11 @@ describe("status", () => {
     const resume = "bulkgen resume --sandbox";
     const text = statusText({
       ...facts,
-      ...{ state: "running", exit: null, pending: noCredits, counts: none, resume },
+      state: "running",
+      exit: null,
+      pending: noCredits,
+      counts: none,
+      resume,
     });
     expect(text).toMatch(/^run +3 of demo: cut off\nbegun +2026-11-21 02:42 UTC\n/);
     expect(text).toMatch(/^next +`bulkgen resume --sandbox` goes on$/m);

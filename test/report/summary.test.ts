@@ -57,15 +57,13 @@ describe("the closing summary", () => {
   test("of a run in which all went well is short", () => {
     const facts = {
       ...runFacts,
-      ...{
-        counts: { archived: 1 },
-        failures: [],
-        held: [],
-        stops: [],
-        pending: noCredits,
-        nextStep: null,
-        files: 1,
-      },
+      counts: { archived: 1 },
+      failures: [],
+      held: [],
+      stops: [],
+      pending: noCredits,
+      nextStep: null,
+      files: 1,
     };
     expect(summarise(facts)).toMatchInlineSnapshot(`
       "demo, run 3
@@ -120,7 +118,12 @@ describe("the closing summary", () => {
 
   test("for programs has credits as numbers", () => {
     expect(summaryJson(runFacts)).toMatchObject({
-      ...{ job: "demo", run: 3, exitCode: 7, elapsedMs: 37_240, bytes: 41_200_000, requestsPerItem: 2.9 },
+      job: "demo",
+      run: 3,
+      exitCode: 7,
+      elapsedMs: 37_240,
+      bytes: 41_200_000,
+      requestsPerItem: 2.9,
       credits: { spent: 112.5, pending: 8, left: 0.25 },
       nextStep: "bulkgen resolve clip-9 --adopt ID",
       held: [{ rowId: "clip-9", sentAt: "2026-11-21T02:42:59.000Z", status: 502, taskId: "t_1" }],

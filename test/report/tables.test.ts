@@ -163,14 +163,12 @@ describe("a plan", () => {
   test("with nothing wrong is three blocks", () => {
     const clean = {
       ...plan,
-      ...{
-        edition: "spring",
-        models: plan.models.slice(1),
-        problems: [],
-        blockers: [],
-        warnings: [],
-        notes: [],
-      },
+      edition: "spring",
+      models: plan.models.slice(1),
+      problems: [],
+      blockers: [],
+      warnings: [],
+      notes: [],
       money: {
         needed: credits(3),
         within: credits(3),
@@ -185,7 +183,10 @@ describe("a plan", () => {
         perMinute: null,
         perDay: null,
         forecast: {
-          ...{ requests: 12, ms: 9_000, binds: "generation" as const, larger: null },
+          requests: 12,
+          ms: 9_000,
+          binds: "generation" as const,
+          larger: null,
           guessed: { models: ["voice"], areAll: true },
         },
         finishAt: null,

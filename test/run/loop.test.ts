@@ -433,7 +433,10 @@ describe("waiting", () => {
       if (kinds !== stood.at(-1)) stood.push(kinds);
     };
     const session = await carryOn(world, run, {
-      ...{ lanes: 1, maxCredits: credits(4), overdueWaitMs: 3_600_000, retries: 0 },
+      lanes: 1,
+      maxCredits: credits(4),
+      overdueWaitMs: 3_600_000,
+      retries: 0,
     });
     expect(await states(world, run)).toEqual({ bad: "failed", good: "archived", more: "planned" });
     expect(stood).toEqual(["", "cap", "", "cap"]);

@@ -51,7 +51,11 @@ describe("a service that tells amounts which are none", () => {
     const { stops } = await carryOn(world, run, { maxCredits: credits(8) });
     expect(stops.map(({ kind }) => kind)).toEqual(["cap"]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual([
-      ...["archived", "archived", "planned", "planned", "planned"],
+      "archived",
+      "archived",
+      "planned",
+      "planned",
+      "planned",
     ]);
   });
 });

@@ -153,7 +153,8 @@ describe("a request whose answer was lost", () => {
     const run = await start(world, pictures(3));
     loses([2], "request");
     const others = world.accounts.books({
-      ...{ origin: "sandbox", fingerprint: fingerprint(world.sandbox.key) },
+      origin: "sandbox",
+      fingerprint: fingerprint(world.sandbox.key),
       workspace: "elsewhere",
     });
     let seen = 0;
@@ -218,7 +219,8 @@ describe("a request whose answer was lost", () => {
     const began = world.clock.now();
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
     const others = world.accounts.books({
-      ...{ origin: "sandbox", fingerprint: fingerprint(world.sandbox.key) },
+      origin: "sandbox",
+      fingerprint: fingerprint(world.sandbox.key),
       workspace: "elsewhere",
     });
     let theirs = 0;
@@ -277,7 +279,9 @@ describe("a request whose answer was lost", () => {
     const price = (await world.store.items(run.id))[0]?.price ?? noCredits;
     loses([2], "request");
     await carryOn(world, run, {
-      ...{ lanes: 1, reads: true, maxCredits: times(price, 2) },
+      lanes: 1,
+      reads: true,
+      maxCredits: times(price, 2),
       ...settling({ wait: true }),
     });
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "archived", "planned"]);
@@ -385,8 +389,11 @@ describe("a process that ended in the middle", () => {
     // Who it is comes before everything; what p1 was answered is in the receipts.
     expect(kinds.slice(0, 4)).toEqual(["GET me", "GET task", "GET me", "POST generate"]);
     expect(await states(world, run)).toEqual({
-      ...{ p1: "archived", p2: "archived", p3: "held" },
-      ...{ p4: "archived", p5: "archived" },
+      p1: "archived",
+      p2: "archived",
+      p3: "held",
+      p4: "archived",
+      p5: "archived",
     });
     expect(posts()).toBe(2);
   });

@@ -106,7 +106,8 @@ describe("bulkgen sandbox", () => {
     const headers = { "x-api-key": key, "content-type": "application/json" };
     const generate = (model: string) =>
       fetch(`${url}/api/v1/generate`, {
-        ...{ method: "POST", headers },
+        method: "POST",
+        headers,
         body: JSON.stringify({ model, prompt: "A heron" }),
       });
     expect((await (await generate("theirs")).json()).credits_remaining).toBe(1);

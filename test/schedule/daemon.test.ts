@@ -10,7 +10,13 @@ const evening = Date.UTC(2026, 10, 20, 20);
 const due = Date.UTC(2026, 10, 21, 1);
 
 const fine: NightEnd = {
-  ...{ exit: 0, note: "2 of 2 archived", run: 7, credits: null, archived: 2, failed: 0, held: 0 },
+  exit: 0,
+  note: "2 of 2 archived",
+  run: 7,
+  credits: null,
+  archived: 2,
+  failed: 0,
+  held: 0,
   resumeAt: null,
 };
 
@@ -30,8 +36,14 @@ beforeEach(() => {
 
 async function add(change: Partial<Schedule> = {}): Promise<void> {
   await schedules.add({
-    ...{ name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "Europe/Berlin" },
-    ...{ flags: [], missed: "once", seenUntil: clock.now(), ...change },
+    name: "nightly",
+    manifest: "set.csv",
+    cron: "0 2 * * *",
+    zone: "Europe/Berlin",
+    flags: [],
+    missed: "once",
+    seenUntil: clock.now(),
+    ...change,
   });
 }
 

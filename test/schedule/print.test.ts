@@ -4,7 +4,11 @@ import { printed } from "../../src/schedule/print.js";
 const place = { node: "/usr/bin/node", main: "/opt/bulkgen/main.js", root: "/srv/our jobs 100%" };
 
 const schedule = (cron: string) => ({
-  ...{ name: "nightly", manifest: "set.csv", cron, zone: "Europe/Berlin", flags: [] },
+  name: "nightly",
+  manifest: "set.csv",
+  cron,
+  zone: "Europe/Berlin",
+  flags: [],
   ...({ missed: "once", seenUntil: 0 } as const),
 });
 

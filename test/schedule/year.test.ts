@@ -72,8 +72,14 @@ class Year {
     const kind = this.chance();
     const takes = kind < 0.03 ? 30 * hour : (0.2 + this.chance()) * hour;
     const end: NightEnd = {
-      ...{ exit: 0, note: "26 of 26 archived", run: this.began.length, credits: credits(1) },
-      ...{ archived: 26, failed: 0, held: 0, resumeAt: null },
+      exit: 0,
+      note: "26 of 26 archived",
+      run: this.began.length,
+      credits: credits(1),
+      archived: 26,
+      failed: 0,
+      held: 0,
+      resumeAt: null,
       ...(kind > 0.97 ? { exit: null, note: "ended by SIGKILL", run: null } : {}),
       ...(kind > 0.9 && kind <= 0.97 ? { exit: 8, resumeAt: this.clock.now() + 5 * hour } : {}),
     };

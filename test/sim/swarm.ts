@@ -52,10 +52,29 @@ const either = ["generate", "task"] as const;
 
 /** Effects next to which most can go wrong; a crash there is worth more than one anywhere. */
 const critical = [
-  ...["accounts.reserve", "store.intend", "receipts.append", "send.generate", "accounts.answered"],
-  ...["store.conclude", "send.task", "store.complete", "store.apply", "store.reschedule", "download"],
-  ...["disk.create", "disk.write", "disk.sync", "disk.link", "disk.unlink", "disk.syncFolder", "disk.append"],
-  ...["store.saved", "store.expire", "store.refreshOutputs", "store.enroll", "any"],
+  "accounts.reserve",
+  "store.intend",
+  "receipts.append",
+  "send.generate",
+  "accounts.answered",
+  "store.conclude",
+  "send.task",
+  "store.complete",
+  "store.apply",
+  "store.reschedule",
+  "download",
+  "disk.create",
+  "disk.write",
+  "disk.sync",
+  "disk.link",
+  "disk.unlink",
+  "disk.syncFolder",
+  "disk.append",
+  "store.saved",
+  "store.expire",
+  "store.refreshOutputs",
+  "store.enroll",
+  "any",
 ];
 
 const crash =

@@ -108,12 +108,25 @@ export async function writeGoldenAccounts(path: string): Promise<void> {
 export async function writeGoldenSchedules(path: string): Promise<void> {
   const schedules = openSchedules(path, new ManualClock());
   await schedules.add({
-    ...{ name: "nightly", manifest: "jobs/nightly.json", cron: "0 2 * * *", zone: "Europe/Berlin" },
-    ...{ flags: [["--sandbox"], ["--until", "06:00"]], missed: "once", seenUntil: 0 },
+    name: "nightly",
+    manifest: "jobs/nightly.json",
+    cron: "0 2 * * *",
+    zone: "Europe/Berlin",
+    flags: [["--sandbox"], ["--until", "06:00"]],
+    missed: "once",
+    seenUntil: 0,
   });
   await schedules.claim("nightly", golden.night, {
-    ...{ state: "ended", startedAt: golden.night, endedAt: golden.night + 1, exit: 0, run: 1 },
-    ...{ credits: credits(4), archived: 1, failed: 0, held: 0, note: "1 of 1 archived" },
+    state: "ended",
+    startedAt: golden.night,
+    endedAt: golden.night + 1,
+    exit: 0,
+    run: 1,
+    credits: credits(4),
+    archived: 1,
+    failed: 0,
+    held: 0,
+    note: "1 of 1 archived",
   });
   schedules.close();
 }

@@ -76,7 +76,8 @@ test("what is no refusal has no way out", () => {
 
 test("a file that the system keeps from its user is to be made theirs", () => {
   const refused = Object.assign(new Error("EACCES: permission denied, open '/w/workspace.json'"), {
-    ...{ code: "EACCES", path: "/w/workspace.json" },
+    code: "EACCES",
+    path: "/w/workspace.json",
   });
   expect(wayOut(refused)).toBe("let this user read and write /w/workspace.json");
   expect(wayOut(Object.assign(new Error("ENOENT"), { code: "ENOENT", path: "/w" }))).toBeNull();

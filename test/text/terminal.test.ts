@@ -139,13 +139,36 @@ describe("the look", () => {
 });
 
 const noCounts = {
-  ...{ blocked: 0, planned: 0, submitting: 0, unknown: 0, held: 0, processing: 0 },
-  ...{ overdue: 0, ready: 0, failed: 0, archived: 0, dropped: 0 },
+  blocked: 0,
+  planned: 0,
+  submitting: 0,
+  unknown: 0,
+  held: 0,
+  processing: 0,
+  overdue: 0,
+  ready: 0,
+  failed: 0,
+  archived: 0,
+  dropped: 0,
 };
 
 const statusFacts: RunStatus = {
-  ...{ forecast: null, endedAt: null, resume: null, holder: null },
-  ...{ run: 1, job: "", state: "running", alive: true, startedAt: 0, exit: null, counts: noCounts },
-  ...{ spent: noCredits, pending: noCredits, requests: 0, folder: "", trouble: [] },
-  ...{ lost: [], lostCredits: noCredits },
+  forecast: null,
+  endedAt: null,
+  resume: null,
+  holder: null,
+  run: 1,
+  job: "",
+  state: "running",
+  alive: true,
+  startedAt: 0,
+  exit: null,
+  counts: noCounts,
+  spent: noCredits,
+  pending: noCredits,
+  requests: 0,
+  folder: "",
+  trouble: [],
+  lost: [],
+  lostCredits: noCredits,
 };

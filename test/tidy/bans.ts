@@ -30,8 +30,20 @@ const forbiddenMembers: Readonly<Record<string, readonly string[]>> = {
 };
 
 const forbiddenNames = new Set([
-  ...["setTimeout", "setInterval", "setImmediate", "performance", "fetch", "globalThis", "global"],
-  ...["randomUUID", "randomBytes", "randomInt", "randomFill", "randomFillSync", "getRandomValues", "hrtime"],
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+  "performance",
+  "fetch",
+  "globalThis",
+  "global",
+  "randomUUID",
+  "randomBytes",
+  "randomInt",
+  "randomFill",
+  "randomFillSync",
+  "getRandomValues",
+  "hrtime",
 ]);
 
 /** Forbidden as members of anything, because the object has many names (`crypto`, `webcrypto`, a namespace). */

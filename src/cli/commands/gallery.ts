@@ -29,7 +29,10 @@ async function gallery(run: number | undefined, flags: SharedFlags): Promise<voi
   ]);
   const display = openDisplay(flags.quiet ?? false);
   const made = await writeGallery({
-    ...{ workspace: workspaceOf(flags), run, clock: systemClock, signal: interruption() },
+    workspace: workspaceOf(flags),
+    run,
+    clock: systemClock,
+    signal: interruption(),
     render: galleryPage,
     onProgress: (done, all) => display.status(`${done} of ${all} files`),
   });

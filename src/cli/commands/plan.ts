@@ -16,8 +16,14 @@ interface PlanFlags extends SharedFlags, ManifestFlags, CapFlags {
 
 /** Flags that say how a plan is shown and asked for, not what it is. */
 const ofLooking = [
-  ...["--rows", "--save", "--json", "--quiet", "--log-level", "--workspace"],
-  ...["--base-url", "--api-key-file"],
+  "--rows",
+  "--save",
+  "--json",
+  "--quiet",
+  "--log-level",
+  "--workspace",
+  "--base-url",
+  "--api-key-file",
 ];
 
 export function definePlan(program: Command): void {

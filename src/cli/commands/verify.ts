@@ -35,7 +35,11 @@ async function verify(flags: VerifyFlags): Promise<void> {
   const { display, options } = prepared;
   const look = (depth: Depth) =>
     verifyWorkspace({
-      ...{ workspace, depth, clock: systemClock, random: systemRandom, signal: options.interrupt },
+      workspace,
+      depth,
+      clock: systemClock,
+      random: systemRandom,
+      signal: options.interrupt,
       onProgress: (done, all) => display.status(`${done} of ${all} files checked`),
     });
   const before = await look(depthOf(flags));
@@ -103,7 +107,9 @@ async function show({ reports, repaired, removed }: Verified, flags: VerifyFlags
   };
   const facts = (shown: (path: string) => string): VerifyReport => ({
     folders: reports.map(({ path, examination }) => ({ path: shown(path), ...examination })),
-    ...{ repaired, removed, commands },
+    repaired,
+    removed,
+    commands,
   });
   const here = process.cwd();
   const text = flags.json

@@ -131,6 +131,11 @@ function endFacts(exit: ExitName, facts: RunSummary): object {
       pending: toNumber(facts.pending),
       left: facts.left === null ? null : toNumber(facts.left),
     },
-    ...{ requests, elapsedMs, files, bytes, folder, nextStep },
+    requests,
+    elapsedMs,
+    files,
+    bytes,
+    folder,
+    nextStep,
   };
 }

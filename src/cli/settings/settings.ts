@@ -14,8 +14,19 @@ import type { Setting } from "./env.js";
  * that belong to one call.
  */
 const ofOneCall = [
-  ...["yes", "fresh", "edition", "json", "events", "workspace", "help"],
-  ...["filter", "only-failed", "range", "sample", "first", "sheet"],
+  "yes",
+  "fresh",
+  "edition",
+  "json",
+  "events",
+  "workspace",
+  "help",
+  "filter",
+  "only-failed",
+  "range",
+  "sample",
+  "first",
+  "sheet",
 ];
 /** What runs a program or names a secret's file: somebody else's folder must not say it. */
 const ownOnly = ["notify-command", "api-key-file"];

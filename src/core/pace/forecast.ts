@@ -112,12 +112,18 @@ function usual(pace: Pace): Pace {
 /** The windows as a run finds them that begins at 0. */
 function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
   const window = (limit: number | null, used: number): Window => ({
-    ...{ limit, used, nextFreeAt: 0, nextReleaseAt: null },
+    limit,
+    used,
+    nextFreeAt: 0,
+    nextReleaseAt: null,
   });
   return {
     minute: window(perMinute, 0),
     day: window(perDay, usedToday),
-    ...{ releases: [], gait: { spacingMs: 0, nextAt: 0 }, owedElsewhere: 0, blockedUntil: null },
+    releases: [],
+    gait: { spacingMs: 0, nextAt: 0 },
+    owedElsewhere: 0,
+    blockedUntil: null,
   };
 }
 

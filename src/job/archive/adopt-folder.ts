@@ -186,7 +186,12 @@ function requestOf(run: Run, item: NewItem, path: string): SaveRequest {
   const { rowId, key, model, prompt, params, inputs, name, category } = item;
   const none = { task: "", external_task: null, credits: null, created: null, completed: null };
   return {
-    ...{ url: path, jobFolder: jobFolder(run), name, category, outputNumber: 1, outputCount: 1 },
+    url: path,
+    jobFolder: jobFolder(run),
+    name,
+    category,
+    outputNumber: 1,
+    outputCount: 1,
     index: { item: rowId, key, model, prompt, params, inputs, ...none },
   };
 }

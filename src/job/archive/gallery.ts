@@ -65,7 +65,15 @@ async function filesOf(
     const { item, file, mime, bytes, charged, savedAt } = output;
     const { rowId, rowNumber, model, prompt, params } = item;
     files.push({
-      ...{ file, mime, bytes, savedAt, rowId, rowNumber, model, prompt, params },
+      file,
+      mime,
+      bytes,
+      savedAt,
+      rowId,
+      rowNumber,
+      model,
+      prompt,
+      params,
       thumbnail: isPicture ? await thumbnailOf(nodeDisk, folder, output) : null,
       // The price is the task's, not each file's.
       credits: output.number === 1 ? charged : null,

@@ -108,10 +108,23 @@ function lineOf(output: ArchivedOutput): IndexLine {
   const { item, number, file, bytes, sha256, mime, check, taskId, externalTaskId, charged } = output;
   const { rowId, key, model, prompt, params, inputs } = item;
   return {
-    ...{ item: rowId, key, task: taskId, external_task: externalTaskId, model, prompt, params, inputs },
+    item: rowId,
+    key,
+    task: taskId,
+    external_task: externalTaskId,
+    model,
+    prompt,
+    params,
+    inputs,
     credits: charged === null ? null : toNumber(charged),
-    ...{ created: output.createdAt, completed: output.completedAt },
-    ...{ output: number, file, bytes, sha256, mime, check },
+    created: output.createdAt,
+    completed: output.completedAt,
+    output: number,
+    file,
+    bytes,
+    sha256,
+    mime,
+    check,
     saved: new Date(output.savedAt).toISOString(),
     bulkgen: ownVersion(),
   };

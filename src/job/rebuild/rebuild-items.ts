@@ -103,8 +103,15 @@ function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundI
 function fromIntent(intent: IntentLine, position: number): NewItem {
   const { model, prompt = null, params = {} } = intent.request;
   return {
-    ...{ key: intent.key, edition: intent.edition, position, priority: 0, cells: [] },
-    ...{ model, prompt, params, inputs: inputsOf(intent.request) },
+    key: intent.key,
+    edition: intent.edition,
+    position,
+    priority: 0,
+    cells: [],
+    model,
+    prompt,
+    params,
+    inputs: inputsOf(intent.request),
     // Receipts of earlier versions lack these.
     occurrence: intent.occurrence ?? 1,
     variant: intent.variant ?? 1,
@@ -119,8 +126,18 @@ function fromIntent(intent: IntentLine, position: number): NewItem {
 function fromLine(line: ArchivedLine, position: number): NewItem {
   const { key, item: rowId, model, prompt, params } = line;
   return {
-    ...{ key, edition: "", occurrence: 1, variant: 1, position, priority: 0, rowNumber: 0, cells: [] },
-    ...{ rowId, model, prompt, params },
+    key,
+    edition: "",
+    occurrence: 1,
+    variant: 1,
+    position,
+    priority: 0,
+    rowNumber: 0,
+    cells: [],
+    rowId,
+    model,
+    prompt,
+    params,
     inputs: inputsOf(line.inputs ?? {}),
     name: line.file.replace(/\.[^./]*$/, ""),
     category: categories.find((category) => line.mime.startsWith(`${category}/`)) ?? "image",

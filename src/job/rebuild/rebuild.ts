@@ -154,7 +154,11 @@ async function factsOf(
     }
     const owing = (await store.runs()).filter((run) => run.owes).map((run) => run.id);
     return {
-      ...{ database: workspace.stateFile, found: items.length, counts, owing, orphans },
+      database: workspace.stateFile,
+      found: items.length,
+      counts,
+      owing,
+      orphans,
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
       archive: { indexes: archive.indexes, renamed: archive.renamed, missing: archive.missing },
     };

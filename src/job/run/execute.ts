@@ -74,8 +74,12 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   const inspector = openInspector({ clock });
   const { download } = downloads;
   const archive = openArchive({
-    ...{ disk: nodeDisk, download, clock, inspect: inspector.inspect },
-    ...{ version: ownVersion(), sidecars: run.options.sidecars ?? false },
+    disk: nodeDisk,
+    download,
+    clock,
+    inspect: inspector.inspect,
+    version: ownVersion(),
+    sidecars: run.options.sidecars ?? false,
   });
   await removeLeftovers(nodeDisk, jobFolder(run));
   const session = new Session(

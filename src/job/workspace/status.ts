@@ -97,7 +97,14 @@ function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
   const holder = alive || runs.at(-1)?.id === id ? held : null;
   const newest = runs.findLast(isUnfinished)?.id === id;
   return {
-    ...{ run: id, job: jobName, state, startedAt, endedAt, exit, alive, holder },
+    run: id,
+    job: jobName,
+    state,
+    startedAt,
+    endedAt,
+    exit,
+    alive,
+    holder,
     resume: isUnfinished(run) && !alive ? resumeCommand(run, newest) : null,
   };
 }

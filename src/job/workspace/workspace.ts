@@ -202,7 +202,9 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
   const state = hints.sandbox ? join(whole, "sandbox") : whole;
   const sharedFolder = join(hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "bulkgen");
   return {
-    ...{ root, markerFolder, sharedFolder },
+    root,
+    markerFolder,
+    sharedFolder,
     // Rehearsals claim no folder, so theirs may be another.
     former: identity && !hints.sandbox ? formerRoot(identity.id, root, sharedFolder) : null,
     ...filesIn(state),

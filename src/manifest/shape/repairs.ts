@@ -44,8 +44,19 @@ function becomes(option: string, value: string): boolean {
 }
 
 const truthWords: Readonly<Record<string, boolean>> = {
-  ...{ true: true, wahr: true, vrai: true, verdadero: true, vero: true, waar: true, prawda: true },
-  ...{ false: false, falsch: false, faux: false, falso: false, onwaar: false, fałsz: false },
+  true: true,
+  wahr: true,
+  vrai: true,
+  verdadero: true,
+  vero: true,
+  waar: true,
+  prawda: true,
+  false: false,
+  falsch: false,
+  faux: false,
+  falso: false,
+  onwaar: false,
+  fałsz: false,
 };
 
 function truthOf(text: string): boolean | null {

@@ -107,7 +107,10 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
     const made = context.req.query("made") === unseen?.id ? unseen : null;
     if (made) unseen = null;
     const page = dashboardPage({
-      ...{ account: current(options, account), accounts: listAccounts(options), made, refused },
+      account: current(options, account),
+      accounts: listAccounts(options),
+      made,
+      refused,
       keys: listKeys(options, account.id),
       tasks: recentTasks(options, account.id, wholeNumber(context.req.query("before"))),
       formToken: access.formToken,

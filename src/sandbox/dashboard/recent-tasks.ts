@@ -60,7 +60,12 @@ function shown(task: TaskRecord, secret: string, now: number): ShownTask {
   const path = (extension: string, index: number) =>
     signedPath(secret, { taskId: id, number: index + 1, extension }, now + previewMs);
   return {
-    ...{ id, model, category, createdAt, status, prompt },
+    id,
+    model,
+    category,
+    createdAt,
+    status,
+    prompt,
     params: Object.entries(params),
     error: status === "failed" ? task.error : null,
     outputs: status === "completed" ? task.outputs.map(path) : [],

@@ -89,7 +89,11 @@ function draftGroups(
 
     rename(position, { key, occurrence, rowId, name }) {
       sql("UPDATE drafted SET key = ?, occurrence = ?, row_id = ?, name = ? WHERE position = ?").run(
-        ...[key, occurrence, rowId, name, position],
+        key,
+        occurrence,
+        rowId,
+        name,
+        position,
       );
     },
 
@@ -119,7 +123,8 @@ function refuse(sql: Sql, problems: Problems, { row, without }: Without, default
   if (first === undefined) return;
   for (const { problem } of found) problems.put(problem);
   sql("UPDATE drafted SET key = NULL, shares = NULL, problem = coalesce(problem, ?) WHERE row = ?").run(
-    ...[first.problem.message, row],
+    first.problem.message,
+    row,
   );
 }
 

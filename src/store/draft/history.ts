@@ -78,7 +78,10 @@ function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
       const different = fields(JSON.parse(document) as Content, content);
       if (different.length === 0) continue;
       sql("INSERT INTO changes (position, key, old_key, fields) VALUES (?, ?, ?, ?)").run(
-        ...[position, key, oldKey, JSON.stringify(different)],
+        position,
+        key,
+        oldKey,
+        JSON.stringify(different),
       );
     }
     if (pairs.length === 0) return;

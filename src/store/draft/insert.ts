@@ -7,11 +7,33 @@ import type { Progress } from "./tables.js";
 
 /** What every record has; the others have defaults. */
 const usual = [
-  ...["position", "row", "number", "id", "cells", "key", "priority", "kind", "row_id", "name", "prompt"],
+  "position",
+  "row",
+  "number",
+  "id",
+  "cells",
+  "key",
+  "priority",
+  "kind",
+  "row_id",
+  "name",
+  "prompt",
 ];
 const unusual = [
-  ...["first", "copy", "repeat", "problem", "without", "chosen", "wanted", "lot", "shared", "shares"],
-  ...["occurrence", "head", "inputs", "contents"],
+  "first",
+  "copy",
+  "repeat",
+  "problem",
+  "without",
+  "chosen",
+  "wanted",
+  "lot",
+  "shared",
+  "shares",
+  "occurrence",
+  "head",
+  "inputs",
+  "contents",
 ];
 
 type Insert = (row: DraftRow, item: DraftItem | undefined, first: boolean) => void;
@@ -47,7 +69,17 @@ export function draftInsert(db: Sqlite, progress: Progress): { put: Insert; clea
         plain.run(position, progress.rows, number, id, cells, key, priority, kind, rowId, name, prompt);
       else
         full.run(
-          ...[position, progress.rows, number, id, cells, key, priority, kind, rowId, name, prompt],
+          position,
+          progress.rows,
+          number,
+          id,
+          cells,
+          key,
+          priority,
+          kind,
+          rowId,
+          name,
+          prompt,
           ...unusualValues(row, item, first),
         );
     },
@@ -94,10 +126,20 @@ function unusualValues(row: DraftRow, item: DraftItem | undefined, first: boolea
   const inputs = item?.inputs ?? {};
   const contents = item === undefined || item.contents === inputs ? null : JSON.stringify(item.contents);
   return [
-    ...[first ? 1 : 0, item?.copy ?? 1, repeat, problem],
+    first ? 1 : 0,
+    item?.copy ?? 1,
+    repeat,
+    problem,
     first && without.length > 0 ? JSON.stringify(without) : null,
-    ...[chosen, chosen, lot, shares?.head ?? null, shares?.items ?? null],
-    ...[item?.occurrence ?? 1, item?.head ?? null, JSON.stringify(inputs), contents],
+    chosen,
+    chosen,
+    lot,
+    shares?.head ?? null,
+    shares?.items ?? null,
+    item?.occurrence ?? 1,
+    item?.head ?? null,
+    JSON.stringify(inputs),
+    contents,
   ];
 }
 

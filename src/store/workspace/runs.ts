@@ -36,7 +36,10 @@ export function runMethods(connection: RootedConnection): RunMethods {
         const open = one(
           `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
              ORDER BY runs.id DESC LIMIT 1`,
-          ...[jobId, start.edition, start.accountId, start.origin],
+          jobId,
+          start.edition,
+          start.accountId,
+          start.origin,
         );
         const values = {
           jobId,

@@ -43,7 +43,8 @@ describe("the room for a job's files", () => {
   test("P17: that cannot be asked for is refused as a save would be", async () => {
     await writeFile(join(folder, "file"), "");
     expect(await refusalNow(nodeDisk, join(folder, "file", "demo"))).toMatchObject({
-      ...{ kind: "disk", code: "ENOTDIR" },
+      kind: "disk",
+      code: "ENOTDIR",
     });
     const gone = { ...nodeDisk, freeBytes: () => Promise.reject(systemError("ENOENT")) };
     expect(await refusalNow(gone, folder)).toMatchObject({ kind: "disk", code: "ENOENT" });

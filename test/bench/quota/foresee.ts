@@ -13,6 +13,10 @@ export function foresee(jobs: readonly Job[], plan: Plan): Forecast {
   }
   return forecastOf({
     groups: [...items].map(([model, count]) => ({ items: count, pace: paces.of(model) })),
-    ...{ open: 0, limits: planLimits[plan], plan, usedToday: 0, isShortOfCredits: false },
+    open: 0,
+    limits: planLimits[plan],
+    plan,
+    usedToday: 0,
+    isShortOfCredits: false,
   });
 }

@@ -241,7 +241,9 @@ describe("an unanswered request is settled by the key's counters", () => {
     const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start - 10 * minute, lookedAt: start });
     const seen = (hours: number) =>
       judged({
-        ...{ trusted: true, hypotheses: ["net" as const], entries: [failed, unknown] },
+        trusted: true,
+        hypotheses: ["net" as const],
+        entries: [failed, unknown],
         readings: [
           reading(2, 10, 2, 104, { at: start + 2 * minute + hours * 60 * minute }),
           reading(3, 20, 3, 104, { at: start + 3 * minute + hours * 60 * minute }),

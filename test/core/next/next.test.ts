@@ -65,7 +65,12 @@ const certainly = (ms: number): Pace => ({ mean: Math.log(ms), spread: 0.1, fini
 const planned = (...ids: number[]) =>
   ids.map((id) => ({ id, price: credits(4), nextAt: 0, group: "a", priority: 0, position: id }));
 const task = (id: number, change: Partial<Task> = {}): Task => ({
-  ...{ id, group: "a", kind: "processing", since: now - 60_000, seenAt: null, nextAt: 0 },
+  id,
+  group: "a",
+  kind: "processing",
+  since: now - 60_000,
+  seenAt: null,
+  nextAt: 0,
   ...change,
 });
 const ready = (...ids: number[]) => ids.map((id) => ({ id, nextAt: 0, fetchBy: now + 60_000 }));
@@ -116,7 +121,9 @@ describe("what goes first", () => {
 
   test("P15: the output whose address ends first is fetched first, and one that is over when no other is left", () => {
     const fetchBy = [now + 900, now - 1, now + 300, now + 600, now - 5].map((by, id) => ({
-      ...{ id, nextAt: 0, fetchBy: by },
+      id,
+      nextAt: 0,
+      fetchBy: by,
     }));
     const fetched = (download: number) =>
       next(view({ ready: fetchBy, free: { submit: 0, poll: 0, download }, state: { ready: 5 } })).steps.map(
@@ -175,7 +182,9 @@ describe("what is worth a request", () => {
     const steps = (since: number) =>
       next(
         view({
-          ...{ pace, planned: planned(2), waiting: full.waiting },
+          pace,
+          planned: planned(2),
+          waiting: full.waiting,
           tasks: [task(1, { group: "quick", since })],
           quota: quota(29, 29, [30, 1_000]),
           state: { processing: 1, planned: 200 },
@@ -184,7 +193,10 @@ describe("what is worth a request", () => {
     expect(steps(now - 8_000)).toEqual([]);
     const slow = task(1, { group: "slow", since: now });
     const later = view({
-      ...{ pace, planned: planned(2), waiting: full.waiting, tasks: [slow] },
+      pace,
+      planned: planned(2),
+      waiting: full.waiting,
+      tasks: [slow],
       quota: quota(29, 29, [30, 1_000]),
       state: { processing: 1, planned: 200 },
     });
@@ -204,8 +216,11 @@ describe("what is worth a request", () => {
     const unknown: Pace = { mean: Math.log(60_000), spread: 0.8, finished: 0 };
     const tasks = [task(1, { since: now - 75_000 }), task(2, { since: now - 74_000 })];
     const unseen = view({
-      ...{ tasks, waiting: full.waiting, quota: quota(10, 10, [30, 1_000]) },
-      ...{ pace: () => unknown, state: { processing: 2 } },
+      tasks,
+      waiting: full.waiting,
+      quota: quota(10, 10, [30, 1_000]),
+      pace: () => unknown,
+      state: { processing: 2 },
     });
     expect(next(unseen).steps).toEqual([{ do: "poll", item: 1 }]);
     expect(next({ ...unseen, pace: () => ({ ...unknown, finished: 3 }) }).steps).toEqual([]);
@@ -226,7 +241,10 @@ describe("what is worth a request", () => {
       const overdue = task(1, { kind: "overdue", since: now - 800_000, seenAt, nextAt: now });
       return next(
         view({
-          ...{ tasks: [overdue], waiting, pace, quota: quota(20, 20, [30, 1_000]) },
+          tasks: [overdue],
+          waiting,
+          pace,
+          quota: quota(20, 20, [30, 1_000]),
           state: { overdue: 1, planned: waiting.length * 200 },
         }),
       );
@@ -262,7 +280,9 @@ describe("what is worth a request", () => {
     const end = (change: Parameters<typeof view>[0]) =>
       next(
         view({
-          ...{ planned: planned(1, 2), waiting: [{ group: "a", items: 2 }], tasks: due(3) },
+          planned: planned(1, 2),
+          waiting: [{ group: "a", items: 2 }],
+          tasks: due(3),
           quota: { ...quota(0), gait: { spacingMs: 1_035, nextAt: 0 } },
           state: { planned: 2, processing: 1 },
           ...change,
@@ -304,7 +324,8 @@ test("P20: what was put off before the clock was put back is due", () => {
   // What is put off for a minute at most shows sooner that it was.
   const nextAt = now + 20 * 60_000;
   const items = {
-    ...{ planned: planned(1).map((item) => ({ ...item, nextAt })), tasks: [task(2, { nextAt })] },
+    planned: planned(1).map((item) => ({ ...item, nextAt })),
+    tasks: [task(2, { nextAt })],
     ready: ready(3).map((item) => ({ ...item, nextAt })),
   };
   const { steps } = next(view({ ...items, state: { planned: 1, processing: 1, ready: 1 } }));
@@ -410,14 +431,12 @@ describe("the cap", () => {
 
   test("P7: a model at its own cap is left out and told, and other models go on", () => {
     const all = ["film", "film", "still"].map((model, index) => ({
-      ...{
-        id: index + 1,
-        price: credits(4),
-        nextAt: 0,
-        group: JSON.stringify([model, []]),
-        priority: 0,
-        position: index,
-      },
+      id: index + 1,
+      price: credits(4),
+      nextAt: 0,
+      group: JSON.stringify([model, []]),
+      priority: 0,
+      position: index,
     }));
     const decided = (room: number) =>
       next(view({ planned: all, modelRooms: new Map([["film", credits(room)]]), state: { planned: 3 } }));

@@ -41,7 +41,9 @@ describe("addresses of a host that say nothing", () => {
   test("P15: are to be fetched within the least age at which one had expired", () => {
     const lifetimes = new Lifetimes();
     expect(lifetimes.saw(url, 90 * minute, "expired")).toEqual({
-      ...{ host: "files.example", workedMs: 0, endedMs: 90 * minute },
+      host: "files.example",
+      workedMs: 0,
+      endedMs: 90 * minute,
     });
     expect(lifetimes.saw(url, 120 * minute, "expired")).toBeNull();
     lifetimes.saw(url, 70 * minute, "expired");

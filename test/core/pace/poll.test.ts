@@ -14,7 +14,12 @@ const minute = 60_000;
 const now = Date.UTC(2026, 0, 1);
 const pace: Pace = { mean: Math.log(30_000), spread: 0.3, finished: 20 };
 const task = (change: Partial<Task>): Task => ({
-  ...{ id: 1, group: "a", kind: "processing", since: now, seenAt: null, nextAt: 0 },
+  id: 1,
+  group: "a",
+  kind: "processing",
+  since: now,
+  seenAt: null,
+  nextAt: 0,
   ...change,
 });
 

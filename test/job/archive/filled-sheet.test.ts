@@ -25,7 +25,15 @@ describe("a filled sheet", () => {
     ];
     expect(filledSheet(["note", "id"], lines)).toEqual({
       columns: [
-        ...["note", "id", "item", "file", "state", "reason", "credits", "task_id", "external_task_id"],
+        "note",
+        "id",
+        "item",
+        "file",
+        "state",
+        "reason",
+        "credits",
+        "task_id",
+        "external_task_id",
         "evidence",
       ],
       lines: [

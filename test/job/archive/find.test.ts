@@ -75,17 +75,17 @@ test("P24: the table shows no control characters; JSON has the whole row", async
   expect(foundTable(Array.from({ length: 60 }, () => outputs[0]!))).toContain("and 10 more files: --json");
   expect(outputs.map(foundJson)).toMatchObject([
     {
-      ...{
-        job: "demo",
-        run: 1,
-        row: 3,
-        id: "leaf",
-        model: "flux",
-        output: 1,
-        taskId: "task-leaf",
-        credits: 4,
-      },
-      ...{ saved: "2026-01-02T00:00:00.000Z", mime: "image/jpeg", check: "decoded" },
+      job: "demo",
+      run: 1,
+      row: 3,
+      id: "leaf",
+      model: "flux",
+      output: 1,
+      taskId: "task-leaf",
+      credits: 4,
+      saved: "2026-01-02T00:00:00.000Z",
+      mime: "image/jpeg",
+      check: "decoded",
     },
   ]);
 });

@@ -22,7 +22,10 @@ afterEach(() => place.close());
 
 function look(depth: Depth, lot = 0.5) {
   return verifyWorkspace({
-    ...{ workspace: place.workspace, depth, clock: place.clock, onProgress: () => {} },
+    workspace: place.workspace,
+    depth,
+    clock: place.clock,
+    onProgress: () => {},
     random: { next: () => lot, uuid: () => "" },
     signal: new AbortController().signal,
   });
@@ -118,7 +121,8 @@ describe("what is found", () => {
 
 describe("leftovers", () => {
   const options = () => ({
-    ...{ workspace: place.workspace, clock: place.clock },
+    workspace: place.workspace,
+    clock: place.clock,
     signal: new AbortController().signal,
   });
 

@@ -41,8 +41,15 @@ function settle(name: string): Workspace {
 
 const line = (row: string, out: string) =>
   `${JSON.stringify({
-    ...{ type: "intent", at: "2026-01-01T00:00:00.000Z", key: `k1:${row}`, attempt: 1, job: "demo" },
-    ...{ manifest: join(out, "..", "demo.csv"), out, row, request: { model: "picture" } },
+    type: "intent",
+    at: "2026-01-01T00:00:00.000Z",
+    key: `k1:${row}`,
+    attempt: 1,
+    job: "demo",
+    manifest: join(out, "..", "demo.csv"),
+    out,
+    row,
+    request: { model: "picture" },
   })}\n`;
 
 /** A workspace `one` of an earlier version, which kept its paths absolute. */

@@ -48,23 +48,25 @@ const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOSt
 function intent(id: string, attempt = 1, change: object = {}): void {
   lines.push(
     JSON.stringify({
-      ...{
-        at: at(attempt),
-        type: "intent",
-        key: `k1:${id}`,
-        attempt,
-        bookEntry: 70 + attempt,
-        run: 1,
-        job: "demo",
-        edition: "",
-      },
-      ...{
-        manifest: "/jobs/demo.csv",
-        out: workspace.outFolder,
-        origin: "https://s.example",
-        account: "user-1",
-      },
-      ...{ row: id, rowNumber: 2, occurrence: 1, variant: 1, name: id, category: "image", price: 4 },
+      at: at(attempt),
+      type: "intent",
+      key: `k1:${id}`,
+      attempt,
+      bookEntry: 70 + attempt,
+      run: 1,
+      job: "demo",
+      edition: "",
+      manifest: "/jobs/demo.csv",
+      out: workspace.outFolder,
+      origin: "https://s.example",
+      account: "user-1",
+      row: id,
+      rowNumber: 2,
+      occurrence: 1,
+      variant: 1,
+      name: id,
+      category: "image",
+      price: 4,
       request: { model: "picture", prompt: `a ${id}`, params: { size: "big" }, image_url: "https://in/1" },
       ...change,
     }),
@@ -99,9 +101,22 @@ function archive(
   writeFileSync(join(folder, file), content);
   const sha256 = createHash("sha256").update(content).digest("hex");
   const line = {
-    ...{ item: id, key: `k1:${id}`, task, external_task: null, model: "picture", prompt: `a ${id}` },
-    ...{ params: { size: "big" }, credits, created: at(1), completed: at(2), output, file },
-    ...{ bytes: content.length, sha256, mime: "image/png", check: "decoded" },
+    item: id,
+    key: `k1:${id}`,
+    task,
+    external_task: null,
+    model: "picture",
+    prompt: `a ${id}`,
+    params: { size: "big" },
+    credits,
+    created: at(1),
+    completed: at(2),
+    output,
+    file,
+    bytes: content.length,
+    sha256,
+    mime: "image/png",
+    check: "decoded",
   };
   appendFileSync(join(folder, "index.jsonl"), `${JSON.stringify(line)}\n`);
 }
@@ -136,15 +151,27 @@ describe("P4: from the receipts alone", () => {
     expect(rebuilt).toMatchObject({ found: 1, kept: null, readable: null, owing: [1] });
     const [item] = await itemsNow();
     expect(item).toMatchObject({
-      ...{ key: "k1:a", rowId: "a", model: "picture", prompt: "a a", params: { size: "big" } },
-      ...{ inputs: { image_url: "https://in/1" }, price: credits(4), state: "processing", attempted: true },
+      key: "k1:a",
+      rowId: "a",
+      model: "picture",
+      prompt: "a a",
+      params: { size: "big" },
+      inputs: { image_url: "https://in/1" },
+      price: credits(4),
+      state: "processing",
+      attempted: true,
     });
     const attempt = await inStore((store) => store.attempt(item?.id ?? 0));
     expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1, bookEntry: 71 });
     expect(attempt?.intendedAt).toBe(Date.parse(at(1)));
     expect(await inStore((store) => store.run("unfinished"))).toMatchObject({
-      ...{ jobName: "demo", origin: "https://s.example", accountId: "user-1", manifest: "/jobs/demo.csv" },
-      ...{ outFolder: workspace.outFolder, state: "interrupted", options: { retries: 0, maxCredits: 0 } },
+      jobName: "demo",
+      origin: "https://s.example",
+      accountId: "user-1",
+      manifest: "/jobs/demo.csv",
+      outFolder: workspace.outFolder,
+      state: "interrupted",
+      options: { retries: 0, maxCredits: 0 },
     });
   });
 
@@ -446,7 +473,9 @@ describe("P4: with the archive", () => {
     const rebuilt = await rebuild();
     expect(await statesNow()).toEqual({ a: "archived", b: "archived", c: "processing", d: "processing" });
     expect(rebuilt.archive).toEqual({
-      ...{ indexes: 1, renamed: 1, missing: [join("demo", "c.png"), join("demo", "d.png")] },
+      indexes: 1,
+      renamed: 1,
+      missing: [join("demo", "c.png"), join("demo", "d.png")],
     });
     expect(await inStore((store) => store.filesOf(1))).toEqual({ files: 2, bytes: 2 });
     const [b] = await inStore((store) => store.find("better.png"));

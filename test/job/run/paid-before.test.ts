@@ -64,13 +64,21 @@ interface Change {
 /** What stands in the way of a plan of two items, of which `a` has this standing. */
 async function found({ standing = "new", due = true, ...change }: Change = {}): Promise<string | null> {
   const planned = (id: string, item: Partial<PlannedItem>): PlannedItem => ({
-    ...{ ...newItem(id), standing: "new", due: true, order: 0, fits: true },
+    ...newItem(id),
+    standing: "new",
+    due: true,
+    order: 0,
+    fits: true,
     ...item,
   });
   const items = [planned("a", { standing, due }), planned("b", {})];
   const finding = await paidBefore(
     {
-      ...{ workspace, clock, store, edition: "first", sandbox: false },
+      workspace,
+      clock,
+      store,
+      edition: "first",
+      sandbox: false,
       account: { books: accounts.books(owner) },
       draft: { holds: (key) => items.some((item) => item.key === key) },
       ...change,

@@ -155,12 +155,10 @@ export function inOurHands(open: () => Promise<Subject>): void {
 
     it("Each model takes the inputs that its input_type names, and needs each of them", async () => {
       const needed: Record<string, string[]> = {
-        ...{
-          text: ["prompt"],
-          image: ["image_url"],
-          video: ["video_url"],
-          "text+image": ["prompt", "image_url"],
-        },
+        text: ["prompt"],
+        image: ["image_url"],
+        video: ["video_url"],
+        "text+image": ["prompt", "image_url"],
       };
       setAccount("balance_micro = 1000000000");
       const { models } = (await ask("/api/v1/models")).body;

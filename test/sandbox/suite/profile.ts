@@ -27,7 +27,12 @@ export function profileOf(tour: Tour): Profile {
   const charged = tour.created.body.credits_consumed;
   return {
     switches: {
-      ...{ parametersLeftOut, badFilter, signing, requestIds, rateLimitHeaders, errorShape },
+      parametersLeftOut,
+      badFilter,
+      signing,
+      requestIds,
+      rateLimitHeaders,
+      errorShape,
       ...(counted ? { requestsCount: counted } : {}),
       ...(charged === listed ? {} : { price: { models: { [key]: charged } } }),
       outputs: { number: Math.min(4, Math.max(1, number)) },

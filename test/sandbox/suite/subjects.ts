@@ -118,9 +118,17 @@ function furnished(state: SqliteState, clock: ManualClock): Hands {
     [stranger, "stranger@example.com"],
   ] as const) {
     state.saveAccount({
-      ...{ id, email, name: id === ada ? "Ada" : null, balanceMicro: toMicro(100), plan: "Enterprise" },
-      ...{ subscriptionStatus: "active", creditsPerMonth: 100, billingInterval: "year" },
-      ...{ periodEnd: clock.now() + 1e9, cancelAtPeriodEnd: false, admitted: 0 },
+      id,
+      email,
+      name: id === ada ? "Ada" : null,
+      balanceMicro: toMicro(100),
+      plan: "Enterprise",
+      subscriptionStatus: "active",
+      creditsPerMonth: 100,
+      billingInterval: "year",
+      periodEnd: clock.now() + 1e9,
+      cancelAtPeriodEnd: false,
+      admitted: 0,
     });
   }
   const owners = { key: ada, secondKey: ada, revokedKey: ada, strangersKey: stranger };

@@ -74,18 +74,29 @@ export async function takeTour(subject: Subject): Promise<Tour> {
   const after = keyed;
   const meAfter = await send({ method: "GET", path: me, headers: { "x-api-key": key } });
   return {
-    ...{ requests, keyed: { before, after }, noKey, wrongForm, unknownKey, meFirst, models, modelsBare },
-    ...{
-      modelsOfCategory,
-      badCategory,
-      missingModel,
-      invalidModel,
-      missingPrompt,
-      cheapest,
-      params,
-      meBefore,
-    },
-    ...{ created, processing, final, finalAgain, downloaded, unknownTask, meAfter },
+    requests,
+    keyed: { before, after },
+    noKey,
+    wrongForm,
+    unknownKey,
+    meFirst,
+    models,
+    modelsBare,
+    modelsOfCategory,
+    badCategory,
+    missingModel,
+    invalidModel,
+    missingPrompt,
+    cheapest,
+    params,
+    meBefore,
+    created,
+    processing,
+    final,
+    finalAgain,
+    downloaded,
+    unknownTask,
+    meAfter,
   };
 }
 

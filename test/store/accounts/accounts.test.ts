@@ -397,7 +397,9 @@ describe("P10: gaits", () => {
     clock.advance(500);
     await send();
     expect(await accounts.reserve(own, "task")).toMatchObject({
-      ...{ ticket: null, waitUntil: clock.now() + 1_500, waitsFor: "minute" },
+      ticket: null,
+      waitUntil: clock.now() + 1_500,
+      waitsFor: "minute",
     });
     clock.advance(1_500);
     await send();

@@ -30,8 +30,14 @@ beforeEach(async () => {
 });
 
 const nothingNew: Judgement = {
-  ...{ verdicts: [], hypotheses: ["net"], trusted: true, foreignAt: null },
-  ...{ baseline: null, unsettled: 0, nextReadingAt: null, awaited: [] },
+  verdicts: [],
+  hypotheses: ["net"],
+  trusted: true,
+  foreignAt: null,
+  baseline: null,
+  unsettled: 0,
+  nextReadingAt: null,
+  awaited: [],
 };
 const dayAt = (at: number): Day => dayOf({ earliest: at, latest: at });
 const spend = (credit: number, at = noon) => books.intend({ itemKey: "k", price: credits(credit), at });

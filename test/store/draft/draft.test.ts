@@ -10,14 +10,30 @@ const kinds: ItemKind[] = [
 ];
 
 const row: DraftRow = {
-  ...{ number: 2, id: null, repeat: 1, cells: {}, problem: null, without: [] },
-  ...{ chosen: true, lot: null, shares: null },
+  number: 2,
+  id: null,
+  repeat: 1,
+  cells: {},
+  problem: null,
+  without: [],
+  chosen: true,
+  lot: null,
+  shares: null,
 };
 
 function item(index: number): DraftItem {
   return {
-    ...{ key: `k1:${index}`, copy: 1, occurrence: 1, head: null, priority: 0, rowId: `r${index}`, name: "n" },
-    ...{ kind: kinds[(index + 2) % 3] as ItemKind, prompt: "x", inputs: {}, contents: {} },
+    key: `k1:${index}`,
+    copy: 1,
+    occurrence: 1,
+    head: null,
+    priority: 0,
+    rowId: `r${index}`,
+    name: "n",
+    kind: kinds[(index + 2) % 3] as ItemKind,
+    prompt: "x",
+    inputs: {},
+    contents: {},
   };
 }
 

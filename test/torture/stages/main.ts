@@ -119,8 +119,12 @@ function save(disk: Disk): Promise<SaveResult> {
   const address = { url: `${server.url}/out`, jobFolder: ground.folder, name };
   const request: SaveRequest = { ...address, outputNumber: 1, outputCount: 1, category: "any", index };
   return saveOutput(request, {
-    ...{ disk, download: downloads.download, clock: systemClock, version: "1.2.3" },
-    ...{ indexes: new Indexes(disk), partials: new Partials() },
+    disk,
+    download: downloads.download,
+    clock: systemClock,
+    version: "1.2.3",
+    indexes: new Indexes(disk),
+    partials: new Partials(),
     inspect: (path, category) => inspect(disk, path, category),
   });
 }

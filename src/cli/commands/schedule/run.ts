@@ -22,7 +22,10 @@ async function runNow(name: string, flags: PlaceFlags): Promise<void> {
     const dueAt = systemClock.now();
     await schedules.claim(name, dueAt, { state: "running", startedAt: dueAt, note: "by hand" });
     const night = launchNight(nightCommand(schedule, { dueAt, run: null }), {
-      ...{ program: thisProgram, root, environment: process.env, clock: systemClock },
+      program: thisProgram,
+      root,
+      environment: process.env,
+      clock: systemClock,
       watched: flags.json ?? false,
     });
     interruption(() => night.stop());

@@ -74,7 +74,10 @@ async function serveNights(
     log,
     launch: (command) =>
       launchNight(command, {
-        ...{ program: thisProgram, root, environment: process.env, clock: systemClock },
+        program: thisProgram,
+        root,
+        environment: process.env,
+        clock: systemClock,
         watched: true,
       }),
     notify(schedule, notice) {
