@@ -1,6 +1,6 @@
 /** Plans of the service and their request limits. Other plan names may appear: they are read as unknown. */
 export const plans = ["Starter", "Pro", "Enterprise"] as const;
-export type Plan = (typeof plans)[number];
+export type PlanName = (typeof plans)[number];
 
 export interface PlanLimits {
   /** Requests in any minute; null is unlimited. */
@@ -9,7 +9,7 @@ export interface PlanLimits {
   perDay: number | null;
 }
 
-export const planLimits: Readonly<Record<Plan, PlanLimits>> = {
+export const planLimits: Readonly<Record<PlanName, PlanLimits>> = {
   Starter: { perMinute: 30, perDay: 1_000 },
   Pro: { perMinute: 60, perDay: 10_000 },
   Enterprise: { perMinute: null, perDay: null },
@@ -18,7 +18,7 @@ export const planLimits: Readonly<Record<Plan, PlanLimits>> = {
 /** The limits of a plan by name. A plan that nobody knows gets the smallest limits, the only safe guess. */
 export function limitsOf(plan: string): PlanLimits & { known: boolean } {
   const known = (plans as readonly string[]).includes(plan);
-  return { ...planLimits[known ? (plan as Plan) : "Starter"], known };
+  return { ...planLimits[known ? (plan as PlanName) : "Starter"], known };
 }
 
 /** States of a subscription. Apart from the schemas, because commands that start fast name them too. */

@@ -20,7 +20,7 @@ export interface KnownFile {
   sha256: string;
 }
 
-export type Finding =
+export type FileFinding =
   | { kind: "missing"; file: string; identity: string }
   | { kind: "damaged"; file: string; identity: string; reason: string }
   /** Whole, but the index has no line for it, or another one. */
@@ -35,7 +35,7 @@ export interface Examination {
   files: number;
   read: number;
   bytesRead: number;
-  findings: Finding[];
+  findings: FileFinding[];
 }
 
 export interface ExamineOptions {
@@ -82,7 +82,7 @@ async function examineFile(
   { file, identity, bytes, sha256 }: KnownFile,
   isRead: boolean,
   examination: Examination,
-): Promise<Finding | null> {
+): Promise<FileFinding | null> {
   const path = join(jobFolder, file);
   const found = await disk.size(path);
   if (found === null) return { kind: "missing", file, identity };
@@ -107,9 +107,9 @@ async function examineFile(
 const ownFiles = new Set([indexName, "problems.csv", "gallery.html"]);
 const ownFolders = new Set(["_gallery"]);
 
-async function strays(disk: Disk, jobFolder: string, known: readonly KnownFile[]): Promise<Finding[]> {
+async function strays(disk: Disk, jobFolder: string, known: readonly KnownFile[]): Promise<FileFinding[]> {
   const names = new Set(known.flatMap(({ file }) => [foldName(file), foldName(sidecarOf(file))]));
-  const found: Finding[] = [];
+  const found: FileFinding[] = [];
   for (const file of await filesBelow(disk, jobFolder, "")) {
     if (names.has(foldName(file)) || ownFiles.has(file)) continue;
     const bytes = (await disk.size(join(jobFolder, file))) ?? 0;

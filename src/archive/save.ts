@@ -2,7 +2,7 @@ import { join, posix } from "node:path";
 import type { Clock } from "../clock.js";
 import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
-import type { Content } from "./check/content.js";
+import type { MediaContent } from "./check/content.js";
 import { folderBelow } from "./disk/folder-below.js";
 import { numberedName, outputName, safeName } from "./disk/names.js";
 import { type DiskRefusal, refusalOf } from "./disk/room.js";
@@ -49,7 +49,7 @@ export interface SavePorts {
   /** Whether each file gets one with its facts beside it. */
   sidecars?: boolean;
   /** Looks at what came. Rejects with errors of the disk. */
-  inspect(path: string, category: string, bytes: number): Promise<Content>;
+  inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
   /** Ends the transfer; what is complete by then is still saved. */
   signal?: AbortSignal;
   /** In place of the category's own. */
@@ -158,7 +158,7 @@ interface Checked {
   folder: string;
   temporary: Temporary;
   received: Received;
-  content: Extract<Content, { kind: "media" }>;
+  content: Extract<MediaContent, { kind: "media" }>;
 }
 
 /** From a checked temporary file to a file of the archive. The order of these lines is the durability. */

@@ -2,10 +2,10 @@ import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { retryAfterMs } from "../core/quota/backoff.js";
-import { type Gait, isLongWait, NoRequestsUntil } from "../core/quota/quota.js";
+import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 
 /** Whose quota the requests use. The account may be renamed while requests are under way. */
-export interface Pacing {
+export interface PacingOptions {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
   caller(): Caller;
   clock: Clock;
@@ -13,7 +13,7 @@ export interface Pacing {
   /** What to do when the day's requests are used up. */
   onDailyLimit: "stop" | "wait";
   /** Told when a refusal has shown that requests must follow one another more slowly. */
-  onSlowed?(gait: Gait): void;
+  onSlowed?(gait: Pacing): void;
   /** Told when a request has to wait for a place: for what, until when (UTC ms). */
   onWait?(what: "minute" | "day" | "service", until: number): void;
 }
@@ -23,7 +23,7 @@ export interface Pacing {
  * after its answer. A request that comes with a ticket has its place; any other waits for one. A request that was not
  * sent gives its place back. A 429 silences the account. Throws NoRequestsUntil where nobody wants to wait so long.
  */
-export function paced(send: Send, pacing: Pacing): Send {
+export function paced(send: Send, pacing: PacingOptions): Send {
   return async (request, signal) => {
     const ticket = request.ticket ?? (await waitForPlace(pacing, request, signal));
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
@@ -38,7 +38,7 @@ export function paced(send: Send, pacing: Pacing): Send {
   };
 }
 
-async function book(pacing: Pacing, ticket: Ticket, reply: Reply): Promise<void> {
+async function book(pacing: PacingOptions, ticket: Ticket, reply: Reply): Promise<void> {
   const { accounts, clock } = pacing;
   if (reply.kind === "not_sent") await accounts.release(ticket);
   if (reply.kind !== "answer") return;
@@ -51,7 +51,7 @@ async function book(pacing: Pacing, ticket: Ticket, reply: Reply): Promise<void>
 }
 
 async function waitForPlace(
-  pacing: Pacing,
+  pacing: PacingOptions,
   request: ApiRequest,
   signal: AbortSignal | undefined,
 ): Promise<Ticket | null> {

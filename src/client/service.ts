@@ -16,7 +16,7 @@ import {
   taskOutcome,
 } from "./answer.js";
 import { logged } from "./logged.js";
-import { type Pacing, paced } from "./paced.js";
+import { type PacingOptions, paced } from "./paced.js";
 import { ServiceTime, timed } from "./timed.js";
 
 /** The service, as typed calls. */
@@ -48,8 +48,8 @@ export class ServiceError extends Error {
   }
 }
 
-export interface ServiceOptions extends Pacing {
-  accounts: Pacing["accounts"] & Pick<Accounts, "past">;
+export interface ServiceOptions extends PacingOptions {
+  accounts: PacingOptions["accounts"] & Pick<Accounts, "past">;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests; a paid request under way is awaited all the same. */

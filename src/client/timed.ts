@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.js";
-import type { Span } from "../core/day.js";
+import type { DaySpan } from "../core/day.js";
 import type { Send } from "../core/ports/send.js";
 import { servedAt } from "./answer.js";
 
@@ -50,7 +50,7 @@ export class ServiceTime {
     return this.clock.now() - this.clock.monotonic();
   }
 
-  get now(): Span {
+  get now(): DaySpan {
     const now = this.clock.now();
     if (this.told === null) return { earliest: now, latest: now };
     const byWall = now + this.told.wall;

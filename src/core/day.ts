@@ -1,5 +1,5 @@
 /** An instant that is known so well: not before, and not after (both UTC ms). */
-export interface Span {
+export interface DaySpan {
   earliest: number;
   latest: number;
 }
@@ -11,6 +11,6 @@ export interface Day {
 }
 
 /** The day of an instant; where it may be one of several, from the first one's begin to the last one's end. */
-export function dayOf({ earliest, latest }: Span): Day {
+export function dayOf({ earliest, latest }: DaySpan): Day {
   return { from: new Date(earliest).setHours(0, 0, 0, 0), to: new Date(latest).setHours(24, 0, 0, 0) };
 }

@@ -1,7 +1,15 @@
 import type { Problem } from "../core/problem.js";
 import { paramKey } from "./shape/columns.js";
 import type { Mark } from "./shape/manifest.js";
-import type { Axis, Cells, Job, Setting, SourceRow, Step, Written } from "./shape/source.js";
+import type {
+  Axis,
+  Cells,
+  SourceJob,
+  SourceRow,
+  SourceSetting,
+  SourceStep,
+  Written,
+} from "./shape/source.js";
 
 /** One way in which each row is made: a value from every axis, and a step. */
 export interface Combination {
@@ -19,7 +27,7 @@ export interface Combination {
 const onlyOne: Combination = { cells: {}, stepCells: {}, marks: {}, label: "", text: "" };
 
 /** Every combination of a job, in order: the first axis changes slowest, and steps come after the job's own axes. */
-export function combinationsOf(job: Job | undefined): Combination[] {
+export function combinationsOf(job: SourceJob | undefined): Combination[] {
   if (!job) return [onlyOne];
   const base = combined([onlyOne], job.axes);
   if (job.steps.length === 0) return base;
@@ -27,12 +35,12 @@ export function combinationsOf(job: Job | undefined): Combination[] {
 }
 
 /** The axes of a job and of its steps. */
-export function axesOf(job: Job | undefined): Axis[] {
+export function axesOf(job: SourceJob | undefined): Axis[] {
   return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
 }
 
 /** How many there are, without making them. */
-function countOf(job: Job | undefined): number {
+function countOf(job: SourceJob | undefined): number {
   const product = (axes: readonly Axis[]) => axes.reduce((number, axis) => number * axis.settings.length, 1);
   if (!job) return 1;
   const steps = job.steps.length === 0 ? 1 : job.steps.reduce((sum, step) => sum + product(step.axes), 0);
@@ -52,7 +60,7 @@ export class Bound {
   private readonly shared: number;
 
   constructor(
-    private readonly job: Job | undefined,
+    private readonly job: SourceJob | undefined,
     private readonly itemsMax: number,
   ) {
     this.each = countOf(job);
@@ -107,7 +115,7 @@ function combined(from: readonly Combination[], axes: readonly Axis[]): Combinat
 
 const textCharactersMax = 30;
 
-function withSetting(to: Combination, { cells, marks, label }: Setting): Combination {
+function withSetting(to: Combination, { cells, marks, label }: SourceSetting): Combination {
   const said = Object.entries(cells).map(([key, value]) => {
     const short = value.length > textCharactersMax ? `${value.slice(0, textCharactersMax - 1)}…` : value;
     return `${key.replace(/^params\./, "")}=${short}`;
@@ -121,7 +129,7 @@ function withSetting(to: Combination, { cells, marks, label }: Setting): Combina
   };
 }
 
-function withStep(to: Combination, step: Step): Combination {
+function withStep(to: Combination, step: SourceStep): Combination {
   return {
     cells: to.cells,
     stepCells: step.cells,
@@ -148,7 +156,7 @@ export class Layers {
   private readonly jobMarks: Record<string, Mark>;
 
   constructor(
-    { defaults, job }: { defaults: Written; job: Job | undefined },
+    { defaults, job }: { defaults: Written; job: SourceJob | undefined },
     { cells, stepCells, label, text, marks }: Combination,
   ) {
     this.defaults = defaults;

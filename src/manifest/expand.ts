@@ -4,7 +4,7 @@ import { ParamSets } from "./param-sets.js";
 import { rowOf } from "./row.js";
 import { isKnown, labelled, outputName } from "./shape/columns.js";
 import type { Row } from "./shape/manifest.js";
-import type { Cells, Job, SourceRow, Written } from "./shape/source.js";
+import type { Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
 import { type PromptFiles, promptFile } from "./templates/prompt-file.js";
 import { Scope } from "./templates/scope.js";
 import {
@@ -18,7 +18,7 @@ import {
 
 export interface Expansion {
   file: string;
-  job: Job | undefined;
+  job: SourceJob | undefined;
   /** Of the command line, and of the job over them. */
   defaults: Written;
   combinations: readonly Combination[];

@@ -4,7 +4,7 @@ import type { RunSummary } from "../job/run/summary.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 /** What a notice is about: how a run ended, or what the daemon saw of a night that no run could tell. */
-export const noticeEvents = [
+export const notificationEvents = [
   "done",
   "failed",
   "held",
@@ -23,11 +23,11 @@ export const noticeEvents = [
   "trouble",
 ] as const;
 
-export type NoticeEvent = (typeof noticeEvents)[number];
+export type NotificationEvent = (typeof notificationEvents)[number];
 
 /** What a notice tells, flat, so that every shape can be made from it; null is what is not known. */
 export interface Notification {
-  event: NoticeEvent;
+  event: NotificationEvent;
   /** One line for people. */
   summary: string;
   /** Exit code; null where there was no run. */
@@ -51,7 +51,7 @@ export interface Notification {
 const summaryCharactersMax = 500;
 
 /** The end of a run; `message` says why one that could not begin has no facts. */
-export function endNotice(exit: ExitName, facts: RunSummary | null, message: string): Notification {
+export function endNotification(exit: ExitName, facts: RunSummary | null, message: string): Notification {
   const counts = facts?.counts ?? {};
   const count = (state: keyof typeof counts) => (facts ? (counts[state] ?? 0) : null);
   const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
@@ -75,7 +75,7 @@ export function endNotice(exit: ExitName, facts: RunSummary | null, message: str
 }
 
 /** What the daemon saw of a night. */
-export function nightNotice(
+export function scheduledRunNotification(
   event: "missed" | "skipped" | "lost" | "trouble",
   night: { schedule: string; dueAt: number; message: string },
 ): Notification {

@@ -1,14 +1,14 @@
 import { Liquid, type Template } from "liquidjs";
 import { z } from "zod";
 import { EarlyExit } from "../core/exit.js";
-import { type NoticeEvent, type Notification, noticeEvents } from "./facts.js";
+import { type Notification, type NotificationEvent, notificationEvents } from "./facts.js";
 
 /**
  * Where notices go, read from `--notify` before anything is spent: an address alone, or a JSON object with more to say.
  * `$NAME` in place of an address or of a header's value is read from the environment, so that no secret has to stand
  * in a file or on a command line. Messages name the host of an address and never its path: that is where the secrets are.
  */
-export type Target = { on: readonly NoticeEvent[] } & (
+export type Target = { on: readonly NotificationEvent[] } & (
   | { kind: "webhook"; url: URL; headers: Readonly<Record<string, string>>; shape: Shape }
   | { kind: "email"; to: string; server: string; from: string }
   | { kind: "command"; command: string }
@@ -29,7 +29,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const wanted = z.strictObject({
   url: z.string().optional(),
   email: z.string().optional(),
-  on: z.array(z.enum(noticeEvents)).min(1).optional(),
+  on: z.array(z.enum(notificationEvents)).min(1).optional(),
   kind: z.enum(["json", "slack", "discord"]).optional(),
   body: z.string().optional(),
   type: z.string().optional(),
@@ -44,12 +44,12 @@ export function targetsOf(settings: TargetSettings, environment: Environment): T
   const { notifyCommand } = settings;
   return notifyCommand === undefined
     ? targets
-    : [...targets, { kind: "command", command: notifyCommand, on: noticeEvents }];
+    : [...targets, { kind: "command", command: notifyCommand, on: notificationEvents }];
 }
 
 function targetOf(text: string, settings: TargetSettings, environment: Environment): Target {
   const asked = text.trimStart().startsWith("{") ? readObject(text) : simple(text, environment);
-  const on = asked.on ?? noticeEvents;
+  const on = asked.on ?? notificationEvents;
   if (asked.email !== undefined) return { ...email(asked.email, settings, environment), on };
   if (asked.url === undefined) throw wrong("an address (url or email)", "none");
   const url = addressOf(fromEnvironment(asked.url, environment));

@@ -1,10 +1,10 @@
 import { mediaFields } from "../api/inputs.js";
 import { normalText } from "../core/identity.js";
-import type { ChangedRow, Content } from "../core/ports/draft.js";
+import type { ChangedRow, RowContent } from "../core/ports/draft.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 
 /** What a row asks for now, and asked for otherwise before. */
-export function differences(old: Content, now: Content): ChangedRow["fields"] {
+export function differences(old: RowContent, now: RowContent): ChangedRow["fields"] {
   const params = new Set([...Object.keys(old.params), ...Object.keys(now.params)]);
   const pairs: [string, string | null | undefined, string | null | undefined][] = [
     ["model", old.model, now.model],

@@ -1,12 +1,12 @@
 import { type Credits, credits, inCredits, minus, noCredits, plus, showCredits } from "../core/money.js";
 import type { Draft, GroupSum, Ordered } from "../core/ports/draft.js";
-import type { Finding, Fit, ModelCost, Money, PlanInput, Spending, SpendingCaps } from "./plan.js";
+import type { Finding, Fit, ModelCost, Money, PlanInput, SpendingCaps, SpentAgainstCaps } from "./plan.js";
 import type { PriceGroup } from "./prices.js";
 
 export type Sum = GroupSum & PriceGroup;
 
 /** How far credits reach. */
-export interface Reach {
+export interface Coverage {
   fit: Fit;
   /** The last item that is paid for. */
   last: Ordered | null;
@@ -15,13 +15,13 @@ export interface Reach {
 }
 
 /** The same under the caps of models alone, under all caps, and with the balance too. */
-export interface Reaches {
-  models: Reach;
-  caps: Reach;
-  all: Reach;
+export interface CoverageByCap {
+  models: Coverage;
+  caps: Coverage;
+  all: Coverage;
 }
 
-export function reachesOf(draft: Draft, sums: readonly Sum[], purse: Purse): Reaches {
+export function coverageByCap(draft: Draft, sums: readonly Sum[], purse: Budget): CoverageByCap {
   const unlimited = Number.POSITIVE_INFINITY as Credits;
   const room = tightest(purse)?.room ?? unlimited;
   return {
@@ -35,8 +35,8 @@ export function reachesOf(draft: Draft, sums: readonly Sum[], purse: Purse): Rea
  * A model at its own cap is left out and the others go on; else it ends at the first item that does not fit: a cheaper
  * one does not jump the queue. So does the run.
  */
-function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Purse, affordable: Credits): Reach {
-  const rooms = modelRooms(caps);
+function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordable: Credits): Coverage {
+  const rooms = modelBudgets(caps);
   const needed = plus(...sums.map((group) => group.credits));
   const modelOf = new Map(sums.map(({ group, model }) => [group, model]));
   const made = new Map<number, number>();
@@ -66,11 +66,11 @@ function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Purse, affordable
 }
 
 /** What a run will make: what balance and caps pay for, or all that is due where they pay for nothing. */
-export function paidFor(sums: readonly Sum[], { fit, made }: Reach): Sum[] {
+export function paidFor(sums: readonly Sum[], { fit, made }: Coverage): Sum[] {
   return fit.items === 0 ? [...sums] : sums.map((sum) => ({ ...sum, due: made.get(sum.group) ?? 0 }));
 }
 
-export function moneyOf(sums: readonly Sum[], { caps, balance }: Purse, within: Credits): Money {
+export function moneyOf(sums: readonly Sum[], { caps, balance }: Budget, within: Credits): Money {
   const needed = plus(...sums.map((group) => group.credits));
   const { most = null, spent = noCredits } = caps.total ?? {};
   const after = balance === null ? null : minus(balance, within);
@@ -106,7 +106,7 @@ function widened(charged: ModelCost["charged"], one: Credits | undefined): Model
 }
 
 /** What there is to spend. */
-export interface Purse {
+export interface Budget {
   caps: SpendingCaps;
   /** Null where the service does not tell it: the service judges then, and nothing can be kept of it. */
   balance: Credits | null;
@@ -121,7 +121,7 @@ interface Room {
 }
 
 /** The cap that leaves least; null where there is none. */
-export function tightest({ caps, balance }: Purse): Room | null {
+export function tightest({ caps, balance }: Budget): Room | null {
   const rooms: Room[] = [];
   if (caps.total) rooms.push({ cap: "max-credits", room: roomOf(caps.total) });
   if (caps.daily) rooms.push({ cap: "max-credits-per-day", room: roomOf(caps.daily) });
@@ -131,31 +131,31 @@ export function tightest({ caps, balance }: Purse): Room | null {
   return least ?? null;
 }
 
-function roomOf({ most, spent }: Spending): Credits {
+function roomOf({ most, spent }: SpentAgainstCaps): Credits {
   return Math.max(0, minus(most, spent)) as Credits;
 }
 
 /** What the caps of models leave to spend on each. */
-export function modelRooms({ models }: SpendingCaps): Map<string, Credits> {
+export function modelBudgets({ models }: SpendingCaps): Map<string, Credits> {
   return new Map([...models].map(([model, spending]) => [model, roomOf(spending)]));
 }
 
 /** What caps will leave undone, a line for each that does. */
-export function capWarnings(sums: readonly Sum[], purse: Purse, { models, caps }: Reaches): Finding[] {
+export function capWarnings(sums: readonly Sum[], purse: Budget, { models, caps }: CoverageByCap): Finding[] {
   const found = tightest(purse);
   const undone = models.fit.items - caps.fit.items;
   if (found === null || undone === 0) return modelWarnings(sums, purse, models.made);
   const needed = plus(...sums.map((sum) => sum.credits));
   const today = found.cap === "max-credits-per-day" ? " today" : "";
-  const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${reachText(caps.fit)}; ${undoneText(undone)}.`;
+  const message = `The run needs ${inCredits(needed)} and --${found.cap} leaves ${showCredits(found.room)}${today}: ${coverageText(caps.fit)}; ${undoneText(undone)}.`;
   return [
     { kind: "over_cap", message, ...found, needed, undone, reaches: caps.fit },
     ...modelWarnings(sums, purse, models.made),
   ];
 }
 
-function modelWarnings(sums: readonly Sum[], { caps }: Purse, made: ReadonlyMap<number, number>): Finding[] {
-  return [...modelRooms(caps)].flatMap(([model, room]): Finding[] => {
+function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap<number, number>): Finding[] {
+  return [...modelBudgets(caps)].flatMap(([model, room]): Finding[] => {
     const own = sums.filter((sum) => sum.model === model);
     const needed = plus(...own.map((sum) => sum.credits));
     if (needed <= room) return [];
@@ -167,7 +167,7 @@ function modelWarnings(sums: readonly Sum[], { caps }: Purse, made: ReadonlyMap<
 }
 
 /** How far credits reach, as the rest of a sentence. */
-export function reachText(fit: Fit): string {
+export function coverageText(fit: Fit): string {
   if (fit.rowNumber === null) return "it does not pay for the first item";
   const items = fit.items === 1 ? "1 item" : `${fit.items} items`;
   return `it reaches for ${items}, up to row ${fit.rowNumber} (${fit.rowId})`;

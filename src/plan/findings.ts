@@ -2,7 +2,7 @@ import type { Me } from "../api/records.js";
 import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax, utcTime } from "../core/quota/quota.js";
-import { reachText } from "./cost.js";
+import { coverageText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
 
 /** What stops a run: the subscription, or a balance that is too small. */
@@ -21,7 +21,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   if (balance !== null && needed > noCredits && within > balance) {
     blockers.push({
       kind: "insufficient_credits",
-      message: `The run needs ${inCredits(needed)} and the balance is ${showCredits(balance)}: ${reachText(fit)}.`,
+      message: `The run needs ${inCredits(needed)} and the balance is ${showCredits(balance)}: ${coverageText(fit)}.`,
       needed,
       balance,
       reaches: fit,

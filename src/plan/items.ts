@@ -5,10 +5,10 @@ import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/ports/draft.
 import type { Problem } from "../core/problem.js";
 import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
-import { Seen } from "../text/compact-text-map.js";
+import { CompactTextMap } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
 import type { Duplicates, Finding } from "./plan.js";
-import type { Prices } from "./prices.js";
+import type { PlanPrices } from "./prices.js";
 
 /** A good row: one that has a model and no problem. */
 export interface GoodRow extends CheckedRow {
@@ -20,7 +20,7 @@ export interface ItemScope {
   account: string;
   edition: string;
   duplicates: Duplicates;
-  prices: Prices;
+  prices: PlanPrices;
 }
 
 /** What a row comes to. */
@@ -53,7 +53,7 @@ export class Items {
     good: Pick<GoodRow, "row" | "model" | "params" | "contents">,
     occurrence: number,
   ) => string;
-  private readonly seen = new Seen();
+  private readonly seen = new CompactTextMap();
   /** Items of a group so far, by the position of its first one; 0 where only one row asks for it. */
   private slots = new Uint32Array(1_024);
   private readonly groups: Group[] = [];

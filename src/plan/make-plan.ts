@@ -6,13 +6,13 @@ import { type Problem, partOf } from "../core/problem.js";
 import type { End, Manifest, Part, Row } from "../manifest/shape/manifest.js";
 import { type CheckedRow, checkRow, Said } from "./check-row.js";
 import { differences } from "./compare.js";
-import { capWarnings, modelCosts, moneyOf, noCaps, paidFor, reachesOf } from "./cost.js";
+import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, paidFor } from "./cost.js";
 import { blockersOf, missingWarning, warningsOf } from "./findings.js";
 import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
-import { Names } from "./names.js";
+import { ItemNames } from "./names.js";
 import { Notes, unusedParamColumns } from "./notes.js";
 import type { Plan, PlanInput } from "./plan.js";
-import { Prices } from "./prices.js";
+import { PlanPrices } from "./prices.js";
 import { diskWarning, expectedFiles, requestsOf } from "./requests.js";
 import { Choosing, everything } from "./select.js";
 
@@ -20,7 +20,7 @@ const nothing: Making = { items: [], shares: null, problems: [] };
 
 /** Takes a manifest's rows one after the other, checks each and puts it away: nothing of it is held. */
 export class Planning {
-  readonly prices: Prices;
+  readonly prices: PlanPrices;
   readonly items: Items;
   readonly notes = new Notes();
   readonly choosing: Choosing;
@@ -30,7 +30,7 @@ export class Planning {
   readonly doubted = new Set<string>();
   readonly usedModels = new Set<string>();
   private readonly draft: Draft;
-  readonly names = new Names();
+  readonly names = new ItemNames();
   private readonly said = new Said();
   private readonly models: ReadonlyMap<string, Model>;
   /** Why rows of the part at hand are wrong, by row and by combination. */
@@ -40,7 +40,7 @@ export class Planning {
     const { me, origin, edition, draft, duplicates = "keep" } = input;
     this.draft = draft;
     this.models = new Map(input.models.map((model) => [model.model_key, model]));
-    this.prices = new Prices(input.charges ?? new Map());
+    this.prices = new PlanPrices(input.charges ?? new Map());
     this.items = new Items(draft, { origin, account: me.user.id, edition, duplicates, prices: this.prices });
     this.choosing = new Choosing(input.selection ?? everything, input.manifest.file);
   }
@@ -206,7 +206,7 @@ function concluded(
   const totals = draft.totals();
   const sums = totals.groups.map((sum) => ({ ...sum, ...planning.prices.groupOf(sum.group) }));
   const purse = { caps: { ...noCaps, ...input.caps }, balance: balanceTold(me.credits.balance) };
-  const reaches = reachesOf(draft, sums, purse);
+  const reaches = coverageByCap(draft, sums, purse);
   const { fit, last } = reaches.all;
   const money = moneyOf(sums, purse, reaches.caps.fit.credits);
   const { due, items } = totals;

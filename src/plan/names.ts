@@ -2,7 +2,7 @@ import { foldName, safeName } from "../archive/disk/names.js";
 import type { Problem } from "../core/problem.js";
 import { copyName, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
-import { Seen } from "../text/compact-text-map.js";
+import { CompactTextMap } from "../text/compact-text-map.js";
 import { Gathered } from "./notes.js";
 
 /**
@@ -10,11 +10,11 @@ import { Gathered } from "./notes.js";
  * file on many disks, and so may be two that some system forbids once they are made safe. All rows are looked at, also
  * wrong ones, so that everything is told at once.
  */
-export class Names {
+export class ItemNames {
   /** Names with the numbers of their rows, doubled; and one more where the very same text is the row's id. */
-  private readonly names = new Seen();
+  private readonly names = new CompactTextMap();
   /** All other ids with the same, and one more where it is the id of a copy: in most sheets there are none. */
-  private readonly ids = new Seen();
+  private readonly ids = new CompactTextMap();
   private readonly changed = new Gathered();
 
   /** What files will be called whose names are forbidden somewhere, or too long. */

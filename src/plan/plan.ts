@@ -1,8 +1,8 @@
 import type { Me, Model } from "../api/records.js";
 import type { Credits } from "../core/money.js";
 import type { Forecast } from "../core/pace/forecast.js";
-import type { Pace } from "../core/pace/pace.js";
-import type { Comparison, Draft, PlannedItem, Standing } from "../core/ports/draft.js";
+import type { DurationEstimate } from "../core/pace/pace.js";
+import type { Comparison, Draft, ItemStanding, PlannedItem } from "../core/ports/draft.js";
 import type { Sheet } from "../core/ports/sheet.js";
 import type { Item, ModelSize } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
@@ -32,7 +32,7 @@ export interface PlanInput {
   /** The highest charge that was seen for a price group (`priceGroup`), which counts in place of the base price. */
   charges?: ReadonlyMap<string, Credits>;
   /** How long generations of a price group take, as far as it is known; without it, what is usual in its category. */
-  pace?: (group: string) => Pace;
+  pace?: (group: string) => DurationEstimate;
   /** Requests of the last 24 hours. */
   usedToday?: number;
   /** The user's own limits, below the plan's. */
@@ -46,7 +46,7 @@ export interface PlanInput {
   roomBytes?: number | null;
   selection?: Selection;
   duplicates?: Duplicates;
-  order?: Order;
+  order?: SubmitOrder;
   /** Keys of archived items whose files are not where they were put. */
   missing?: ReadonlySet<string>;
   /** What is to be done about those: nothing, fetch them again for no credits, or make and pay them again. */
@@ -54,7 +54,7 @@ export interface PlanInput {
 }
 
 /** Which items are submitted first: by the column priority and then the sheet, as in the sheet, or the cheapest. */
-export type Order = "priority" | "sheet" | "cheapest";
+export type SubmitOrder = "priority" | "sheet" | "cheapest";
 
 export type OnMissing = "report" | "fetch" | "pay";
 
@@ -98,7 +98,7 @@ export interface Plan extends Comparison {
   /** Archived items in the selection whose files are gone. */
   missing: { rowId: string; key: string }[];
   /** How many items stand where. */
-  standings: Partial<Record<Standing, number>>;
+  standings: Partial<Record<ItemStanding, number>>;
   models: ModelCost[];
   money: Money;
   requests: Requests;
@@ -214,13 +214,13 @@ export type Duplicates = "keep" | "merge" | "error";
 /** What a run may spend besides what the balance pays for, and what counts against it already. */
 export interface SpendingCaps {
   /** Of the run. */
-  total: Spending | null;
+  total: SpentAgainstCaps | null;
   /** Of single models, at which the others go on. */
-  models: ReadonlyMap<string, Spending>;
+  models: ReadonlyMap<string, SpentAgainstCaps>;
   /** The balance that must be left, with what may yet be taken from it. */
   keep: Credits | null;
   /** Of the day, over all runs of the account. */
-  daily: Spending | null;
+  daily: SpentAgainstCaps | null;
 }
 /**
  * Which rows a command is about. Everything is counted over the whole sheet first (identical rows, names, prices), so
@@ -245,7 +245,7 @@ export interface Filter {
   /** With `*` for any text and `?` for one character; capitals make no difference. */
   pattern: string;
 }
-export interface Spending {
+export interface SpentAgainstCaps {
   most: Credits;
   spent: Credits;
 }

@@ -16,7 +16,7 @@ const groupsMax = 1_000;
 const keptMax = 1_000;
 
 /** The prices of one plan's items. */
-export class Prices {
+export class PlanPrices {
   private readonly groups: PriceGroup[] = [];
   /** By the params' own object, which rows share that say the same. */
   private readonly known = new Map<object, ItemKind[]>();

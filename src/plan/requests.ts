@@ -1,14 +1,14 @@
 import { limitsOf, planLimits, plans } from "../api/plans.js";
 import { reserveBytes } from "../archive/disk/room.js";
 import { type Forecast, forecastOf } from "../core/pace/forecast.js";
-import { guessOf, type Pace, paceOf } from "../core/pace/pace.js";
+import { type DurationEstimate, durationEstimateOf, priorOf } from "../core/pace/pace.js";
 import type { ModelSize } from "../core/ports/store.js";
 import { narrowed } from "../core/quota/quota.js";
 import { fileSize } from "../text/amounts.js";
 import type { Sum } from "./cost.js";
 import type { ExpectedFiles, Finding, PlanInput, Requests } from "./plan.js";
 
-export interface Asked {
+export interface RequestsInput {
   /** What is to be made, by price group. */
   sums: readonly Sum[];
   /** Tasks that the service has, or may have, and that will be looked at. */
@@ -17,7 +17,7 @@ export interface Asked {
 }
 
 /** What a run will ask of the service, and how long that takes. */
-export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanInput): Requests {
+export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, input: PlanInput): Requests {
   const { me, usedToday = 0, ownLimits = {} } = input;
   const due = sums.reduce((sum, group) => sum + group.due, 0);
   const plan = me.subscription?.plan ?? null;
@@ -45,8 +45,8 @@ export function requestsOf({ sums, open, isShortOfCredits }: Asked, input: PlanI
   return { atLeast: 2 * due + open, plan, perMinute, perDay, forecast, finishAt };
 }
 
-function paceFor({ name, category }: Sum, { pace }: PlanInput): Pace {
-  return pace?.(name) ?? paceOf(guessOf(category), [], []);
+function paceFor({ name, category }: Sum, { pace }: PlanInput): DurationEstimate {
+  return pace?.(name) ?? durationEstimateOf(priorOf(category), [], []);
 }
 
 /** What a run will leave on the disk, by what its models have made in this workspace, else their category. */

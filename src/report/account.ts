@@ -4,12 +4,12 @@ import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits
 import type { Lifetime } from "../core/pace/lifetimes.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count, duration } from "../text/amounts.js";
-import { type Cell, type Look, labelled, plainLook, table } from "../text/table.js";
+import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 
 /** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
 export function accountText(
   { me, quota, lifetimes }: { me: Me; quota: Quota; lifetimes: readonly Lifetime[] },
-  look: Look = plainLook,
+  look: TerminalStyle = plainStyle,
 ): string {
   const { user, api_key: key } = me;
   const { balance, used_this_key: used } = me.credits;
@@ -54,7 +54,7 @@ function usage({ used, limit }: Window): string {
 }
 
 /** What `bulkgen models` prints: the models with their prices, then the parameters that they know. */
-export function modelsTable(models: readonly Model[], look: Look = plainLook): string {
+export function modelsTable(models: readonly Model[], look: TerminalStyle = plainStyle): string {
   if (models.length === 0) return "The service offers no models.";
   const priced = table(
     [

@@ -1,6 +1,6 @@
 import type { ExitName } from "../core/exit.js";
 import type { Check } from "../job/doctor/check.js";
-import { type Cell, type Look, plainLook, type Tone, table } from "../text/table.js";
+import { type Cell, plainStyle, type TerminalStyle, type Tone, table } from "../text/table.js";
 
 /** The exit of all checks together: the key first, then the network, then everything else. */
 export function doctorExit(checks: readonly Check[]): ExitName {
@@ -19,7 +19,7 @@ const tones: Readonly<Record<Check["state"], Tone>> = {
 };
 
 /** A line for each check, and below those that are not ok what to do. */
-export function doctorText(checks: readonly Check[], look: Look = plainLook): string {
+export function doctorText(checks: readonly Check[], look: TerminalStyle = plainStyle): string {
   const rows = checks.flatMap((check): Cell[][] => {
     const state = { text: check.state, tone: tones[check.state] };
     const said = check.state === "ok" ? check.got : `expected ${check.expected}; got ${check.got}`;
@@ -38,7 +38,7 @@ export function doctorText(checks: readonly Check[], look: Look = plainLook): st
 /** What holds for a run that is given no flags, and where it comes from. */
 export function settingsText(
   settings: readonly { name: string; value: string; from: string }[],
-  look: Look = plainLook,
+  look: TerminalStyle = plainStyle,
 ): string {
   const rows = settings.map(({ name, value, from }): Cell[] => [
     name,

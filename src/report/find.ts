@@ -1,7 +1,7 @@
 import { showCredits, toNumber } from "../core/money.js";
-import type { Found } from "../job/archive/find.js";
+import type { FoundOutput } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
-import { type Cell, type Column, type Look, plainLook, table } from "../text/table.js";
+import { type Cell, type Column, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
 import { minute } from "./status.js";
 
@@ -17,7 +17,7 @@ const columns: readonly Column[] = [
   { title: "prompt", flexible: true },
 ];
 
-export function foundTable(found: readonly Found[], look: Look = plainLook): string {
+export function foundTable(found: readonly FoundOutput[], look: TerminalStyle = plainStyle): string {
   if (found.length === 0) return "nothing found";
   const rows = found
     .slice(0, shownMax)
@@ -34,7 +34,7 @@ export function foundTable(found: readonly Found[], look: Look = plainLook): str
   return [table(columns, rows, look), ...rest].join("\n");
 }
 
-export function foundJson(found: Found): Record<string, unknown> {
+export function foundJson(found: FoundOutput): Record<string, unknown> {
   const { path, jobName, item, number, charged, savedAt, paidIn, ...rest } = found;
   const { rowId, rowNumber, model, prompt, params, inputs } = item;
   return {

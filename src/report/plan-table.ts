@@ -4,7 +4,15 @@ import { digestOf } from "../core/problem.js";
 import type { Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
 import { firstOf, type Listing } from "../text/listing.js";
-import { type Cell, type Look, labelled, paint, plainLook, type Tone, table } from "../text/table.js";
+import {
+  type Cell,
+  labelled,
+  paint,
+  plainStyle,
+  type TerminalStyle,
+  type Tone,
+  table,
+} from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
 import { forecastText } from "./forecast.js";
 import { problemsText, shownPath } from "./problem-text.js";
@@ -37,7 +45,7 @@ const linesMax = 20;
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
  * seen from `folder`, where that is shorter.
  */
-export function planText(plan: ShownPlan, folder: string, look: Look = plainLook): string {
+export function planText(plan: ShownPlan, folder: string, look: TerminalStyle = plainStyle): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
   const facts: [string, Cell][] = [
     ...selected(plan),
@@ -63,7 +71,7 @@ export function planText(plan: ShownPlan, folder: string, look: Look = plainLook
 }
 
 /** What `bulkgen plan --rows` adds: one line for each item. */
-export function rowsTable(rows: Iterable<ShownRow>, look: Look = plainLook): string {
+export function rowsTable(rows: Iterable<ShownRow>, look: TerminalStyle = plainStyle): string {
   return table(
     [
       { title: "row", align: "right" },
@@ -85,7 +93,7 @@ export function rowsTable(rows: Iterable<ShownRow>, look: Look = plainLook): str
   );
 }
 
-function modelCosts({ models, money }: ShownPlan, look: Look): string {
+function modelCosts({ models, money }: ShownPlan, look: TerminalStyle): string {
   // What was really charged before stands beside what the service's list says.
   const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
@@ -210,7 +218,7 @@ function countOf<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boole
   return count;
 }
 
-function listed(title: string, lines: Listing<string>, tone: Tone, look: Look): string {
+function listed(title: string, lines: Listing<string>, tone: Tone, look: TerminalStyle): string {
   if (lines.length === 0) return "";
   const shown = firstOf(lines, linesMax).map((line) => `- ${terminalText(line)}`);
   const more = lines.length - shown.length;

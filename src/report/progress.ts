@@ -6,7 +6,7 @@ import { terminalText } from "../text/terminal.js";
 /** Where a run stands at `now` (UTC ms). */
 export type ProgressNow = Progress & { now: number };
 
-export type Waiting = "minute" | "day" | "service";
+export type WaitReason = "minute" | "day" | "service";
 
 /** One line: `12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute`. */
 export function progressLine(progress: ProgressNow): string {
@@ -32,7 +32,7 @@ export function progressLine(progress: ProgressNow): string {
 }
 
 /** Why the next request is not sent yet, and for how long. */
-export function waitingLine(what: Waiting, until: number, now: number): string {
+export function waitingLine(what: WaitReason, until: number, now: number): string {
   const left = wait(until - now);
   switch (what) {
     case "minute":

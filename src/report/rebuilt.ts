@@ -1,10 +1,10 @@
 import type { Rebuilt } from "../job/rebuild/rebuild.js";
 import { count } from "../text/amounts.js";
-import { type Cell, type Look, labelled, plainLook } from "../text/table.js";
+import { type Cell, labelled, plainStyle, type TerminalStyle } from "../text/table.js";
 
 const namesMax = 5;
 
-export function rebuiltText(facts: Rebuilt, look: Look = plainLook): string {
+export function rebuiltText(facts: Rebuilt, look: TerminalStyle = plainStyle): string {
   const { receipts, archive, counts } = facts;
   const states = Object.entries(counts).filter(([, number]) => number > 0);
   const lines: [string, Cell][] = [

@@ -9,7 +9,15 @@ import {
   waitingJson,
 } from "../job/workspace/evidence-text.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
-import { type Cell, type Column, type Look, labelled, plainLook, type Tone, table } from "../text/table.js";
+import {
+  type Cell,
+  type Column,
+  labelled,
+  plainStyle,
+  type TerminalStyle,
+  type Tone,
+  table,
+} from "../text/table.js";
 import { shortText } from "../text/terminal.js";
 import { comparedText, forecastText } from "./forecast.js";
 
@@ -64,7 +72,7 @@ const columns: readonly Column[] = [
 ];
 
 /** Every run on a line, and below them how to go on with those that are not finished. */
-export function runsTable(runs: readonly RunLine[], look: Look = plainLook): string {
+export function runsTable(runs: readonly RunLine[], look: TerminalStyle = plainStyle): string {
   const rows = runs.map((run): Cell[] => [
     run.run,
     run.job,
@@ -88,7 +96,7 @@ const reasonCharactersMax = 160;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
 /** A run on a few lines, and below them the items in trouble. */
-export function statusText(facts: RunStatus, look: Look = plainLook): string {
+export function statusText(facts: RunStatus, look: TerminalStyle = plainStyle): string {
   const counted = itemStates
     .filter((state) => facts.counts[state] > 0)
     .map((state) => `${facts.counts[state]} ${state}`);

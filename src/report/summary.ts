@@ -1,9 +1,9 @@
 import type { ItemState } from "../core/item.js";
 import { minus, showCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
-import { evidenceLines, type Waiting, waitingJson } from "../job/workspace/evidence-text.js";
+import { evidenceLines, type WaitingItem, waitingJson } from "../job/workspace/evidence-text.js";
 import { count, duration, fileSize } from "../text/amounts.js";
-import { type Cell, type Look, labelled, paint, plainLook, type Tone } from "../text/table.js";
+import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
 
@@ -33,7 +33,7 @@ const idsMax = 5;
 const reasonCharactersMax = 160;
 
 /** The closing summary for people. */
-export function summarise(facts: RunSummary, look: Look = plainLook): string {
+export function summarise(facts: RunSummary, look: TerminalStyle = plainStyle): string {
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   for (const [state, tone, label] of states) {
     const number = facts.counts[state] ?? 0;
@@ -108,7 +108,7 @@ function archived({ counts, before }: RunSummary): Cell {
 }
 
 /** Why they wait, and what a person needs to find each at the service. */
-function waiting(items: readonly Waiting[]): [string, Cell][] {
+function waiting(items: readonly WaitingItem[]): [string, Cell][] {
   return [
     ...grouped(items.map(({ rowId, reason }) => ({ rowId, reason, kind: "" }))),
     ...evidenceLines(items).map((line): [string, Cell] => ["", line]),

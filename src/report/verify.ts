@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { count, fileSize } from "../text/amounts.js";
-import { type Cell, type Look, labelled, plainLook, type Tone } from "../text/table.js";
+import { type Cell, labelled, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
 
 /** What was found in one job's folder. */
@@ -45,7 +45,7 @@ export function isSound({ folders }: Pick<VerifyReport, "folders">): boolean {
   return folders.every(({ findings }) => findings.every(({ kind }) => !broken.includes(kind)));
 }
 
-export function verifyText(facts: VerifyReport, look: Look = plainLook): string {
+export function verifyText(facts: VerifyReport, look: TerminalStyle = plainStyle): string {
   const { folders, repaired, removed } = facts;
   const sum = (of: (folder: ExaminedFolder) => number) => folders.reduce((all, each) => all + of(each), 0);
   const [files, read] = [sum((folder) => folder.files), sum((folder) => folder.read)];

@@ -4,7 +4,7 @@ import { readAccount } from "./account-reading.js";
 import type { Session } from "./session.js";
 
 /** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
-export async function lookAtBalance(session: Session): Promise<void> {
+export async function readBalanceWhenDue(session: Session): Promise<void> {
   const { balanceLook, ports, settings, parked } = session;
   if (!balanceLook?.isOver) return;
   const { planned } = await ports.store.due(settings.run.id, 1, parked, null);
@@ -16,7 +16,7 @@ export async function lookAtBalance(session: Session): Promise<void> {
  * the last reading was counted twice perhaps, and what has failed since may be back. Returns whether there is something new; false also
  * where a request would have to wait for long.
  */
-export async function lookAgain(session: Session, committed: Credits, quota: Quota): Promise<boolean> {
+export async function recheckBalance(session: Session, committed: Credits, quota: Quota): Promise<boolean> {
   const now = session.ports.clock.now();
   if (isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now)) return false;
   return session.caps.claimReading(committed) && (await readBalance(session)) !== null;

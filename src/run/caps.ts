@@ -1,4 +1,4 @@
-import { dayOf, type Span } from "../core/day.js";
+import { type DaySpan, dayOf } from "../core/day.js";
 import { type Credits, inCredits, minus, plus, showCredits } from "../core/money.js";
 import type { Accounts } from "../core/ports/accounts.js";
 import type { BalanceMark, Bounds } from "../core/ports/spend-log.js";
@@ -130,7 +130,7 @@ export class Caps {
   async lookAtDay(
     accounts: Pick<Accounts, "spentOn">,
     accountId: number,
-    { now, committed }: { now: Span; committed: Credits },
+    { now, committed }: { now: DaySpan; committed: Credits },
   ): Promise<void> {
     const { daily } = this.settings;
     if (daily === null) return;
@@ -140,7 +140,7 @@ export class Caps {
   }
 
   /** What the books hold a paid request to that is sent now; null where nothing does. */
-  bounds(now: Span): Bounds | null {
+  bounds(now: DaySpan): Bounds | null {
     const { daily } = this.settings;
     if (daily === null && this.keep === null) return null;
     return { daily: daily === null ? null : { most: daily, day: dayOf(now) }, kept: this.keep };

@@ -1,6 +1,6 @@
 import type { Decision, View } from "../core/next/next.js";
 import type { Claim } from "../core/ports/accounts.js";
-import { isLongWait, left, owedRequests, silenceText, utcTime } from "../core/quota/quota.js";
+import { isLongWait, owedRequests, silenceText, slotsLeft, utcTime } from "../core/quota/quota.js";
 import type { Session } from "./session.js";
 
 /** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in whatever workspace. */
@@ -40,7 +40,7 @@ export function stopForLongWait(session: Session, { quota, now }: View, { waitin
   if (session.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
   const until = utcTime(quota.day.nextReleaseAt ?? now);
   if (waiting === "service") session.stop("silence", silenceText(silentUntil));
-  else if (left(quota.day) < 1) session.stop("day", `the day's requests are used up until ${until}`);
+  else if (slotsLeft(quota.day) < 1) session.stop("day", `the day's requests are used up until ${until}`);
   else
     session.stop(
       "reserve",

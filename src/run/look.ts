@@ -2,16 +2,16 @@ import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
 import { priceGroup } from "../core/identity.js";
 import {
-  lookSpacing,
   type Overdue,
   overdueInterval,
   pollInterval,
+  pollSpacing,
   taskAge,
   windowPassed,
 } from "../core/pace/poll.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
-import type { BookedLook } from "../core/ports/spend-log.js";
+import type { LoggedPoll } from "../core/ports/spend-log.js";
 import type { Addresses, Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { taskFailed } from "./fail.js";
@@ -21,7 +21,7 @@ import { bookedEnd } from "./receipts/conclusion.js";
 import type { Session } from "./session.js";
 
 /** One look at a task. Whatever comes back, a task that is not final stays alive and is never submitted again. */
-export async function look(session: Session, itemId: number, ticket: Ticket): Promise<void> {
+export async function pollTask(session: Session, itemId: number, ticket: Ticket): Promise<void> {
   const { store, service } = session.ports;
   const item = await store.item(itemId);
   const attempt = await store.attempt(itemId);
@@ -97,7 +97,7 @@ function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly str
   return { urls, fetchBy: lifetimes.fetchBy(urls, ports.clock.now()) };
 }
 
-async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {
+async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: LoggedPoll): Promise<void> {
   if (bookEntry === null) return;
   await ports.books.looked(bookEntry, look);
   await settling.looked();
@@ -155,7 +155,7 @@ async function lookAgain(
     item.state === "overdue"
       ? now + overdueInterval(age, await overdue(session))
       : unfinished
-        ? Math.max(now, sentAt + lookSpacing(age))
+        ? Math.max(now, sentAt + pollSpacing(age))
         : now + pollInterval(item.looks + 1);
   await store.reschedule(item.id, nextAt, { looks: 1, note, ...seen });
 }

@@ -1,19 +1,19 @@
 import PQueue from "p-queue";
 import { plus } from "../core/money.js";
-import { type Decision, type Due, hasWork, next, type Step, type View } from "../core/next/next.js";
+import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
 import type { Quota } from "../core/quota/quota.js";
 import { isOpen, type StepKind, type Stop } from "../core/stop.js";
-import { lookAgain, lookAtBalance } from "./balance.js";
+import { readBalanceWhenDue, recheckBalance } from "./balance.js";
 import { Debt, stopForLongWait } from "./debt.js";
 import { fetchOutputs } from "./fetch.js";
 import { recall } from "./learn.js";
-import { look } from "./look.js";
+import { pollTask } from "./look.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
-import type { Hold } from "./settling.js";
+import type { SubmitPause } from "./settling.js";
 import { submit } from "./submit.js";
 import { firstHeads, reachesAll } from "./waiting.js";
-import { Doorbell, OverdueWait } from "./waits.js";
+import { OverdueWait, WakeSignal } from "./waits.js";
 
 /** Where a run stands at one turn of its loop. */
 export interface Progress {
@@ -25,7 +25,7 @@ export interface Progress {
   stops: readonly Stop[];
   diskTrouble: string | null;
   /** What is to be found out before anything else is submitted. */
-  hold: Hold | null;
+  hold: SubmitPause | null;
 }
 
 export function progressOf(
@@ -80,7 +80,7 @@ class Loop {
   private readonly requests: PQueue;
   private readonly downloads: PQueue;
   private readonly cutDownloads = new AbortController();
-  private readonly bell = new Doorbell();
+  private readonly bell = new WakeSignal();
   private crash: unknown;
   /** What is paid for and due has been begun with: it goes before what is unknown, and that before what is bought. */
   private collects = false;
@@ -110,12 +110,12 @@ class Loop {
         this.bell.listen();
         const turnAt = this.session.ports.clock.now();
         await this.control.attend?.(new Set(this.busy.keys()));
-        await lookAtBalance(this.session);
+        await readBalanceWhenDue(this.session);
         if (this.collects) await this.settleUnknowns();
         const view = await this.view();
         const decision = next(view);
         this.control.onProgress(progressOf(this.session, view, decision));
-        if (this.isCapped(view, decision) && (await lookAgain(this.session, view.committed, view.quota)))
+        if (this.isCapped(view, decision) && (await recheckBalance(this.session, view.committed, view.quota)))
           continue;
         if (this.addStops(view, decision)) continue;
         if (this.session.caps.wait(decision.cappedModels, view.modelRooms ?? new Map())) continue;
@@ -228,13 +228,13 @@ class Loop {
   }
 
   /** Starts the steps in order; false when another process took the place in the quota that one was to have. */
-  private async beginAll(steps: readonly Step[]): Promise<boolean> {
+  private async beginAll(steps: readonly NextStep[]): Promise<boolean> {
     for (const step of steps) if (!(await this.begin(step))) return false;
     return true;
   }
 
   /** Starts a step if it gets what it needs: a submit a lane, a request a place in the quota. */
-  private async begin(step: Step): Promise<boolean> {
+  private async begin(step: NextStep): Promise<boolean> {
     if (step.do === "download") {
       const { signal } = this.cutDownloads;
       this.start(this.downloads, step, 0, () => fetchOutputs(this.session, step.item, signal));
@@ -253,7 +253,7 @@ class Loop {
       return false;
     }
     if (lane !== null) this.debt.grew();
-    if (lane === null) this.start(this.requests, step, 1, () => look(this.session, step.item, ticket));
+    if (lane === null) this.start(this.requests, step, 1, () => pollTask(this.session, step.item, ticket));
     else {
       const sent = () => submit(this.session, step.item, ticket).finally(() => lane.release());
       this.start(this.requests, step, 0, sent);
@@ -261,7 +261,7 @@ class Loop {
     return true;
   }
 
-  private start(queue: PQueue, step: Step, priority: number, work: () => Promise<void>): void {
+  private start(queue: PQueue, step: NextStep, priority: number, work: () => Promise<void>): void {
     this.busy.set(step.item, step.do);
     void queue
       .add(work, { priority })

@@ -7,7 +7,7 @@ import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
 import type { Accounts } from "../core/ports/accounts.js";
 import type { Log } from "../core/ports/send.js";
-import type { Books, KeptCap } from "../core/ports/spend-log.js";
+import type { KeepCreditsCap, SpendLog } from "../core/ports/spend-log.js";
 import type { Run, Store } from "../core/ports/store.js";
 import type { Lanes } from "../core/quota/lanes.js";
 import type { Receipts } from "./receipts/receipts.js";
@@ -20,7 +20,7 @@ export interface RunPorts {
   accountId: number;
   /** Of the key. */
   fingerprint: string;
-  books: Books;
+  books: SpendLog;
   /** The workspace's name among those of the account. */
   workspace: string;
   service: Service;
@@ -36,7 +36,7 @@ export interface RunPorts {
 }
 
 /** A balance that must be left: what may be taken is the balance beyond it when that was read last. */
-export interface Keep extends KeptCap {
+export interface Keep extends KeepCreditsCap {
   least: Credits;
 }
 

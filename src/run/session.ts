@@ -3,7 +3,7 @@ import { ServiceError } from "../client/service.js";
 import type { Credits } from "../core/money.js";
 import type { Parked } from "../core/next/next.js";
 import { Lifetimes } from "../core/pace/lifetimes.js";
-import { Paces } from "../core/pace/paces.js";
+import { DurationEstimates } from "../core/pace/paces.js";
 import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
 import { Caps } from "./caps.js";
@@ -13,7 +13,7 @@ import { Prices } from "./prices.js";
 import { Replacements, Saved } from "./replacements.js";
 import { Settling } from "./settling.js";
 import { WaitingList } from "./waiting.js";
-import { Reach, Wait } from "./waits.js";
+import { Reachability, Wait } from "./waits.js";
 
 /** Milliseconds between two looks at an account that has run out of credits. */
 const balanceMs = 5 * 60_000;
@@ -26,14 +26,14 @@ const receiptsMs = 15_000;
  */
 export class Session {
   stops: readonly Stop[] = [];
-  readonly reach: Reach;
+  readonly reach: Reachability;
   readonly breaker = new Breaker();
   readonly prices = new Prices();
   readonly saved = new Saved();
   readonly settling: Settling;
   readonly replacements = new Replacements();
   readonly caps: Caps;
-  readonly paces = new Paces();
+  readonly paces = new DurationEstimates();
   readonly lifetimes = new Lifetimes();
   readonly waiting: WaitingList;
   /** By item: looks for fresh addresses in a row that told nothing. */
@@ -53,7 +53,7 @@ export class Session {
     readonly settings: RunSettings,
   ) {
     this.requests = settings.run.requests;
-    this.reach = new Reach(ports.clock);
+    this.reach = new Reachability(ports.clock);
     this.caps = new Caps(settings);
     this.settling = new Settling(ports, { ...settings.settling, runId: settings.run.id }, this.caps);
     this.diskTrouble = new DiskTrouble(ports, jobFolder(settings.run));

@@ -3,7 +3,7 @@ import { isNews, reconcile, unreadBefore } from "../core/charges/verdict.js";
 import { balanceTold, type Credits, plus } from "../core/money.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
-import { dayMs, freePlaces, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota/quota.js";
+import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota/quota.js";
 import { readCounters } from "./account-reading.js";
 import type { Caps } from "./caps.js";
 import type { RunPorts } from "./ports.js";
@@ -20,7 +20,7 @@ export interface SettlingSettings extends ReconcileSettings {
 }
 
 /** Requests without an answer that submitting waits for, and when the next thing is found out about them (UTC ms). */
-export interface Hold {
+export interface SubmitPause {
   unsettled: number;
   until: number;
 }
@@ -77,7 +77,7 @@ export class Settling {
   }
 
   /** What submitting waits for, and when that goes on (UTC ms); null while it waits for nothing that takes its time. */
-  get hold(): Hold | null {
+  get hold(): SubmitPause | null {
     const until = this.holdsBack ? this.wakeAt : null;
     return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
   }
@@ -122,7 +122,7 @@ export class Settling {
     const { accounts, accountId, clock } = this.ports;
     const quota = await accounts.quota(accountId);
     const now = clock.now();
-    const isFree = freePlaces(quota, now) >= 1;
+    const isFree = freeSlots(quota, now) >= 1;
     this.place = isFree ? null : new Wait(clock, nextSendAt(quota, now) - now);
     return isFree;
   }

@@ -1,6 +1,6 @@
 import { type Credits, plus } from "../core/money.js";
 import type { Head, Parked, WaitingGroup } from "../core/next/next.js";
-import type { Pace } from "../core/pace/pace.js";
+import type { DurationEstimate } from "../core/pace/pace.js";
 import type { RunPorts } from "./ports.js";
 
 /** With more planned items than this they are counted anew only so often (ms): the end is far, and counting takes long. */
@@ -31,7 +31,7 @@ export class WaitingList {
 /** The groups to submit from first, at most `limit`: by priority, the longest generations first. */
 export function firstHeads(
   groups: readonly WaitingGroup[],
-  pace: (group: string) => Pace,
+  pace: (group: string) => DurationEstimate,
   limit: number,
 ): Head[] {
   return groups

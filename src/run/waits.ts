@@ -52,7 +52,7 @@ export class OverdueWait {
 }
 
 /** Whether the service can be reached: silence after each failure, longer each time, and how long it has lasted. */
-export class Reach {
+export class Reachability {
   private silence: Wait | null = null;
   private failures = 0;
   private since: number | null = null;
@@ -82,7 +82,7 @@ export class Reach {
 }
 
 /** What a loop sleeps by: until a time, or until somebody rings. */
-export class Doorbell {
+export class WakeSignal {
   private hasRung = false;
   private wake: () => void = () => {};
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
-import type { Plan } from "../api/plans.js";
+import type { PlanName } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
 import type { FileAnswer } from "./answers/file-reply.js";
@@ -157,7 +157,7 @@ export interface SandboxOptions {
   /** 0, the default, lets the system choose. */
   port?: number;
   /** "Pro" when the account is first made; given later, it changes the account's plan. */
-  plan?: Plan;
+  plan?: PlanName;
   /** 500 by default; used only when the account is first made. */
   credits?: number;
   /** How long every task takes, in milliseconds, instead of each model's own duration. */

@@ -1,16 +1,16 @@
 import type { Clock } from "../clock.js";
 import type { Log } from "../core/ports/send.js";
 import { refusedByDisk } from "../store/open.js";
-import type { Night, NightChange, Schedule, Schedules } from "../store/schedules.js";
+import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../store/schedules.js";
 import { dueBetween, nextDue } from "./due.js";
 import {
   againAt,
   endText,
   isLost,
-  type NightCommand,
-  type NightEnd,
-  nightCommand,
-  nightEnd,
+  type ScheduledCommand,
+  type ScheduledRunEnd,
+  scheduledCommand,
+  scheduledEnd,
 } from "./night.js";
 import { localText } from "./zone.js";
 
@@ -24,18 +24,18 @@ export interface DaemonPorts {
   clock: Clock;
   log: Log;
   /** Starts the process of a night. Never throws. */
-  launch(command: NightCommand, schedule: Schedule): NightProcess;
+  launch(command: ScheduledCommand, schedule: Schedule): ScheduledProcess;
   /** Tells people of what no run can tell them. */
-  notify(schedule: Schedule, notice: DaemonNotice): void;
+  notify(schedule: Schedule, notice: DaemonEvent): void;
 }
 
-export interface NightProcess {
+export interface ScheduledProcess {
   /** Asks it to end in good order. */
   stop(): void;
-  ended: Promise<NightEnd>;
+  ended: Promise<ScheduledRunEnd>;
 }
 
-export interface DaemonNotice {
+export interface DaemonEvent {
   event: "missed" | "skipped" | "lost" | "trouble";
   dueAt: number;
   message: string;
@@ -51,7 +51,7 @@ const refusedMs = 10_000;
 const missedMax = 1_000;
 
 export class Daemon {
-  private readonly processes = new Map<string, NightProcess>();
+  private readonly processes = new Map<string, ScheduledProcess>();
   private readonly ending = new Set<Promise<void>>();
   private wake = new AbortController();
   private crash: unknown;
@@ -148,7 +148,7 @@ export class Daemon {
   private reasonToMiss(schedule: Schedule, dueAt: number, now: number): string | null {
     if (now - dueAt <= lateMs) return null;
     if (schedule.missed === "skip") return "nobody was there";
-    const end = nightEnd(schedule, dueAt);
+    const end = scheduledEnd(schedule, dueAt);
     if (end === null || now < end) return null;
     return `nobody was there until its end, ${localText(end, schedule.zone)}`;
   }
@@ -210,8 +210,11 @@ export class Daemon {
     }
   }
 
-  private start(schedule: Schedule, night: Pick<Night, "schedule" | "dueAt" | "run" | "losses">): void {
-    const work = this.ports.launch(nightCommand(schedule, night), schedule);
+  private start(
+    schedule: Schedule,
+    night: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
+  ): void {
+    const work = this.ports.launch(scheduledCommand(schedule, night), schedule);
     this.processes.set(schedule.name, work);
     const ending = work.ended
       .then((end) => this.finish(schedule, night, end))
@@ -228,8 +231,8 @@ export class Daemon {
 
   private async finish(
     schedule: Schedule,
-    night: Pick<Night, "schedule" | "dueAt" | "run" | "losses">,
-    end: NightEnd,
+    night: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
+    end: ScheduledRunEnd,
   ): Promise<void> {
     const { clock, log, notify } = this.ports;
     const { resumeAt, ...came } = end;
@@ -237,7 +240,7 @@ export class Daemon {
     const losses = night.losses + (isLost(end) ? 1 : 0);
     const isStopping = this.over.signal.aborted;
     const again = againAt(end, { losses, now: clock.now(), isStopping });
-    const ended: NightChange =
+    const ended: ScheduledRunChange =
       again === null
         ? { state: "ended", endedAt: clock.now(), resumeAt: null }
         : { state: "waiting", resumeAt: again };
@@ -256,7 +259,7 @@ export class Daemon {
     if (end.exit === null) notify(schedule, { event: "lost", dueAt: night.dueAt, message });
   }
 
-  private change(night: Pick<Night, "schedule" | "dueAt">, change: NightChange): Promise<void> {
+  private change(night: Pick<ScheduledRun, "schedule" | "dueAt">, change: ScheduledRunChange): Promise<void> {
     return this.ports.schedules.change(night.schedule, night.dueAt, change);
   }
 }
@@ -271,7 +274,7 @@ export class Writing {
 
   constructor(
     private readonly log: Log,
-    private readonly notify: (schedule: Schedule, notice: DaemonNotice) => void,
+    private readonly notify: (schedule: Schedule, notice: DaemonEvent) => void,
   ) {}
 
   /** One line for people; null while all is well. */

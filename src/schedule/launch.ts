@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { credits } from "../core/money.js";
-import type { NightProcess } from "./daemon.js";
-import type { NightCommand, NightEnd } from "./night.js";
+import type { ScheduledProcess } from "./daemon.js";
+import type { ScheduledCommand, ScheduledRunEnd } from "./night.js";
 
 /**
  * A night is a process of its own: whatever ends it, the daemon lives. It has a process group of its own too, so that
@@ -27,7 +27,10 @@ const summaryCharactersMax = 64 * 1024 * 1024;
 const againMs = 30 * 60_000;
 const unfinishedExit = 8;
 
-export function launchNight({ command, words }: NightCommand, options: LaunchOptions): NightProcess {
+export function launchScheduledRun(
+  { command, words }: ScheduledCommand,
+  options: LaunchOptions,
+): ScheduledProcess {
   const [file, ...first] = options.program;
   const how = options.watched ? ["--json", "--quiet"] : [];
   const child = spawn(file, [...first, command, `--workspace=${options.root}`, ...how, ...words], {
@@ -60,7 +63,7 @@ interface Summary {
   resumeAt: string | null;
 }
 
-function endOf(exit: number | null, signal: string | null, text: string, now: number): NightEnd {
+function endOf(exit: number | null, signal: string | null, text: string, now: number): ScheduledRunEnd {
   if (exit === null) return { ...nothing, exit, note: `its process was ended by ${signal}` };
   const summary = readSummary(text);
   const meaning = exitCodes.find(({ code }) => code === exit)?.meaning ?? "ended";

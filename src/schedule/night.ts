@@ -1,7 +1,7 @@
 import { Liquid } from "liquidjs";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, inCredits } from "../core/money.js";
-import type { Night, Schedule } from "../store/schedules.js";
+import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { nextDue } from "./due.js";
 import { localTime } from "./zone.js";
 
@@ -12,7 +12,7 @@ export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string
 }
 
 /** When a night submits nothing more (UTC ms): the first `--until` after it was due, on the clocks of its zone. */
-export function nightEnd(schedule: Pick<Schedule, "flags" | "zone">, dueAt: number): number | null {
+export function scheduledEnd(schedule: Pick<Schedule, "flags" | "zone">, dueAt: number): number | null {
   const until = flagOf(schedule, "--until");
   if (until === null) return null;
   const [hour = "", minute = ""] = until.split(":");
@@ -24,7 +24,7 @@ export function nightEnd(schedule: Pick<Schedule, "flags" | "zone">, dueAt: numb
  * time of the start: a night that is begun again, or caught up a day late, makes what it would have made.
  * Throws EarlyExit for a template that cannot be filled in.
  */
-export function nightEdition(
+export function scheduledEdition(
   schedule: Pick<Schedule, "flags" | "zone" | "name">,
   dueAt: number,
 ): string | null {
@@ -45,7 +45,7 @@ export function nightEdition(
 }
 
 /** What the process of a night is told: a command of bulkgen and its words. */
-export interface NightCommand {
+export interface ScheduledCommand {
   command: "run" | "resume";
   words: string[];
 }
@@ -70,7 +70,10 @@ const filledIn = ["--until", "--fresh", "--edition"];
  * A night's first start reads the manifest. One whose run is known goes on with it as it was planned, also when the
  * manifest is gone meanwhile. The end of the night is told as an instant, so that a late start moves nothing.
  */
-export function nightCommand(schedule: Schedule, night: Pick<Night, "dueAt" | "run">): NightCommand {
+export function scheduledCommand(
+  schedule: Schedule,
+  night: Pick<ScheduledRun, "dueAt" | "run">,
+): ScheduledCommand {
   const resumes = night.run !== null;
   const flags = schedule.flags.filter(([name]) =>
     resumes ? carried.includes(name) : !filledIn.includes(name),
@@ -79,15 +82,15 @@ export function nightCommand(schedule: Schedule, night: Pick<Night, "dueAt" | "r
   // Another run of the workspace, by hand or of another schedule, is waited for.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
   if (resumes) return { command: "resume", words: [...words, String(night.run)] };
-  const end = nightEnd(schedule, night.dueAt);
+  const end = scheduledEnd(schedule, night.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
-  const edition = nightEdition(schedule, night.dueAt);
+  const edition = scheduledEdition(schedule, night.dueAt);
   if (edition !== null) words.push(`--edition=${edition}`);
   return { command: "run", words: [...words, "--yes", "--", schedule.manifest] };
 }
 
 /** What came of the process of a night. */
-export interface NightEnd {
+export interface ScheduledRunEnd {
   /** Null when a signal ended it, or when it could not be started. */
   exit: number | null;
   /** In one line. */
@@ -108,13 +111,13 @@ const interruptedExit = 130;
 const crashExit = 1;
 
 /** Whether its process ended by a signal or by a defect. */
-export function isLost({ exit }: NightEnd): boolean {
+export function isLost({ exit }: ScheduledRunEnd): boolean {
   return exit === null || exit === crashExit;
 }
 
 /** When a night goes on by itself (UTC ms); null when it is over. */
 export function againAt(
-  end: NightEnd,
+  end: ScheduledRunEnd,
   { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },
 ): number | null {
   if (end.exit === interruptedExit) return isStopping ? now : null;
@@ -123,7 +126,7 @@ export function againAt(
 }
 
 /** The end in one line. */
-export function endText({ exit, note, credits }: NightEnd): string {
+export function endText({ exit, note, credits }: ScheduledRunEnd): string {
   const spent = credits === null ? "" : `, ${inCredits(credits)}`;
   return `${note}${spent}${exit === null ? "" : ` (exit ${exit})`}`;
 }

@@ -1,31 +1,35 @@
 import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { creditsTold, inCredits, toNumber } from "../core/money.js";
-import type { Night, Schedule } from "../store/schedules.js";
+import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
-import { type Cell, type Look, labelled, paint, plainLook, table } from "../text/table.js";
+import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { nextDue } from "./due.js";
-import { nightEdition, nightEnd } from "./night.js";
+import { scheduledEdition, scheduledEnd } from "./night.js";
 import { localText, localTime } from "./zone.js";
 
 /** A setting as it holds for the night, and where it comes from. */
-export interface Setting {
+export interface ScheduleSetting {
   name: string;
   value: string;
   from: string;
 }
 
 /** What a schedule does next, in plain words. */
-export interface Tonight {
+export interface UpcomingRun {
   schedule: Schedule;
   /** What holds for the run of a night, flags over environment over files. */
-  settings: readonly Setting[];
-  nights: readonly Night[];
+  settings: readonly ScheduleSetting[];
+  nights: readonly ScheduledRun[];
 }
 
 const comingMax = 3;
 
-export function tonightText({ schedule, settings, nights }: Tonight, clock: Clock, look = plainLook): string {
+export function upcomingText(
+  { schedule, settings, nights }: UpcomingRun,
+  clock: Clock,
+  look = plainStyle,
+): string {
   const { zone } = schedule;
   const coming: number[] = [];
   for (let at = nextDue(schedule, clock.now()); at !== null && coming.length < comingMax; ) {
@@ -58,25 +62,25 @@ export function tonightText({ schedule, settings, nights }: Tonight, clock: Cloc
     ["overlap", "a night that is due while the one before it is at work is skipped, and that is told"],
     ["missed", missed[schedule.missed]],
     ["tells", noticeText(value)],
-    ["last", nights[0] ? nightText(nights[0], zone) : "no night yet"],
+    ["last", nights[0] ? scheduledRunText(nights[0], zone) : "no night yet"],
   );
   const from = settings.filter(({ from }) => from !== "default").map(settingText);
   const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", look);
   return [title, labelled(lines, look), ...(from.length === 0 ? [] : ["Settings:", ...from])].join("\n");
 }
 
-function settingText({ name, value, from }: Setting): string {
+function settingText({ name, value, from }: ScheduleSetting): string {
   return `  ${name}${value === "" ? "" : ` ${value}`} (${from})`;
 }
 
 function editionText(schedule: Schedule, dueAt: number): string {
-  const edition = nightEdition(schedule, dueAt);
+  const edition = scheduledEdition(schedule, dueAt);
   if (edition === null) return "what is new in the manifest; what is archived is not paid again";
   return `everything anew, once, as edition ${edition}`;
 }
 
 function endText(schedule: Schedule, dueAt: number, value: (name: string) => string | null): string {
-  const end = nightEnd(schedule, dueAt);
+  const end = scheduledEnd(schedule, dueAt);
   const most = value("max-duration");
   const after = [
     ...(end === null ? [] : [`${localTime(end, schedule.zone).time} (${localText(end, schedule.zone)})`]),
@@ -138,7 +142,11 @@ function noticeText(value: (name: string) => string | null): string {
 }
 
 /** Schedules on a line each: when they are due and what came of the last night. */
-export function schedulesTable(all: readonly Tonight[], clock: Clock, look: Look = plainLook): string {
+export function schedulesTable(
+  all: readonly UpcomingRun[],
+  clock: Clock,
+  look: TerminalStyle = plainStyle,
+): string {
   const rows = all.map(({ schedule, nights }): Cell[] => {
     const next = nextDue(schedule, clock.now());
     const [last] = nights;
@@ -147,7 +155,7 @@ export function schedulesTable(all: readonly Tonight[], clock: Clock, look: Look
       schedule.manifest,
       schedule.cron,
       next === null ? "never" : localText(next, schedule.zone),
-      last ? { text: nightText(last, schedule.zone), tone: wentWell(last) ? "good" : "warning" } : "",
+      last ? { text: scheduledRunText(last, schedule.zone), tone: wentWell(last) ? "good" : "warning" } : "",
     ];
   });
   const columns = [
@@ -160,12 +168,12 @@ export function schedulesTable(all: readonly Tonight[], clock: Clock, look: Look
   return table(columns, rows, look);
 }
 
-function wentWell({ state, exit }: Night): boolean {
+function wentWell({ state, exit }: ScheduledRun): boolean {
   return state === "running" || state === "waiting" || (state === "ended" && exit === 0);
 }
 
 /** One night in one line. */
-export function nightText(night: Night, zone: string): string {
+export function scheduledRunText(night: ScheduledRun, zone: string): string {
   const due = localText(night.dueAt, zone);
   const note = night.note === null ? "" : `: ${night.note}`;
   if (night.state === "waiting" && night.resumeAt !== null)
@@ -177,7 +185,7 @@ export function nightText(night: Night, zone: string): string {
 }
 
 /** A schedule for programs: times in ISO 8601, credits as numbers. */
-export function listedSchedule({ schedule, settings, nights }: Tonight, now: number): object {
+export function listedSchedule({ schedule, settings, nights }: UpcomingRun, now: number): object {
   const { name, manifest, cron, zone, missed } = schedule;
   const next = nextDue(schedule, now);
   return {
@@ -187,14 +195,22 @@ export function listedSchedule({ schedule, settings, nights }: Tonight, now: num
     zone,
     missed,
     next: iso(next),
-    edition: next === null ? null : nightEdition(schedule, next),
-    until: next === null ? null : iso(nightEnd(schedule, next)),
+    edition: next === null ? null : scheduledEdition(schedule, next),
+    until: next === null ? null : iso(scheduledEnd(schedule, next)),
     settings,
     nights: nights.map(listedNight),
   };
 }
 
-function listedNight({ schedule: _, dueAt, startedAt, endedAt, resumeAt, credits, ...night }: Night): object {
+function listedNight({
+  schedule: _,
+  dueAt,
+  startedAt,
+  endedAt,
+  resumeAt,
+  credits,
+  ...night
+}: ScheduledRun): object {
   return {
     due: iso(dueAt),
     ...night,

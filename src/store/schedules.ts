@@ -29,7 +29,7 @@ export interface Schedule {
 type NightState = "running" | "waiting" | "ended" | "skipped" | "missed";
 
 /** One due time of a schedule. */
-export interface Night {
+export interface ScheduledRun {
   schedule: string;
   /** UTC ms; by hand: when it was begun. */
   dueAt: number;
@@ -51,7 +51,7 @@ export interface Night {
   note: string | null;
 }
 
-export type NightChange = Partial<Omit<Night, "schedule" | "dueAt">>;
+export type ScheduledRunChange = Partial<Omit<ScheduledRun, "schedule" | "dueAt">>;
 
 /** The schedules of a workspace and their nights. Every method is one transaction. */
 export interface Schedules {
@@ -61,16 +61,20 @@ export interface Schedules {
   remove(name: string): Promise<boolean>;
   all(): Promise<Schedule[]>;
   /** Claims a night in the state given: false when it was claimed before, by whomever. Moves `seenUntil` along. */
-  claim(schedule: string, dueAt: number, change: NightChange & { state: NightState }): Promise<boolean>;
-  change(schedule: string, dueAt: number, change: NightChange): Promise<void>;
+  claim(
+    schedule: string,
+    dueAt: number,
+    change: ScheduledRunChange & { state: NightState },
+  ): Promise<boolean>;
+  change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<void>;
   /** Due times up to here have been dealt with. */
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
-  nights(schedule: string, limit: number): Promise<Night[]>;
+  nights(schedule: string, limit: number): Promise<ScheduledRun[]>;
   /** How many nights of a schedule are in which state. */
   tally(schedule: string): Promise<Map<NightState, number>>;
   /** Nights in one of these states, oldest first. */
-  nightsIn(...states: NightState[]): Promise<Night[]>;
+  nightsIn(...states: NightState[]): Promise<ScheduledRun[]>;
   close(): void;
 }
 
@@ -171,7 +175,7 @@ export function openSchedules(path: string, clock: Clock): Schedules {
   };
 }
 
-const columns: Readonly<Record<keyof NightChange, string>> = {
+const columns: Readonly<Record<keyof ScheduledRunChange, string>> = {
   state: "state",
   startedAt: "started_at",
   endedAt: "ended_at",
@@ -186,8 +190,10 @@ const columns: Readonly<Record<keyof NightChange, string>> = {
   note: "note",
 };
 
-function update(sql: Sql, schedule: string, dueAt: number, change: NightChange): void {
-  const names = (Object.keys(change) as (keyof NightChange)[]).map((name) => `${columns[name]} = @${name}`);
+function update(sql: Sql, schedule: string, dueAt: number, change: ScheduledRunChange): void {
+  const names = (Object.keys(change) as (keyof ScheduledRunChange)[]).map(
+    (name) => `${columns[name]} = @${name}`,
+  );
   sql(`UPDATE nights SET ${names.join(", ")} WHERE schedule = @schedule AND due_at = @dueAt`).run({
     ...change,
     schedule,
@@ -226,7 +232,7 @@ interface NightRow {
   note: string | null;
 }
 
-function asNight(row: NightRow): Night {
+function asNight(row: NightRow): ScheduledRun {
   const { due_at: dueAt, started_at: startedAt, ended_at: endedAt, resume_at: resumeAt, ...same } = row;
   return { ...same, credits: same.credits as Credits | null, dueAt, startedAt, endedAt, resumeAt };
 }

@@ -3,7 +3,7 @@
  * against each other in 25 MB. Texts are told apart by 64 bits of their hash, so of a million texts two are taken for
  * one about once in thirty million sheets; who cannot bear that looks at `same`.
  */
-export class Seen {
+export class CompactTextMap {
   private size = 0;
   private capacity = 1_024;
   private table = new Uint32Array(3 * this.capacity);

@@ -3,23 +3,23 @@ import pc from "picocolors";
 import { terminalText } from "./terminal.js";
 
 /** How output may look where it goes. */
-export interface Look {
+export interface TerminalStyle {
   /** Columns of the terminal; null where there is none, and then lines are as long as they are. */
   width: number | null;
   colour: boolean;
 }
 
 /** For files, pipes and logs. */
-export const plainLook: Look = { width: null, colour: false };
+export const plainStyle: TerminalStyle = { width: null, colour: false };
 
 const narrowest = 40;
 
 /** The look for a stream of this process: plain unless it is a terminal, without colour where NO_COLOR asks for none. */
-export function lookFor(
+export function terminalStyle(
   stream: { isTTY?: boolean; columns?: number },
   environment: Readonly<Record<string, string | undefined>>,
-): Look {
-  if (stream.isTTY !== true) return plainLook;
+): TerminalStyle {
+  if (stream.isTTY !== true) return plainStyle;
   const colour = !environment["NO_COLOR"] && environment["TERM"] !== "dumb";
   return { width: Math.max(narrowest, stream.columns ?? 80), colour };
 }
@@ -51,7 +51,7 @@ const frame = Object.fromEntries(
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
-  look: Look = plainLook,
+  look: TerminalStyle = plainStyle,
 ): string {
   const cells = rows.map((row) => row.map((cell) => painted(cell, look)));
   const natural = draw(columns, cells, look, null);
@@ -61,11 +61,14 @@ export function table(
 }
 
 /** Labels and what they say, one below the other. */
-export function labelled(lines: readonly (readonly [string, Cell])[], look: Look = plainLook): string {
+export function labelled(
+  lines: readonly (readonly [string, Cell])[],
+  look: TerminalStyle = plainStyle,
+): string {
   return table([{ title: "" }, { title: "", flexible: true }], lines, look);
 }
 
-export function paint(text: string, tone: Tone, look: Look): string {
+export function paint(text: string, tone: Tone, look: TerminalStyle): string {
   const colours = pc.createColors(look.colour);
   const brushes: Record<Tone, (text: string) => string> = {
     good: colours.green,
@@ -77,7 +80,7 @@ export function paint(text: string, tone: Tone, look: Look): string {
   return text === "" ? "" : brushes[tone](text);
 }
 
-function painted(cell: Cell, look: Look): string {
+function painted(cell: Cell, look: TerminalStyle): string {
   if (typeof cell === "object") return paint(terminalText(cell.text), cell.tone, look);
   return terminalText(String(cell));
 }
@@ -85,7 +88,7 @@ function painted(cell: Cell, look: Look): string {
 function draw(
   columns: readonly Column[],
   rows: readonly string[][],
-  look: Look,
+  look: TerminalStyle,
   widths: readonly number[] | null,
 ) {
   const titled = columns.some((column) => column.title !== "");

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { deliver } from "../../src/notify/deliver.js";
-import { endNotice } from "../../src/notify/facts.js";
+import { endNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { systemClock, systemRandom } from "../../src/system.js";
@@ -130,7 +130,7 @@ describe("the command of a notice", () => {
   test("is given 30 seconds, and then all that it started is ended", async () => {
     const pidFile = join(at.folder, "pid");
     const sleeper = `(exec sleep 1000) & echo $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`;
-    const done = deliver(command(sleeper), endNotice("done", runFacts, ""), delivery);
+    const done = deliver(command(sleeper), endNotification("done", runFacts, ""), delivery);
     while (!existsSync(pidFile)) await new Promise((resolve) => setImmediate(resolve));
     clock.advance(29_999);
     expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(true);
@@ -151,7 +151,7 @@ describe("the command of a notice", () => {
   test("tells text of the service on one line, without control characters", async () => {
     const file = join(at.folder, "summary");
     const job = "nasty\n\u001b[31mjob";
-    const facts = endNotice("failed", { ...runFacts, job }, "");
+    const facts = endNotification("failed", { ...runFacts, job }, "");
     await deliver(command(`printf %s "$BULKGEN_SUMMARY" > ${file}`), facts, delivery);
     expect(readFileSync(file, "utf8")).toMatch(/^nasty job, run 3: 20 of 26 archived/);
   });

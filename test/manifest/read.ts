@@ -2,7 +2,7 @@ import type { Problem } from "../../src/core/problem.js";
 import { openManifest, type ReadOptions } from "../../src/manifest/read.js";
 import type { End, Manifest, Row } from "../../src/manifest/shape/manifest.js";
 import type { Source, SourceRow } from "../../src/manifest/shape/source.js";
-import { Names } from "../../src/plan/names.js";
+import { ItemNames } from "../../src/plan/names.js";
 
 /** A manifest with all of its rows and everything that is wrong with them, in the order of the sheet. */
 export interface ReadManifest extends Omit<Manifest, "parts">, Omit<End, "refusal"> {
@@ -15,7 +15,7 @@ export async function readManifest(path: string, options: ReadOptions = {}): Pro
 }
 
 export async function readWhole({ parts, ...manifest }: Manifest): Promise<ReadManifest> {
-  const names = new Names();
+  const names = new ItemNames();
   const rows: Row[] = [];
   const problems: Problem[] = [];
   const all = parts();

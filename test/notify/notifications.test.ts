@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { deliver } from "../../src/notify/deliver.js";
-import { endNotice, nightNotice } from "../../src/notify/facts.js";
+import { endNotification, scheduledRunNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
 import { ManualClock } from "../manual-clock.js";
 import { runFacts } from "../report/facts.js";
@@ -13,7 +13,7 @@ beforeEach(() => {
   warnings = [];
 });
 
-const facts = endNotice("credits", runFacts, "");
+const facts = endNotification("credits", runFacts, "");
 const summary = "demo, run 3: 20 of 26 archived, 4 failed, 1 held, 112.5 credits spent (credits)";
 const secret = "/services/T0/B0/very-secret";
 
@@ -67,7 +67,11 @@ describe("a webhook", () => {
 
   test("gets Slack's and Discord's shapes, which cannot call or link anybody", async () => {
     const hook = await startHook(200);
-    const odd = endNotice("done", { ...runFacts, job: "<!channel> @everyone & co", nextStep: null }, "");
+    const odd = endNotification(
+      "done",
+      { ...runFacts, job: "<!channel> @everyone & co", nextStep: null },
+      "",
+    );
     for (const kind of ["slack", "discord"]) await send([JSON.stringify({ url: hook.url, kind })], {}, odd);
     const [slack, discord] = hook.received.map(({ body }) => JSON.parse(body));
     expect(slack).toEqual({
@@ -108,7 +112,7 @@ describe("a webhook", () => {
     await send([target]);
     expect(hook.received).toEqual([]);
     const night = { schedule: "nightly", dueAt: Date.UTC(2026, 10, 21, 2), message: "nightly: missed" };
-    await send([target], {}, nightNotice("missed", night));
+    await send([target], {}, scheduledRunNotification("missed", night));
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "missed",
       due: "2026-11-21T02:00:00.000Z",

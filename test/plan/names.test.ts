@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Row } from "../../src/manifest/shape/manifest.js";
-import { Names } from "../../src/plan/names.js";
+import { ItemNames } from "../../src/plan/names.js";
 import { planOf } from "./account.js";
 
 const sheet = (...names: string[]) =>
@@ -83,7 +83,7 @@ test("ids and names that are taken are found in any mixture of rows", () => {
         (row, index) =>
           ({ ...row, number: index + 2, place: { file: "a.csv", row: index + 2 }, marks: {} }) as Row,
       );
-      const names = new Names();
+      const names = new ItemNames();
       expect(all.map((row) => names.check(row).map(({ message }) => message))).toEqual(byLists(all));
     }),
     { numRuns: 3_000 },

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Doorbell } from "../../src/run/waits.js";
+import { WakeSignal } from "../../src/run/waits.js";
 import { ManualClock } from "../manual-clock.js";
 
 describe("a loop that sleeps", () => {
   const setUp = () => {
     const clock = new ManualClock();
-    const bell = new Doorbell();
+    const bell = new WakeSignal();
     let woken = false;
     const sleep = (ms: number) => {
       woken = false;

@@ -4,7 +4,7 @@ import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { isNews, reconcile } from "../../src/core/charges/verdict.js";
 import { credits, noCredits, times } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
-import type { Books } from "../../src/core/ports/spend-log.js";
+import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Run } from "../../src/core/ports/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
@@ -34,7 +34,7 @@ function loses(which: readonly number[], how: "answer" | "request" | Reply): voi
 }
 
 /** Hears what is asked of the real books. */
-function listenIn(heard: (books: Books) => Partial<Books>): void {
+function listenIn(heard: (books: SpendLog) => Partial<SpendLog>): void {
   const real = world.accounts.books;
   world.accounts.books = (owner) => {
     const books = real(owner);

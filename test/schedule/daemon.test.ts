@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { Daemon, type DaemonNotice } from "../../src/schedule/daemon.js";
-import type { NightEnd } from "../../src/schedule/night.js";
+import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
+import type { ScheduledRunEnd } from "../../src/schedule/night.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -9,7 +9,7 @@ const evening = Date.UTC(2026, 10, 20, 20);
 /** 02:00 in Berlin. */
 const due = Date.UTC(2026, 10, 21, 1);
 
-const fine: NightEnd = {
+const fine: ScheduledRunEnd = {
   exit: 0,
   note: "2 of 2 archived",
   run: 7,
@@ -22,8 +22,8 @@ const fine: NightEnd = {
 
 let clock: ManualClock;
 let schedules: Schedules;
-let began: { command: string; end(end: NightEnd): void }[];
-let notices: DaemonNotice[];
+let began: { command: string; end(end: ScheduledRunEnd): void }[];
+let notices: DaemonEvent[];
 let stops: number;
 
 beforeEach(() => {
@@ -54,8 +54,8 @@ function start(): { stop: AbortController; over: Promise<void> } {
     clock,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     launch({ command, words }) {
-      let end: (end: NightEnd) => void = () => {};
-      const ended = new Promise<NightEnd>((resolve) => {
+      let end: (end: ScheduledRunEnd) => void = () => {};
+      const ended = new Promise<ScheduledRunEnd>((resolve) => {
         end = resolve;
       });
       began.push({ command: [command, ...words].join(" "), end });

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import { withCarry, withService } from "../../src/cli/flags/shared.js";
-import { nightCommand } from "../../src/schedule/night.js";
+import { scheduledCommand } from "../../src/schedule/night.js";
 
 /** Said by the daemon itself, or by whoever looks on. */
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
@@ -11,6 +11,6 @@ test("a night that goes on is given every flag of its schedule that resume takes
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };
-  const { words } = nightCommand({ ...schedule, missed: "once", seenUntil: 0 }, { dueAt: 0, run: 7 });
+  const { words } = scheduledCommand({ ...schedule, missed: "once", seenUntil: 0 }, { dueAt: 0, run: 7 });
   expect(words.toSorted()).toEqual(["7", ...carried.map((name) => `${name}=1`)].toSorted());
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
-import { Daemon, type NightProcess } from "../../src/schedule/daemon.js";
-import type { NightEnd } from "../../src/schedule/night.js";
+import { Daemon, type ScheduledProcess } from "../../src/schedule/daemon.js";
+import type { ScheduledRunEnd } from "../../src/schedule/night.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -67,11 +67,11 @@ class Year {
   }
 
   /** Mostly an hour; now and then more than a day, lost, or stopped by the day's limit. */
-  private process(life: object, name: string): NightProcess {
+  private process(life: object, name: string): ScheduledProcess {
     this.began.push(name);
     const kind = this.chance();
     const takes = kind < 0.03 ? 30 * hour : (0.2 + this.chance()) * hour;
-    const end: NightEnd = {
+    const end: ScheduledRunEnd = {
       exit: 0,
       note: "26 of 26 archived",
       run: this.began.length,
@@ -85,7 +85,7 @@ class Year {
     };
     const ended = this.clock
       .sleep(takes)
-      .then(() => (this.dead.has(life) ? new Promise<NightEnd>(() => {}) : end));
+      .then(() => (this.dead.has(life) ? new Promise<ScheduledRunEnd>(() => {}) : end));
     return { stop() {}, ended };
   }
 

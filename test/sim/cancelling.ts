@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/clock.js";
 import type { Store } from "../../src/core/ports/store.js";
-import { type Attendance, attendOrders, carryOut } from "../../src/job/orders/attend.js";
+import { applyRunOrder, type OrderPolling, pollOrders } from "../../src/job/orders/attend.js";
 import type { Session } from "../../src/run/session.js";
 import type { Chance } from "./chance.js";
 import type { Process } from "./machine.js";
@@ -69,7 +69,7 @@ export class Cancelling {
   }
 
   /** The orders of a process that is about to carry on a run. */
-  async attend(process: Process, store: Store, session: Session): Promise<Attendance> {
+  async attend(process: Process, store: Store, session: Session): Promise<OrderPolling> {
     const asks = () => Promise.reject(new Error("nobody asks the service about a cancelled run"));
     const clock: Clock = {
       now: () => process.clock.now(),
@@ -81,9 +81,9 @@ export class Cancelling {
         }),
     };
     const account = { service: { taskRecord: asks }, models: asks } as unknown as Parameters<
-      typeof attendOrders
+      typeof pollOrders
     >[0]["account"];
-    const attendance = await attendOrders({ store, clock, session, account });
+    const attendance = await pollOrders({ store, clock, session, account });
     if (!(await this.isSettled())) await this.give();
     return attendance;
   }
@@ -113,7 +113,7 @@ export class Cancelling {
     const run = this.wanted === null ? null : await store.run(this.wanted);
     if (run === null || (await this.isSettled())) return;
     if (this.order !== null) await store.withdraw(this.order);
-    await carryOut({ store, clock, atWork: null }, run, { do: "cancel" });
+    await applyRunOrder({ store, clock, atWork: null }, run, { do: "cancel" });
     await this.note();
     this.isOver = true;
   }

@@ -2,7 +2,7 @@ import { type Credits, credits, minus, noCredits, plus, toNumber } from "../../s
 import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Attempt, Intent } from "../../src/core/ports/attempt.js";
 import type { Reply, Send } from "../../src/core/ports/send.js";
-import type { BalanceMark, Books, Bounds, Taken } from "../../src/core/ports/spend-log.js";
+import type { BalanceMark, Bounds, SpendLog, TakenCredits } from "../../src/core/ports/spend-log.js";
 import type { Store } from "../../src/core/ports/store.js";
 import type { RunPorts } from "../../src/run/ports.js";
 import type { Mutant } from "./mutants.js";
@@ -222,7 +222,7 @@ function ownTakings({ store, accounts }: RunPorts): Accounts["takenFrom"] {
 }
 
 /** The books with other bounds than they are asked to keep. */
-function within(books: Books, change: (bounds: Bounds) => Bounds): Books {
+function within(books: SpendLog, change: (bounds: Bounds) => Bounds): SpendLog {
   return { ...books, intendWithin: (bounds, intent) => books.intendWithin(change(bounds), intent) };
 }
 
@@ -236,7 +236,7 @@ function keepsCredits(scenario: Scenario): boolean {
 
 /** Reckons otherwise what was taken from a balance, or since when. */
 function taking(
-  change: (taken: Taken) => Taken,
+  change: (taken: TakenCredits) => TakenCredits,
   since: (mark: BalanceMark) => BalanceMark = (mark) => mark,
 ): Substitution {
   return {

@@ -1,5 +1,5 @@
 import type { Accounts } from "../../src/core/ports/accounts.js";
-import type { Books } from "../../src/core/ports/spend-log.js";
+import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
 import type { Scenario } from "./scenario.js";
@@ -90,7 +90,7 @@ export const settlingMutants: readonly Mutant[] = [
   },
 ];
 
-type Evidence = NonNullable<Awaited<ReturnType<Books["evidence"]>>>;
+type Evidence = NonNullable<Awaited<ReturnType<SpendLog["evidence"]>>>;
 
 function isUsedElsewhere({ faults, switches }: Scenario): boolean {
   return (
@@ -129,6 +129,6 @@ function ofEvidence(change: (evidence: Evidence) => Evidence): Substitution {
   }));
 }
 
-function ofBooks(change: (books: Books) => Books): Substitution {
+function ofBooks(change: (books: SpendLog) => SpendLog): Substitution {
   return { ports: (ports) => ({ ...ports, books: change(ports.books) }) };
 }

@@ -11,7 +11,7 @@ import { balanceTold, type Credits, noCredits } from "../../src/core/money.js";
 import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { Disk } from "../../src/core/ports/disk.js";
 import type { Download, Log, Send } from "../../src/core/ports/send.js";
-import type { BalanceMark, Books } from "../../src/core/ports/spend-log.js";
+import type { BalanceMark, SpendLog } from "../../src/core/ports/spend-log.js";
 import type { NewItem, Run, Store } from "../../src/core/ports/store.js";
 import { NoRequestsUntil, narrowed } from "../../src/core/quota/quota.js";
 import type { Stop } from "../../src/core/stop.js";
@@ -231,7 +231,7 @@ function portsOf(
   archive: Archive,
   service: Service,
   accountId: number,
-  books: Books,
+  books: SpendLog,
   lanes: number,
 ): RunPorts {
   const { clock } = process;

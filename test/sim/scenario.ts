@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
-import type { Plan } from "../../src/api/plans.js";
+import type { PlanName } from "../../src/api/plans.js";
 import type { DownloadFault, RequestFault } from "../../src/sandbox/faults/fault.js";
 import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import type { Cancel } from "./cancelling.js";
@@ -11,7 +11,7 @@ export interface Scenario {
   items: ScenarioItem[];
   /** Workspaces that share the account, each with a process of its own. */
   workspaces: number;
-  plan: Plan;
+  plan: PlanName;
   /** The user's own limits, below the plan's. */
   rpm: number;
   rpd: number;

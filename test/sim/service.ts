@@ -1,5 +1,5 @@
 import type { WorldRequest } from "../../src/sandbox/answers/answers.js";
-import { type Reply, written } from "../../src/sandbox/answers/reply.js";
+import { type SandboxReply, written } from "../../src/sandbox/answers/reply.js";
 import type { WorldFault } from "../../src/sandbox/answers/world-fault.js";
 import { toMicro } from "../../src/sandbox/state/credits.js";
 import { keyHash } from "../../src/sandbox/state/key.js";
@@ -71,7 +71,7 @@ export class SimulatedService {
   }
 
   /** One request, as it arrives, with the task that it led to. */
-  api(request: WorldRequest): { answer: Reply; made: TaskRecord | null } {
+  api(request: WorldRequest): { answer: SandboxReply; made: TaskRecord | null } {
     const { response, changes } = this.world.apply(this.now(), request);
     this.ledger.commit(changes);
     const made = changes.find((change) => change.kind === "task created");

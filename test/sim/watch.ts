@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
 import type { ApiRequest, Reply } from "../../src/core/ports/send.js";
-import type { Reply as Written } from "../../src/sandbox/answers/reply.js";
+import type { SandboxReply as Written } from "../../src/sandbox/answers/reply.js";
 import type { TaskRecord } from "../../src/sandbox/state/state.js";
 import { itemOf } from "./jobs.js";
 

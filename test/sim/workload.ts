@@ -1,4 +1,4 @@
-import type { Plan } from "../../src/api/plans.js";
+import type { PlanName } from "../../src/api/plans.js";
 import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import { cancelOf } from "./cancelling.js";
 import { type Chance, chance, denseChance } from "./chance.js";
@@ -29,7 +29,7 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
     seed,
     items,
     workspaces,
-    plan: lot.pick<Plan>(["Starter", "Starter", "Pro"]),
+    plan: lot.pick<PlanName>(["Starter", "Starter", "Pro"]),
     rpm: lot.scale(4, 30),
     rpd: lot.is(0.12) ? lot.whole(items.length + 4, 4 * items.length) : 1_000,
     lanes: lot.whole(1, 3),

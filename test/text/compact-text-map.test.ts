@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Seen } from "../../src/text/compact-text-map.js";
+import { CompactTextMap } from "../../src/text/compact-text-map.js";
 
 test("a text gets the number that came with it first, among a hundred thousand others", () => {
-  const seen = new Seen();
+  const seen = new CompactTextMap();
   const name = (index: number) => `item-${index % 7}-${index}`;
   for (let index = 0; index < 100_000; index++) expect(seen.put(name(index), index)).toBeNull();
   for (let index = 0; index < 100_000; index += 97) expect(seen.put(name(index), 5)).toBe(index);
@@ -12,7 +12,7 @@ test("a text gets the number that came with it first, among a hundred thousand o
 test("any texts are told apart as a map would", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 3 }), { maxLength: 200 }), (texts) => {
-      const seen = new Seen();
+      const seen = new CompactTextMap();
       const known = new Map<string, number>();
       for (const [index, text] of texts.entries()) {
         expect(seen.put(text, index)).toBe(known.get(text) ?? null);
@@ -23,7 +23,7 @@ test("any texts are told apart as a map would", () => {
 });
 
 test("who looks whether it is the same is asked, and a text that is not gets a place of its own", () => {
-  const seen = new Seen();
+  const seen = new CompactTextMap();
   expect(seen.put("a", 1)).toBeNull();
   expect(seen.put("a", 2, () => false)).toBeNull();
   expect(seen.put("a", 3, (number) => number === 2)).toBe(2);

@@ -7,7 +7,7 @@ import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";
 import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
-import { lookFor, plainLook, table } from "../../src/text/table.js";
+import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
 import { shortText, terminalText } from "../../src/text/terminal.js";
 import { quota, runFacts } from "../report/facts.js";
 
@@ -97,7 +97,7 @@ describe("text for a terminal (P24)", () => {
         const place = { file: text, row: 1, column: text, id: text };
         const counts = { ...noCounts };
         const shown = [
-          ...summarise(facts, plainLook).split("\n"),
+          ...summarise(facts, plainStyle).split("\n"),
           ...reasonLines(held),
           ...statusText({
             ...statusFacts,
@@ -126,15 +126,21 @@ describe("text for a terminal (P24)", () => {
 
 describe("the look", () => {
   test("is plain where there is no terminal", () => {
-    expect(lookFor({ columns: 60 }, {})).toEqual({ width: null, colour: false });
+    expect(terminalStyle({ columns: 60 }, {})).toEqual({ width: null, colour: false });
   });
 
   test("follows the terminal, and NO_COLOR", () => {
-    expect(lookFor({ isTTY: true, columns: 60 }, {})).toEqual({ width: 60, colour: true });
-    expect(lookFor({ isTTY: true, columns: 60 }, { NO_COLOR: "1" })).toEqual({ width: 60, colour: false });
-    expect(lookFor({ isTTY: true, columns: 60 }, { TERM: "dumb" })).toEqual({ width: 60, colour: false });
-    expect(lookFor({ isTTY: true, columns: 7 }, {})).toEqual({ width: 40, colour: true });
-    expect(lookFor({ isTTY: true }, {})).toEqual({ width: 80, colour: true });
+    expect(terminalStyle({ isTTY: true, columns: 60 }, {})).toEqual({ width: 60, colour: true });
+    expect(terminalStyle({ isTTY: true, columns: 60 }, { NO_COLOR: "1" })).toEqual({
+      width: 60,
+      colour: false,
+    });
+    expect(terminalStyle({ isTTY: true, columns: 60 }, { TERM: "dumb" })).toEqual({
+      width: 60,
+      colour: false,
+    });
+    expect(terminalStyle({ isTTY: true, columns: 7 }, {})).toEqual({ width: 40, colour: true });
+    expect(terminalStyle({ isTTY: true }, {})).toEqual({ width: 80, colour: true });
   });
 });
 

@@ -16,7 +16,7 @@ import { decodable, pictureFault } from "./pictures.js";
  */
 type CheckLevel = "decoded" | "packets" | "type";
 
-export type Content =
+export type MediaContent =
   | {
       kind: "media";
       extension: string;
@@ -29,7 +29,7 @@ export type Content =
   | { kind: "bad"; reason: string };
 
 /** Looks at the file at `path`. `category` is the task's; one that is not known accepts any media. Rejects with errors of the disk. */
-export async function inspect(disk: Disk, path: string, category: string): Promise<Content> {
+export async function inspect(disk: Disk, path: string, category: string): Promise<MediaContent> {
   const size = await disk.size(path);
   if (size === null) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
   if (size === 0) return { kind: "bad", reason: "the file is empty" };
@@ -101,7 +101,7 @@ async function openTracks(
   category: string,
   extension: string,
   mime: string,
-): Promise<Content> {
+): Promise<MediaContent> {
   const { ALL_FORMATS, CustomSource, Input } = await import("mediabunny");
   const bytes = readerOf(disk, path);
   let diskError: unknown;

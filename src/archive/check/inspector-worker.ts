@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { nodeDisk } from "../disk/node-disk.js";
-import { type Content, inspect } from "./content.js";
+import { inspect, type MediaContent } from "./content.js";
 
 /** The inside of a thread that looks at files: one at a time. */
 export interface InspectorJob {
@@ -8,7 +8,7 @@ export interface InspectorJob {
   category: string;
 }
 
-export type InspectorAnswer = { content: Content } | { message: string; code: string | null };
+export type InspectorAnswer = { content: MediaContent } | { message: string; code: string | null };
 
 parentPort?.on("message", async ({ path, category }: InspectorJob) => {
   try {

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../clock.js";
 import { packageFile } from "../../package-file.js";
-import type { Content } from "./content.js";
+import type { MediaContent } from "./content.js";
 import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
 /**
@@ -26,13 +26,13 @@ export interface InspectorSettings {
 
 export interface Inspector {
   /** Looks at a file of this machine. Rejects with errors of the disk. */
-  inspect(path: string, category: string, bytes: number): Promise<Content>;
+  inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
   close(): Promise<void>;
 }
 
 interface Waiting extends InspectorJob {
   bytes: number;
-  resolve(content: Content): void;
+  resolve(content: MediaContent): void;
   reject(error: Error): void;
 }
 

@@ -16,7 +16,7 @@ export interface DiskRefusal {
 /** Why the disk would refuse every file of a job now, as a save would say it; null where there is room. */
 export async function refusalNow(disk: Disk, jobFolder: string): Promise<DiskRefusal | null> {
   try {
-    checkRoom(await freeFor(disk, jobFolder), 0);
+    checkSpace(await freeFor(disk, jobFolder), 0);
     return null;
   } catch (error) {
     return refusalOf(error, jobFolder);
@@ -33,7 +33,7 @@ export async function freeFor(disk: Disk, folder: string): Promise<number> {
 }
 
 /** Throws as the system does when the disk is full: where `free` bytes do not hold `bytes` more and the reserve. */
-export function checkRoom(free: number, bytes: number): void {
+export function checkSpace(free: number, bytes: number): void {
   if (free >= bytes + reserveBytes) return;
   const expected = `${bytes === 0 ? "" : `${bytes} and `}a reserve of ${reserveBytes}`;
   const message = `ENOSPC: ${free} bytes are free; expected ${expected}; free some`;

@@ -1,12 +1,12 @@
 import type { Clock } from "../../clock.js";
 import type { Download, DownloadReply } from "../../core/ports/send.js";
-import { checkRoom } from "../disk/room.js";
+import { checkSpace } from "../disk/room.js";
 import { AddressRefused } from "./address.js";
 import { type Partial, strongTag } from "./partial.js";
 
 /** One transfer: from a signed URL into an open file, hashed on the way, within limits. */
 
-export interface Limits extends Pace {
+export interface Limits extends TransferRate {
   /** Bytes of one output. */
   bytesMax: number;
 }
@@ -147,12 +147,12 @@ function tooLarge(found: string, { bytesMax }: Limits): Transfer {
 async function take(reply: DownloadReply, { partial, limits, ports, watch }: Means): Promise<Transfer> {
   const before = partial.bytes;
   const stated = statedBytes(reply);
-  checkRoom(await ports.freeBytes(), stated ?? 0);
+  checkSpace(await ports.freeBytes(), stated ?? 0);
   let lookAt = partial.bytes + lookEveryBytes;
   for await (const piece of marked(reply.body)) {
     if (partial.bytes + piece.length > limits.bytesMax) return tooLarge("more bytes", limits);
     if (partial.bytes > lookAt) {
-      checkRoom(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
+      checkSpace(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
       lookAt = partial.bytes + lookEveryBytes;
     }
     await partial.take(piece);
@@ -191,7 +191,7 @@ function reasonOf(error: unknown): string {
   return `the transfer broke off (${text.replace(/\s+/g, " ").slice(0, 200)})`;
 }
 
-export interface Pace {
+export interface TransferRate {
   /** Milliseconds for the whole transfer. */
   msMax: number;
   /** Milliseconds without a byte. */
@@ -214,7 +214,7 @@ export class Watch {
 
   constructor(
     private readonly clock: Clock,
-    private readonly pace: Pace,
+    private readonly pace: TransferRate,
     private readonly wanted: AbortSignal | undefined,
   ) {
     const now = clock.monotonic();

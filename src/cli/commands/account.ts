@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { lookFor } from "../../text/table.js";
+import { terminalStyle } from "../../text/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 
 export function defineAccount(program: Command): void {
@@ -22,6 +22,6 @@ async function account(flags: SharedFlags): Promise<void> {
   process.stdout.write(
     flags.json
       ? `${JSON.stringify({ ...me, ...rest })}\n`
-      : `${accountText(facts, lookFor(process.stdout, process.env))}\n`,
+      : `${accountText(facts, terminalStyle(process.stdout, process.env))}\n`,
   );
 }

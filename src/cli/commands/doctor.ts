@@ -8,7 +8,7 @@ import type { Workspace } from "../../job/workspace/workspace.js";
 import { rebuiltText } from "../../report/rebuilt.js";
 import { systemClock } from "../../system.js";
 import { count } from "../../text/amounts.js";
-import { lookFor } from "../../text/table.js";
+import { terminalStyle } from "../../text/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
 import { endWith } from "../output/ending.js";
@@ -48,7 +48,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   const [
     { examineMachine },
     { doctorExit, doctorText, settingsText },
-    { lookFor },
+    { terminalStyle },
     { systemClock },
     { workspaceOf },
     { configFiles, heldSettings },
@@ -67,7 +67,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
   const checks = [...machine, ...(await service(flags, workspace, counts))];
   const exit = doctorExit(checks);
   const settings = heldSettings([], await configFiles(workspace.root, process.env), process.env);
-  const look = lookFor(process.stdout, process.env);
+  const look = terminalStyle(process.stdout, process.env);
   const text = flags.json
     ? JSON.stringify({
         ok: exit === "done",
@@ -205,7 +205,7 @@ export async function rebuild(flags: SharedFlags & { out?: string; yes?: boolean
   const { counts, ...facts } = rebuilt;
   const text = flags.json
     ? JSON.stringify({ ...facts, counts })
-    : rebuiltText(rebuilt, lookFor(process.stdout, process.env));
+    : rebuiltText(rebuilt, terminalStyle(process.stdout, process.env));
   process.stdout.write(`${text}\n`);
 }
 

@@ -24,7 +24,7 @@ async function find(words: string[], flags: FindFlags): Promise<void> {
   const [
     { findOutputs },
     { foundJson, foundTable },
-    { lookFor },
+    { terminalStyle },
     { shownPath },
     { workspaceOf },
     { systemClock },
@@ -48,6 +48,6 @@ async function find(words: string[], flags: FindFlags): Promise<void> {
   const shown = found.map((output) => ({ ...output, path: shownPath(output.path, process.cwd()) }));
   const text = flags.json
     ? JSON.stringify(found.map(foundJson))
-    : foundTable(shown, lookFor(process.stdout, process.env));
+    : foundTable(shown, terminalStyle(process.stdout, process.env));
   process.stdout.write(`${text}\n`);
 }

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { lookFor } from "../../text/table.js";
+import { terminalStyle } from "../../text/table.js";
 import { type SharedFlags, withService } from "../flags/shared.js";
 
 export function defineModels(program: Command): void {
@@ -24,6 +24,6 @@ async function models(flags: SharedFlags & { save?: string }): Promise<void> {
   process.stdout.write(
     flags.json
       ? `${JSON.stringify(list)}\n`
-      : `${modelsTable(list.models, lookFor(process.stdout, process.env))}\n`,
+      : `${modelsTable(list.models, terminalStyle(process.stdout, process.env))}\n`,
   );
 }

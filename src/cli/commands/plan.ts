@@ -100,11 +100,11 @@ async function print(made: Plan, flags: PlanFlags): Promise<void> {
     for (const piece of jsonPieces(planJson(made))) await written(piece);
     return;
   }
-  const [{ planText, rowsTable }, { lookFor }] = await Promise.all([
+  const [{ planText, rowsTable }, { terminalStyle }] = await Promise.all([
     import("../../report/plan-table.js"),
     import("../../text/table.js"),
   ]);
-  const look = lookFor(process.stdout, process.env);
+  const look = terminalStyle(process.stdout, process.env);
   process.stdout.write(`${planText(made, process.cwd(), look)}\n`);
   if (flags.rows) process.stdout.write(`\n${rowsTable(made.items, look)}\n`);
 }

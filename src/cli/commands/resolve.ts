@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { EarlyExit } from "../../core/exit.js";
 import type { Carried } from "../../job/orders/give.js";
-import type { Wish } from "../../job/orders/request.js";
+import type { FindItems } from "../../job/orders/request.js";
 import type { Resolution } from "../../job/orders/resolve.js";
 import { systemClock } from "../../system.js";
 import { endWith } from "../output/ending.js";
@@ -53,7 +53,7 @@ function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
 }
 
 /** Gives a held item up: by the process that holds the workspace, else here. Asks nobody, and needs no key. */
-export async function giveUp(wish: Wish, flags: ItemOrderFlags): Promise<void> {
+export async function giveUp(wish: FindItems, flags: ItemOrderFlags): Promise<void> {
   const [{ carriedOutHere, giveOrder }, { lockWorkspace }, { settledWorkspace }] = await Promise.all([
     import("../../job/orders/give.js"),
     import("../../job/workspace/open.js"),

@@ -49,17 +49,17 @@ async function oneRun(
   }
   if (flags.json) return JSON.stringify(facts && statusJson(facts));
   if (facts === null) return null;
-  const [{ statusText }, { lookFor }, { shownPath }] = await Promise.all([
+  const [{ statusText }, { terminalStyle }, { shownPath }] = await Promise.all([
     import("../../report/status.js"),
     import("../../text/table.js"),
     import("../../report/problem-text.js"),
   ]);
   const folder = shownPath(facts.folder, process.cwd());
-  return statusText({ ...facts, folder }, lookFor(process.stdout, process.env));
+  return statusText({ ...facts, folder }, terminalStyle(process.stdout, process.env));
 }
 
 async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<string | null> {
-  const [{ workspaceExists }, { historyOf }, { runJson }, { runsTable }, { lookFor }, { systemClock }] =
+  const [{ workspaceExists }, { historyOf }, { runJson }, { runsTable }, { terminalStyle }, { systemClock }] =
     await Promise.all([
       import("../../job/workspace/workspace.js"),
       import("../../job/workspace/status.js"),
@@ -73,7 +73,7 @@ async function everyRun(workspace: Workspace, flags: StatusFlags): Promise<strin
     const { root } = workspace;
     return JSON.stringify({ workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) });
   }
-  return runs.length === 0 ? null : runsTable(runs, lookFor(process.stdout, process.env));
+  return runs.length === 0 ? null : runsTable(runs, terminalStyle(process.stdout, process.env));
 }
 
 /** What to say where there is nothing to show; a rehearsal is named only where there was one. */

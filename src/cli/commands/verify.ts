@@ -95,7 +95,7 @@ interface Verified {
 }
 
 async function show({ reports, repaired, removed }: Verified, flags: VerifyFlags): Promise<void> {
-  const [{ isSound, verifyJson, verifyText }, { lookFor }, { shownPath }] = await Promise.all([
+  const [{ isSound, verifyJson, verifyText }, { terminalStyle }, { shownPath }] = await Promise.all([
     import("../../report/verify.js"),
     import("../../text/table.js"),
     import("../../report/problem-text.js"),
@@ -116,7 +116,7 @@ async function show({ reports, repaired, removed }: Verified, flags: VerifyFlags
     ? JSON.stringify(verifyJson(facts((path) => path)))
     : verifyText(
         facts((path) => shownPath(path, here)),
-        lookFor(process.stdout, process.env),
+        terminalStyle(process.stdout, process.env),
       );
   process.stdout.write(`${text}\n`);
   endWith(isSound(facts((path) => path)) ? "done" : "failed");

@@ -6,7 +6,7 @@ import { itemsMaxDefault } from "../../manifest/combinations.js";
 import { type DelimiterName, delimiters } from "../../manifest/formats/csv.js";
 import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
-import type { Duplicates, OnMissing, Order } from "../../plan/plan.js";
+import type { Duplicates, OnMissing, SubmitOrder } from "../../plan/plan.js";
 import { systemClock } from "../../system.js";
 import { type SelectionFlags, selectionOf, withSelection } from "./selection.js";
 import { jobName, oneOf, parameter, positive } from "./values.js";
@@ -15,7 +15,7 @@ import { jobName, oneOf, parameter, positive } from "./values.js";
 export interface ManifestFlags extends SelectionFlags {
   job?: string;
   duplicates: Duplicates;
-  order: Order;
+  order: SubmitOrder;
   missing: OnMissing;
 
   model?: string;

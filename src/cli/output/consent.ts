@@ -2,7 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
-import { lookFor } from "../../text/table.js";
+import { terminalStyle } from "../../text/table.js";
 import type { Prepared } from "./session.js";
 
 interface ConsentFlags {
@@ -21,7 +21,7 @@ export async function askConsent(
   { display, options }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json)
-    display.say(planText(plan, process.cwd(), lookFor(process.stderr, process.env)));
+    display.say(planText(plan, process.cwd(), terminalStyle(process.stderr, process.env)));
   return plan.due === 0 || confirmed(flags, options.interrupt);
 }
 

@@ -8,7 +8,7 @@ import type { Run } from "../../core/ports/store.js";
 import type { Stop } from "../../core/stop.js";
 import type { RunSummary } from "../../job/run/summary.js";
 import type { Progress } from "../../run/loop.js";
-import { openSteps, type Step, type Steps } from "../../store/workspace/steps.js";
+import { type ItemStep, openSteps, type Steps } from "../../store/workspace/steps.js";
 
 /**
  * A run as NDJSON for programs that follow it. What is told of items is read from the steps that the store has
@@ -102,7 +102,7 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
   };
 }
 
-function itemFacts(event: string, step: Step, run: Run): object {
+function itemFacts(event: string, step: ItemStep, run: Run): object {
   const credits = step.charged === null ? null : toNumber(step.charged);
   const item = { id: step.rowId, model: step.model, attempt: step.attempt, taskId: step.taskId };
   switch (event) {

@@ -71,11 +71,11 @@ async function tell(
   facts: RunSummary | null,
   message: string,
 ): Promise<void> {
-  const [{ deliver }, { endNotice }] = await Promise.all([
+  const [{ deliver }, { endNotification }] = await Promise.all([
     import("../../notify/deliver.js"),
     import("../../notify/facts.js"),
   ]);
-  await deliver(targets, endNotice(exit, facts, message), {
+  await deliver(targets, endNotification(exit, facts, message), {
     environment: process.env,
     clock: systemClock,
     warn: (line) => process.stderr.write(`bulkgen: ${line}\n`),

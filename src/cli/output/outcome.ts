@@ -10,7 +10,7 @@ import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
 import { systemClock } from "../../system.js";
 import { count } from "../../text/amounts.js";
-import { lookFor } from "../../text/table.js";
+import { terminalStyle } from "../../text/table.js";
 import type { Display } from "./display.js";
 import type { RunEnd } from "./events.js";
 
@@ -29,7 +29,7 @@ export async function showOutcome(
   const shown = { ...facts, folder: shownPath(facts.folder, process.cwd()) };
   const text = flags.json
     ? JSON.stringify(summaryJson(facts))
-    : summarise(shown, lookFor(stream, process.env));
+    : summarise(shown, terminalStyle(stream, process.env));
   stream.write(`${text}\n`);
   return { exit, facts, stops: outcome.execution.stops };
 }

@@ -5,8 +5,8 @@ import { type Credits, credits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { PollProfile } from "../../core/pace/pressure.js";
 import type { Log } from "../../core/ports/send.js";
-import type { Ground } from "../../job/place/filesystem.js";
-import { settleWorkspace } from "../../job/place/place.js";
+import type { Filesystem } from "../../job/place/filesystem.js";
+import { placeWorkspace } from "../../job/place/place.js";
 import type { JobOptions } from "../../job/run/run-job.js";
 import type { SpendingOptions } from "../../job/run/spending-caps.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
@@ -80,7 +80,7 @@ export function settledWorkspace(
   manifest?: string,
   { make = false } = {},
 ): Workspace {
-  return settleWorkspace({
+  return placeWorkspace({
     find: () => workspaceOf(flags, manifest),
     make,
     ground: groundHere(),
@@ -171,7 +171,7 @@ export function runOptions(flags: RunFlags): RunOptions {
 }
 
 /** What this system tells of its file systems: Linux in a file, macOS by a command. */
-export function groundHere(): Ground {
+export function groundHere(): Filesystem {
   return { mounts: mountTable(), fileSystemNumber };
 }
 

@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Connection, type OpenAccount, openAccount } from "../../job/workspace/account.js";
+import { type OpenAccount, openAccount, type ServiceConnection } from "../../job/workspace/account.js";
 import { forLooking, type Workspace } from "../../job/workspace/workspace.js";
 import { systemClock, systemRandom } from "../../system.js";
 import type { SharedFlags } from "../flags/shared.js";
@@ -11,7 +11,7 @@ import { interruption } from "../output/signals.js";
 import { envFile, foreignAddress, inheritedEnvironment, type Setting, serviceSettings } from "./env.js";
 
 export interface Connected {
-  connection: Connection;
+  connection: ServiceConnection;
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ async function connectSandbox(workspace: Workspace, manifest: string | undefined
   };
 }
 
-function remote(flags: SharedFlags, workspace: Workspace, warn: (line: string) => void): Connection {
+function remote(flags: SharedFlags, workspace: Workspace, warn: (line: string) => void): ServiceConnection {
   const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, inheritedEnvironment());
   if (warning) warn(warning);
   const missing = [

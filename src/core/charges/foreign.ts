@@ -3,7 +3,7 @@
  * can have sent. Of a request that is under way or was lost nobody knows whether it is in a count, so between two looks
  * it is taken for ours in the later one; but once it can arrive no more, it explains nothing that is counted afterwards.
  */
-export interface Look {
+export interface KeyRequests {
   /** Requests of the key, as the service counts them. */
   requests: number;
   /** Requests that this machine had sent with the key when the answer was there. */
@@ -13,7 +13,7 @@ export interface Look {
 }
 
 /** A key before its first request. */
-export const newKey: Pick<Look, "requests" | "over"> = { requests: 0, over: 0 };
+export const newKey: Pick<KeyRequests, "requests" | "over"> = { requests: 0, over: 0 };
 
 /** How many requests the key has made, as the service told it; null where that is no count. */
 export function requestsTold(value: unknown): number | null {
@@ -22,8 +22,8 @@ export function requestsTold(value: unknown): number | null {
 
 /** How many requests at least somebody else has made between two looks. */
 export function foreignRequests(
-  earlier: Pick<Look, "requests" | "over">,
-  later: Pick<Look, "requests" | "sent">,
+  earlier: Pick<KeyRequests, "requests" | "over">,
+  later: Pick<KeyRequests, "requests" | "sent">,
 ): number {
   return Math.max(0, later.requests - earlier.requests - (later.sent - earlier.over));
 }

@@ -1,10 +1,10 @@
 import { type Credits, minus, noCredits, plus } from "../money.js";
 import { dayMs } from "../quota/quota.js";
-import type { Look } from "./foreign.js";
+import type { KeyRequests } from "./foreign.js";
 
 /** A reading of a key's counters next to the books: what the two say together. `reconcile` tells what for. */
 
-export interface Reading extends Look {
+export interface CounterReading extends KeyRequests {
   id: number;
   /** Place in the order of all that the books hold. */
   seq: number;
@@ -16,7 +16,7 @@ export interface Reading extends Look {
 }
 
 /** One POST of the books, from any workspace on this machine. */
-export interface Entry {
+export interface SpendLogEntry {
   id: number;
   intendedSeq: number;
   /** When it was sent, by the service's clock as far as it was known; the latest that it can have been (UTC ms). */
@@ -48,7 +48,7 @@ export type Verdict = "not_charged" | "charged" | "undecided";
 export type Hypothesis = "net" | "gross";
 
 /** What earlier readings have taught about a key's counters. */
-export interface Learned {
+export interface LearnedCounting {
   hypotheses: readonly Hypothesis[];
   /** The counter of credits has matched the books exactly over requests that moved it. */
   trusted: boolean;
@@ -56,18 +56,18 @@ export interface Learned {
   foreignAt: number | null;
 }
 
-export const nothingLearned: Learned = {
+export const nothingLearnedYet: LearnedCounting = {
   hypotheses: ["net", "gross"],
   trusted: false,
   foreignAt: null,
 };
 
-export interface Evidence extends Learned {
-  baseline: Reading;
+export interface ChargeEvidence extends LearnedCounting {
+  baseline: CounterReading;
   /** After the baseline, oldest first. */
-  readings: readonly Reading[];
+  readings: readonly CounterReading[];
   /** Those that may have moved the counters since the baseline, or are not settled. */
-  entries: readonly Entry[];
+  entries: readonly SpendLogEntry[];
   now: number;
   settings: ReconcileSettings;
 }
@@ -85,14 +85,14 @@ export const defaultReconcile: ReconcileSettings = { settleMs: [240_000, 900_000
 const skewMs = 60_000;
 
 /** The part of the counter's growth since the baseline that the books do not explain. */
-export function residual(evidence: Evidence, reading: Reading, hypothesis: Hypothesis): Credits {
+export function residual(evidence: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): Credits {
   const { baseline } = evidence;
   const explained = minus(known(evidence, reading, hypothesis), known(evidence, baseline, hypothesis));
   return minus(minus(reading.used, baseline.used), explained);
 }
 
 /** What the books say that the key had been charged by the time of a reading. */
-function known({ entries }: Evidence, reading: Reading, hypothesis: Hypothesis): Credits {
+function known({ entries }: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): Credits {
   const charges = entries.map((entry) => {
     const isFound = entry.verdict === "charged";
     const chargedSeq = isFound ? (entry.verdictSeq ?? 0) : entry.intendedSeq;
@@ -105,18 +105,18 @@ function known({ entries }: Evidence, reading: Reading, hypothesis: Hypothesis):
   return plus(...charges);
 }
 
-function endedBefore(entry: Entry, reading: Reading): boolean {
+function endedBefore(entry: SpendLogEntry, reading: CounterReading): boolean {
   const ended = comparableEnd(entry, reading);
   return ended === null ? entry.lookedSeq < reading.seq : ended <= servedAt(reading);
 }
 
 /** When a task ended, where it can be held against a reading: by the service's clock, as it tells for both. */
-function comparableEnd({ taskEndedAt }: Entry, reading: Reading): number | null {
+function comparableEnd({ taskEndedAt }: SpendLogEntry, reading: CounterReading): number | null {
   return reading.servedAt === null ? null : taskEndedAt;
 }
 
 /** Whether what the books say of a reading can be relied on: at once, perhaps once more tasks have ended, or never. */
-export function clarity(evidence: Evidence, reading: Reading): "clear" | "pending" | "never" {
+export function clarity(evidence: ChargeEvidence, reading: CounterReading): "clear" | "pending" | "never" {
   let result: "clear" | "pending" | "never" = "clear";
   for (const entry of evidence.entries) {
     if (isAwaited(evidence, entry, reading)) result = "pending";
@@ -127,17 +127,20 @@ export function clarity(evidence: Evidence, reading: Reading): "clear" | "pendin
 }
 
 /** Whether a POST's task was open when a reading was taken, and somebody may yet look at it. */
-export function isAwaited(evidence: Evidence, entry: Entry, reading: Reading): boolean {
+export function isAwaited(evidence: ChargeEvidence, entry: SpendLogEntry, reading: CounterReading): boolean {
   return isUnseen(entry, reading) && sinceMs(evidence, lastSeen(entry), reading) < longestTaskMs;
 }
 
 /** Whether nobody has looked since a reading at a task that was open before it. */
-function isUnseen({ outcome, task, intendedSeq, lookedSeq }: Entry, { seq }: Reading): boolean {
+function isUnseen(
+  { outcome, task, intendedSeq, lookedSeq }: SpendLogEntry,
+  { seq }: CounterReading,
+): boolean {
   return outcome === "accepted" && task === "open" && intendedSeq <= seq && lookedSeq <= seq;
 }
 
 /** When an open task was known to be open for the last time. */
-function lastSeen(entry: Entry): Happening {
+function lastSeen(entry: SpendLogEntry): Happening {
   return entry.lookedSeq > 0 ? lookOf(entry) : endOf(entry);
 }
 
@@ -145,7 +148,7 @@ function lastSeen(entry: Entry): Happening {
  * Whether the credits of a failed task may have come back only after a reading. Services book them when the task ends
  * or when it is first asked for, and some a while later.
  */
-function mayReturn(evidence: Evidence, entry: Entry, reading: Reading): boolean {
+function mayReturn(evidence: ChargeEvidence, entry: SpendLogEntry, reading: CounterReading): boolean {
   const ended = comparableEnd(entry, reading);
   const hadEnded = ended === null || ended < servedAt(reading) + skewMs;
   if (entry.lookedSeq > reading.seq) return hadEnded;
@@ -166,7 +169,7 @@ const longestTaskMs = dayMs;
  * gone. One that fails has its credits given back, and nobody is told when, so a reading may lack them, unless the
  * baseline was read so late that it lacks them as well.
  */
-export function lostTasks(evidence: Evidence, reading: Reading): Entry[] {
+export function lostTasks(evidence: ChargeEvidence, reading: CounterReading): SpendLogEntry[] {
   const { baseline } = evidence;
   return evidence.entries.filter((entry) => {
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
@@ -181,17 +184,17 @@ export function lostTasks(evidence: Evidence, reading: Reading): Entry[] {
 }
 
 /** When the counters were read last (UTC ms by the service, where it tells). */
-export function lastServedAt({ baseline, readings }: Evidence): number {
+export function lastServedAt({ baseline, readings }: ChargeEvidence): number {
   return servedAt(readings.at(-1) ?? baseline);
 }
 
 /** When a reading was taken (UTC ms by the service, where it tells). */
-export function servedAt(reading: Reading): number {
+export function servedAt(reading: CounterReading): number {
   return reading.servedAt ?? reading.at;
 }
 
 /** The unknown POSTs that a reading may hold beyond the baseline, with those whose charge was only found in a later one. */
-export function candidates(evidence: Evidence, { seq }: Reading): Entry[] {
+export function candidates(evidence: ChargeEvidence, { seq }: CounterReading): SpendLogEntry[] {
   return evidence.entries.filter((entry) => {
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
     const open = verdict === null && (outcome === "unknown" || outcome === null);
@@ -201,7 +204,7 @@ export function candidates(evidence: Evidence, { seq }: Reading): Entry[] {
 }
 
 /** Whether a POST that nobody can judge was given up so short a time before the baseline that its charge may follow. */
-function mayComeLate(evidence: Evidence, entry: Entry): boolean {
+function mayComeLate(evidence: ChargeEvidence, entry: SpendLogEntry): boolean {
   const { outcome, verdict } = entry;
   const [, late] = evidence.settings.settleMs;
   return (
@@ -210,18 +213,18 @@ function mayComeLate(evidence: Evidence, entry: Entry): boolean {
 }
 
 /** How long after the end of a POST a reading was taken, in ms. */
-export function elapsed(evidence: Evidence, entry: Entry, reading: Reading): number {
+export function elapsed(evidence: ChargeEvidence, entry: SpendLogEntry, reading: CounterReading): number {
   return sinceMs(evidence, endOf(entry), reading);
 }
 
 /** What became known of a POST, in the order of the books, and when (UTC ms by this machine); and when it was sent. */
-type Happening = Pick<Entry, "sentAt"> & { seq: number; at: number | null };
+type Happening = Pick<SpendLogEntry, "sentAt"> & { seq: number; at: number | null };
 
-function endOf({ endedSeq, endedAt, sentAt }: Entry): Happening {
+function endOf({ endedSeq, endedAt, sentAt }: SpendLogEntry): Happening {
   return { seq: endedSeq ?? Number.POSITIVE_INFINITY, at: endedAt, sentAt };
 }
 
-function lookOf({ lookedSeq, lookedAt, sentAt }: Entry): Happening {
+function lookOf({ lookedSeq, lookedAt, sentAt }: SpendLogEntry): Happening {
   return { seq: lookedSeq, at: lookedAt, sentAt };
 }
 
@@ -229,12 +232,12 @@ function lookOf({ lookedSeq, lookedAt, sentAt }: Entry): Happening {
  * How long after an event of the books a reading was taken, in ms; the least, where this machine's clock was set in
  * between. 0 where the event came after it.
  */
-function sinceMs({ baseline, readings }: Evidence, event: Happening, reading: Reading): number {
+function sinceMs({ baseline, readings }: ChargeEvidence, event: Happening, reading: CounterReading): number {
   if (event.seq > reading.seq) return 0;
   const until = [baseline, ...readings].filter(({ seq }) => seq <= reading.seq);
   const offsets = until.map((each) => servedAt(each) - each.at);
   const isSteady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;
-  const since = (other: Reading | undefined) => (other ? servedAt(reading) - servedAt(other) : null);
+  const since = (other: CounterReading | undefined) => (other ? servedAt(reading) - servedAt(other) : null);
   // What is certain is the service's time since the first reading that came after.
   const least = since(until.find(({ seq }) => seq > event.seq) ?? reading) ?? 0;
   const sinceSent = servedAt(reading) - event.sentAt;

@@ -2,24 +2,24 @@ import { type Credits, inCredits, minus, plus, showCredits } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 import { foreignRequests } from "./foreign.js";
 import {
+  type ChargeEvidence,
+  type CounterReading,
   candidates,
   clarity,
-  type Entry,
-  type Evidence,
   elapsed,
   type Hypothesis,
   isAwaited,
-  type Learned,
+  type LearnedCounting,
   lastServedAt,
   lostTasks,
-  nothingLearned,
-  type Reading,
+  nothingLearnedYet,
   residual,
+  type SpendLogEntry,
   servedAt,
   type Verdict,
 } from "./readings.js";
 
-export interface Finding {
+export interface ChargeFinding {
   verdict: Verdict;
   /** In words. */
   evidence: string;
@@ -28,7 +28,7 @@ export interface Finding {
 }
 
 /** A verdict on one unknown POST. Null while there is none. */
-export function judge(facts: Evidence, entry: Entry): Finding | null {
+export function judge(facts: ChargeEvidence, entry: SpendLogEntry): ChargeFinding | null {
   if (entry.intendedSeq <= facts.baseline.seq) {
     return undecided(unreadBefore);
   }
@@ -54,15 +54,19 @@ export function judge(facts: Evidence, entry: Entry): Finding | null {
 /** Of a POST that no reading came before. */
 export const unreadBefore = "the key's counters were not read before it was sent";
 
-export function undecided(evidence: string): Finding {
+export function undecided(evidence: string): ChargeFinding {
   return { verdict: "undecided", evidence, seq: null };
 }
 
 /** Two clear readings without a charge, late enough; one suffices where the service itself said that it failed. */
-function zeroProof(facts: Evidence, clear: readonly Reading[], entry: Entry): string | null {
+function zeroProof(
+  facts: ChargeEvidence,
+  clear: readonly CounterReading[],
+  entry: SpendLogEntry,
+): string | null {
   if (!facts.trusted) return null;
   const zeros = clear.filter((reading) => chargedIn(facts, reading, entry) === false);
-  const since = (reading: Reading) => elapsed(facts, entry, reading);
+  const since = (reading: CounterReading) => elapsed(facts, entry, reading);
   const [first, second] = facts.settings.settleMs;
   const late = zeros.findLast((reading) => since(reading) >= second);
   const early = zeros.find((reading) => reading !== late && since(reading) >= first);
@@ -71,7 +75,11 @@ function zeroProof(facts: Evidence, clear: readonly Reading[], entry: Entry): st
 }
 
 /** Why no later reading would tell more; null when one may. */
-function hopeless(facts: Evidence, clear: readonly Reading[], entry: Entry): string | null {
+function hopeless(
+  facts: ChargeEvidence,
+  clear: readonly CounterReading[],
+  entry: SpendLogEntry,
+): string | null {
   const [, second] = facts.settings.settleMs;
   const late = clear.find((reading) => elapsed(facts, entry, reading) >= second);
   if (late && !facts.trusted) return "the key's counters have not been seen to match the books yet";
@@ -93,7 +101,7 @@ function hopeless(facts: Evidence, clear: readonly Reading[], entry: Entry): str
  * Whether one unknown POST was charged by the time of a reading: true or false when every hypothesis and every way to
  * compose its residual of the candidates' prices agree, else null.
  */
-function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | null {
+function chargedIn(facts: ChargeEvidence, reading: CounterReading, entry: SpendLogEntry): boolean | null {
   // What was charged by then at a price that nobody knows is in every later residual too.
   const before = facts.readings.filter(({ seq }) => seq < reading.seq);
   if (before.some((earlier) => clarity(facts, earlier) === "clear" && isUnexplained(facts, earlier)))
@@ -114,7 +122,7 @@ function chargedIn(facts: Evidence, reading: Reading, entry: Entry): boolean | n
 }
 
 /** Whether no hypothesis finds a residual among the prices of those whose charge it may hold. */
-function isUnexplained(facts: Evidence, reading: Reading): boolean {
+function isUnexplained(facts: ChargeEvidence, reading: CounterReading): boolean {
   const possible = candidates(facts, reading);
   return facts.hypotheses.every((hypothesis) => {
     const returned = hypothesis === "net" ? lostTasks(facts, reading) : [];
@@ -124,7 +132,11 @@ function isUnexplained(facts: Evidence, reading: Reading): boolean {
 }
 
 /** Whose charges a residual may be made up of. */
-function waysOf(rest: Credits, possible: readonly Entry[], returned: readonly Entry[]): Entry[][] {
+function waysOf(
+  rest: Credits,
+  possible: readonly SpendLogEntry[],
+  returned: readonly SpendLogEntry[],
+): SpendLogEntry[][] {
   return subsets(possible).filter((some) => isComposed(rest, some, returned));
 }
 
@@ -133,10 +145,10 @@ function waysOf(rest: Credits, possible: readonly Entry[], returned: readonly En
  * out to cost. A price changes between two requests, and the one that was lost may have been the second.
  */
 function mayBeSurprise(
-  { entries }: Evidence,
+  { entries }: ChargeEvidence,
   rest: Credits,
-  possible: readonly Entry[],
-  returned: readonly Entry[],
+  possible: readonly SpendLogEntry[],
+  returned: readonly SpendLogEntry[],
 ): boolean {
   const surprises = possible.flatMap((entry) =>
     [...surprisesAt(entries, entry.price)].map((price) => ({ entry, price })),
@@ -150,7 +162,7 @@ function mayBeSurprise(
 }
 
 /** What requests were charged that were booked at this price, where it was another. */
-function surprisesAt(entries: readonly Entry[], price: Credits): Set<Credits> {
+function surprisesAt(entries: readonly SpendLogEntry[], price: Credits): Set<Credits> {
   const charges = entries.filter((entry) => entry.price === price).map(({ charged }) => charged ?? price);
   return new Set(charges.filter((charge) => charge !== price));
 }
@@ -159,7 +171,7 @@ function surprisesAt(entries: readonly Entry[], price: Credits): Set<Credits> {
  * Whether the key was charged more than all other unknown POSTs can have cost. What is still to come, the end of open
  * tasks, can only lower the counter, so this is for readings that wait for it.
  */
-function isBeyond(facts: Evidence, reading: Reading, entry: Entry): boolean {
+function isBeyond(facts: ChargeEvidence, reading: CounterReading, entry: SpendLogEntry): boolean {
   if (clarity(facts, reading) !== "pending") return false;
   const possible = candidates(facts, reading);
   // Of one that nobody has spoken of yet, not even the price is certain.
@@ -173,13 +185,13 @@ function isBeyond(facts: Evidence, reading: Reading, entry: Entry): boolean {
 }
 
 /** Whether an amount leaves no doubt that requests cost what was booked: of several, one may have been charged another price. */
-function isOfPrices(amount: Credits, possible: readonly Entry[]): boolean {
+function isOfPrices(amount: Credits, possible: readonly SpendLogEntry[]): boolean {
   if (possible.length === 1) return true;
   return possible.length <= composedMax && subsets(possible).some((some) => isComposed(amount, some, []));
 }
 
 /** What the key was charged by then, and which share of it was for this one where it may have been for several. */
-function shareText(facts: Evidence, reading: Reading, share: string): string {
+function shareText(facts: ChargeEvidence, reading: CounterReading, share: string): string {
   const grown = grownText(facts, reading);
   const possible = candidates(facts, reading).length;
   return possible === 1
@@ -187,13 +199,13 @@ function shareText(facts: Evidence, reading: Reading, share: string): string {
     : `${grown}, ${share} of them for this one of ${possible} unanswered requests`;
 }
 
-function grownText(facts: Evidence, reading: Reading): string {
+function grownText(facts: ChargeEvidence, reading: CounterReading): string {
   const [hypothesis = "net"] = facts.hypotheses;
   const rest = inCredits(residual(facts, reading, hypothesis));
   return `${timeText(reading)}: the key was charged ${rest} that the books do not explain`;
 }
 
-function timeText(reading: Reading): string {
+function timeText(reading: CounterReading): string {
   return `read ${new Date(servedAt(reading)).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
@@ -220,7 +232,7 @@ export function isComposed(amount: Credits, cost: readonly Priced[], returned: r
 }
 
 /** What the readings since the baseline teach about a key's counters. */
-export function learn(evidence: Evidence): Learned {
+export function learn(evidence: ChargeEvidence): LearnedCounting {
   const clear = evidence.readings.filter((reading) => clarity(evidence, reading) === "clear");
   const plain = clear.filter((reading) => candidates(evidence, reading).length === 0);
   const hypotheses = evidence.hypotheses.filter((hypothesis) =>
@@ -239,7 +251,7 @@ export function learn(evidence: Evidence): Learned {
 }
 
 /** Nothing is left over, or just what lost tasks may have given back. */
-function isExplained(evidence: Evidence, reading: Reading, hypothesis: Hypothesis): boolean {
+function isExplained(evidence: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): boolean {
   const rest = residual(evidence, reading, hypothesis);
   if (rest === 0 || hypothesis === "gross") return rest === 0;
   const lost = lostTasks(evidence, reading);
@@ -247,7 +259,7 @@ function isExplained(evidence: Evidence, reading: Reading, hypothesis: Hypothesi
 }
 
 /** Whether a request of ours was charged between the baseline and the reading. */
-function isMoved({ entries, baseline }: Evidence, reading: Reading): boolean {
+function isMoved({ entries, baseline }: ChargeEvidence, reading: CounterReading): boolean {
   return entries.some((entry) => {
     const between = entry.intendedSeq > baseline.seq && entry.intendedSeq <= reading.seq;
     return between && entry.outcome === "accepted" && (entry.charged ?? 0) > 0;
@@ -255,7 +267,7 @@ function isMoved({ entries, baseline }: Evidence, reading: Reading): boolean {
 }
 
 /** Between any two readings, more requests were counted than this machine can have sent. */
-function isForeign({ baseline, readings }: Evidence): boolean {
+function isForeign({ baseline, readings }: ChargeEvidence): boolean {
   const looks = [baseline, ...readings];
   return looks.some((later, at) => looks.slice(0, at).some((earlier) => foreignRequests(earlier, later) > 0));
 }
@@ -276,8 +288,8 @@ function isForeign({ baseline, readings }: Evidence): boolean {
  * that are left. Order is told by sequence numbers of the books, and time by the service's clock where it can be, so
  * that a clock that jumps moves no verdict.
  */
-export interface Judgement extends Learned {
-  verdicts: ({ entry: number } & Finding)[];
+export interface Judgement extends LearnedCounting {
+  verdicts: ({ entry: number } & ChargeFinding)[];
   /** The reading to begin from now on; null keeps the present one. */
   baseline: number | null;
   /** Unknown POSTs that are left without a verdict. */
@@ -292,7 +304,7 @@ export interface Judgement extends Learned {
 const againMs = 60_000;
 
 /** Judges what can be judged now. Pure. */
-export function reconcile(evidence: Evidence): Judgement {
+export function reconcile(evidence: ChargeEvidence): Judgement {
   const open = evidence.entries.filter((entry) => entry.outcome === "unknown" && entry.verdict === null);
   const facts = { ...evidence, ...learn(evidence) };
   const why = doubt(facts);
@@ -322,7 +334,7 @@ export function reconcile(evidence: Evidence): Judgement {
 }
 
 /** Whether a judgement says anything that the books do not hold yet. */
-export function isNews(judgement: Judgement, known: Evidence): boolean {
+export function isNews(judgement: Judgement, known: ChargeEvidence): boolean {
   const { verdicts, hypotheses, trusted, foreignAt } = judgement;
   const baseline = judgement.baseline ?? known.baseline.id;
   const isLearned =
@@ -332,7 +344,7 @@ export function isNews(judgement: Judgement, known: Evidence): boolean {
   return verdicts.length > 0 || baseline !== known.baseline.id || isLearned;
 }
 
-function withVerdicts(facts: Evidence, verdicts: Judgement["verdicts"]): Evidence {
+function withVerdicts(facts: ChargeEvidence, verdicts: Judgement["verdicts"]): ChargeEvidence {
   const entries = facts.entries.map((entry) => {
     const found = verdicts.find((verdict) => verdict.entry === entry.id);
     return found ? { ...entry, verdict: found.verdict, verdictSeq: found.seq } : entry;
@@ -340,14 +352,14 @@ function withVerdicts(facts: Evidence, verdicts: Judgement["verdicts"]): Evidenc
   return { ...facts, entries };
 }
 
-const errorIsFree: Finding = {
+const errorIsFree: ChargeFinding = {
   verdict: "not_charged",
   evidence: "a complete GENERATION_ERROR, which by the settings is not charged",
   seq: null,
 };
 
 /** Why nothing can be inferred at present; null when it can. */
-function doubt(facts: Evidence): string | null {
+function doubt(facts: ChargeEvidence): string | null {
   const { hypotheses, foreignAt, baseline } = facts;
   if (foreignAt !== null && Math.abs(lastServedAt(facts) - foreignAt) < dayMs) {
     return "the key was used from elsewhere, so its counters prove nothing";
@@ -363,7 +375,7 @@ function doubt(facts: Evidence): string | null {
  * Whether a charge that was found came after this reading though its POST was sent before it. To begin from there
  * would leave the charge without its POST, and blame it on the next one.
  */
-function isBetween({ entries }: Evidence, { seq }: Evidence["baseline"]): boolean {
+function isBetween({ entries }: ChargeEvidence, { seq }: ChargeEvidence["baseline"]): boolean {
   return entries.some(
     ({ verdict, verdictSeq, intendedSeq }) =>
       verdict === "charged" && intendedSeq <= seq && (verdictSeq ?? 0) > seq,
@@ -371,12 +383,12 @@ function isBetween({ entries }: Evidence, { seq }: Evidence["baseline"]): boolea
 }
 
 /** When nothing can be inferred from what was read so far, a person has to decide. */
-function giveUp(facts: Evidence, open: readonly Entry[], why: string): Judgement {
+function giveUp(facts: ChargeEvidence, open: readonly SpendLogEntry[], why: string): Judgement {
   const last = facts.readings.at(-1);
   const lost = open.filter((entry) => entry.intendedSeq <= (last ?? facts.baseline).seq);
   const learned = learnedOf(facts);
   return {
-    ...(facts.hypotheses.length > 0 ? learned : { ...nothingLearned, foreignAt: learned.foreignAt }),
+    ...(facts.hypotheses.length > 0 ? learned : { ...nothingLearnedYet, foreignAt: learned.foreignAt }),
     verdicts: [...lost.map((entry) => ({ entry: entry.id, ...undecided(why) }))],
     baseline: last?.id ?? null,
     ...outlook(
@@ -386,14 +398,14 @@ function giveUp(facts: Evidence, open: readonly Entry[], why: string): Judgement
   };
 }
 
-function learnedOf({ hypotheses, trusted, foreignAt }: Learned): Learned {
+function learnedOf({ hypotheses, trusted, foreignAt }: LearnedCounting): LearnedCounting {
   return { hypotheses, trusted, foreignAt };
 }
 
 /** What is left open, and the first time at which a reading is wanted that has not been taken. */
 function outlook(
-  facts: Evidence,
-  left: readonly Entry[],
+  facts: ChargeEvidence,
+  left: readonly SpendLogEntry[],
 ): Pick<Judgement, "unsettled" | "nextReadingAt" | "awaited"> {
   const times = left.map((entry) => nextReading(facts, entry)).filter((at) => at !== null);
   const last = facts.readings.at(-1);
@@ -408,14 +420,14 @@ function outlook(
 }
 
 /** Readings are wanted right after a POST was given up, then twice, and a day later. Null when all of them were taken. */
-function nextReading(facts: Evidence, entry: Entry): number | null {
+function nextReading(facts: ChargeEvidence, entry: SpendLogEntry): number | null {
   const ended = entry.endedSeq ?? Number.POSITIVE_INFINITY;
   const after = facts.readings.filter((reading) => reading.seq > ended);
   const usable = after.filter((reading) => clarity(facts, reading) !== "never");
   const [first] = usable;
   if (!first) return Math.min(entry.endedAt ?? facts.now, facts.now);
   const [early, late] = facts.settings.settleMs;
-  const since = (reading: Evidence["baseline"]) => elapsed(facts, entry, reading);
+  const since = (reading: ChargeEvidence["baseline"]) => elapsed(facts, entry, reading);
   // How long it has been is the service's to say: this machine's clock may have been set before the last reading.
   const last = after.at(-1) ?? first;
   const when = (ms: number) => last.at + ms - since(last);

@@ -1,27 +1,27 @@
 import { modelOfGroup } from "../identity.js";
 import type { ItemState } from "../item.js";
 import { type Credits, minus, noCredits, plus } from "../money.js";
-import type { Pace } from "../pace/pace.js";
-import { lookAt, recommendedAt, type Task } from "../pace/poll.js";
+import type { DurationEstimate } from "../pace/pace.js";
+import { type OpenTask, pollAt, recommendedAt } from "../pace/poll.js";
 import {
   certainty,
   isTail,
   type PollProfile,
   pressureOf,
-  type Waiting,
+  type WaitingWork,
   type Work,
 } from "../pace/pressure.js";
 import { backoffMsMax } from "../quota/backoff.js";
 import {
   dayMs,
   freeInWindows,
-  freePlaces,
-  left,
+  freeSlots,
   minuteMs,
   nextSendAt,
   owedRequests,
-  placesWithin,
   type Quota,
+  slotsLeft,
+  slotsWithin,
   waitsFor as waitReason,
 } from "../quota/quota.js";
 import { isOpen, type StepKind, type Stop } from "../stop.js";
@@ -60,9 +60,9 @@ export interface WaitingGroup extends Head {
 
 export interface Due {
   counts: Record<ItemState, number>;
-  planned: Planned[];
+  planned: PlannedSubmit[];
   /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
-  tasks: Task[];
+  tasks: OpenTask[];
   ready: { id: number; nextAt: number; fetchBy: number }[];
   /** Ready items that wait for a look at their task. */
   expired: number;
@@ -71,7 +71,7 @@ export interface Due {
 }
 
 /** Which tasks are to be looked at now, which later, and the places that are kept for those. */
-export interface Looks {
+export interface DuePolls {
   /** Items whose look is due, the most promising first. */
   due: number[];
   /** When the others are due (UTC ms), soonest first. */
@@ -87,7 +87,7 @@ export interface Looks {
 const scoutThreshold = 0.6;
 const scoutsUntil = 3;
 
-export function looksOf(view: View): Looks {
+export function duePolls(view: View): DuePolls {
   if (!isOpen("poll", view.stops)) return { due: [], later: [], holdMs: 0, isPlenty: true, isTail: false };
   const work = workOf(view);
   const pressure = pressureOf(work, view.profile);
@@ -100,7 +100,7 @@ export function looksOf(view: View): Looks {
     if (view.busy.has(task.id)) continue;
     const pace = view.pace(task.group);
     const wanted = scouts.has(task.id) ? scoutThreshold : certainty(pressure, pace);
-    const { at: likely, chance } = lookAt(task, pace, wanted, view.now);
+    const { at: likely, chance } = pollAt(task, pace, wanted, view.now);
     const soonest = last.has(task.id) ? Math.min(likely, recommendedAt(task)) : likely;
     const at = pressure.isShort && task.kind === "overdue" ? putOff(task) : soonest;
     if (isDue({ nextAt: at }, view.now, putOffMsMax))
@@ -123,7 +123,7 @@ const putOffTimes = 8;
 const putOffLongestMs = 3_600_000;
 
 /** An overdue task is put off while every place is wanted: the run does not end before the others anyway. */
-function putOff({ nextAt, seenAt }: Task): number {
+function putOff({ nextAt, seenAt }: OpenTask): number {
   if (seenAt === null || seenAt > nextAt) return nextAt;
   return nextAt + Math.min(putOffLongestMs, (putOffTimes - 1) * (nextAt - seenAt));
 }
@@ -135,7 +135,7 @@ function workOf(view: View): Work {
 
 /** The oldest task of each model with fewer results than that: its result tells when to look at the others. */
 function scoutsOf(view: View, results: number): Set<number> {
-  const oldest = new Map<string, Task>();
+  const oldest = new Map<string, OpenTask>();
   for (const task of view.tasks) {
     if (task.kind !== "processing" || view.pace(task.group).finished >= results) continue;
     const known = oldest.get(task.group);
@@ -145,10 +145,15 @@ function scoutsOf(view: View, results: number): Set<number> {
 }
 
 /** Free places that looks will want before others come free. */
-export function heldFor(view: View, { later, holdMs }: Looks, free: number, unserved: number): number {
+export function slotsReserved(
+  view: View,
+  { later, holdMs }: DuePolls,
+  free: number,
+  unserved: number,
+): number {
   if (free === Number.POSITIVE_INFINITY) return 0;
   const soon = later.filter((at) => at <= view.now + holdMs);
-  const places = placesWithin(
+  const places = slotsWithin(
     view.quota,
     view.now,
     soon.map((at) => at - view.now),
@@ -177,13 +182,13 @@ export function isDue({ nextAt }: { nextAt: number }, now: number, longestMs: nu
 export interface View {
   now: number;
   /** Items to submit. The heads of each group's list are enough. */
-  planned: readonly Planned[];
+  planned: readonly PlannedSubmit[];
   /** All planned items that may be submitted, counted by group. */
-  waiting: readonly Waiting[];
+  waiting: readonly WaitingWork[];
   /** Submits go in the manifest's order: somebody was told how far the credits reach. */
   inOrder: boolean;
   /** All tasks to look at. */
-  tasks: readonly Task[];
+  tasks: readonly OpenTask[];
   /** Outputs to fetch, and by when that is best done. */
   ready: readonly { id: number; nextAt: number; fetchBy: number }[];
   /** Ready items that wait for a look at their task, because their addresses have expired. */
@@ -195,7 +200,7 @@ export interface View {
   busy: ReadonlySet<number>;
   quota: Quota;
   /** How long generations of a price group take. */
-  pace(group: string): Pace;
+  pace(group: string): DurationEstimate;
   /** How eagerly to look; null leaves it to what is short. */
   profile: PollProfile | null;
   /** Nothing is submitted until something is found out: what is at the service is looked at meanwhile. */
@@ -215,7 +220,7 @@ export interface View {
   awaitsSettling: boolean;
 }
 
-export interface Planned {
+export interface PlannedSubmit {
   id: number;
   price: Credits;
   nextAt: number;
@@ -224,13 +229,13 @@ export interface Planned {
   position: number;
 }
 
-export interface Step {
+export interface NextStep {
   do: StepKind;
   item: number;
 }
 
 export interface Decision {
-  steps: Step[];
+  steps: NextStep[];
   /** When to ask again though nothing happened (UTC ms); null when only the end of a step can change anything. */
   wakeAt: number | null;
   /** Nothing is left to do for this run. */
@@ -245,9 +250,9 @@ export interface Decision {
 
 /** Decides on one view. Pure: the same view gives the same decision. */
 export function next(view: View): Decision {
-  const looks = looksOf(view);
+  const looks = duePolls(view);
   const submits = dueSubmits(view);
-  const places = freePlaces(view.quota, view.now);
+  const places = freeSlots(view.quota, view.now);
   const chosen = choose(view, looks, view.holdsBack ? [] : submits.items, places);
   const steps = [...downloads(view), ...chosen.steps];
   const placeAt = nextSendAt(view.quota, view.now, chosen.steps.length);
@@ -267,7 +272,7 @@ export function next(view: View): Decision {
 type Shortage = "places" | "day" | null;
 
 interface Wants {
-  looks: Looks;
+  looks: DuePolls;
   submits: number;
   /** Something is due that no step was begun for. */
   unserved: boolean;
@@ -278,14 +283,14 @@ interface Wants {
 function shortage(
   view: View,
   { looks, submits, unserved, places, placeAt }: Wants,
-  { steps, room }: { steps: readonly Step[]; room: number },
+  { steps, room }: { steps: readonly NextStep[]; room: number },
 ): Shortage {
   if (places - steps.length < 1) return unserved || soonest(view, looks) < placeAt ? "places" : null;
   return unserved && submits > 0 && room < 1 ? "day" : null;
 }
 
 /** When the next request is due that is not due yet (UTC ms). */
-function soonest(view: View, { later: [firstLook] }: Looks): number {
+function soonest(view: View, { later: [firstLook] }: DuePolls): number {
   const submits = isOpen("submit", view.stops) ? future(view, view.planned) : [];
   return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
 }
@@ -293,14 +298,14 @@ function soonest(view: View, { later: [firstLook] }: Looks): number {
 /** Looks and submits for the places that are free, and how many submits the day has room for. */
 function choose(
   view: View,
-  looks: Looks,
+  looks: DuePolls,
   submits: readonly number[],
   places: number,
-): { steps: Step[]; room: number } {
+): { steps: NextStep[]; room: number } {
   const looking = looks.due.slice(0, Math.min(placesForLooks(view, looks, submits, places), view.free.poll));
   const free = places - looking.length;
   const room = Math.max(0, dayRoom(view, looking.length));
-  const kept = looks.isTail ? 0 : heldFor(view, looks, free, looks.due.length - looking.length);
+  const kept = looks.isTail ? 0 : slotsReserved(view, looks, free, looks.due.length - looking.length);
   const sent = submits.slice(0, Math.max(0, Math.min(free - kept, view.free.submit, room)));
   return {
     steps: [
@@ -315,7 +320,12 @@ function choose(
  * At the end the submits go first, and those that wait for a lane have their places kept. What cannot go because the
  * day is short keeps none, or nobody would use them.
  */
-function placesForLooks(view: View, { isTail }: Looks, submits: readonly number[], places: number): number {
+function placesForLooks(
+  view: View,
+  { isTail }: DuePolls,
+  submits: readonly number[],
+  places: number,
+): number {
   if (!isTail) return places;
   const going = Math.min(submits.length, Math.max(0, dayRoom(view, 0)));
   const now = Math.min(going, view.free.submit);
@@ -323,7 +333,7 @@ function placesForLooks(view: View, { isTail }: Looks, submits: readonly number[
 }
 
 /** What expires first comes first; addresses that have probably expired are tried when no other is left. */
-function downloads(view: View): Step[] {
+function downloads(view: View): NextStep[] {
   if (!isOpen("download", view.stops)) return [];
   const isOver = ({ fetchBy }: { fetchBy: number }) => fetchBy <= view.now;
   return idle(view, view.ready)
@@ -364,8 +374,8 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
  * By priority, and within one the longest generations first: what takes long and begins late is what everything waits
  * for in the end. Where the credits do not reach for all, in the manifest's order.
  */
-function ordered(view: View): Planned[] {
-  const lengthOf = (item: Planned) => (view.inOrder ? 0 : view.pace(item.group).mean);
+function ordered(view: View): PlannedSubmit[] {
+  const lengthOf = (item: PlannedSubmit) => (view.inOrder ? 0 : view.pace(item.group).mean);
   return view.planned.toSorted(
     (a, b) => b.priority - a.priority || lengthOf(b) - lengthOf(a) || a.position - b.position,
   );
@@ -381,7 +391,7 @@ function dayRoom(view: View, polls: number): number {
   // Some looks will find their task unfinished: those about to start, and some later.
   const spare = polls + Math.ceil(missed * owed);
   // Each submit uses one request and owes one more.
-  return Math.floor((left(quota.day) - spare - owed) / 2);
+  return Math.floor((slotsLeft(quota.day) - spare - owed) / 2);
 }
 
 /** Items to submit or to fetch that nobody works on and whose time has come. */
@@ -391,7 +401,7 @@ function idle<Item extends { id: number; nextAt: number }>(view: View, items: re
 
 function wakeTime(
   view: View,
-  looks: Looks,
+  looks: DuePolls,
   { short, unserved, placeAt }: { short: Shortage; unserved: boolean; placeAt: number },
 ): number | null {
   const [release] = view.quota.releases;
@@ -415,7 +425,7 @@ function future(view: View, items: readonly { nextAt: number }[]): number[] {
   return times.length === 0 ? [] : [Math.min(...times)];
 }
 
-function isDone(view: View, steps: readonly Step[]): boolean {
+function isDone(view: View, steps: readonly NextStep[]): boolean {
   if (steps.length > 0 || view.busy.size > 0) return false;
   if (view.awaitsSettling && isOpen("poll", view.stops)) return false;
   return !hasWork(view) && !(view.awaitsOverdue && view.counts.overdue > 0 && isOpen("poll", view.stops));
@@ -436,7 +446,7 @@ export function hasWork({
   );
 }
 
-function waitingFor(view: View, short: Shortage, steps: readonly Step[]): Decision["waiting"] {
+function waitingFor(view: View, short: Shortage, steps: readonly NextStep[]): Decision["waiting"] {
   if (steps.length > 0 || view.busy.size > 0) return null;
   if (short === null) return view.counts.processing > 0 ? "tasks" : null;
   return short === "day" ? "day" : waitReason(view.quota, view.now);

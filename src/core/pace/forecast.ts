@@ -1,8 +1,8 @@
 import type { PlanLimits } from "../../api/plans.js";
 import { lanesOf } from "../quota/lanes.js";
 import { dayMs, minuteMs, type Quota, type Window } from "../quota/quota.js";
-import { ageWhen, type Pace } from "./pace.js";
-import { expectedLooks } from "./poll.js";
+import { ageWhen, type DurationEstimate } from "./pace.js";
+import { expectedPolls } from "./poll.js";
 import { certainty, pressureOf } from "./pressure.js";
 
 /**
@@ -29,7 +29,7 @@ export type Binding = "minute" | "day" | "credits" | "generation";
 
 export interface Outlook {
   /** What is to be made, by price group. */
-  groups: readonly { items: number; pace: Pace }[];
+  groups: readonly { items: number; pace: DurationEstimate }[];
   /** Tasks that are at the service already. */
   open: number;
   limits: PlanLimits;
@@ -88,7 +88,7 @@ function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
 function expectedRequests({ groups, limits, usedToday }: Outlook): number {
   const named = new Map(groups.map(({ items, pace }, index) => [`${index}`, { items, pace: usual(pace) }]));
   const waiting = [...named].map(([group, { items }]) => ({ group, items }));
-  const paceOf = (group: string) => (named.get(group) as { pace: Pace }).pace;
+  const paceOf = (group: string) => (named.get(group) as { pace: DurationEstimate }).pace;
   const pressure = pressureOf(
     { tasks: [], waiting, pace: paceOf, quota: fresh(limits, usedToday), now: 0 },
     null,
@@ -98,14 +98,14 @@ function expectedRequests({ groups, limits, usedToday }: Outlook): number {
   for (const { items, pace } of named.values()) {
     const key = `${pace.mean} ${pace.spread}`;
     const chance = Math.max(leastChance, certainty(pressure, pace));
-    const looks = known.get(key) ?? expectedLooks(pace, chance);
+    const looks = known.get(key) ?? expectedPolls(pace, chance);
     known.set(key, looks);
     requests += items * (1 + looks);
   }
   return requests;
 }
 
-function usual(pace: Pace): Pace {
+function usual(pace: DurationEstimate): DurationEstimate {
   return { ...pace, spread: Math.min(spreadMost, pace.spread) };
 }
 

@@ -3,7 +3,7 @@
  * that has a typical one and now and then takes far longer. The fit knows little at first and says so: its spread is
  * that of the next generation, with what is not known yet of the model in it.
  */
-export interface Pace {
+export interface DurationEstimate {
   /** Of the natural logarithm of milliseconds. */
   mean: number;
   spread: number;
@@ -12,7 +12,7 @@ export interface Pace {
 }
 
 /** What a fit begins with: a guess, and how many generations each of its halves is worth. */
-export interface Guess {
+export interface PriorEstimate {
   mean: number;
   meanWeight: number;
   spread: number;
@@ -23,7 +23,7 @@ export interface Guess {
 const usualMs: Readonly<Record<string, number>> = { image: 10_000, audio: 20_000, video: 120_000 };
 const usualMsOfOthers = 30_000;
 
-export function guessOf(category: string): Guess {
+export function priorOf(category: string): PriorEstimate {
   return {
     mean: Math.log(usualMs[category] ?? usualMsOfOthers),
     meanWeight: 0.25,
@@ -33,7 +33,7 @@ export function guessOf(category: string): Guess {
 }
 
 /** A fit of a model as the guess for one of its price groups, whose params may or may not change the pace. */
-export function guessFrom(model: Pace): Guess {
+export function priorFrom(model: DurationEstimate): PriorEstimate {
   return {
     mean: model.mean,
     meanWeight: Math.min(model.finished, 4) + 0.25,
@@ -51,7 +51,11 @@ export const observationsMax = 200;
  * The pace that speaks from finished generations (ms, newest last) and from the ages (ms) at which others were found
  * unfinished: those count as what is to be expected of them, given that they have lasted so long.
  */
-export function paceOf(guess: Guess, finishedMs: readonly number[], unfinishedMs: readonly number[]): Pace {
+export function durationEstimateOf(
+  guess: PriorEstimate,
+  finishedMs: readonly number[],
+  unfinishedMs: readonly number[],
+): DurationEstimate {
   const values = sinceChange(finishedMs.slice(-observationsMax).map(Math.log));
   const ages = unfinishedMs.map((ms) => Math.log(Math.max(1, ms)));
   let fit = fitOf(guess, values, []);
@@ -77,7 +81,7 @@ interface Expected {
   variance: number;
 }
 
-function fitOf(guess: Guess, values: readonly number[], open: readonly Expected[]): Fit {
+function fitOf(guess: PriorEstimate, values: readonly number[], open: readonly Expected[]): Fit {
   let weight = guess.meanWeight;
   let sum = guess.mean * guess.meanWeight;
   const add = (value: number, times: number) => {
@@ -151,17 +155,17 @@ function deviation({ count, sum, squares }: Totals): number {
 }
 
 /** The share of generations that last longer than `ms`. */
-export function survival({ mean, spread }: Pace, ms: number): number {
+export function survival({ mean, spread }: DurationEstimate, ms: number): number {
   return ms <= 0 ? 1 : upperTail((Math.log(ms) - mean) / spread);
 }
 
 /** The chance that one is finished at age `ms`, when it was not at age `seenMs`. */
-export function chanceDone(pace: Pace, ms: number, seenMs: number): number {
+export function chanceDone(pace: DurationEstimate, ms: number, seenMs: number): number {
   return ms <= seenMs ? 0 : 1 - survival(pace, ms) / survival(pace, seenMs);
 }
 
 /** The age (ms) at which one that was unfinished at age `seenMs` is finished with the chance `p`. */
-export function ageWhen(pace: Pace, p: number, seenMs: number): number {
+export function ageWhen(pace: DurationEstimate, p: number, seenMs: number): number {
   const { mean, spread } = pace;
   return Math.max(seenMs, Math.exp(mean + spread * tailPoint((1 - p) * survival(pace, seenMs))));
 }

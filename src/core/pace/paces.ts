@@ -1,11 +1,18 @@
-import { type Guess, guessFrom, guessOf, observationsMax, type Pace, paceOf } from "./pace.js";
+import {
+  type DurationEstimate,
+  durationEstimateOf,
+  observationsMax,
+  type PriorEstimate,
+  priorFrom,
+  priorOf,
+} from "./pace.js";
 
 /**
  * What a run knows of how long generations take: the finished ones of each price group, those that earlier runs saw
  * included, and the ages at which open tasks were last found unfinished. A group whose params nothing is known of is
  * guessed from its model, and a model from its category.
  */
-export class Paces {
+export class DurationEstimates {
   private readonly models = new Map<string, Model>();
   private readonly modelOf = new Map<string, Model>();
 
@@ -13,7 +20,7 @@ export class Paces {
   introduce(group: string, model: string, category: string): void {
     if (this.modelOf.has(group)) return;
     const known = this.models.get(model) ?? {
-      guess: guessOf(category),
+      guess: priorOf(category),
       all: new Durations(),
       groups: new Map(),
     };
@@ -37,13 +44,13 @@ export class Paces {
     for (const durations of this.both(group)) durations.gone(item);
   }
 
-  of(group: string): Pace {
+  of(group: string): DurationEstimate {
     const model = this.modelOf.get(group);
     const own = model?.groups.get(group);
     if (!model || !own) return nothingKnown;
     if (model.groups.size === 1) return own.pace(model.guess);
     const whole = model.all.pace(model.guess);
-    const pace = own.pace(guessFrom(whole));
+    const pace = own.pace(priorFrom(whole));
     return { ...pace, finished: Math.max(pace.finished, whole.finished) };
   }
 
@@ -54,10 +61,10 @@ export class Paces {
   }
 }
 
-const nothingKnown = paceOf(guessOf(""), [], []);
+const nothingKnown = durationEstimateOf(priorOf(""), [], []);
 
 interface Model {
-  guess: Guess;
+  guess: PriorEstimate;
   all: Durations;
   groups: Map<string, Durations>;
 }
@@ -66,7 +73,7 @@ interface Model {
 class Durations {
   private readonly done: number[] = [];
   private readonly open = new Map<number, number>();
-  private fit: { pace: Pace; guess: Guess } | null = null;
+  private fit: { pace: DurationEstimate; guess: PriorEstimate } | null = null;
 
   finished(item: number, ms: number): void {
     this.open.delete(item);
@@ -84,10 +91,10 @@ class Durations {
     if (this.open.delete(item)) this.fit = null;
   }
 
-  pace(guess: Guess): Pace {
+  pace(guess: PriorEstimate): DurationEstimate {
     const same =
       this.fit !== null && this.fit.guess.mean === guess.mean && this.fit.guess.spread === guess.spread;
-    if (!same) this.fit = { pace: paceOf(guess, this.done, [...this.open.values()]), guess };
-    return (this.fit as { pace: Pace }).pace;
+    if (!same) this.fit = { pace: durationEstimateOf(guess, this.done, [...this.open.values()]), guess };
+    return (this.fit as { pace: DurationEstimate }).pace;
   }
 }

@@ -1,5 +1,5 @@
 import { dayMs } from "../quota/quota.js";
-import { ageWhen, chanceDone, type Pace, survival } from "./pace.js";
+import { ageWhen, chanceDone, type DurationEstimate, survival } from "./pace.js";
 
 /**
  * When to look at a task. The service's page recommends to begin after 2 seconds and to grow to 10; a look costs a
@@ -25,12 +25,12 @@ export function pollInterval(looks: number): number {
 }
 
 /** The least time (whole ms) from a look that found a task of this age unfinished to the next. */
-export function lookSpacing(ageMs: number): number {
+export function pollSpacing(ageMs: number): number {
   return Math.min(pollMsMax, Math.max(pollMsMin, Math.ceil(ageMs / 14)));
 }
 
 /** A task at the service, as far as it matters for when to look at it. Times are UTC ms. */
-export interface Task {
+export interface OpenTask {
   id: number;
   /** The price group, which stands for how long it takes. */
   group: string;
@@ -45,9 +45,9 @@ export interface Task {
 }
 
 /** The look at a task, at the age at which it is finished with the chance `threshold`. */
-export function lookAt(
-  task: Task,
-  pace: Pace,
+export function pollAt(
+  task: OpenTask,
+  pace: DurationEstimate,
   threshold: number,
   now: number,
 ): { at: number; chance: number } {
@@ -73,26 +73,26 @@ export function lookAt(
 const shareMin = 0.001;
 
 /** How many looks a task costs on average, where each is made at the age at which it succeeds with that chance. */
-export function expectedLooks(pace: Pace, threshold: number): number {
-  let task: Task = { id: 0, group: "", kind: "processing", since: 0, seenAt: null, nextAt: pollMsMin };
+export function expectedPolls(pace: DurationEstimate, threshold: number): number {
+  let task: OpenTask = { id: 0, group: "", kind: "processing", since: 0, seenAt: null, nextAt: pollMsMin };
   let looks = 0;
   for (let unfinished = 1; unfinished > shareMin && task.nextAt < pollWindowMs; ) {
     looks += unfinished;
-    const { at } = lookAt(task, pace, threshold, task.nextAt);
+    const { at } = pollAt(task, pace, threshold, task.nextAt);
     unfinished = survival(pace, at);
-    task = { ...task, seenAt: at, nextAt: at + lookSpacing(at) };
+    task = { ...task, seenAt: at, nextAt: at + pollSpacing(at) };
   }
   return looks;
 }
 
 /** The look at a task of which nothing is known, as the service's page recommends it where places are plenty. */
-export function recommendedAt({ since, seenAt, nextAt }: Task): number {
+export function recommendedAt({ since, seenAt, nextAt }: OpenTask): number {
   const age = Math.ceil(growth * ((seenAt ?? since) - since));
   return Math.max(nextAt, since + Math.max(pollMsMin, age));
 }
 
 /** Milliseconds until a task is finished with a chance of nine in ten. */
-export function leftMs({ since, seenAt }: Task, pace: Pace, now: number): number {
+export function leftMs({ since, seenAt }: OpenTask, pace: DurationEstimate, now: number): number {
   return Math.max(0, since + ageWhen(pace, 0.9, seenAt === null ? 0 : Math.max(1, seenAt - since)) - now);
 }
 

@@ -1,6 +1,6 @@
-import { left, placesWithin, type Quota } from "../quota/quota.js";
-import { ageWhen, type Pace } from "./pace.js";
-import { leftMs, type Task } from "./poll.js";
+import { type Quota, slotsLeft, slotsWithin } from "../quota/quota.js";
+import { ageWhen, type DurationEstimate } from "./pace.js";
+import { leftMs, type OpenTask } from "./poll.js";
 
 /**
  * How sure one must be of a result before looking for it. While requests are plenty an early look costs nothing that
@@ -42,15 +42,15 @@ const horizonMsMin = 10_000;
 const requestsEach = 2.02;
 
 /** Planned items of one price group. */
-export interface Waiting {
+export interface WaitingWork {
   group: string;
   items: number;
 }
 
 export interface Work {
-  tasks: readonly Task[];
-  waiting: readonly Waiting[];
-  pace(group: string): Pace;
+  tasks: readonly OpenTask[];
+  waiting: readonly WaitingWork[];
+  pace(group: string): DurationEstimate;
   quota: Quota;
   now: number;
 }
@@ -58,7 +58,7 @@ export interface Work {
 /** The day's requests do not suffice for what is planned and open. */
 export function isDayShort({ tasks, waiting, quota }: Work): boolean {
   const items = waiting.reduce((sum, { items }) => sum + items, 0);
-  return requestsEach * items + tasks.length + quota.owedElsewhere > left(quota.day);
+  return requestsEach * items + tasks.length + quota.owedElsewhere > slotsLeft(quota.day);
 }
 
 export interface Pressure extends Manner {
@@ -80,7 +80,7 @@ export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
 }
 
 /** The chance at which a look at a task of this pace is worth its request. */
-export function certainty({ most, isDayShort }: Pressure, { mean, spread }: Pace): number {
+export function certainty({ most, isDayShort }: Pressure, { mean, spread }: DurationEstimate): number {
   if (isDayShort) return most;
   const forLength = perLength * Math.max(0, mean - Math.log(shortMs)) * Math.max(0, 1 - spread);
   const forSpread = Math.max(perSpread * spread, perWideSpread * (spread - wideSpread));
@@ -95,7 +95,7 @@ function load(work: Work): number {
   const { quota, now } = work;
   if (quota.minute.limit === null && quota.day.limit === null && quota.gait.spacingMs === 0) return 0;
   const needs = needsOf(work).sort((a, b) => a.withinMs - b.withinMs);
-  const places = placesWithin(
+  const places = slotsWithin(
     quota,
     now,
     needs.map(({ withinMs }) => withinMs),
@@ -147,6 +147,6 @@ function slowestMs({ waiting, pace }: Work): number {
 export function isTail(work: Work): boolean {
   const items = work.waiting.reduce((sum, { items }) => sum + items, 0);
   if (items === 0) return false;
-  const [places = 0] = placesWithin(work.quota, work.now, [slowestMs(work)]);
+  const [places = 0] = slotsWithin(work.quota, work.now, [slowestMs(work)]);
   return places >= items + work.tasks.length;
 }

@@ -3,9 +3,9 @@ import type { PlanLimits } from "../../api/plans.js";
 import type { Day } from "../day.js";
 import type { Credits } from "../money.js";
 import type { Lifetime } from "../pace/lifetimes.js";
-import type { Gait, OwnLimits, Quota } from "../quota/quota.js";
+import type { OwnLimits, Pacing, Quota } from "../quota/quota.js";
 import type { Ticket } from "./send.js";
-import type { BalanceMark, BookOwner, Books, Counters, Taken } from "./spend-log.js";
+import type { BalanceMark, Counters, SpendLog, SpendLogOwner, TakenCredits } from "./spend-log.js";
 
 /**
  * The port to what workspaces and processes on this machine share: which key belongs to which account, and the
@@ -50,7 +50,7 @@ export interface Accounts {
    * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
    * it did, not for ever at once again). Where the ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
    */
-  silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Gait | null }>;
+  silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
   /** What one generation of a price group was charged. */
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The highest charge that was seen for each price group of the account's service. */
@@ -58,9 +58,9 @@ export interface Accounts {
   /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent on a day. */
   spentOn(accountId: number, day: Day): Promise<Credits>;
   /** What they have taken, or may have, from a balance that was read then. */
-  takenFrom(accountId: number, mark: BalanceMark): Promise<Taken>;
+  takenFrom(accountId: number, mark: BalanceMark): Promise<TakenCredits>;
   /** The books of a key that is known here. */
-  books(owner: BookOwner): Books;
+  books(owner: SpendLogOwner): SpendLog;
   /** One generation of a model with its params took so long (ms). */
   lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
   /** How long generations of these models took at the account's service, oldest first. */

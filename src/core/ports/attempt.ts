@@ -41,7 +41,7 @@ export interface Attempt {
   completedAt: string | null;
 }
 
-export interface BookedAttempt extends Attempt {
+export interface LoggedAttempt extends Attempt {
   /** How its task ended; null while it has not. */
   ended: "completed" | "failed" | null;
 }

@@ -35,7 +35,7 @@ export interface Draft {
   /** Where each item stands, and which are to be submitted. */
   stand(again: { failed: boolean; missing: boolean }): void;
   /** Finds what changed since the job was last planned; `fields` tells what is different between two items. */
-  compare(fields: (old: Content, now: Content) => ChangedRow["fields"]): void;
+  compare(fields: (old: RowContent, now: RowContent) => ChangedRow["fields"]): void;
   comparison(): Comparison;
 
   /** Wanted items, all told; to be asked once it is known what is wanted and where it stands. */
@@ -76,7 +76,7 @@ export interface Totals {
   due: number;
   /** By price group, in the order of the sheet. */
   groups: GroupSum[];
-  standings: Partial<Record<Standing, number>>;
+  standings: Partial<Record<ItemStanding, number>>;
 }
 
 export interface DraftRow {
@@ -136,7 +136,7 @@ export type Known = Pick<
   "key" | "state" | "rowId" | "model" | "prompt" | "params" | "inputs" | "attempted" | "vanished"
 > & { name: string | null };
 
-export type Content = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
+export type RowContent = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
 
 export interface Choice {
   onlyFailed: boolean;
@@ -144,10 +144,10 @@ export interface Choice {
   first: number | null;
 }
 
-export type Standing = "new" | ItemState;
+export type ItemStanding = "new" | ItemState;
 
 export interface PlannedItem extends NewItem {
-  standing: Standing;
+  standing: ItemStanding;
   /** It is to be submitted, and paid, by this run. */
   due: boolean;
   /** Place in the order of submission, from 0: by priority, then by the manifest's order. */

@@ -1,4 +1,4 @@
-import type { Evidence, ReconcileSettings, Verdict } from "../charges/readings.js";
+import type { ChargeEvidence, ReconcileSettings, Verdict } from "../charges/readings.js";
 import type { Judgement } from "../charges/verdict.js";
 import type { Day } from "../day.js";
 import type { Credits } from "../money.js";
@@ -7,21 +7,21 @@ import type { Credits } from "../money.js";
  * The port to the books of one key: every paid request that this machine has sent with it, from whatever workspace,
  * and the key's counters as GET me showed them. Every method is one transaction.
  */
-export interface Books {
+export interface SpendLog {
   /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
-  intend(intent: BookedIntent): Promise<number>;
+  intend(intent: LoggedIntent): Promise<number>;
   /** The same; null when a bound leaves no room for it, whoever has spent meanwhile. */
-  intendWithin(bounds: Bounds, intent: BookedIntent): Promise<number | null>;
+  intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
   /** What became of the POST. */
-  answered(entry: number, answer: BookedAnswer): Promise<void>;
+  answered(entry: number, answer: LoggedAnswer): Promise<void>;
   /** A look at the task that an accepted POST led to. */
-  looked(entry: number, look: BookedLook): Promise<void>;
+  looked(entry: number, look: LoggedPoll): Promise<void>;
   /** The counters, read while no POST of the key was under way in any process. Returns the reading's place in the books. */
   read(counters: Counters): Promise<number>;
   /** How far the books go: the number grows with everything that is written in them, from whatever process. */
   seq(): Promise<number>;
   /** All that a judgement needs; null while there is no reading. */
-  evidence(settings: ReconcileSettings): Promise<Evidence | null>;
+  evidence(settings: ReconcileSettings): Promise<ChargeEvidence | null>;
   /**
    * Keeps what was judged, and begins anew from its baseline. False, and nothing is kept, where the books have gone on
    * since they went so far: what another process has found meanwhile would be overwritten by one that did not know it.
@@ -37,10 +37,10 @@ export interface Books {
    * Entries of this workspace, sent then (UTC ms) or later with whichever key of the service, that were charged or may
    * have been and of which nobody has seen the end: no answer yet or none at all, or the task is still open. Oldest first.
    */
-  unended(since: number): Promise<PaidEntry[]>;
+  unended(since: number): Promise<PaidAttempt[]>;
 }
 
-export interface PaidEntry {
+export interface PaidAttempt {
   entry: number;
   itemKey: string;
   /** By the service's clock as far as it was known (UTC ms). */
@@ -52,7 +52,7 @@ export interface PaidEntry {
 }
 
 /** Whose books they are, and which workspace writes in them. */
-export interface BookOwner {
+export interface SpendLogOwner {
   origin: string;
   /** Of the key. */
   fingerprint: string;
@@ -60,7 +60,7 @@ export interface BookOwner {
   workspace: string;
 }
 
-export interface BookedIntent {
+export interface LoggedIntent {
   itemKey: string;
   /** What it is expected to cost. */
   price: Credits;
@@ -71,7 +71,7 @@ export interface BookedIntent {
 /** What the paid requests of all of the account's keys, from all workspaces, are held to; null where nothing does. */
 export interface Bounds {
   daily: DailyCap | null;
-  kept: KeptCap | null;
+  kept: KeepCreditsCap | null;
 }
 
 /** What all paid requests of the account that are sent on a day may cost. */
@@ -81,7 +81,7 @@ export interface DailyCap {
 }
 
 /** How much may be taken from a balance that was read, and which requests it has in it already. */
-export interface KeptCap {
+export interface KeepCreditsCap {
   most: Credits;
   mark: BalanceMark;
 }
@@ -97,21 +97,21 @@ export interface BalanceMark {
 }
 
 /** What the account's paid requests have taken from a balance since it was read, or may have. */
-export interface Taken {
+export interface TakenCredits {
   /** Those that were begun since. */
   since: Credits;
   /** Those that were begun before: under way then, or in doubt for less than a day. */
   before: Credits;
 }
 
-export type BookedAnswer =
+export type LoggedAnswer =
   /** Not sent, or refused: nothing can have been charged. */
   | { outcome: "free" }
   | { outcome: "accepted"; charged: Credits | null; taskId?: string }
   /** `completeError`: the service itself answered, completely, that it failed. */
   | { outcome: "unknown"; completeError: boolean };
 
-export type BookedLook =
+export type LoggedPoll =
   | { task: "open" }
   /** `endedAt` is the service's time (UTC ms). Null is what it did not say: what was charged is then what is known of it. */
   | { task: "completed"; charged: Credits | null; endedAt: number | null }

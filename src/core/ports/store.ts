@@ -6,7 +6,7 @@ import type { ItemEvent, ItemState } from "../item.js";
 import type { Credits } from "../money.js";
 import type { Due, Head, Parked, RunGroup, WaitingGroup } from "../next/next.js";
 import type { RunOptions } from "../next/options.js";
-import type { Attempt, AttemptOutcome, BookedAttempt, Intent } from "./attempt.js";
+import type { Attempt, AttemptOutcome, Intent, LoggedAttempt } from "./attempt.js";
 import type { Orders } from "./orders.js";
 import type { KeptSheet, Sheet } from "./sheet.js";
 
@@ -79,7 +79,7 @@ export interface Store extends Orders {
   /** What a run's items may have cost in vain that were submitted again all the same. */
   resubmitted(runId: number): Promise<Credits>;
   /** The attempt with this entry in the account's books; null when it never came to an attempt. */
-  attemptBooked(bookEntry: number): Promise<BookedAttempt | null>;
+  attemptBooked(bookEntry: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
   attempted(jobName: string, key: string, number: number): Promise<boolean>;
   /** A person has found the task of a held item: it is at the service again. */

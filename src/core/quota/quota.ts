@@ -29,9 +29,9 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
  * from answer to send, which every limiter accepts that there is. An account begins with burst; a 429 that its ledger
  * did not deserve steps it down, and that is remembered for a month.
  */
-export const gaits = ["burst", "paced", "strict"] as const;
-export type Gait = (typeof gaits)[number];
-export const gaitMemoryMs = 30 * dayMs;
+export const pacings = ["burst", "paced", "strict"] as const;
+export type Pacing = (typeof pacings)[number];
+export const pacingMemoryMs = 30 * dayMs;
 
 /**
  * Until an account has sent a few minutes' worth of requests in a burst, so few are under way at once, and the very
@@ -48,7 +48,7 @@ export function unprovenAtOnce(sent: number): number {
 export const promptMs = 2_000;
 
 /** The least time (ms) between two requests of a gait: two places a minute stay unused. */
-export function spacingMs(gait: Gait, perMinute: number | null): number {
+export function spacingMs(gait: Pacing, perMinute: number | null): number {
   return gait === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
 }
 
@@ -56,14 +56,14 @@ export function spacingMs(gait: Gait, perMinute: number | null): number {
  * How long nothing is sent after a step to this gait, in ms, whatever the service asks for: where refused requests count
  * as well, an estimate of the window is fuller than it was when it named its time.
  */
-export function restMs(gait: Gait, perMinute: number | null): number {
+export function restMs(gait: Pacing, perMinute: number | null): number {
   return Math.min(restMsMax, 5 * spacingMs(gait, perMinute));
 }
 
 const restMsMax = 15_000;
 
 /** The gait after a 429 that the ledger did not deserve. */
-export function slower(gait: Gait): Gait {
+export function slower(gait: Pacing): Pacing {
   return gait === "burst" ? "paced" : "strict";
 }
 
@@ -96,7 +96,7 @@ export interface Quota {
 }
 
 /** Requests that may be sent at once: infinite on an unlimited plan. */
-export function freePlaces(quota: Quota, now: number): number {
+export function freeSlots(quota: Quota, now: number): number {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return 0;
   if (quota.gait.nextAt > now) return 0;
   const places = freeInWindows(quota);
@@ -105,7 +105,7 @@ export function freePlaces(quota: Quota, now: number): number {
 
 /** Places that the windows have free, whether or not all of them may be taken at once. */
 export function freeInWindows({ minute, day }: Quota): number {
-  return Math.max(0, Math.min(left(minute), left(day)));
+  return Math.max(0, Math.min(slotsLeft(minute), slotsLeft(day)));
 }
 
 /** Milliseconds that a place takes to come round: the minute, and about as long as an answer takes. */
@@ -115,10 +115,10 @@ const roundMs = minuteMs + 700;
  * How many requests can be sent within each of these times (ms, rising), if a place is taken again as soon as it is
  * free: infinite on an unlimited plan.
  */
-export function placesWithin(quota: Quota, now: number, times: readonly number[]): number[] {
+export function slotsWithin(quota: Quota, now: number, times: readonly number[]): number[] {
   const silentMs = Math.max(0, (quota.blockedUntil ?? now) - now);
   const { spacingMs, nextAt } = quota.gait;
-  const free = left(quota.minute);
+  const free = slotsLeft(quota.minute);
   const starts = quota.releases.map((at) => Math.max(silentMs, at - now));
   return times.map((ms) => {
     const rounds = (startMs: number) => 1 + Math.floor((ms - startMs) / roundMs);
@@ -132,12 +132,12 @@ export function placesWithin(quota: Quota, now: number, times: readonly number[]
       const waitMs = Math.max(silentMs, nextAt - now);
       places = Math.min(places, ms < waitMs ? 0 : 1 + Math.floor((ms - waitMs) / spacingMs));
     }
-    return Math.max(0, Math.min(places, left(quota.day)));
+    return Math.max(0, Math.min(places, slotsLeft(quota.day)));
   });
 }
 
 /** Requests left in a window: infinite when it has no limit. */
-export function left(window: Window): number {
+export function slotsLeft(window: Window): number {
   return window.limit === null ? Number.POSITIVE_INFINITY : window.limit - window.used;
 }
 
@@ -151,7 +151,7 @@ export function owedRequests(
 /** What the next request waits for: the day comes before the minute, because it is the longer wait. */
 export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute" {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return "service";
-  return left(quota.day) < 1 ? "day" : "minute";
+  return slotsLeft(quota.day) < 1 ? "day" : "minute";
 }
 
 /** A silence that the service asks for is waited out up to this long (ms); one that is longer is as good as a day. */
@@ -186,7 +186,9 @@ export function nextSendAt(quota: Quota, now: number, begun = 0): number {
     quota.blockedUntil ?? now,
     gaitFreeAt(quota, now, begun),
     minuteFreeAt(quota, now, begun),
-    begun > 0 && left(quota.day) <= begun ? (quota.day.nextReleaseAt ?? now + dayMs) : quota.day.nextFreeAt,
+    begun > 0 && slotsLeft(quota.day) <= begun
+      ? (quota.day.nextReleaseAt ?? now + dayMs)
+      : quota.day.nextFreeAt,
   );
 }
 
@@ -198,7 +200,7 @@ function gaitFreeAt({ gait }: Quota, now: number, begun: number): number {
 
 function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): number {
   if (begun === 0) return minute.nextFreeAt;
-  const missing = begun - left(minute);
+  const missing = begun - slotsLeft(minute);
   return missing < 0 ? now : (releases[missing] ?? now + minuteMs);
 }
 

@@ -18,7 +18,7 @@ import { openDraft } from "../../store/draft/draft.js";
 import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
 import { unfinishedOf } from "../run/unfinished.js";
-import { type Hold, holdWorkspace, prepareOutFolder } from "../workspace/open.js";
+import { openSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {
   /** Absolute paths. */
@@ -49,7 +49,7 @@ const open: readonly string[] = ["new", "planned", "failed"];
  */
 export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   const files = await filesIn(options.folder);
-  const hold = await holdWorkspace({
+  const hold = await openSession({
     ...options,
     connect: () => options.connect(options.manifest),
     limits: {},
@@ -121,7 +121,12 @@ function match(folder: string, files: readonly string[], items: readonly Planned
 }
 
 /** The job's unfinished run, or one of its own that is finished as soon as it began. */
-async function runFor(options: AdoptOptions, hold: Hold, plan: Plan, accountId: string): Promise<Run> {
+async function runFor(
+  options: AdoptOptions,
+  hold: WorkspaceSession,
+  plan: Plan,
+  accountId: string,
+): Promise<Run> {
   const { store, connection } = hold;
   const unfinished = unfinishedOf(await store.runs(), plan.job, plan.edition);
   const { outFolder } = options.workspace;
@@ -146,7 +151,7 @@ async function runFor(options: AdoptOptions, hold: Hold, plan: Plan, accountId: 
 
 async function take(
   { clock, interrupt }: AdoptOptions,
-  { store }: Hold,
+  { store }: WorkspaceSession,
   run: Run,
   matches: readonly Match[],
   left: number,

@@ -9,7 +9,7 @@ import { refuseLost } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 
 /** What is looked for in the archive: every part that is given must hold. */
-export interface Wanted {
+export interface FindQuery {
   /** Words of the prompt, row id or file name, in any order and any case; or the path of a file, whatever its name now. */
   text?: string;
   model?: string;
@@ -19,13 +19,17 @@ export interface Wanted {
   until?: number;
 }
 
-export interface Found extends ArchivedOutput {
+export interface FoundOutput extends ArchivedOutput {
   /** Absolute. */
   path: string;
 }
 
 /** The outputs that fit, the newest first. Throws EarlyExit where the history is lost; rejects with errors of the disk. */
-export async function findOutputs(workspace: Workspace, wanted: Wanted, clock: Clock): Promise<Found[]> {
+export async function findOutputs(
+  workspace: Workspace,
+  wanted: FindQuery,
+  clock: Clock,
+): Promise<FoundOutput[]> {
   refuseLost(workspace);
   if (!workspaceExists(workspace)) return [];
   const store = openWorkspace(workspace, clock);
@@ -45,7 +49,7 @@ export function pathOf({ outFolder, jobName, file }: ArchivedOutput): string {
   return resolve(jobFolder({ outFolder, jobName }), file);
 }
 
-function fits({ item, savedAt }: ArchivedOutput, { model, params, since, until }: Wanted): boolean {
+function fits({ item, savedAt }: ArchivedOutput, { model, params, since, until }: FindQuery): boolean {
   return (
     (model === undefined || item.model === model) &&
     Object.entries(params).every(([key, value]) => item.params[key] === value) &&
@@ -80,6 +84,6 @@ async function fileNamed(text: string): Promise<NamedFile | null> {
 }
 
 /** A file that was changed is still known by its place. */
-function isFile(output: Found, named: NamedFile): boolean {
+function isFile(output: FoundOutput, named: NamedFile): boolean {
   return output.sha256 === named.sha256 || output.path === named.path;
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { jobFolder } from "../../archive/disk/job-folder.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { type Examination, examine, type Finding, type KnownFile } from "../../archive/examine.js";
+import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
 import { identityOf } from "../../archive/index-file.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -126,6 +126,6 @@ export async function removeStrays(
   }
 }
 
-export function isLeftover(finding: Finding): boolean {
+export function isLeftover(finding: FileFinding): boolean {
   return finding.kind === "leftover";
 }

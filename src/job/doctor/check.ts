@@ -11,19 +11,19 @@ export interface Check {
 }
 
 /** What is wrong with one thing, in the words of its check. */
-export type Trouble = Pick<Check, "expected" | "got"> & { todo: string };
+export type CheckTrouble = Pick<Check, "expected" | "got"> & { todo: string };
 
 export function fine(name: string, expected: string, got: string): Check {
   return { name, state: "ok", expected, got, todo: null, exit: null };
 }
 
-export function warning(name: string, trouble: Trouble): Check {
+export function warning(name: string, trouble: CheckTrouble): Check {
   return { name, state: "warning", ...trouble, exit: null };
 }
 
 export function problem(
   name: string,
-  trouble: Trouble,
+  trouble: CheckTrouble,
   exit: "key" | "unreachable" | "usage" = "usage",
 ): Check {
   return { name, state: "problem", ...trouble, exit };

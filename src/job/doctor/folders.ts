@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmdirSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Ground, nearest, standingOf } from "../place/filesystem.js";
+import { type Filesystem, filesystemInfo, nearest } from "../place/filesystem.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { claimedBy, readIdentity } from "../workspace/workspace.js";
 import { type Check, fine, problem, unchecked, warning } from "./check.js";
@@ -23,7 +23,7 @@ export function scratchFolder(
 }
 
 /** Where the state lies or will lie, and why. */
-export function placeOfState(workspace: Workspace, ground: Ground): Check {
+export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
   const { root, markerFolder, sharedFolder, stateFile } = workspace;
   const expected = "a local disk that no program syncs";
   const identity = readIdentity(markerFolder);
@@ -34,13 +34,13 @@ export function placeOfState(workspace: Workspace, ground: Ground): Check {
       `the state lies in ${dirname(stateFile)}: ${root} is on ${identity.why}`,
     );
   }
-  const { path, type, trouble } = standingOf(dirname(stateFile), ground);
+  const { path, type, trouble } = filesystemInfo(dirname(stateFile), ground);
   if (trouble === null) {
     return type === null
       ? unchecked("file system", expected, `${path}: this system does not tell; no synced folder by its name`)
       : fine("file system", expected, `${type} at ${path}`);
   }
-  const elsewhere = standingOf(sharedFolder, ground).trouble;
+  const elsewhere = filesystemInfo(sharedFolder, ground).trouble;
   if (elsewhere === null) {
     return fine("file system", expected, `${path} is on ${trouble}; the state will lie in ${sharedFolder}`);
   }

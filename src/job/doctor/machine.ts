@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../../clock.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { openDatabase, wayOut } from "../../store/open.js";
-import { type Ground, tryLockElsewhere } from "../place/filesystem.js";
+import { type Filesystem, tryLockElsewhere } from "../place/filesystem.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type Check, fine, problem, unchecked } from "./check.js";
 import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./folders.js";
@@ -14,7 +14,7 @@ export interface MachineOptions {
   clock: Clock;
   /** Version of the running Node, without the `v`. */
   node: string;
-  ground: Ground;
+  ground: Filesystem;
 }
 
 /** The oldest Node that bulkgen runs on. */

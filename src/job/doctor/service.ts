@@ -11,11 +11,11 @@ import { type Account, type Accounts, type Caller, OtherUser } from "../../core/
 import { type Reply, timeoutMs } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
-import type { Connection } from "../workspace/account.js";
+import type { ServiceConnection } from "../workspace/account.js";
 import { type Check, fine, problem, unchecked, warning } from "./check.js";
 
-export interface ServiceOptions {
-  connection: Connection;
+export interface ServiceCheckOptions {
+  connection: ServiceConnection;
   accountsFile: string;
   clock: Clock;
   signal: AbortSignal;
@@ -36,7 +36,7 @@ const expectations = {
 type Name = keyof typeof expectations;
 
 /** What one GET me tells: it counts against the account's quota like any other, and is not repeated. */
-export async function examineService(options: ServiceOptions): Promise<Check[]> {
+export async function examineService(options: ServiceCheckOptions): Promise<Check[]> {
   const accounts = openAccounts(options.accountsFile, options.clock);
   try {
     const { origin, key } = options.connection;
@@ -75,7 +75,7 @@ interface Asked {
 }
 
 async function ask(
-  { connection, clock, signal }: ServiceOptions,
+  { connection, clock, signal }: ServiceCheckOptions,
   accounts: Accounts,
   caller: Caller,
   ticket: { id: number },
@@ -93,7 +93,7 @@ async function ask(
 }
 
 /** Whether it is the service that answered, and whom it takes us for. */
-function judge({ baseUrl }: Connection, reply: Reply): Check[] {
+function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
   const reach = (got: string, todo: string) => [
     problem("service", { expected: expectations.service, got, todo }, "unreachable"),
     unchecked("key", expectations.key, "the service was not reached"),

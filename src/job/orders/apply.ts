@@ -2,7 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { offeredPrice } from "../../core/identity.js";
 import { type Credits, inCredits, plus, showCredits } from "../../core/money.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
-import type { Books } from "../../core/ports/spend-log.js";
+import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
 import type { Facts } from "./facts.js";
@@ -13,7 +13,7 @@ import { adopt, mustBeHeld, refetch } from "./resolve.js";
 export interface ItemWork {
   store: Store;
   /** Null where there is no account, which only giving an item up can do without. */
-  books: Books | null;
+  books: SpendLog | null;
   facts: Facts;
   /** The highest charges seen, by price group. */
   charges: ReadonlyMap<string, Credits>;

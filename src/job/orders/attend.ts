@@ -14,13 +14,13 @@ import type { Session } from "../../run/session.js";
 import { count } from "../../text/amounts.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { orderItems } from "./apply.js";
-import { type Asked, type Facts, FactsOf } from "./facts.js";
+import { type Facts, OrderFacts, type ServiceLookup } from "./facts.js";
 
 /** Milliseconds between two looks for orders: they are carried out within a second. */
 const lookMs = 500;
 
 /** The orders that come in while a run is carried on. */
-export interface Attendance {
+export interface OrderPolling {
   /** Carries out what was ordered; the loop calls it between two turns. */
   attend(busy: ReadonlySet<number>): Promise<void>;
   /** Takes no more orders, and waits for what was asked for them. */
@@ -32,20 +32,20 @@ interface AttendOptions {
   clock: Clock;
   session: Session;
   /** Whom orders have something asked of. */
-  account: Asked;
+  account: ServiceLookup;
 }
 
 /**
  * Looks for orders and wakes the loop for them. Orders that are there already were given to a process that is gone, and
  * whoever still waits for them gives them again.
  */
-export async function attendOrders(options: AttendOptions): Promise<Attendance> {
+export async function pollOrders(options: AttendOptions): Promise<OrderPolling> {
   const { store, clock, session } = options;
   for (const { id } of await store.waitingOrders()) {
     await store.settle(id, { kind: "void", message: "the process that was at work has ended" });
   }
   const over = new AbortController();
-  const facts = new FactsOf(session, options.account);
+  const facts = new OrderFacts(session, options.account);
   let waiting = false;
   const look = async () => {
     while (!over.signal.aborted) {
@@ -79,7 +79,7 @@ class Duty {
     private readonly store: Store,
     private readonly clock: Clock,
     private readonly session: Session,
-    private readonly facts: FactsOf,
+    private readonly facts: OrderFacts,
     private readonly busy: ReadonlySet<number>,
   ) {}
 
@@ -98,7 +98,7 @@ class Duty {
   private async onRun(run: Run, order: RunOrder): Promise<OrderOutcome> {
     const { store, clock, session, busy } = this;
     const isOwn = run.id === session.settings.run.id;
-    const outcome = await carryOut({ store, clock, atWork: isOwn ? busy : null }, run, order);
+    const outcome = await applyRunOrder({ store, clock, atWork: isOwn ? busy : null }, run, order);
     if (isOwn && outcome.kind === "done") stopFor(session, order.do);
     return outcome;
   }
@@ -149,7 +149,7 @@ function stopFor(session: Session, what: "pause" | "cancel"): void {
 }
 
 /** An order is carried out by whoever holds the workspace. */
-export interface CarryOut {
+export interface RunOrderContext {
   store: Store;
   clock: Clock;
   /** A process is at work on the order's run, and these items of it are being worked on. */
@@ -157,14 +157,14 @@ export interface CarryOut {
 }
 
 /** Changes the run as ordered, and says what came of it. What is refused changes nothing. */
-export async function carryOut(how: CarryOut, run: Run, order: RunOrder): Promise<OrderOutcome> {
+export async function applyRunOrder(how: RunOrderContext, run: Run, order: RunOrder): Promise<OrderOutcome> {
   const over = run.state === "finished" || (run.state === "cancelled" && !run.owes);
   if (over)
     return { kind: "refused", message: `run ${run.id} is ${run.state}; nothing is left to ${order.do}` };
   return { kind: "done", message: await (order.do === "pause" ? pause(how, run) : cancel(how, run)) };
 }
 
-async function pause({ store, clock, atWork }: CarryOut, run: Run): Promise<string> {
+async function pause({ store, clock, atWork }: RunOrderContext, run: Run): Promise<string> {
   if (run.state !== "cancelled") await store.setRun(run.id, { state: "paused" });
   const goOn = `\`${resumeCommand(run, false)}\` goes on`;
   if (atWork) return `run ${run.id} is paused: what is under way is awaited, nothing new begins; ${goOn}`;
@@ -172,7 +172,7 @@ async function pause({ store, clock, atWork }: CarryOut, run: Run): Promise<stri
   return `run ${run.id} is paused, and no process was at work on it; ${goOn}`;
 }
 
-async function cancel({ store, clock, atWork }: CarryOut, run: Run): Promise<string> {
+async function cancel({ store, clock, atWork }: RunOrderContext, run: Run): Promise<string> {
   const dropped = await store.cancelRun(run.id, atWork ?? new Set());
   const counts = await store.counts(run.id);
   const owed = paidFor.reduce((sum, state) => sum + counts[state], 0);

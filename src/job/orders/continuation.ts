@@ -1,12 +1,12 @@
 import type { Run, Store } from "../../core/ports/store.js";
-import type { Hold } from "../workspace/open.js";
+import type { WorkspaceSession } from "../workspace/open.js";
 import { orderItems, pricesNow } from "./apply.js";
 import { factsFor, needsFacts } from "./facts.js";
-import { agreedTo, type PriceConsent, type Wanted, type Wish } from "./request.js";
+import { agreedTo, type FindItems, type ItemRequest, type PriceConsent } from "./request.js";
 
 /** Does what is wanted in this process, and lets its run go on with it. */
-export function continuationOf(wish: Wish, consent: PriceConsent): Continuation {
-  let wanted: Wanted | null = null;
+export function continuationOf(wish: FindItems, consent: PriceConsent): Continuation {
+  let wanted: ItemRequest | null = null;
   return {
     async choose(store) {
       wanted = await wish(store);
@@ -29,5 +29,5 @@ export interface Continuation {
   /** Finds the run, before anything is locked or asked. Throws EarlyExit where there is none. */
   choose(store: Store): Promise<Run>;
   /** What changes before it goes on, with the workspace held and the account known; returns the run to carry on. */
-  change?(hold: Hold, run: Run): Promise<Run>;
+  change?(hold: WorkspaceSession, run: Run): Promise<Run>;
 }

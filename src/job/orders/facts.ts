@@ -2,7 +2,7 @@ import type { ModelList, Task } from "../../api/records.js";
 import { ServiceError } from "../../client/service.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
-import { freePlaces, left, NoRequestsUntil, owedRequests } from "../../core/quota/quota.js";
+import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
 import type { Session } from "../../run/session.js";
 import type { OpenAccount } from "../workspace/account.js";
 
@@ -12,16 +12,16 @@ export function needsFacts(order: ItemOrder): boolean {
 }
 
 /** Who is asked what an order turns on. */
-export type Asked = Pick<OpenAccount, "service" | "models">;
+export type ServiceLookup = Pick<OpenAccount, "service" | "models">;
 
 /** Asks the service what the order turns on. Throws EarlyExit. */
-export async function factsFor(order: ItemOrder, account: Asked): Promise<Facts> {
+export async function factsFor(order: ItemOrder, account: ServiceLookup): Promise<Facts> {
   if (order.do === "redo") return { models: await account.models() };
   if (order.do === "adopt") return { task: await taskOf(order.task, account) };
   return {};
 }
 
-export function taskOf(taskId: string, { service }: Asked): Promise<Task> {
+export function taskOf(taskId: string, { service }: ServiceLookup): Promise<Task> {
   return service.taskRecord(taskId).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
     if (error.kind === "interrupted") throw new EarlyExit("interrupted", "interrupted; nothing was changed");
@@ -39,13 +39,13 @@ export interface Facts {
  * What the service says about orders, asked beside the loop, which must not wait for it. A request is made only when it
  * has a place at once and takes none that paid work is owed.
  */
-export class FactsOf {
+export class OrderFacts {
   private readonly known = new Map<number, Facts | Error>();
   private readonly asking = new Map<number, Promise<void>>();
 
   constructor(
     private readonly session: Session,
-    private readonly account: Asked,
+    private readonly account: ServiceLookup,
   ) {}
 
   /** Asks for what an order turns on, unless that is known or under way. */
@@ -71,7 +71,7 @@ export class FactsOf {
     const { accounts, accountId, clock, store } = this.session.ports;
     const quota = await accounts.quota(accountId, this.session.claimant);
     const owed = owedRequests(await store.counts(this.session.settings.run.id));
-    return freePlaces(quota, clock.now()) >= 1 && left(quota.day) - owed - quota.owedElsewhere >= 1;
+    return freeSlots(quota, clock.now()) >= 1 && slotsLeft(quota.day) - owed - quota.owedElsewhere >= 1;
   }
 
   private async read(id: number, order: ItemOrder): Promise<void> {

@@ -8,7 +8,7 @@ import { mustHaveRuns } from "../workspace/history.js";
 import { type Holder, holderOf, noteHolder } from "../workspace/holder.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { orderItems } from "./apply.js";
-import { carryOut } from "./attend.js";
+import { applyRunOrder } from "./attend.js";
 
 export interface GiveOptions {
   workspace: Workspace;
@@ -73,7 +73,7 @@ export async function carriedOutHere(
 }
 
 async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
-  if (isRunOrder(order)) return carryOut({ store, clock, atWork: null }, run, order);
+  if (isRunOrder(order)) return applyRunOrder({ store, clock, atWork: null }, run, order);
   const { done } = await orderItems({ store, books: null, facts: {}, charges: new Map() }, run, order);
   return { kind: "done", message: done };
 }

@@ -6,7 +6,7 @@ import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { newestRun } from "../workspace/find-run.js";
-import type { Offered, Wish } from "./request.js";
+import type { FindItems, Offered } from "./request.js";
 import { itemNamed } from "./resolve.js";
 import { selectItems } from "./retry.js";
 
@@ -14,7 +14,7 @@ import { selectItems } from "./retry.js";
  * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
  * items are named, or selected among those of the newest run, or both.
  */
-export function redoItems(names: readonly string[], selection: Selection): Wish {
+export function redoItems(names: readonly string[], selection: Selection): FindItems {
   return async (store) => {
     const { run, items } =
       names.length === 0 ? await selected(store, selection) : await named(store, names, selection);

@@ -4,7 +4,7 @@ import type { ItemOrder } from "../../core/ports/orders.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 
 /** What a person wants of items, found and checked before anything is locked, asked or changed. */
-export interface Wanted {
+export interface ItemRequest {
   run: Run;
   /** What is paid for has the price last known as the one agreed to. */
   order: ItemOrder;
@@ -15,7 +15,7 @@ export interface Wanted {
 export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 
 /** Finds what is wanted. Throws EarlyExit where there is nothing to do it to. */
-export type Wish = (store: Store) => Promise<Wanted>;
+export type FindItems = (store: Store) => Promise<ItemRequest>;
 
 /** Asked before anything is paid: the items and what they cost together. */
 export type PriceConsent = (offered: readonly Offered[], credits: Credits) => Promise<boolean>;

@@ -6,15 +6,15 @@ import { normalText, shortId } from "../../core/identity.js";
 import { chargeTold } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
-import type { Books } from "../../core/ports/spend-log.js";
+import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import type { Wish } from "./request.js";
+import type { FindItems } from "./request.js";
 
 /** The ways out of `held`, which only a person may take. */
 export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
 
 /** Decides on a held item. */
-export function resolveHeld(name: string, resolution: Resolution): Wish {
+export function resolveHeld(name: string, resolution: Resolution): FindItems {
   return async (store) => {
     const item = await heldNamed(store, name);
     if (typeof resolution === "object") await mustBeFree(store, item, resolution.adopt);
@@ -76,7 +76,7 @@ async function mustBeFree(store: Store, item: Item, taskId: string): Promise<voi
 }
 
 /** Throws EarlyExit for a task that a request of another workspace led to. */
-async function mustBeOurs(books: Books, taskId: string): Promise<void> {
+async function mustBeOurs(books: SpendLog, taskId: string): Promise<void> {
   const owner = await books.otherOwner(taskId);
   if (owner === null) return;
   throw new EarlyExit(
@@ -99,7 +99,7 @@ export async function refetch(store: Store, item: Item): Promise<void> {
 }
 
 /** A task whose record a person found is the item's. Throws EarlyExit where it is another's, or its words are others. */
-export async function adopt(store: Store, books: Books, item: Item, task: Task): Promise<void> {
+export async function adopt(store: Store, books: SpendLog, item: Item, task: Task): Promise<void> {
   const attempt = await store.attempt(item.id);
   if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
   const { task_id: taskId } = task;

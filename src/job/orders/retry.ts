@@ -5,14 +5,14 @@ import type { Item, Run } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything, select, selectableItem, selectionText, unknownKeys } from "../../plan/select.js";
 import { newestRun } from "../workspace/find-run.js";
-import type { Wish } from "./request.js";
+import type { FindItems } from "./request.js";
 
 /** The failed items of a run, those of these kinds that are selected, are to be submitted again. Each cost nothing when it failed. */
 export function retryFailed(
   which: number | undefined,
   kinds: readonly FailureKind[],
   selection: Selection,
-): Wish {
+): FindItems {
   return async (store) => {
     const run = await newestRun(which)(store);
     const failed = await store.items(run.id, ["failed"]);

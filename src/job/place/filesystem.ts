@@ -57,14 +57,14 @@ const syncMarkers: readonly (readonly [string, string])[] = [
 ];
 
 /** What the system tells of its file systems. */
-export interface Ground {
+export interface Filesystem {
   /** The mount table as Linux writes it, or null where there is none. */
   mounts: string | null;
   /** The number that statfs gives a folder's file system; asked only without a mount table. */
   fileSystemNumber(folder: string): number | null;
 }
 
-export interface Standing {
+export interface FilesystemInfo {
   /** The nearest folder that exists, by its real name. */
   path: string;
   /** Name of the file system; null where the system does not tell. */
@@ -75,7 +75,7 @@ export interface Standing {
   known: boolean;
 }
 
-export function standingOf(folder: string, ground: Ground): Standing {
+export function filesystemInfo(folder: string, ground: Filesystem): FilesystemInfo {
   const path = realpathSync(nearest(folder));
   const type = ground.mounts === null ? null : fileSystemOf(path, ground.mounts);
   const number = ground.mounts === null ? ground.fileSystemNumber(path) : null;

@@ -19,15 +19,21 @@ import {
   workspacesFolder,
   writeIdentity,
 } from "../workspace/workspace.js";
-import { type Ground, type LockTrouble, standingOf, tryLock, tryLockElsewhere } from "./filesystem.js";
+import {
+  type Filesystem,
+  filesystemInfo,
+  type LockTrouble,
+  tryLock,
+  tryLockElsewhere,
+} from "./filesystem.js";
 import { pathsFollow } from "./follow-paths.js";
 
-export interface SettleOptions {
+export interface PlaceOptions {
   /** The workspace as its folder says now: it says something else once the state has moved. */
   find(): Workspace;
   /** A folder that is no workspace yet becomes one. */
   make: boolean;
-  ground: Ground;
+  ground: Filesystem;
   clock: Clock;
   random: Random;
   /** Told where the state lies from now on, in one line. */
@@ -42,7 +48,7 @@ export interface SettleOptions {
  * workspace that is a copy, and one whose history is lost, is refused: it would pay for what was paid already.
  * Throws EarlyExit.
  */
-export function settleWorkspace(options: SettleOptions): Workspace {
+export function placeWorkspace(options: PlaceOptions): Workspace {
   const workspace = options.find();
   if (!options.make && !existsSync(workspace.markerFolder)) return workspace;
   refuseLost(workspace);
@@ -61,7 +67,7 @@ export function settleWorkspace(options: SettleOptions): Workspace {
   }
 }
 
-function settled(workspace: Workspace, options: SettleOptions): Workspace {
+function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   const { markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity?.state) {
@@ -85,8 +91,8 @@ function settled(workspace: Workspace, options: SettleOptions): Workspace {
 }
 
 /** Why no database should lie there; null where it may. */
-function troubleAt(folder: string, { ground, locks = tryLocks }: SettleOptions): string | null {
-  const { trouble, known } = standingOf(folder, ground);
+function troubleAt(folder: string, { ground, locks = tryLocks }: PlaceOptions): string | null {
+  const { trouble, known } = filesystemInfo(folder, ground);
   if (trouble !== null) return trouble;
   const lockTrouble = locks(folder, known);
   return lockTrouble === null ? null : `locks do not work: ${lockTrouble}`;
@@ -100,7 +106,7 @@ function tryLocks(folder: string, known: boolean): LockTrouble {
  * Whether the local state folder is a better place. A home on a network is none; then the state stays, if only its locks
  * work. Throws EarlyExit where no place is good enough.
  */
-function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: SettleOptions): boolean {
+function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: PlaceOptions): boolean {
   const { locks = tryLocks } = options;
   const elsewhere = workspacesFolder(sharedFolder);
   mkdirSync(elsewhere, { recursive: true });
@@ -134,7 +140,7 @@ export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): voi
   );
 }
 
-function claimed(workspace: Workspace, identity: WorkspaceIdentity, { clock }: SettleOptions): void {
+function claimed(workspace: Workspace, identity: WorkspaceIdentity, { clock }: PlaceOptions): void {
   refuseCopy(workspace, identity);
   // A database that cannot be opened is told of by who needs it; where the workspace was is known until then.
   if (pathsFollow(workspace, clock)) claim(identity.id, workspace);

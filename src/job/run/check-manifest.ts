@@ -1,6 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
-import { Names } from "../../plan/names.js";
+import { ItemNames } from "../../plan/names.js";
 
 /** Problems that are kept of a manifest that is only looked at. */
 const problemsMax = 10_000;
@@ -10,7 +10,7 @@ export async function checkedManifest(
   path: string,
   options: ReadOptions,
 ): Promise<{ problems: Problem[]; rows: number }> {
-  const names = new Names();
+  const names = new ItemNames();
   const problems: Problem[] = [];
   const found = (some: readonly Problem[]) => problems.push(...some.slice(0, problemsMax - problems.length));
   const parts = (await openManifest(path, options)).parts();

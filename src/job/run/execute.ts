@@ -14,7 +14,7 @@ import type { RunOptions } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import { lanesOf } from "../../core/quota/lanes.js";
-import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
+import { freeSlots, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { ownVersion } from "../../package-file.js";
 import { type AccountReading, isBooked, readAccount } from "../../run/account-reading.js";
@@ -25,8 +25,8 @@ import type { RunSettings } from "../../run/ports.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { Session } from "../../run/session.js";
 import { count } from "../../text/amounts.js";
-import { attendOrders } from "../orders/attend.js";
-import type { Hold } from "../workspace/open.js";
+import { pollOrders } from "../orders/attend.js";
+import type { WorkspaceSession } from "../workspace/open.js";
 import { endRefused } from "../workspace/unwritable.js";
 
 /** Polls in flight at once. The quota bounds them far more than this does. */
@@ -34,7 +34,7 @@ const pollsMax = 8;
 
 /** With the account as it was when the run began. */
 export interface ExecuteOptions extends AccountReading {
-  hold: Hold;
+  hold: WorkspaceSession;
   run: Run;
   clock: AlarmClock;
   log: Log;
@@ -125,7 +125,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
   options.onBegin?.(run);
-  const { attend, close: dismiss } = await attendOrders({ store, clock, session, account });
+  const { attend, close: dismiss } = await pollOrders({ store, clock, session, account });
   try {
     const { interrupt, onProgress } = options;
     await runLoop(session, { interrupt, onProgress, attend }).catch(endRefused);
@@ -195,7 +195,11 @@ function unsubmittedText(items: number, jobName: string): string[] {
 /** The day's requests come back one by one; going on needs some, so the first of them is given company. */
 const gatherMs = 30 * 60_000;
 
-async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clock): Promise<number | null> {
+async function afterTheDay(
+  { account }: WorkspaceSession,
+  stops: readonly Stop[],
+  clock: Clock,
+): Promise<number | null> {
   const isStopped = (...kinds: Stop["kind"][]) => stops.some(({ kind }) => kinds.includes(kind));
   if (!isStopped("day", "reserve", "silence")) return null;
   const { day, blockedUntil } = await account.accounts.quota(account.accountId());
@@ -205,7 +209,7 @@ async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clo
 
 /** When a resume can find out what became of lost answers: with a reading, and a place for its request. */
 async function afterReading(
-  { account }: Hold,
+  { account }: WorkspaceSession,
   { nextReadingAt }: Session["settling"],
   clock: Clock,
 ): Promise<number | null> {
@@ -227,7 +231,7 @@ function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], deare
 
 /** What the key's counter and the books say of the time since they last agreed; keeps what that teaches. */
 async function closedBooks(
-  { account: { books } }: Hold,
+  { account: { books } }: WorkspaceSession,
   options: Run["options"],
 ): Promise<Execution["books"]> {
   const seq = await books.seq();
@@ -250,7 +254,7 @@ function settlingOf(options: Run["options"]): RunSettings["settling"] {
 
 /** One more GET me for the summary, if it needs no waiting. */
 async function accountNow(
-  { account }: Hold,
+  { account }: WorkspaceSession,
   stops: readonly Stop[],
   counts: Record<ItemState, number>,
   clock: Clock,
@@ -260,7 +264,7 @@ async function accountNow(
   )
     return null;
   const quota = await account.accounts.quota(account.accountId());
-  if (freePlaces(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
+  if (freeSlots(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
   return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
 }
 

@@ -6,7 +6,7 @@ import { indexName, JobIndex } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
-import type { PaidEntry } from "../../core/ports/spend-log.js";
+import type { PaidAttempt } from "../../core/ports/spend-log.js";
 import type { Store } from "../../core/ports/store.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
@@ -75,8 +75,8 @@ async function unknownEntries({
   clock,
   draft,
   store,
-}: Circumstances): Promise<Map<string, PaidEntry>> {
-  const byKey = new Map<string, PaidEntry>();
+}: Circumstances): Promise<Map<string, PaidAttempt>> {
+  const byKey = new Map<string, PaidAttempt>();
   const entries = await account.books.unended(clock.now() - memoryMs);
   const used = store !== null && entries.length > 0 && (await store.runs()).length > 0;
   for (const entry of entries) {

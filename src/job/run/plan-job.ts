@@ -3,7 +3,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { type Connection, openAccount } from "../workspace/account.js";
+import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseOutdated } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 import { prepare, type SheetOptions } from "./prepare.js";
@@ -12,7 +12,7 @@ import type { SpendingOptions } from "./spending-caps.js";
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
   manifest: string;
-  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  connect(): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   spending: SpendingOptions;
   clock: Clock;
   log: Log;

@@ -3,8 +3,8 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/room.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Pace } from "../../core/pace/pace.js";
-import { Paces } from "../../core/pace/paces.js";
+import type { DurationEstimate } from "../../core/pace/pace.js";
+import { DurationEstimates } from "../../core/pace/paces.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
@@ -13,7 +13,7 @@ import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type { Duplicates, OnMissing, Order, Plan, PlanInput, Selection } from "../../plan/plan.js";
+import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
 import type { AccountReading } from "../../run/account-reading.js";
 import type { OpenAccount } from "../workspace/account.js";
 import { missingFiles } from "../workspace/missing-files.js";
@@ -30,7 +30,7 @@ export interface SheetOptions {
   edition: EditionChoice;
   selection: Selection;
   duplicates: Duplicates;
-  order: Order;
+  order: SubmitOrder;
   onMissing: OnMissing;
   /** The job's name, where the command says it. */
   job: string | null;
@@ -55,7 +55,7 @@ export interface PrepareOptions extends SheetOptions {
   signal: AbortSignal;
 }
 
-export interface Prepared extends AccountReading {
+export interface PreparedPlan extends AccountReading {
   plan: Plan;
 }
 
@@ -63,7 +63,7 @@ export interface Prepared extends AccountReading {
  * Reads the manifest and holds it against the live models and the account. Costs two requests and nothing else; a file
  * that cannot be read at all costs none. Throws EarlyExit for a manifest of which nothing can be planned.
  */
-export async function prepare(options: PrepareOptions): Promise<Prepared> {
+export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = options;
   const opened = await openedFor(options);
   const reading = await account.identify();
@@ -172,8 +172,8 @@ async function roomFor(folder: string): Promise<number | null> {
 async function timingOf(
   { accounts, accountId }: OpenAccount,
   models: readonly Model[],
-): Promise<{ pace: (group: string) => Pace; usedToday: number }> {
-  const paces = new Paces();
+): Promise<{ pace: (group: string) => DurationEstimate; usedToday: number }> {
+  const paces = new DurationEstimates();
   const categories = new Map(models.map((model) => [model.model_key, model.category]));
   const known = await accounts.durations(accountId(), [...categories.keys()]);
   for (const { model, group, ms } of known) {

@@ -16,9 +16,14 @@ import type { AccountReading } from "../../run/account-reading.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
-import type { Connection } from "../workspace/account.js";
+import type { ServiceConnection } from "../workspace/account.js";
 import { missingFiles } from "../workspace/missing-files.js";
-import { type Hold, type HoldOptions, holdWorkspace, prepareOutFolder } from "../workspace/open.js";
+import {
+  openSession,
+  prepareOutFolder,
+  type WorkspaceSession,
+  type WorkspaceSessionOptions,
+} from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type Execution, execute } from "./execute.js";
 import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
@@ -26,7 +31,7 @@ import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
 export interface JobOptions {
   workspace: Workspace;
   /** Starts the sandbox, or names the service; local inputs lie in the manifest's folder. */
-  connect(manifest: string): Promise<{ connection: Connection; close(): Promise<void> }>;
+  connect(manifest: string): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   clock: AlarmClock;
   log: Log;
   interrupt: AbortSignal;
@@ -40,7 +45,7 @@ export interface JobOptions {
   onProgress(progress: Progress): void;
   /** A request waits for its place in the quota: for what, until when (UTC ms). */
   onWait(what: "minute" | "day" | "service", until: number): void;
-  ifLocked: HoldOptions["ifLocked"];
+  ifLocked: WorkspaceSessionOptions["ifLocked"];
   onLocked(message: string): void;
 }
 
@@ -62,7 +67,7 @@ export interface Outcome {
   before: number;
   /** When this execution began, UTC ms. */
   startedAt: number;
-  hold: Pick<Hold, "store" | "workspace">;
+  hold: Pick<WorkspaceSession, "store" | "workspace">;
 }
 
 /** One execution from file to archive. `use` is handed the outcome while the workspace is still open. */
@@ -72,7 +77,7 @@ export async function runJob<Result>(
 ): Promise<Result> {
   const startedAt = options.clock.now();
   prepareOutFolder(options.workspace.outFolder);
-  const hold = await holdWorkspace({
+  const hold = await openSession({
     ...options,
     connect: () => options.connect(options.manifest),
     limits: options.run,
@@ -98,7 +103,7 @@ interface Enrolled extends AccountReading {
 }
 
 /** Plans, asks, and puts what is to be made on record; the plan itself is given up then. */
-async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled> {
+async function enrolledRun(options: RunJobOptions, hold: WorkspaceSession): Promise<Enrolled> {
   const draft = openDraft();
   try {
     const { plan, ...reading } = await prepare({
@@ -129,7 +134,12 @@ async function enrolledRun(options: RunJobOptions, hold: Hold): Promise<Enrolled
   }
 }
 
-async function enroll(options: RunJobOptions, { store, connection }: Hold, plan: Plan, me: Me): Promise<Run> {
+async function enroll(
+  options: RunJobOptions,
+  { store, connection }: WorkspaceSession,
+  plan: Plan,
+  me: Me,
+): Promise<Run> {
   const job = await store.job(plan.job);
   const started = await store.startRun(job.id, {
     manifest: options.manifest,

@@ -1,7 +1,7 @@
 import type { ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
-import type { Waiting } from "../workspace/evidence-text.js";
+import type { WaitingItem } from "../workspace/evidence-text.js";
 
 /** What became of a run, as plain data. */
 export interface RunSummary {
@@ -12,10 +12,10 @@ export interface RunSummary {
   /** Items that were archived before this execution began. */
   before: number;
   failures: readonly { rowId: string; kind: string; reason: string }[];
-  held: readonly Waiting[];
+  held: readonly WaitingItem[];
   /** Paid requests of which is not known yet whether they were charged. */
-  unknown: readonly Waiting[];
-  overdue: readonly Waiting[];
+  unknown: readonly WaitingItem[];
+  overdue: readonly WaitingItem[];
   /** When the first overdue task is looked at again (UTC ms); null where there is none. */
   nextLookAt: number | null;
   /** When an unfinished run can go on by itself (UTC ms); null where nobody can tell. */
@@ -27,7 +27,7 @@ export interface RunSummary {
   /** At the service, unknown or held: charged, or perhaps to be charged. */
   pending: Credits;
   /** Requests that were charged or perhaps charged, and whose items were submitted again or given up. */
-  lost: readonly Waiting[];
+  lost: readonly WaitingItem[];
   /** What they cost at most. */
   lostCredits: Credits;
   /** The balance; null where it could not be asked for. */

@@ -9,7 +9,7 @@ import { requestsTold } from "../../core/charges/foreign.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log, Send } from "../../core/ports/send.js";
-import type { Books } from "../../core/ports/spend-log.js";
+import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Lanes } from "../../core/quota/lanes.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/account-reading.js";
@@ -17,7 +17,7 @@ import { openAccounts } from "../../store/accounts/accounts.js";
 import { openLanes } from "../../store/lanes.js";
 
 /** Which service, as whom. */
-export interface Connection {
+export interface ServiceConnection {
   /** The origin that identity and books are kept under: the base URL, or `sandbox` whatever its port. */
   origin: string;
   baseUrl: string;
@@ -26,7 +26,7 @@ export interface Connection {
 }
 
 export interface AccountOptions {
-  connection: Connection;
+  connection: ServiceConnection;
   accountsFile: string;
   /** The workspace that writes in the account's books. */
   stateFile: string;
@@ -47,7 +47,7 @@ export interface OpenAccount {
   /** Of the key. */
   fingerprint: string;
   /** The books of its key, and the lanes through which paid requests go. */
-  books: Books;
+  books: SpendLog;
   lanes(count: number): Lanes;
   /** GET me: names the account and takes the limits of its plan; for the books as well. Throws EarlyExit. */
   identify(): Promise<AccountReading>;
@@ -177,7 +177,7 @@ function refuseOther(error: unknown): never {
 }
 
 /** The same failure in words for the person at the terminal, with what to do next. */
-function explain(error: unknown, { baseUrl }: Connection): never {
+function explain(error: unknown, { baseUrl }: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;

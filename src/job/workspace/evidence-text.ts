@@ -15,7 +15,7 @@ export interface Evidence {
 }
 
 /** An item that waits for a person, or for its task. */
-export interface Waiting {
+export interface WaitingItem {
   rowId: string;
   /** Why. */
   reason: string;
@@ -49,12 +49,12 @@ export function evidenceJson(evidence: Evidence | null): object {
 }
 
 /** The same of an item, with its reason. */
-export function waitingJson({ rowId, reason, evidence }: Waiting): object {
+export function waitingJson({ rowId, reason, evidence }: WaitingItem): object {
   return { rowId, reason, ...evidenceJson(evidence) };
 }
 
 /** A line for each of the first items, with its evidence. */
-export function evidenceLines(items: readonly Waiting[]): string[] {
+export function evidenceLines(items: readonly WaitingItem[]): string[] {
   const told = items.flatMap(({ rowId, evidence }) =>
     evidence === null ? [] : [`${terminalText(rowId)}: ${evidenceText(evidence)}`],
   );
@@ -64,7 +64,7 @@ export function evidenceLines(items: readonly Waiting[]): string[] {
 }
 
 /** The same, each with its reason. */
-export function reasonLines(items: readonly Waiting[]): string[] {
+export function reasonLines(items: readonly WaitingItem[]): string[] {
   const lines = items.slice(0, itemsMax).map(({ rowId, reason, evidence }) => {
     const found = evidence === null ? "" : `; ${evidenceText(evidence)}`;
     return `${terminalText(rowId)}: ${shortText(reason, reasonCharactersMax)}${found}`;

@@ -1,7 +1,7 @@
 import { type Credits, minus, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
-import type { Evidence, Waiting } from "./evidence-text.js";
+import type { Evidence, WaitingItem } from "./evidence-text.js";
 
 /** What is on record of an item's newest request; null when there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
@@ -24,8 +24,8 @@ export async function waitingIn(
   store: Pick<Store, "attempt">,
   items: readonly Item[],
   state: "held" | "unknown" | "overdue",
-): Promise<Waiting[]> {
-  const waiting: Waiting[] = [];
+): Promise<WaitingItem[]> {
+  const waiting: WaitingItem[] = [];
   for (const item of items.filter((candidate) => candidate.state === state)) {
     const { rowId } = item;
     waiting.push({ rowId, reason: reasonOf(item), evidence: await evidenceOf(store, item.id) });
@@ -40,7 +40,7 @@ export interface SpentIn {
   /** At the service, unknown or held: charged, or perhaps to be charged. */
   pending: Credits;
   /** Requests that were charged or perhaps charged, and whose items were submitted again or given up, here or since. */
-  lost: Waiting[];
+  lost: WaitingItem[];
   /** What those that this run sent cost at most. */
   lostCredits: Credits;
 }
@@ -50,7 +50,7 @@ export async function spentIn(
   runId: number,
 ): Promise<SpentIn> {
   const { charged, pending } = await store.spending(runId);
-  const lost: Waiting[] = [];
+  const lost: WaitingItem[] = [];
   let lostCredits = noCredits;
   for (const orphan of await store.orphans({ run: runId })) {
     const { rowId, state } = await store.item(orphan.itemId);

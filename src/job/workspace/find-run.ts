@@ -2,7 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
 import { waitingIn } from "./evidence.js";
-import { heldAdvice, reasonLines, type Waiting } from "./evidence-text.js";
+import { heldAdvice, reasonLines, type WaitingItem } from "./evidence-text.js";
 import type { Holder } from "./holder.js";
 
 /** Finds the run that a command is about. Throws EarlyExit where there is none. */
@@ -38,7 +38,7 @@ export function unfinishedRun(which: number | undefined): FindRun {
 }
 
 /** Nothing is left to do but what only a person can decide. */
-export function stillHeld({ id, options }: Run, held: readonly Waiting[]): EarlyExit {
+export function stillHeld({ id, options }: Run, held: readonly WaitingItem[]): EarlyExit {
   const lines = reasonLines(held).map((line) => `  ${line}`);
   return new EarlyExit(
     "held",

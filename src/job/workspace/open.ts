@@ -6,26 +6,26 @@ import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { type Lock, takeLock } from "../../store/lock.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { type Connection, type OpenAccount, openAccount } from "./account.js";
+import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseOutdated } from "./history.js";
 import { type HolderNote, noteHolder } from "./holder.js";
 import { madeWritable } from "./unwritable.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution holds from its start to its end. */
-export interface Hold {
+export interface WorkspaceSession {
   workspace: Workspace;
   store: Store;
   account: OpenAccount;
-  connection: Connection;
+  connection: ServiceConnection;
   note: HolderNote;
   close(): Promise<void>;
 }
 
-export interface HoldOptions {
+export interface WorkspaceSessionOptions {
   workspace: Workspace;
   /** Called once the workspace is ours: starts the sandbox, or names the service. */
-  connect(): Promise<{ connection: Connection; close(): Promise<void> }>;
+  connect(): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   limits: OwnLimits;
   clock: Clock;
   log: Log;
@@ -39,7 +39,7 @@ export interface HoldOptions {
 }
 
 /** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
-export async function holdWorkspace(options: HoldOptions): Promise<Hold> {
+export async function openSession(options: WorkspaceSessionOptions): Promise<WorkspaceSession> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockWorkspace(options);
   const note = noteHolder(workspace.lockFile, clock);
@@ -81,7 +81,7 @@ export async function lockWorkspace({
   clock,
   signal,
   onLocked,
-}: Pick<HoldOptions, "workspace" | "ifLocked" | "clock" | "signal" | "onLocked">): Promise<Lock> {
+}: Pick<WorkspaceSessionOptions, "workspace" | "ifLocked" | "clock" | "signal" | "onLocked">): Promise<Lock> {
   for (;;) {
     const lock = takeLock(workspace.lockFile);
     if (lock) return lock;

@@ -7,7 +7,7 @@ import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openSteps } from "../../store/workspace/steps.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
-import type { Evidence, Waiting } from "./evidence-text.js";
+import type { Evidence, WaitingItem } from "./evidence-text.js";
 import { resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type Holder, holderOf } from "./holder.js";
@@ -151,7 +151,7 @@ export interface RunStatus extends RunOverview {
   forecast: Forecast | null;
   trouble: readonly ItemTrouble[];
   /** Those requests. */
-  lost: readonly Waiting[];
+  lost: readonly WaitingItem[];
 }
 
 /** A run as `bulkgen status --all` shows it: items that it left so, of those that took a step in it. */

@@ -24,7 +24,7 @@ const recordCharactersMax = 1_000_000;
 export async function openCsv(file: string, text: CsvText, named?: DelimiterName): Promise<Source> {
   const hint = separatorLine(text.start);
   const delimiter = named ? delimiters[named] : (hint?.delimiter ?? delimiterOf(text.start));
-  const sheet = new Sheet(file);
+  const sheet = new SheetReader(file);
   const read = batchesOf(sheet, { ...text, delimiter, from: hint ? 2 : 1 })[Symbol.asyncIterator]();
   const first: SourceBatch[] = [];
   while (sheet.header === null) {
@@ -55,7 +55,7 @@ interface Reading extends CsvText {
 }
 
 /** The rows of each piece, up to the first record that cannot be read. */
-async function* batchesOf(sheet: Sheet, text: Reading): AsyncGenerator<SourceBatch> {
+async function* batchesOf(sheet: SheetReader, text: Reading): AsyncGenerator<SourceBatch> {
   const { pieces, returns, delimiter, from } = text;
   // Only those line ends that the file has: the parser looks for each of them at every byte.
   const parser = new Records(
@@ -188,7 +188,7 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
  * Records of cells, as a sheet has them, become rows: the first one that says something is the header, blank ones and
  * comments are passed over, and what does not fit under the header is told. A record's number is its row in the sheet.
  */
-export class Sheet {
+export class SheetReader {
   /** Null until the header was found. */
   header: readonly string[] | null = null;
   records = 0;

@@ -12,7 +12,7 @@ export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 const readable = "UTF-8, UTF-16 or Windows-1252 text";
 const startBytes = 1_000;
 
-export type Found = Encoded | { problem: Problem };
+export type FoundEncoding = Encoded | { problem: Problem };
 
 /** How a text is to be read, found out by looking through all of it. */
 export interface Encoded {
@@ -51,7 +51,7 @@ export class FirstLook {
   }
 
   /** What it is; or what it might be, where only a second look can tell. */
-  finding(): Found | { suspect: Encoding } {
+  finding(): FoundEncoding | { suspect: Encoding } {
     const fail = (message: string, expected: string, got: string) =>
       problemOf(this.file, message, expected, got);
     if (this.length === 0) return fail("the file is empty", "a header and rows", "0 bytes");
@@ -98,7 +98,7 @@ export class SecondLook {
     this.line = this.lineAt(text, text.length);
   }
 
-  finding(): Found {
+  finding(): FoundEncoding {
     const { file, encoding, odd, accent } = this;
     if (odd && encoding === "windows-1252") {
       const message = "the file is text of no encoding that is known";
@@ -180,7 +180,7 @@ function foreignKind(bytes: Uint8Array): string | null {
 }
 
 /** Looks through the bytes of a manifest, and says how they are read or the one reason why they cannot be. */
-export async function examined(file: string, bytes: Bytes): Promise<Found> {
+export async function examined(file: string, bytes: Bytes): Promise<FoundEncoding> {
   const first = new FirstLook(file);
   for await (const piece of bytes.pieces()) first.see(piece);
   const found = first.finding();

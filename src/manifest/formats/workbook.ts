@@ -1,7 +1,7 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
 import { heldRows, type Source, unreadSource } from "../shape/source.js";
-import { Sheet } from "./csv.js";
+import { SheetReader } from "./csv.js";
 
 /** A workbook is packed, and a small file may unpack to anything. */
 const unpackedBytesMax = 500_000_000;
@@ -44,7 +44,7 @@ export async function readWorkbook(file: string, bytes: Uint8Array, named?: stri
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
-  const sheet = new Sheet(file);
+  const sheet = new SheetReader(file);
   for (const record of squared(found.data.map((row) => row.map(cellText)))) sheet.add(record);
   const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
   const notes = [...sheet.notes(), ...others];

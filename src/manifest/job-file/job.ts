@@ -2,7 +2,14 @@ import type { Problem } from "../../core/problem.js";
 import { type Document, isObject, type Plain } from "../formats/document.js";
 import { columnName, paramColumn } from "../shape/columns.js";
 import type { Mark } from "../shape/manifest.js";
-import { type Axis, type Job, noWritten, type Setting, type Step, type Written } from "../shape/source.js";
+import {
+  type Axis,
+  noWritten,
+  type SourceJob,
+  type SourceSetting,
+  type SourceStep,
+  type Written,
+} from "../shape/source.js";
 import { writtenAt } from "./written.js";
 
 /** Fields that may stand at the top of a job instead of among its defaults. */
@@ -11,7 +18,7 @@ const topFields = ["prompt", "output", "repeat"] as const;
 type Fields = { [key: string]: Plain };
 
 /** What a job says besides its rows; its shape was checked before. */
-export function jobOf(document: Document, top: Fields): { job: Job; problems: Problem[] } {
+export function jobOf(document: Document, top: Fields): { job: SourceJob; problems: Problem[] } {
   const problems: Problem[] = [];
   const own = (path: readonly PropertyKey[], fields: Plain | undefined): Written =>
     isObject(fields) ? fromJob(document, writtenAt(document, fields, path)) : noWritten;
@@ -38,7 +45,12 @@ export function jobOf(document: Document, top: Fields): { job: Job; problems: Pr
   };
 }
 
-function stepOf(document: Document, plain: Fields, path: readonly PropertyKey[], problems: Problem[]): Step {
+function stepOf(
+  document: Document,
+  plain: Fields,
+  path: readonly PropertyKey[],
+  problems: Problem[],
+): SourceStep {
   const { name, matrix: _matrix, zip: _zip, ...fields } = plain;
   return {
     name: String(name).trim(),
@@ -122,7 +134,7 @@ function axis(file: string, lists: readonly List[]): Axis {
   // A zip goes by its first variable: `square` says more than the sizes and voices that go with it.
   const named = lists.find(({ key }) => !key.includes(".")) ?? lists[0];
   const labels = labelsOf(named?.values.map(({ text }) => text) ?? []);
-  const settings = Array.from({ length }, (_, index): Setting => {
+  const settings = Array.from({ length }, (_, index): SourceSetting => {
     const set = lists.flatMap(({ key, values }) => {
       const value = values[index];
       return value === undefined ? [] : [{ key, ...value }];
@@ -176,7 +188,7 @@ function saidTwice({ file }: Document, column: string, mark: Mark | undefined): 
   };
 }
 
-function sameSteps({ file, markAt }: Document, steps: readonly Step[]): Problem[] {
+function sameSteps({ file, markAt }: Document, steps: readonly SourceStep[]): Problem[] {
   return steps.flatMap(({ name }, index): Problem[] =>
     steps.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) === index
       ? []

@@ -9,7 +9,7 @@ export interface Source {
   problems: Problem[];
   notes: string[];
   /** What a job says besides its rows. */
-  job?: Job;
+  job?: SourceJob;
   /** To be read once: a large sheet is never held. */
   batches(): AsyncIterable<SourceBatch>;
 }
@@ -39,7 +39,7 @@ export interface Written {
   marks: Record<string, Mark>;
 }
 
-export interface Job {
+export interface SourceJob {
   name?: string;
   /** Cells that a row takes when its own are empty. */
   defaults: Written;
@@ -47,21 +47,21 @@ export interface Job {
   vars: Written;
   axes: Axis[];
   /** Each row gives an item for each of them; without steps it gives one. */
-  steps: Step[];
+  steps: SourceStep[];
 }
 
 /** One way in which every row varies: a key of the matrix, or all keys of the zip together. */
 export interface Axis {
   keys: string[];
-  settings: Setting[];
+  settings: SourceSetting[];
 }
 
-export interface Setting extends Written {
+export interface SourceSetting extends Written {
   /** Its part of the item's name, such as `16x9`. */
   label: string;
 }
 
-export interface Step extends Written {
+export interface SourceStep extends Written {
   name: string;
   axes: Axis[];
 }

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { standardInput } from "../formats/bytes.js";
 import { decodedText } from "../formats/encoding.js";
 import { leaves } from "../shape/within.js";
-import { type Fault, TemplateFault } from "./template.js";
+import { TemplateFault, type TemplateProblem } from "./template.js";
 
 /** `@prompts/winter.txt`; any other text that begins with `@` is a prompt like others. */
 const named = /^@(\S(?:.*\S)?\.(?:txt|md|liquid))$/i;
@@ -18,7 +18,7 @@ const bytesMax = 1_000_000;
 /** Reads prompt files of one manifest, each once, from its folder and nowhere else. */
 export class PromptFiles {
   private readonly folder: string;
-  private readonly read = new Map<string, string | Fault>();
+  private readonly read = new Map<string, string | TemplateProblem>();
 
   constructor(manifest: string) {
     this.folder = manifest === standardInput ? resolve(".") : dirname(resolve(manifest));
@@ -35,7 +35,7 @@ export class PromptFiles {
     throw new TemplateFault(found);
   }
 
-  private readOne(name: string): string | Fault {
+  private readOne(name: string): string | TemplateProblem {
     const wrong = (why: string) => ({
       message: `the prompt file cannot be used: ${why}`,
       expected: "a text file in the manifest's folder",

@@ -1,11 +1,11 @@
 import { isKnown, paramColumn, paramKey } from "../shape/columns.js";
 import type { Cells } from "../shape/source.js";
 import {
-  type Fault,
   isTemplate,
   LateName,
   type Names,
   TemplateFault,
+  type TemplateProblem,
   type Templates,
   type Values,
 } from "./template.js";
@@ -158,7 +158,7 @@ export class Scope implements Values {
   }
 }
 
-function circle(names: readonly string[]): Fault {
+function circle(names: readonly string[]): TemplateProblem {
   return {
     message: "the templates go in a circle",
     expected: "values that do not lead back to themselves",

@@ -2,7 +2,7 @@ import { filters as builtIn, type FilterImplOptions, Liquid, type Template as Pa
 import { nearest } from "../../text/nearest.js";
 
 /** What is wrong with a template, or with one rendering of it. */
-export interface Fault {
+export interface TemplateProblem {
   message: string;
   expected: string;
   got: string;
@@ -13,7 +13,7 @@ export interface Fault {
 export class TemplateFault extends Error {
   override readonly name = "TemplateFault";
   constructor(
-    readonly fault: Fault,
+    readonly fault: TemplateProblem,
     /** The text itself is wrong, whatever row it is rendered for. */
     readonly everywhere = false,
   ) {
@@ -29,7 +29,7 @@ export class LateName extends Error {
   }
 
   /** What to tell where it will not be known later either. */
-  get fault(): Fault {
+  get fault(): TemplateProblem {
     return {
       message: `the template names "${this.named}", which is known only when an item's file is named`,
       expected: "category and key in the field output alone",
@@ -196,7 +196,7 @@ const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "
 export class Templates {
   readonly used = new Set<string>();
   private readonly engine: Liquid;
-  private readonly kept = new Map<string, Template | Fault>();
+  private readonly kept = new Map<string, Template | TemplateProblem>();
 
   constructor(private readonly names: Names) {
     this.engine = new Liquid({
@@ -215,7 +215,7 @@ export class Templates {
   }
 
   /** The template, or why there is none: its grammar, or a name that nothing has, which is wrong for every row. */
-  compile(text: string): Template | Fault {
+  compile(text: string): Template | TemplateProblem {
     let made = this.kept.get(text);
     if (made === undefined) {
       // Rows may each bring a text of their own.
@@ -226,7 +226,7 @@ export class Templates {
     return made;
   }
 
-  private made(text: string): Template | Fault {
+  private made(text: string): Template | TemplateProblem {
     try {
       const liquid = withNestedNames(text);
       const parsed = this.engine.parse(liquid);
@@ -239,7 +239,7 @@ export class Templates {
     }
   }
 
-  private unknownName(named: Segments): Fault | null {
+  private unknownName(named: Segments): TemplateProblem | null {
     for (const [root, key] of named) {
       const name = String(root);
       this.used.add(name);
@@ -280,7 +280,7 @@ export class Templates {
     return scope;
   }
 
-  private faultOf(error: unknown): Fault {
+  private faultOf(error: unknown): TemplateProblem {
     const inner = innermost(error);
     if (inner instanceof TemplateFault) return inner.fault;
     const { message } = inner as Error;
@@ -340,7 +340,7 @@ const noFiles = {
   resolve: () => "",
 };
 
-const tooLarge: Fault = {
+const tooLarge: TemplateProblem = {
   message: "the template makes too large a text",
   expected: `at most ${renderedCharactersMax} characters`,
   got: "more",
@@ -354,7 +354,7 @@ function innermost(error: unknown): unknown {
 
 const listedMax = 12;
 
-function noName(name: string, names: Iterable<string>): Fault {
+function noName(name: string, names: Iterable<string>): TemplateProblem {
   const all = [...names];
   const near = nearest(name, all);
   const listed = all.slice(0, listedMax).join(", ");
@@ -371,7 +371,7 @@ function paramNames({ params }: Names): string[] {
   return [...params].map((key) => `params.${key}`);
 }
 
-function unknownWord(kind: "filter" | "tag", word: string, known: readonly string[]): Fault {
+function unknownWord(kind: "filter" | "tag", word: string, known: readonly string[]): TemplateProblem {
   const near = nearest(word, known);
   return {
     message: `there is no ${kind} "${word}" for templates`,

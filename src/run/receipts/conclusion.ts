@@ -4,7 +4,7 @@ import type { ItemEvent } from "../../core/item.js";
 import { type Credits, noCredits } from "../../core/money.js";
 import { pollMsMin } from "../../core/pace/poll.js";
 import type { AttemptOutcome } from "../../core/ports/attempt.js";
-import type { BookedAnswer, BookedLook } from "../../core/ports/spend-log.js";
+import type { LoggedAnswer, LoggedPoll } from "../../core/ports/spend-log.js";
 
 /** What an answer to a paid request makes of its attempt and its item. */
 export interface Conclusion {
@@ -53,7 +53,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
 }
 
 /** The same for the account's books. */
-export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): BookedAnswer {
+export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
   if (event === "accepted") {
     const { charged = null, taskId } = outcome;
     return { outcome: "accepted", charged, ...(taskId === undefined ? {} : { taskId }) };
@@ -66,7 +66,7 @@ export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): BookedA
 export function bookedEnd(
   task: "completed" | "failed",
   facts: { charged: Credits | null; completedAt: string | null },
-): BookedLook {
+): LoggedPoll {
   const time = Date.parse(facts.completedAt ?? "");
   const endedAt = Number.isNaN(time) ? null : time;
   if (task === "completed") return { task, charged: facts.charged, endedAt };

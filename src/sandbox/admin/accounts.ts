@@ -1,8 +1,8 @@
-import type { Plan } from "../../api/plans.js";
+import type { PlanName } from "../../api/plans.js";
 import { toMicro } from "../state/credits.js";
 import { creditsPerMonth, monthMs } from "../state/default-account.js";
 import { keyHash, sandboxKey } from "../state/key.js";
-import { type AccountRow, accountFromRow } from "../state/rows.js";
+import { accountFromRow, type SandboxAccountRow } from "../state/rows.js";
 import type { AccountRecord, SubscriptionStatus } from "../state/state.js";
 import type { Desk } from "./desk.js";
 import { AdminProblem } from "./problem.js";
@@ -10,7 +10,7 @@ import { AdminProblem } from "./problem.js";
 /** What is to be different about an account; what is not named stays as it is. */
 export interface AccountChange {
   name?: string;
-  plan?: Plan;
+  plan?: PlanName;
   /** The new balance, in credits. */
   credits?: number;
   subscription?: SubscriptionStatus | "none";
@@ -23,7 +23,7 @@ const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u;
 
 /** All accounts, the sandbox's own first. */
 export function listAccounts(desk: Desk): AccountRecord[] {
-  const rows = desk.state.db.prepare("select * from accounts order by email").all() as AccountRow[];
+  const rows = desk.state.db.prepare("select * from accounts order by email").all() as SandboxAccountRow[];
   const own = ownAccount(desk).id;
   return rows.map(accountFromRow).sort((left, right) => Number(right.id === own) - Number(left.id === own));
 }
@@ -114,5 +114,5 @@ function ownAccount({ state }: Desk): AccountRecord {
 
 function withEmail({ state }: Desk, email: string): AccountRecord | undefined {
   const row = state.db.prepare<[string]>("select * from accounts where lower(email) = lower(?)").get(email);
-  return row === undefined ? undefined : accountFromRow(row as AccountRow);
+  return row === undefined ? undefined : accountFromRow(row as SandboxAccountRow);
 }

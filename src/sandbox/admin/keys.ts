@@ -1,6 +1,6 @@
 import { fromMicro } from "../state/credits.js";
 import { keyHash, sandboxKey } from "../state/key.js";
-import { type KeyRow, keyFromRow } from "../state/rows.js";
+import { keyFromRow, type SandboxKeyRow } from "../state/rows.js";
 import type { Desk } from "./desk.js";
 import { newKeyValue } from "./key-value.js";
 import { AdminProblem } from "./problem.js";
@@ -35,7 +35,7 @@ export function listKeys({ state }: Desk, accountId: string): KeyListing[] {
     .prepare<[string]>(
       "select * from keys where account_id = ? order by revoked_at is not null, created_at desc, id desc",
     )
-    .all(accountId) as (KeyRow & { hash: string; created_at: number })[];
+    .all(accountId) as (SandboxKeyRow & { hash: string; created_at: number })[];
   const publicHash = keyHash(sandboxKey);
   return rows.map((row) => {
     const { id, name, revokedAt, requestsCount, usedMicro } = keyFromRow(row);

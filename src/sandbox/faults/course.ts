@@ -1,4 +1,4 @@
-import type { Reply } from "../answers/reply.js";
+import type { SandboxReply } from "../answers/reply.js";
 import type { WorldFault } from "../answers/world-fault.js";
 import type { RequestFault } from "./fault.js";
 
@@ -11,9 +11,9 @@ export interface Course {
   /** How long the answer waits before it is sent; null when the caller gets none, because the connection breaks. */
   repliesMs: number | null;
   /** What answers in the service's place, whether or not the request arrives. */
-  instead?: Reply;
+  instead?: SandboxReply;
   /** What the service's answer has become when it is sent. */
-  spoil: (reply: Reply) => Reply;
+  spoil: (reply: SandboxReply) => SandboxReply;
   /** Whether the connection breaks in the middle of the body. */
   cut: boolean;
   /** How fast the body comes; null is at once. */
@@ -62,7 +62,7 @@ const statusTexts: Readonly<Record<number, string>> = {
   504: "Gateway Time-out",
 };
 
-function errorPage(status: number, body: "html" | "empty"): Reply {
+function errorPage(status: number, body: "html" | "empty"): SandboxReply {
   if (body === "empty") return { status, headers: {}, body: "" };
   const title = `${status} ${statusTexts[status] ?? "Server Error"}`;
   return {

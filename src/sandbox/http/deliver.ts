@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 
 /** An answer that does not simply arrive. */
-export interface Delivery {
+export interface FileDelivery {
   status: number;
   headers: Record<string, string>;
   bytes: Uint8Array;
@@ -15,7 +15,7 @@ export interface Delivery {
 /** Writes an answer piece by piece, as slowly and as far as it is meant to come. Resolves when no more will be sent. */
 export async function deliver(
   outgoing: ServerResponse,
-  delivery: Delivery,
+  delivery: FileDelivery,
   sleep: (ms: number) => Promise<void>,
 ): Promise<void> {
   const { status, headers, bytes, breaksAfter, pause, bytesPerSecond } = delivery;

@@ -2,7 +2,7 @@ import { endpoints } from "../../api/endpoints.js";
 import type { Clock } from "../../clock.js";
 import type { WorldRequest, WorldResponse } from "../answers/answers.js";
 import type { FileAnswer } from "../answers/file-reply.js";
-import { type Reply, written } from "../answers/reply.js";
+import { type SandboxReply, written } from "../answers/reply.js";
 import { type Course, courseOf } from "../faults/course.js";
 import type { DownloadFault, RequestFault } from "../faults/fault.js";
 import type { FaultScript } from "../faults/script.js";
@@ -44,7 +44,7 @@ export class Gateway implements HttpHandlers {
   async download(
     path: string,
     query: Record<string, string>,
-  ): Promise<Reply | { file: FileAnswer; fault: DownloadFault | null }> {
+  ): Promise<SandboxReply | { file: FileAnswer; fault: DownloadFault | null }> {
     // A redirected download has met its fault already.
     const hops = query["hops"];
     if (hops !== undefined && Number(hops) > 0) return redirect(withHops(path, query, Number(hops) - 1));
@@ -68,7 +68,7 @@ export class Gateway implements HttpHandlers {
   }
 
   /** With the time by the service's own clock, whatever the machine's says. */
-  private dated({ status, headers, body }: Reply): Reply {
+  private dated({ status, headers, body }: SandboxReply): SandboxReply {
     return { status, headers: { Date: new Date(this.clock.now()).toUTCString(), ...headers }, body };
   }
 
@@ -88,6 +88,6 @@ function withHops(path: string, query: Record<string, string>, hops: number): st
   return `${path}?${new URLSearchParams({ ...query, hops: String(hops) })}`;
 }
 
-function redirect(location: string): Reply {
+function redirect(location: string): SandboxReply {
   return { status: 302, headers: { Location: location }, body: "" };
 }

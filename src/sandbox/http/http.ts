@@ -3,15 +3,15 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { errorAnswer, Refusal, type WorldRequest } from "../answers/answers.js";
 import { type FileAnswer, fileReply } from "../answers/file-reply.js";
-import { type Reply, written } from "../answers/reply.js";
+import { type SandboxReply, written } from "../answers/reply.js";
 import { bodyBytesMax } from "../answers/request-body.js";
 import type { DownloadFault } from "../faults/fault.js";
 import { keptOf } from "../faults/spoiled-file.js";
-import { type Delivery, deliver } from "./deliver.js";
+import { deliver, type FileDelivery } from "./deliver.js";
 import { loopbackOnly } from "./host-check.js";
 
 /** What becomes of a request: an answer, which may break off or come slowly, or a connection that breaks. */
-export type Exchange = { reply: Reply; cut: boolean; bytesPerSecond: number | null } | "hang up";
+export type Exchange = { reply: SandboxReply; cut: boolean; bytesPerSecond: number | null } | "hang up";
 
 export interface HttpHandlers {
   /** Answers an API request; its changes are committed when it resolves. */
@@ -20,7 +20,7 @@ export interface HttpHandlers {
   download(
     path: string,
     query: Record<string, string>,
-  ): Promise<Reply | { file: FileAnswer; fault: DownloadFault | null }>;
+  ): Promise<SandboxReply | { file: FileAnswer; fault: DownloadFault | null }>;
   sleep(ms: number): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function httpApp(handlers: HttpHandlers): Hono<Env> {
   return app;
 }
 
-function refusal(status: number, code: string, message: string): Reply {
+function refusal(status: number, code: string, message: string): SandboxReply {
   return written(errorAnswer(new Refusal(status, code, message)));
 }
 
@@ -108,7 +108,7 @@ async function readText(
   return { text: Buffer.concat(chunks).toString("utf8") };
 }
 
-function send({ status, headers, body }: Reply): Response {
+function send({ status, headers, body }: SandboxReply): Response {
   return new Response(body === "" ? null : body, { status, headers });
 }
 
@@ -137,7 +137,7 @@ function whole(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 async function sendOddly(
   context: Context<Env>,
   handlers: HttpHandlers,
-  delivery: Delivery,
+  delivery: FileDelivery,
 ): Promise<Response> {
   const { outgoing } = context.env;
   if (!outgoing) throw new Error("only a connection can break or be slow");

@@ -1,4 +1,4 @@
-import type { Plan } from "../../api/plans.js";
+import type { PlanName } from "../../api/plans.js";
 import type { Random } from "../../clock.js";
 import { toMicro } from "./credits.js";
 import { keyHash, sandboxKey } from "./key.js";
@@ -7,14 +7,14 @@ import type { SqliteState } from "./sqlite-state.js";
 export const monthMs = 30 * 24 * 60 * 60 * 1_000;
 
 /** Credits that a month of each plan includes. The service's page does not say; these are the sandbox's own. */
-export const creditsPerMonth: Readonly<Record<Plan, number>> = {
+export const creditsPerMonth: Readonly<Record<PlanName, number>> = {
   Starter: 500,
   Pro: 2_000,
   Enterprise: 20_000,
 };
 
 export interface DefaultAccount {
-  plan: Plan | undefined;
+  plan: PlanName | undefined;
   /** Used only when the account is first made. */
   credits: number | undefined;
 }

@@ -1,10 +1,10 @@
-import type { Plan } from "../../api/plans.js";
+import type { PlanName } from "../../api/plans.js";
 import type { Category } from "../../api/records.js";
 import type { AccountRecord, KeyRecord, SubscriptionStatus, TaskRecord } from "./state.js";
 
 /** The tables' rows as SQLite gives them, and the records made of them. */
 
-export interface KeyRow {
+export interface SandboxKeyRow {
   id: string;
   account_id: string;
   name: string;
@@ -13,7 +13,7 @@ export interface KeyRow {
   used_micro: number;
 }
 
-export function keyFromRow(row: KeyRow): KeyRecord {
+export function keyFromRow(row: SandboxKeyRow): KeyRecord {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -24,13 +24,13 @@ export function keyFromRow(row: KeyRow): KeyRecord {
   };
 }
 
-export interface AccountRow {
+export interface SandboxAccountRow {
   id: string;
   email: string;
   name: string | null;
   balance_micro: number;
   subscription_status: SubscriptionStatus | null;
-  plan: Plan;
+  plan: PlanName;
   credits_per_month: number;
   billing_interval: "month" | "year";
   period_end: number;
@@ -38,7 +38,7 @@ export interface AccountRow {
   admitted: number;
 }
 
-export function accountFromRow(row: AccountRow): AccountRecord {
+export function accountFromRow(row: SandboxAccountRow): AccountRecord {
   return {
     id: row.id,
     email: row.email,

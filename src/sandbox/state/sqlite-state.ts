@@ -4,7 +4,15 @@ import { named, openSqlite, type Sql, type Sqlite, statements } from "../../sqli
 import { type TaskRow, taskFromRow } from "./rows.js";
 import { prepareTables } from "./schema.js";
 import { Standings } from "./standings.js";
-import type { AccountRecord, Bucket, Change, KeyRecord, TaskRecord, Window, WorldState } from "./state.js";
+import type {
+  AccountRecord,
+  Bucket,
+  Change,
+  KeyRecord,
+  RequestWindow,
+  TaskRecord,
+  WorldState,
+} from "./state.js";
 import { admissionsKept } from "./state.js";
 
 /**
@@ -79,7 +87,7 @@ export class SqliteState implements WorldState {
     return (row as { at: number } | undefined)?.at;
   }
 
-  bucket(accountId: string, window: Window): Bucket | undefined {
+  bucket(accountId: string, window: RequestWindow): Bucket | undefined {
     const row = this.sql("select tokens, at from buckets where account_id = ? and window = ?").get(
       accountId,
       window,

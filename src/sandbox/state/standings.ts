@@ -1,5 +1,5 @@
 import type { Sql } from "../../sqlite.js";
-import { type AccountRow, accountFromRow, type KeyRow, keyFromRow } from "./rows.js";
+import { accountFromRow, keyFromRow, type SandboxAccountRow, type SandboxKeyRow } from "./rows.js";
 import type { AccountRecord, KeyRecord } from "./state.js";
 
 /**
@@ -29,7 +29,7 @@ export class Standings {
   keyByHash(hash: string): KeyRecord | undefined {
     const id = this.held?.keyIds.get(hash);
     if (id !== undefined) return this.held?.keys.get(id);
-    const row = this.sql("select * from keys where hash = ?").get(hash) as KeyRow | undefined;
+    const row = this.sql("select * from keys where hash = ?").get(hash) as SandboxKeyRow | undefined;
     if (!row) return undefined;
     this.held?.keyIds.set(hash, row.id);
     return this.kept(this.held?.keys, row.id, () => keyFromRow(row));
@@ -37,14 +37,14 @@ export class Standings {
 
   account(id: string): AccountRecord | undefined {
     return this.kept(this.held?.accounts, id, () => {
-      const row = this.sql("select * from accounts where id = ?").get(id) as AccountRow | undefined;
+      const row = this.sql("select * from accounts where id = ?").get(id) as SandboxAccountRow | undefined;
       return row && accountFromRow(row);
     });
   }
 
   changeKey(id: string, change: (key: KeyRecord) => void): void {
     const key = this.kept(this.held?.keys, id, () =>
-      keyFromRow(this.sql("select * from keys where id = ?").get(id) as KeyRow),
+      keyFromRow(this.sql("select * from keys where id = ?").get(id) as SandboxKeyRow),
     );
     change(key);
     if (this.held) this.held.changedKeys.add(key);

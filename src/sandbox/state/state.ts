@@ -1,4 +1,4 @@
-import type { Plan } from "../../api/plans.js";
+import type { PlanName } from "../../api/plans.js";
 import type { Category } from "../../api/records.js";
 
 /**
@@ -15,10 +15,10 @@ export interface WorldState {
   /** When the nth request (from 1) that the limiter counted arrived; undefined when it is no longer kept. */
   admittedAt(accountId: string, n: number): number | undefined;
   /** The token bucket of an account's minute or day; undefined before its first use. */
-  bucket(accountId: string, window: Window): Bucket | undefined;
+  bucket(accountId: string, window: RequestWindow): Bucket | undefined;
 }
 
-export type Window = "minute" | "day";
+export type RequestWindow = "minute" | "day";
 
 /** A token bucket as it was left at an instant. */
 export interface Bucket {
@@ -45,7 +45,7 @@ export interface AccountRecord {
   balanceMicro: number;
   /** Null when there is no subscription; the plan is remembered for when it comes back. */
   subscriptionStatus: SubscriptionStatus | null;
-  plan: Plan;
+  plan: PlanName;
   creditsPerMonth: number;
   billingInterval: "month" | "year";
   periodEnd: number;
@@ -82,7 +82,7 @@ export interface TaskRecord {
 export type Change =
   | { kind: "request counted"; keyId: string }
   | { kind: "request admitted"; accountId: string; n: number; at: number }
-  | { kind: "bucket drawn"; accountId: string; window: Window; bucket: Bucket }
+  | { kind: "bucket drawn"; accountId: string; window: RequestWindow; bucket: Bucket }
   | { kind: "task created"; task: TaskRecord }
   | { kind: "task charged"; accountId: string; keyId: string; micro: number }
   | {

@@ -5,7 +5,7 @@ import { keyHash } from "../state/key.js";
 import type { AccountRecord, KeyRecord, WorldState } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 
-export interface Caller {
+export interface AuthenticatedCaller {
   key: KeyRecord;
   account: AccountRecord;
 }
@@ -14,7 +14,7 @@ export interface Caller {
  * Who is asking. Errors come in this order: no key, wrong form, unknown or revoked. When both headers are sent,
  * Authorization counts, being the recommended one.
  */
-export function authenticate(state: WorldState, request: WorldRequest): Caller {
+export function authenticate(state: WorldState, request: WorldRequest): AuthenticatedCaller {
   const presented = presentedKey(request);
   if (presented === "") {
     throw refuse(

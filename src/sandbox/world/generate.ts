@@ -11,7 +11,7 @@ import { inputProblem } from "../inputs/address.js";
 import { fromMicro, toMicro } from "../state/credits.js";
 import type { TaskRecord } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
-import type { Caller } from "./authenticate.js";
+import type { AuthenticatedCaller } from "./authenticate.js";
 import { outputsAskedFor } from "./outputs.js";
 
 /** The last instant that a date can hold. */
@@ -33,7 +33,7 @@ export interface GenerateSettings {
 export function createTask(
   settings: GenerateSettings,
   random: Random,
-  caller: Caller,
+  caller: AuthenticatedCaller,
   request: WorldRequest,
   now: number,
 ): TaskRecord {

@@ -2,7 +2,7 @@ import { type Category, categories } from "../../api/records.js";
 import type { SandboxModel } from "../catalogue/model.js";
 import { fromMicro } from "../state/credits.js";
 import type { AccountRecord, TaskRecord } from "../state/state.js";
-import type { Caller } from "./authenticate.js";
+import type { AuthenticatedCaller } from "./authenticate.js";
 
 /** How the world's records look in answers: the service's field names, decimal credits, ISO 8601 stamps. */
 
@@ -61,7 +61,7 @@ export function modelListView(models: readonly SandboxModel[], parameters: "show
 }
 
 /** The answer of GET me. A subscription that is not to be shown is null. */
-export function meView({ key, account }: Caller, shown: boolean) {
+export function meView({ key, account }: AuthenticatedCaller, shown: boolean) {
   return {
     user: { id: account.id, email: account.email, name: account.name },
     credits: { balance: fromMicro(account.balanceMicro), used_this_key: fromMicro(key.usedMicro) },

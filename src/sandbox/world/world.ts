@@ -10,7 +10,7 @@ import {
 } from "../answers/answers.js";
 import { type Admission, admit } from "../limiter/admit.js";
 import type { Change, TaskRecord, WorldState } from "../state/state.js";
-import { authenticate, type Caller, isGood, requireSubscription } from "./authenticate.js";
+import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
 import { listModels } from "./list-models.js";
 import { creationView, isFinal, meView, taskView } from "./present.js";
@@ -123,7 +123,12 @@ export class World {
     return response;
   }
 
-  private endpoint(visit: Visit, endpoint: Endpoint, caller: Caller, taskId: string): WorldResponse {
+  private endpoint(
+    visit: Visit,
+    endpoint: Endpoint,
+    caller: AuthenticatedCaller,
+    taskId: string,
+  ): WorldResponse {
     const { models, switches } = this.settings;
     switch (endpoint) {
       case "generate":
@@ -141,7 +146,11 @@ export class World {
   }
 
   /** The caller with the refunds that are due booked, and with this request counted where it counts. */
-  private asOfNow({ now, changes }: Visit, { key, account }: Caller, endpoint: Endpoint): Caller {
+  private asOfNow(
+    { now, changes }: Visit,
+    { key, account }: AuthenticatedCaller,
+    endpoint: Endpoint,
+  ): AuthenticatedCaller {
     const { switches } = this.settings;
     let { balanceMicro } = account;
     let { usedMicro } = key;
@@ -157,7 +166,7 @@ export class World {
     };
   }
 
-  private admit(visit: Visit, { account }: Caller): void {
+  private admit(visit: Visit, { account }: AuthenticatedCaller): void {
     const { switches } = this.settings;
     const { now, changes, headers, request } = visit;
     const admission = admit(this.state, account, switches.limiter, now);
@@ -169,7 +178,7 @@ export class World {
     throw tooMany(switches.tooMany, waitMs, now, why);
   }
 
-  private generate({ now, request, changes }: Visit, caller: Caller): WorldResponse {
+  private generate({ now, request, changes }: Visit, caller: AuthenticatedCaller): WorldResponse {
     const { settings, random } = this;
     const task = createTask(settings, random, caller, request, now);
     const { accountId, keyId, costMicro: micro } = task;
@@ -183,7 +192,7 @@ export class World {
     return succeed(creationView(task, caller.account.balanceMicro - micro));
   }
 
-  private task({ now, changes }: Visit, caller: Caller, taskId: string): WorldResponse {
+  private task({ now, changes }: Visit, caller: AuthenticatedCaller, taskId: string): WorldResponse {
     const task = this.found(now, taskId);
     if (task?.accountId !== caller.account.id) throw refuse("TASK_NOT_FOUND", "There is no such task.");
     if (isFinal(task, now) && !task.seenFinal) changes.push({ kind: "final state seen", taskId });

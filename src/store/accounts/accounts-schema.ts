@@ -1,4 +1,4 @@
-import type { Gait } from "../../core/quota/quota.js";
+import type { Pacing } from "../../core/quota/quota.js";
 import type { Migration } from "../open.js";
 
 /**
@@ -214,8 +214,8 @@ export interface AccountRow {
   silent_until: number | null;
   silent_at: number | null;
   strikes: number;
-  gait: Gait;
+  gait: Pacing;
   gait_at: number | null;
-  gait_before: Gait | null;
+  gait_before: Pacing | null;
   sent: number;
 }

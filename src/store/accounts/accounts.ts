@@ -9,7 +9,7 @@ import { openDatabase, transactions } from "../open.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { durationMethods, lifetimeMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
-import { booksOf } from "./spend-log.js";
+import { spendLogOf } from "./spend-log.js";
 import { spentOn, takenFrom } from "./spending.js";
 import { accountRow } from "./windows.js";
 
@@ -78,7 +78,7 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
     spentOn: async (accountId, day) => spentOn(connection, accountId, day),
     takenFrom: async (accountId, mark) => takenFrom(sql, accountId, mark),
 
-    books: (owner) => booksOf(connection, owner),
+    books: (owner) => spendLogOf(connection, owner),
 
     close: () => db.close(),
   };

@@ -1,9 +1,13 @@
 import { observationsMax } from "../../core/pace/pace.js";
 import type { Accounts } from "../../core/ports/accounts.js";
-import type { Connection } from "../workspace/transition.js";
+import type { WorkspaceDatabase } from "../workspace/transition.js";
 
 /** How long generations took: for each model with its params as many as a fit looks at. */
-export function durationMethods({ sql, atomic, clock }: Connection): Pick<Accounts, "lasted" | "durations"> {
+export function durationMethods({
+  sql,
+  atomic,
+  clock,
+}: WorkspaceDatabase): Pick<Accounts, "lasted" | "durations"> {
   return {
     lasted: async (accountId, { model, group }, ms) =>
       atomic(() => {
@@ -33,7 +37,7 @@ export function durationMethods({ sql, atomic, clock }: Connection): Pick<Accoun
 }
 
 /** How long the addresses of outputs live, for each host of a service's account. */
-export function lifetimeMethods({ sql }: Connection): Pick<Accounts, "lifetimes" | "addressesLive"> {
+export function lifetimeMethods({ sql }: WorkspaceDatabase): Pick<Accounts, "lifetimes" | "addressesLive"> {
   return {
     async lifetimes(accountId) {
       return sql(

@@ -1,4 +1,4 @@
-import { foreignRequests, type Look } from "../../core/charges/foreign.js";
+import { foreignRequests, type KeyRequests } from "../../core/charges/foreign.js";
 import type { Counters } from "../../core/ports/spend-log.js";
 import { dayMs, lateMsMax } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
@@ -32,7 +32,7 @@ export function overSoFar(sql: Sql, { origin, fingerprint }: Key, now: number): 
 }
 
 /** What a look at the key's counters says of its requests, now that the answer is there. */
-export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): Look {
+export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): KeyRequests {
   const { sent } = sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint }) as {
     sent: number;
   };

@@ -2,22 +2,22 @@ import type { Accounts, Claim } from "../../core/ports/accounts.js";
 import { leastSilenceMs, silenceMs } from "../../core/quota/backoff.js";
 import {
   dayMs,
-  freePlaces,
-  type Gait,
-  left,
+  freeSlots,
   minuteMs,
   nextSendAt,
+  type Pacing,
   presumedEnd,
   restMs,
+  slotsLeft,
   slower,
   waitsFor,
 } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
-import type { Connection } from "../workspace/transition.js";
+import type { WorkspaceDatabase } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { bookForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
-import { accountRow, bringBack, gaitOf, quotaOf } from "./windows.js";
+import { accountRow, bringBack, pacingOf, quotaOf } from "./windows.js";
 
 /** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
 type LedgerMethods = Pick<
@@ -25,7 +25,7 @@ type LedgerMethods = Pick<
   "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
 >;
 
-export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods {
+export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): LedgerMethods {
   return {
     // It only looks, and whatever another process does meanwhile, the reservation finds out: nobody is kept from writing.
     quota: async (accountId, claimant) => quotaOf({ sql, atomic }, accountId, { now: clock.now(), claimant }),
@@ -35,10 +35,10 @@ export function ledgerMethods({ sql, atomic, clock }: Connection): LedgerMethods
         const now = clock.now();
         forget(sql, accountId, now);
         const current = quotaOf({ sql, atomic }, accountId, { now, claimant: claim?.claimant });
-        if (freePlaces(current, now) < 1) {
+        if (freeSlots(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
         }
-        if (claim && left(current.day) - 1 < current.owedElsewhere + claim.requests) {
+        if (claim && slotsLeft(current.day) - 1 < current.owedElsewhere + claim.requests) {
           const waitUntil = current.day.nextReleaseAt ?? now + minuteMs;
           return { ticket: null, waitUntil, waitsFor: "day" };
         }
@@ -119,8 +119,8 @@ const silenceOfMinuteMs = 2 * minuteMs;
  * be slower: unless somebody else was seen using the key, or there was nothing that this request could have followed
  * too soon.
  */
-function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Gait | null {
-  const gait = gaitOf(row, now);
+function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pacing | null {
+  const gait = pacingOf(row, now);
   const since = now - minuteMs;
   const { own, foreign } = sql(
     `SELECT sum(endpoint <> 'foreign') AS own, sum(endpoint = 'foreign') AS "foreign"

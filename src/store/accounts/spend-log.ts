@@ -1,22 +1,29 @@
 import { foreignRequests, newKey } from "../../core/charges/foreign.js";
-import type { Entry, Evidence, Hypothesis, Learned, Reading, Verdict } from "../../core/charges/readings.js";
+import type {
+  ChargeEvidence,
+  CounterReading,
+  Hypothesis,
+  LearnedCounting,
+  SpendLogEntry,
+  Verdict,
+} from "../../core/charges/readings.js";
 import type { Judgement } from "../../core/charges/verdict.js";
 import type { Credits } from "../../core/money.js";
-import type { BookedIntent, BookOwner, Books, PaidEntry } from "../../core/ports/spend-log.js";
+import type { LoggedIntent, PaidAttempt, SpendLog, SpendLogOwner } from "../../core/ports/spend-log.js";
 import { dayMs } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
-import type { Connection } from "../workspace/transition.js";
+import type { WorkspaceDatabase } from "../workspace/transition.js";
 import { lookOf } from "./foreign-requests.js";
-import { roomWithin } from "./spending.js";
+import { remainingWithin } from "./spending.js";
 
 /** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
 const readingsMax = 60;
 
 /** The books of one key, for one workspace. */
-export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): Books {
+export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: SpendLogOwner): SpendLog {
   const { origin, fingerprint, workspace } = owner;
 
-  const intend = ({ itemKey, price, at }: BookedIntent): number => {
+  const intend = ({ itemKey, price, at }: LoggedIntent): number => {
     const { lastInsertRowid } = sql(
       `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
        VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -39,7 +46,7 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
 
     intendWithin: async (bounds, intent) =>
       atomic(() => {
-        const room = roomWithin({ sql, atomic }, accountOf(sql, owner), bounds);
+        const room = remainingWithin({ sql, atomic }, accountOf(sql, owner), bounds);
         return room !== null && intent.price > room ? null : intend(intent);
       }),
 
@@ -99,13 +106,13 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
     evidence: async (settings) =>
       atomic(() => {
         const key = sql("SELECT * FROM keys WHERE origin = ? AND fingerprint = ?").get(origin, fingerprint) as
-          | KeyRow
+          | SpendLogKeyRow
           | undefined;
         if (!key || key.baseline === null) return null;
         const [baseline, ...readings] = readingsFrom(sql, owner, key.baseline);
         if (!baseline) throw new Error(`the books' baseline ${key.baseline} is gone`);
         const entries = entriesSince(sql, owner, baseline).map(asEntry);
-        const evidence: Evidence = {
+        const evidence: ChargeEvidence = {
           ...asLearned(key),
           baseline,
           readings,
@@ -151,7 +158,7 @@ export function booksOf({ sql, atomic, clock }: Connection, owner: BookOwner): B
   };
 }
 
-function accountOf(sql: Sql, { origin, fingerprint }: BookOwner): number {
+function accountOf(sql: Sql, { origin, fingerprint }: SpendLogOwner): number {
   const row = sql("SELECT account_id AS id FROM keys WHERE origin = ? AND fingerprint = ?").get(
     origin,
     fingerprint,
@@ -171,7 +178,7 @@ function nextSeq(sql: Sql): number {
 }
 
 /** The baseline and what came after it, oldest first. */
-function readingsFrom(sql: Sql, { origin, fingerprint }: BookOwner, baseline: number): Reading[] {
+function readingsFrom(sql: Sql, { origin, fingerprint }: SpendLogOwner, baseline: number): CounterReading[] {
   const rows = sql(
     "SELECT * FROM readings WHERE origin = ? AND fingerprint = ? AND id >= ? ORDER BY seq",
   ).all(origin, fingerprint, baseline) as ReadingRow[];
@@ -190,7 +197,11 @@ const relevantEntries = `
   ORDER BY id`;
 
 /** Everything that may have moved the counters since the baseline, or is not settled. */
-function entriesSince(sql: Sql, { origin, fingerprint }: BookOwner, baseline: Reading): EntryRow[] {
+function entriesSince(
+  sql: Sql,
+  { origin, fingerprint }: SpendLogOwner,
+  baseline: CounterReading,
+): EntryRow[] {
   // Where one of the clocks was wrong, then or at an entry, more of them than need be are looked at.
   const began = Math.min(baseline.at, baseline.servedAt ?? baseline.at);
   const values = { origin, fingerprint, seq: baseline.seq, recent: began - dayMs };
@@ -206,9 +217,9 @@ const unendedSince = `
     UNION SELECT id FROM entries WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
   ORDER BY id`;
 
-type UnendedRow = Omit<PaidEntry, "answered"> & { answered: number };
+type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 
-function keep(sql: Sql, { origin, fingerprint }: BookOwner, judgement: Judgement): void {
+function keep(sql: Sql, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): void {
   const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
     sql("UPDATE entries SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL").run(
@@ -233,20 +244,20 @@ const uselessReadings = `
       OR id NOT IN (SELECT id FROM readings WHERE ${ofKey} ORDER BY seq DESC LIMIT ${readingsMax}))`;
 
 /** Readings before the baseline are of no use, nor are more of them than a judgement can take in. */
-function forget(sql: Sql, { origin, fingerprint }: BookOwner): void {
+function forget(sql: Sql, { origin, fingerprint }: SpendLogOwner): void {
   sql(uselessReadings).run({ origin, fingerprint });
 }
 
 /** The rows of the books' tables, and the records made of them. */
 
-export interface KeyRow {
+export interface SpendLogKeyRow {
   baseline: number | null;
   hypotheses: string;
   trusted: number;
   foreign_at: number | null;
 }
 
-export function asLearned(row: KeyRow): Learned {
+export function asLearned(row: SpendLogKeyRow): LearnedCounting {
   return {
     hypotheses: row.hypotheses === "" ? [] : (row.hypotheses.split(",") as Hypothesis[]),
     trusted: row.trusted === 1,
@@ -265,7 +276,16 @@ export interface ReadingRow {
   over: number;
 }
 
-export function asReading({ id, seq, at, served_at, used, requests, sent, over }: ReadingRow): Reading {
+export function asReading({
+  id,
+  seq,
+  at,
+  served_at,
+  used,
+  requests,
+  sent,
+  over,
+}: ReadingRow): CounterReading {
   return { id, seq, at, servedAt: served_at, used: used as Credits, requests, sent, over };
 }
 
@@ -277,10 +297,10 @@ export interface EntryRow {
   sent_at: number;
   ended_seq: number | null;
   ended_at: number | null;
-  outcome: Entry["outcome"];
+  outcome: SpendLogEntry["outcome"];
   complete_error: number;
   charged: number | null;
-  task: Entry["task"];
+  task: SpendLogEntry["task"];
   kept: number;
   task_ended_at: number | null;
   looked_seq: number;
@@ -290,7 +310,7 @@ export interface EntryRow {
   evidence: string | null;
 }
 
-export function asEntry(row: EntryRow): Entry {
+export function asEntry(row: EntryRow): SpendLogEntry {
   return {
     id: row.id,
     intendedSeq: row.intended_seq,

@@ -1,8 +1,8 @@
 import type { Day } from "../../core/day.js";
 import { type Credits, minus, plus } from "../../core/money.js";
-import type { BalanceMark, Bounds, Taken } from "../../core/ports/spend-log.js";
+import type { BalanceMark, Bounds, TakenCredits } from "../../core/ports/spend-log.js";
 import type { Sql } from "../../sqlite.js";
-import type { Connection } from "../workspace/transition.js";
+import type { WorkspaceDatabase } from "../workspace/transition.js";
 
 /** What an entry of the books has cost, or may have: a task that failed and an answer that was no charge free its price. */
 const cost = `
@@ -30,7 +30,7 @@ const find = `
 
 /** What paid requests of all keys of an account, from all workspaces, have cost or may have that were sent on a day. */
 export function spentOn(
-  { sql, atomic }: Pick<Connection, "sql" | "atomic">,
+  { sql, atomic }: Pick<WorkspaceDatabase, "sql" | "atomic">,
   accountId: number,
   { from, to }: Day,
 ): Credits {
@@ -53,13 +53,13 @@ const taken = `
     (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND sent_at > @dayBefore AND +intended_seq <= @seq AND NOT (${isIn})) AS before`;
 
 /** What paid requests of all keys of an account, from all workspaces, have taken or may have from a balance since it was read. */
-export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): Taken {
-  return sql(taken).get({ accountId, ...mark }) as Taken;
+export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): TakenCredits {
+  return sql(taken).get({ accountId, ...mark }) as TakenCredits;
 }
 
 /** What the bounds leave for another paid request of the account; null where they leave all. */
-export function roomWithin(
-  connection: Pick<Connection, "sql" | "atomic">,
+export function remainingWithin(
+  connection: Pick<WorkspaceDatabase, "sql" | "atomic">,
   accountId: number,
   { daily, kept }: Bounds,
 ): Credits | null {

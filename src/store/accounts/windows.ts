@@ -1,8 +1,8 @@
 import {
   dayMs,
-  type Gait,
-  gaitMemoryMs,
   minuteMs,
+  type Pacing,
+  pacingMemoryMs,
   presumedEnd,
   promptMs,
   provenMinutes,
@@ -12,7 +12,7 @@ import {
   type Window,
 } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
-import type { Connection } from "../workspace/transition.js";
+import type { WorkspaceDatabase } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
 
 /**
@@ -20,7 +20,7 @@ import type { AccountRow } from "./accounts-schema.js";
  * and all that is to be known of the minute is taken from them.
  */
 export function quotaOf(
-  { sql, atomic }: Pick<Connection, "sql" | "atomic">,
+  { sql, atomic }: Pick<WorkspaceDatabase, "sql" | "atomic">,
   accountId: number,
   { now, claimant }: { now: number; claimant: string | undefined },
 ): Quota {
@@ -68,8 +68,11 @@ export function accountRow(sql: Sql, accountId: number): AccountRow {
   return sql("SELECT * FROM accounts WHERE id = ?").get(accountId) as AccountRow;
 }
 
-export function gaitOf({ gait, gait_at: since }: Pick<AccountRow, "gait" | "gait_at">, now: number): Gait {
-  return since !== null && now - since > gaitMemoryMs ? "burst" : gait;
+export function pacingOf(
+  { gait, gait_at: since }: Pick<AccountRow, "gait" | "gait_at">,
+  now: number,
+): Pacing {
+  return since !== null && now - since > pacingMemoryMs ? "burst" : gait;
 }
 
 /** A request in a window: when it left, and from when on its place is counted (UTC ms). */
@@ -120,7 +123,7 @@ function endedAt(sql: Sql, accountId: number, since: number, index: number): num
 
 /** When the gait lets the next request go: so long after the last sending, or after the last answer. */
 function pacing(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
-  const gait = gaitOf(row, now);
+  const gait = pacingOf(row, now);
   const spacing = spacingMs(gait, row.limit_minute);
   if (spacing === 0) return burst(row, requests, now);
   const times = requests.map(({ sentAt, endedAt }) => (gait === "paced" ? sentAt : endedAt));

@@ -4,7 +4,7 @@ import { openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
 import { draftHistory } from "./history.js";
 import { draftInsert, draftProblems, type Problems } from "./insert.js";
 import { draftChoice, draftReading } from "./read.js";
-import { draftTables, type Planned, type Progress, Tally, tableNames } from "./tables.js";
+import { type DraftPlanned, type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
 
 /**
  * A plan in the making, in a database of its own that is gone when it is closed: SQLite keeps it in memory while it is
@@ -21,7 +21,7 @@ export function openDraft(): Draft {
   db.exec(draftTables);
   const sql = statements(db);
   db.exec("BEGIN");
-  const progress: Progress = { records: 0, rows: 0, prioritised: false, tally: new Tally() };
+  const progress: DraftProgress = { records: 0, rows: 0, prioritised: false, tally: new Tally() };
   const problems = draftProblems(db);
   return {
     ...draftWriting(db, sql, progress, problems),
@@ -37,7 +37,7 @@ export function openDraft(): Draft {
 function draftWriting(
   db: Sqlite,
   sql: Sql,
-  progress: Progress,
+  progress: DraftProgress,
   problems: Problems,
 ): Pick<Draft, "add" | "next" | "recordAt" | "problem" | "clear"> {
   const insert = draftInsert(db, progress);
@@ -70,14 +70,14 @@ function draftWriting(
 function draftGroups(
   db: Sqlite,
   sql: Sql,
-  { tally }: Progress,
+  { tally }: DraftProgress,
   problems: Problems,
 ): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
   const slotsOf = (head: number) =>
     (
       sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
         head,
-      }) as Planned[]
+      }) as DraftPlanned[]
     ).map((record): DraftSlot => ({ position: record.position, id: record.id, item: itemOf(record) }));
 
   return {
@@ -128,7 +128,7 @@ function refuse(sql: Sql, problems: Problems, { row, without }: Without, default
   );
 }
 
-function itemOf(record: Planned): DraftItem {
+function itemOf(record: DraftPlanned): DraftItem {
   const inputs = JSON.parse(record.inputs);
   const { model, category, price_group: group } = record;
   return {

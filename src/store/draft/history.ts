@@ -1,13 +1,13 @@
-import type { Comparison, Content, Draft } from "../../core/ports/draft.js";
+import type { Comparison, Draft, RowContent } from "../../core/ports/draft.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import { listing } from "./read.js";
-import type { Progress } from "./tables.js";
+import type { DraftProgress } from "./tables.js";
 
 /** What a plan in the making takes from the job's history: where items stand, and what has changed. */
 export function draftHistory(
   db: Sqlite,
   sql: Sql,
-  { tally }: Progress,
+  { tally }: DraftProgress,
 ): Pick<Draft, "know" | "rowIdOf" | "stand" | "compare" | "comparison"> {
   return {
     know(items, missing) {
@@ -74,8 +74,12 @@ function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
     const pairs = page.all(after) as Pair[];
     for (const { position, key, oldKey, document, ...now } of pairs) {
       after = position;
-      const content = { ...now, params: JSON.parse(now.params), inputs: JSON.parse(now.inputs) } as Content;
-      const different = fields(JSON.parse(document) as Content, content);
+      const content = {
+        ...now,
+        params: JSON.parse(now.params),
+        inputs: JSON.parse(now.inputs),
+      } as RowContent;
+      const different = fields(JSON.parse(document) as RowContent, content);
       if (different.length === 0) continue;
       sql("INSERT INTO changes (position, key, old_key, fields) VALUES (?, ?, ?, ?)").run(
         position,

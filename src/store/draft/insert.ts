@@ -3,7 +3,7 @@ import type { Problem } from "../../core/problem.js";
 import type { Sqlite } from "../../sqlite.js";
 import type { Listing } from "../../text/listing.js";
 import { listing } from "./read.js";
-import type { Progress } from "./tables.js";
+import type { DraftProgress } from "./tables.js";
 
 /** What every record has; the others have defaults. */
 const usual = [
@@ -43,7 +43,7 @@ type Insert = (row: DraftRow, item: DraftItem | undefined, first: boolean) => vo
  * For a million of them every value that is handed over is felt, so what is usual goes in by itself, and what many have in
  * common only once.
  */
-export function draftInsert(db: Sqlite, progress: Progress): { put: Insert; clear(): void } {
+export function draftInsert(db: Sqlite, progress: DraftProgress): { put: Insert; clear(): void } {
   const insert = (columns: readonly string[]) =>
     db.prepare(`INSERT INTO drafted (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`);
   const plain = insert(usual);

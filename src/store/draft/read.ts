@@ -1,9 +1,9 @@
 import { type Credits, plus } from "../../core/money.js";
-import type { Draft, GroupSum, Ordered, PlannedItem, Standing, Totals } from "../../core/ports/draft.js";
+import type { Draft, GroupSum, ItemStanding, Ordered, PlannedItem, Totals } from "../../core/ports/draft.js";
 import type { SheetRow } from "../../core/ports/sheet.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import type { Listing } from "../../text/listing.js";
-import type { Planned, Progress } from "./tables.js";
+import type { DraftPlanned, DraftProgress } from "./tables.js";
 
 type Row = Record<string, unknown>;
 
@@ -32,11 +32,11 @@ type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
 type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
 
 /** What a plan in the making came to. */
-export function draftReading(db: Sqlite, sql: Sql, progress: Progress): Facts & Lists {
+export function draftReading(db: Sqlite, sql: Sql, progress: DraftProgress): Facts & Lists {
   return { ...facts(db, sql, progress), ...lists(db, progress) };
 }
 
-function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
+function facts(db: Sqlite, sql: Sql, progress: DraftProgress): Facts {
   const count = (from: string) => sql(`SELECT count(*) FROM ${from}`).value() as number;
   return {
     counts: () => ({
@@ -62,7 +62,7 @@ function facts(db: Sqlite, sql: Sql, progress: Progress): Facts {
 }
 
 interface Part extends GroupSum {
-  standing: Standing;
+  standing: ItemStanding;
 }
 
 /** One look at all records: of a million of them each takes its time. */
@@ -92,7 +92,7 @@ function totalsOf(db: Sqlite): Totals {
   return { ...totals, groups: [...groups.values()] };
 }
 
-function lists(db: Sqlite, progress: Progress): Lists {
+function lists(db: Sqlite, progress: DraftProgress): Lists {
   // A window over a million rows takes longer than all else, and nearly no sheet has priorities.
   const inOrder = () => (progress.prioritised ? "priority DESC, position" : "position");
   const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId, price_group AS "group"
@@ -114,7 +114,7 @@ function lists(db: Sqlite, progress: Progress): Lists {
       const query = `SELECT *${rank} FROM planned WHERE wanted ORDER BY position`;
       let next = 0;
       const asItem = (row: Record<string, unknown>) => {
-        const record = row as unknown as Planned & { place?: number };
+        const record = row as unknown as DraftPlanned & { place?: number };
         return plannedItem(record, { edition, last, order: record.place ?? next++ });
       };
       const found = listing(db, query, asItem);
@@ -141,7 +141,7 @@ function lists(db: Sqlite, progress: Progress): Lists {
 }
 
 function plannedItem(
-  record: Planned,
+  record: DraftPlanned,
   { edition, last, order }: { edition: string; last: Ordered | null; order: number },
 ): PlannedItem {
   const { position, priority } = record;
@@ -214,7 +214,7 @@ function* sheetRows(db: Sqlite): Generator<SheetRow> {
 }
 
 /** Which rows of a plan in the making are wanted, and in which order their items go. */
-export function draftChoice(sql: Sql, progress: Progress): Pick<Draft, "choose" | "reorder"> {
+export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "choose" | "reorder"> {
   return {
     choose({ onlyFailed, sample, first }) {
       progress.tally.spoil();

@@ -93,7 +93,7 @@ export const draftTables = `
 export const tableNames = ["kinds", "drafted", "problems", "known", "wrong_ids", "changes"] as const;
 
 /** What would take a look at every record to be found out again. */
-export interface Progress {
+export interface DraftProgress {
   /** Records and rows so far. */
   records: number;
   rows: number;
@@ -103,7 +103,7 @@ export interface Progress {
 }
 
 /** An item's record as the database gives it. */
-export interface Planned {
+export interface DraftPlanned {
   position: number;
   row: number;
   number: number;

@@ -2,7 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
-import { type Connection, step } from "./transition.js";
+import { step, type WorkspaceDatabase } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
@@ -27,7 +27,7 @@ type AttemptMethods = Pick<
   | "filesOf"
 >;
 
-export function attemptMethods(connection: Connection): AttemptMethods {
+export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
   const { atomic, sql, clock } = connection;
   const newest = (itemId: number) =>
     sql("SELECT * FROM attempts WHERE item_id = ? ORDER BY number DESC LIMIT 1").get(itemId) as
@@ -181,7 +181,7 @@ export function attemptMethods(connection: Connection): AttemptMethods {
 }
 
 function conclude(
-  connection: Connection,
+  connection: WorkspaceDatabase,
   attemptId: number,
   event: ItemEvent,
   outcome: AttemptOutcome,
@@ -217,7 +217,7 @@ function conclude(
   );
 }
 
-function refuseTaken({ sql }: Connection, taskId: string): void {
+function refuseTaken({ sql }: WorkspaceDatabase, taskId: string): void {
   const owner = sql(
     "SELECT i.row_id FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.task_id = ?",
   ).get(taskId) as { row_id: string } | undefined;
@@ -225,7 +225,7 @@ function refuseTaken({ sql }: Connection, taskId: string): void {
 }
 
 /** New addresses for outputs that have no file yet; a saved output keeps its row. */
-function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: Addresses): void {
+function address({ sql, clock }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
   sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
     clock.now(),
     fetchBy,

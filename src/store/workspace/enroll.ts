@@ -1,11 +1,11 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { type Connection, step } from "./transition.js";
+import { step, type WorkspaceDatabase } from "./transition.js";
 
 /** How items come into a run. Both must be called inside a transaction. */
 
 /** Adds items to a run; those that the job has already take the new order and names. */
-export function put({ sql }: Connection, runId: number, items: Iterable<NewItem>): void {
+export function put({ sql }: WorkspaceDatabase, runId: number, items: Iterable<NewItem>): void {
   const { jobId } = runOf({ sql }, runId);
   for (const item of items) {
     sql(
@@ -39,7 +39,7 @@ const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'he
  * no run meanwhile.
  */
 export function enroll(
-  connection: Connection,
+  connection: WorkspaceDatabase,
   runId: number,
   items: Iterable<NewItem>,
   unselected: Iterable<string> = [],
@@ -78,7 +78,7 @@ interface RunKey {
   origin: string;
 }
 
-function runOf({ sql }: Pick<Connection, "sql">, runId: number): RunKey {
+function runOf({ sql }: Pick<WorkspaceDatabase, "sql">, runId: number): RunKey {
   return sql("SELECT job_id AS jobId, edition, account_id AS accountId, origin FROM runs WHERE id = ?").get(
     runId,
   ) as RunKey;

@@ -4,7 +4,7 @@ import type { Spending, Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
-import { asItem, type Connection, type ItemRow, step } from "./transition.js";
+import { asItem, type ItemRow, step, type WorkspaceDatabase } from "./transition.js";
 
 /** Items of the workspace: reading them, what is due, and their events. */
 type ItemMethods = Pick<
@@ -49,7 +49,7 @@ const namedItems = itemsWhere(
      OR id IN (SELECT item_id FROM outputs WHERE file = @name) ORDER BY run_id DESC, position, id`,
 );
 
-export function itemMethods(connection: Connection): ItemMethods {
+export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
   const { atomic, sql } = connection;
   const select = (text: string, ...values: unknown[]) => (sql(text).all(...values) as ItemRow[]).map(asItem);
 

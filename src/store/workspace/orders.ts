@@ -1,8 +1,8 @@
 import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
-import type { Connection } from "./transition.js";
+import type { WorkspaceDatabase } from "./transition.js";
 
 /** Orders to the process that holds the workspace. */
-export function orderMethods({ sql, clock }: Connection): Orders {
+export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
   return {
     async give(runId, order) {
       const { lastInsertRowid } = sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").run(

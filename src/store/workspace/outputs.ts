@@ -1,7 +1,7 @@
 import type { Credits } from "../../core/money.js";
 import type { ArchivedOutput, ModelSize, Store } from "../../core/ports/store.js";
 import { toldPath } from "./own-paths.js";
-import { asItem, type ItemRow, type RootedConnection } from "./transition.js";
+import { asItem, type ItemRow, type RootedDatabase } from "./transition.js";
 
 /** What the workspace has in its archives. The folder is that of the run which paid: a later one may go elsewhere. */
 const select = `
@@ -36,7 +36,7 @@ const sizes = `
   SELECT i.model, i.category, count(DISTINCT i.id) AS items, count(*) AS files, sum(o.bytes) AS bytes
   FROM outputs o JOIN items i ON i.id = o.item_id WHERE o.file IS NOT NULL GROUP BY i.model, i.category`;
 
-export function archivedMethods({ sql, root }: RootedConnection): Pick<Store, "archived" | "archivedSizes"> {
+export function archivedMethods({ sql, root }: RootedDatabase): Pick<Store, "archived" | "archivedSizes"> {
   return {
     archivedSizes: async () => sql(sizes).all() as ModelSize[],
 

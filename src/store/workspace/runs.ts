@@ -4,7 +4,7 @@ import { noCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Job, Run, RunState, Store } from "../../core/ports/store.js";
 import { keptPath, toldPath } from "./own-paths.js";
-import { type Connection, type RootedConnection, step } from "./transition.js";
+import { type RootedDatabase, step, type WorkspaceDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
@@ -14,7 +14,7 @@ const owes =
 const select = `SELECT runs.*, jobs.name AS job_name, ${owes} AS owes FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
-export function runMethods(connection: RootedConnection): RunMethods {
+export function runMethods(connection: RootedDatabase): RunMethods {
   const { atomic, sql, clock, root } = connection;
   const one = (where: string, ...values: unknown[]) => {
     const row = sql(`${select} ${where}`).get(...values) as RunRow | undefined;
@@ -97,7 +97,7 @@ export function runMethods(connection: RootedConnection): RunMethods {
   };
 }
 
-function dropUnsubmitted(connection: Connection, runId: number, busy: ReadonlySet<number>): number {
+function dropUnsubmitted(connection: WorkspaceDatabase, runId: number, busy: ReadonlySet<number>): number {
   const { sql } = connection;
   const waiting = sql(
     `SELECT id, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS tried FROM items

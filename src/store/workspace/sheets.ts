@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import type { Sheet } from "../../core/ports/sheet.js";
 import type { Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
-import type { Connection } from "./transition.js";
+import type { WorkspaceDatabase } from "./transition.js";
 
 /** Sheets as runs read them. The same sheet is kept once, so a job that runs every night does not grow by it. */
 type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
 
-export function sheetMethods({ atomic, sql }: Connection): SheetMethods {
+export function sheetMethods({ atomic, sql }: WorkspaceDatabase): SheetMethods {
   return {
     keepSheet: async (runId, sheet) =>
       atomic(() => {

@@ -4,7 +4,7 @@ import type { Credits } from "../../core/money.js";
 import { openSqlite, statements } from "../../sqlite.js";
 
 /** A step that an item took, as it was committed, with what is known of the attempt that it belongs to. */
-export interface Step {
+export interface ItemStep {
   /** Steps of a workspace are numbered in the order in which they were committed. */
   number: number;
   /** UTC ms. */
@@ -27,7 +27,7 @@ export interface Steps {
   /** The number of the newest step; 0 when there is none. */
   newest(): number;
   /** The steps of a run's items after the one of that number, oldest first. */
-  after(runId: number, number: number): Step[];
+  after(runId: number, number: number): ItemStep[];
   /** How many items each run left in which state, counting those that took a step in it. */
   outcomes(): Map<number, Partial<Record<ItemState, number>>>;
   close(): void;
@@ -58,7 +58,7 @@ export function openSteps(path: string): Steps {
     newest: () =>
       (sql("SELECT coalesce(max(id), 0) AS number FROM events").get() as { number: number }).number,
     after: (runId, number) =>
-      (sql(select).all(runId, number) as (Omit<Step, "files"> & { files: string })[]).map((row) => ({
+      (sql(select).all(runId, number) as (Omit<ItemStep, "files"> & { files: string })[]).map((row) => ({
         ...row,
         files: JSON.parse(row.files) as string[],
       })),

@@ -7,20 +7,20 @@ import type { Sql } from "../../sqlite.js";
 import type { Atomic } from "../open.js";
 
 /** An open workspace database. */
-export interface Connection {
+export interface WorkspaceDatabase {
   sql: Sql;
   atomic: Atomic;
   clock: Clock;
 }
 
 /** The connection of what keeps paths. */
-export interface RootedConnection extends Connection {
+export interface RootedDatabase extends WorkspaceDatabase {
   /** The workspace's folder, as it is now. */
   root: string;
 }
 
 /** Takes one step in an item's life and writes it down. Must run inside a transaction. Throws IllegalTransition. */
-export function step({ sql, clock }: Connection, itemId: number, event: ItemEvent): void {
+export function step({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
     | { state: ItemState; run_id: number | null }
     | undefined;

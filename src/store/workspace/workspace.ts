@@ -9,7 +9,7 @@ import { archivedMethods } from "./outputs.js";
 import { keepOwnPaths } from "./own-paths.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
-import type { RootedConnection } from "./transition.js";
+import type { RootedDatabase } from "./transition.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
 /** Where a workspace's database lies, and the folder that its own paths are relative to. */
@@ -44,7 +44,7 @@ export async function makeWorkspace(
 
 /** The store on a database that is open and of the newest schema. */
 export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
-  const connection: RootedConnection = { sql: statements(db), atomic: transactions(db), clock, root };
+  const connection: RootedDatabase = { sql: statements(db), atomic: transactions(db), clock, root };
   return {
     ...runMethods(connection),
     ...itemMethods(connection),

@@ -1,14 +1,14 @@
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
-import type { Gait, Quota } from "../../../src/core/quota/quota.js";
+import type { Pacing, Quota } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import type { BenchLedger, Place } from "./ledger.js";
 
 /** The program's own ledger, gaits included, on virtual time. */
 export class AccountLedger implements BenchLedger {
   /** How requests follow one another by now. */
-  gait: Gait = "burst";
+  gait: Pacing = "burst";
   private readonly accounts: Accounts;
   private id = 0;
 

@@ -1,4 +1,4 @@
-import type { Plan } from "../../../src/api/plans.js";
+import type { PlanName } from "../../../src/api/plans.js";
 import type { PollProfile } from "../../../src/core/pace/pressure.js";
 import type { LimiterKind } from "./limiter.js";
 import type { Wanted } from "./mixes.js";
@@ -6,7 +6,7 @@ import type { UsualPolling } from "./usual.js";
 
 export interface Case extends Omit<Wanted, "seed"> {
   name: string;
-  plan: Plan;
+  plan: PlanName;
   profile?: PollProfile;
   /** Others to compare with; the documented polling when left out. */
   against?: readonly UsualPolling[];
@@ -119,7 +119,7 @@ export const foreseen: readonly Pick<Case, "plan" | "mix" | "items">[] = (
 
 /** A limiter at the service's door, the program's own ledger before it, and so many runs on the account. */
 export interface Refusing {
-  plan: Plan;
+  plan: PlanName;
   limiter: LimiterKind;
   runs: number;
 }

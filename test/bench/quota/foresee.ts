@@ -1,11 +1,11 @@
-import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { type Forecast, forecastOf } from "../../../src/core/pace/forecast.js";
-import { Paces } from "../../../src/core/pace/paces.js";
+import { DurationEstimates } from "../../../src/core/pace/paces.js";
 import type { Job } from "./mixes.js";
 
 /** What the program would say of a set before its first run, when nothing is known of the models. */
-export function foresee(jobs: readonly Job[], plan: Plan): Forecast {
-  const paces = new Paces();
+export function foresee(jobs: readonly Job[], plan: PlanName): Forecast {
+  const paces = new DurationEstimates();
   const items = new Map<string, number>();
   for (const { model, category } of jobs) {
     paces.introduce(model, model, category);

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../../src/api/endpoints.js";
 import type { PlanLimits } from "../../../src/api/plans.js";
-import { dayMs, freePlaces, minuteMs, type Quota } from "../../../src/core/quota/quota.js";
+import { dayMs, freeSlots, minuteMs, type Quota } from "../../../src/core/quota/quota.js";
 
 /** The requests of one account, as a run needs it. */
 export interface BenchLedger {
@@ -30,7 +30,7 @@ export class MemoryLedger implements BenchLedger {
   ) {}
 
   async reserve(_endpoint: Endpoint, answeredAt: number): Promise<Place | null> {
-    if (freePlaces(this.now(), this.clock()) < 1) return null;
+    if (freeSlots(this.now(), this.clock()) < 1) return null;
     // Answers overtake one another by less than a second: the order is kept.
     let index = this.ends.length;
     while (index > this.dayFrom && (this.ends[index - 1] as number) > answeredAt) index--;

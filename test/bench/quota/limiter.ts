@@ -1,6 +1,6 @@
-import type { Plan } from "../../../src/api/plans.js";
+import type { PlanName } from "../../../src/api/plans.js";
 import { admit } from "../../../src/sandbox/limiter/admit.js";
-import type { AccountRecord, Bucket, Change, Window } from "../../../src/sandbox/state/state.js";
+import type { AccountRecord, Bucket, Change, RequestWindow } from "../../../src/sandbox/state/state.js";
 import { allSwitches, type Switches, type SwitchSettings } from "../../../src/sandbox/state/switches.js";
 import { Ledger } from "../../sim/ledger.js";
 
@@ -20,11 +20,11 @@ export type LimiterKind = keyof typeof limiters;
 
 /** What stands at the service's door: the sandbox's own limiter, over a log in memory. */
 export class Door extends Ledger {
-  private readonly buckets = new Map<Window, Bucket>();
+  private readonly buckets = new Map<RequestWindow, Bucket>();
   private readonly switches: Switches["limiter"];
   private readonly id = "account";
 
-  constructor(plan: Plan, kind: LimiterKind) {
+  constructor(plan: PlanName, kind: LimiterKind) {
     super();
     this.switches = allSwitches({ limiter: limiters[kind] }).limiter;
     const account: Partial<AccountRecord> = { id: this.id, plan, admitted: 0 };
@@ -38,8 +38,8 @@ export class Door extends Ledger {
     return waitMs === null ? null : 1_000 * Math.ceil(waitMs / 1_000);
   }
 
-  override bucket(_account?: string, window?: Window): Bucket | undefined {
-    return this.buckets.get(window as Window);
+  override bucket(_account?: string, window?: RequestWindow): Bucket | undefined {
+    return this.buckets.get(window as RequestWindow);
   }
 
   override commit(changes: readonly Change[]): void {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { lanesOf } from "../../../src/core/quota/lanes.js";
 import { AccountLedger } from "./account-ledger.js";
 import { type Case, documented, foreseen, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
@@ -68,7 +68,7 @@ async function measure(each: Case, run: (service: TimedService) => Promise<Figur
 }
 
 /** An account that nothing was sent for yet, in the program's own ledger. */
-async function newAccount(service: TimedService, plan: Plan, door: Door | null, lanes?: number) {
+async function newAccount(service: TimedService, plan: PlanName, door: Door | null, lanes?: number) {
   const ledgers: AccountLedger[] = [];
   const open = (clock: () => number) => {
     ledgers.push(new AccountLedger(planLimits[plan], clock));

@@ -1,14 +1,14 @@
 import { planLimits } from "../../../src/api/plans.js";
 import { type ItemState, itemStates } from "../../../src/core/item.js";
 import { noCredits } from "../../../src/core/money.js";
-import { next, type Planned, type Step } from "../../../src/core/next/next.js";
-import { Paces } from "../../../src/core/pace/paces.js";
+import { type NextStep, next, type PlannedSubmit } from "../../../src/core/next/next.js";
+import { DurationEstimates } from "../../../src/core/pace/paces.js";
 import {
-  lookSpacing,
+  type OpenTask,
   overdueInterval,
   pollMsMin,
+  pollSpacing,
   pollWindowMs,
-  type Task,
 } from "../../../src/core/pace/poll.js";
 import type { PollProfile } from "../../../src/core/pace/pressure.js";
 import type { StepKind } from "../../../src/core/stop.js";
@@ -25,9 +25,9 @@ export class OurRun implements Run {
   wakeAt: number | null;
   /** When the last result was seen. */
   lastSeen: number;
-  private readonly paces = new Paces();
-  private readonly planned = new Map<string, Planned[]>();
-  private readonly tasks = new Map<number, Task>();
+  private readonly paces = new DurationEstimates();
+  private readonly planned = new Map<string, PlannedSubmit[]>();
+  private readonly tasks = new Map<number, OpenTask>();
   private readonly busy = new Map<number, StepKind>();
   private readonly counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<
     ItemState,
@@ -92,7 +92,7 @@ export class OurRun implements Run {
   }
 
   /** Starts a step if it gets what it needs; false when another run has taken it. */
-  private async begin({ do: kind, item }: Step): Promise<boolean> {
+  private async begin({ do: kind, item }: NextStep): Promise<boolean> {
     const { scene } = this;
     if (kind === "submit" && !scene.takeLane()) return false;
     const { arrivesAt, answeredAt } = scene.service.travel(scene.now);
@@ -131,9 +131,9 @@ export class OurRun implements Run {
   private submit(index: number, place: Place, arrivesAt: number, answeredAt: number): void {
     const { scene } = this;
     const { model } = this.jobOf(index);
-    const list = this.planned.get(model) as Planned[];
+    const list = this.planned.get(model) as PlannedSubmit[];
     const place0 = list.findIndex(({ id }) => id === index);
-    const [item] = list.splice(place0, 1) as [Planned];
+    const [item] = list.splice(place0, 1) as [PlannedSubmit];
     this.counts.planned--;
     this.counts.submitting++;
     const arrive = () => {
@@ -162,13 +162,13 @@ export class OurRun implements Run {
     this.travel({ arrivesAt, answeredAt }, place, arrive, (isDone) => {
       this.busy.delete(index);
       if (isDone) this.finish(index, answeredAt);
-      else if (isDone === false) this.again(this.tasks.get(index) as Task, sentAt, answeredAt);
+      else if (isDone === false) this.again(this.tasks.get(index) as OpenTask, sentAt, answeredAt);
     });
   }
 
   private finish(index: number, now: number): void {
     const { service } = this.scene;
-    const task = this.tasks.get(index) as Task;
+    const task = this.tasks.get(index) as OpenTask;
     const { acceptedAt, doneAt } = service.courses.get(index) as { acceptedAt: number; doneAt: number };
     this.counts[task.kind === "overdue" ? "overdue" : "processing"]--;
     const { fails } = this.jobOf(index);
@@ -180,7 +180,7 @@ export class OurRun implements Run {
     else this.paces.finished(task.group, index, doneAt - acceptedAt);
   }
 
-  private again(task: Task, sentAt: number, now: number): void {
+  private again(task: OpenTask, sentAt: number, now: number): void {
     const ageMs = now - task.since;
     task.seenAt = now;
     if (task.kind === "processing" && ageMs >= pollWindowMs) {
@@ -192,7 +192,7 @@ export class OurRun implements Run {
     const { perDay } = planLimits[this.scene.plan];
     task.nextAt =
       task.kind === "processing"
-        ? Math.max(now, sentAt + lookSpacing(ageMs))
+        ? Math.max(now, sentAt + pollSpacing(ageMs))
         : now + overdueInterval(ageMs, { tasks: this.counts.overdue, perDay });
   }
 

@@ -1,4 +1,4 @@
-import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { lanesOf } from "../../../src/core/quota/lanes.js";
 import { Agenda } from "./agenda.js";
 import { type BenchLedger, MemoryLedger } from "./ledger.js";
@@ -17,7 +17,7 @@ export class Scene {
 
   constructor(
     readonly service: TimedService,
-    readonly plan: Plan,
+    readonly plan: PlanName,
     readonly door: Door | null = null,
     ledger?: (clock: () => number) => BenchLedger,
     lanes?: number,

@@ -1,4 +1,4 @@
-import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { type Chance, chance } from "../../sim/chance.js";
 import { type Job, responseMs } from "./mixes.js";
 
@@ -83,7 +83,7 @@ export function figuresOf(service: TimedService, ms: number): Figures {
  * The least time in which anybody could be done who knew everything: two requests an item through the limits of the
  * minute and the day, and each generation begun as early as they allow, the longest first.
  */
-export function leastMs(jobs: readonly Job[], plan: Plan): number {
+export function leastMs(jobs: readonly Job[], plan: PlanName): number {
   const { perMinute, perDay } = planLimits[plan];
   const rounds = (requests: number, limit: number | null, ms: number) =>
     limit === null ? 0 : ms * Math.floor(requests / limit);

@@ -1,5 +1,5 @@
 import PQueue from "p-queue";
-import { type Plan, planLimits } from "../../../src/api/plans.js";
+import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { nextSendAt } from "../../../src/core/quota/quota.js";
 import { type BenchLedger, MemoryLedger } from "./ledger.js";
 import { type Figures, figuresOf, type TimedService } from "./service.js";
@@ -35,7 +35,7 @@ const start = Date.UTC(2026, 0, 1);
 /** The loop that everybody writes: a p-queue of items, each submitted and then polled to its end; requests first come, first served. */
 export async function usual(
   service: TimedService,
-  plan: Plan,
+  plan: PlanName,
   polling: Polling,
   { untilMs, lanes = Number.POSITIVE_INFINITY }: { untilMs?: number; lanes?: number } = {},
 ): Promise<Figures> {

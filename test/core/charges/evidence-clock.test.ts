@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Entry, Evidence } from "../../../src/core/charges/readings.js";
+import type { ChargeEvidence, SpendLogEntry } from "../../../src/core/charges/readings.js";
 import { entry, judged, lost, minute, reading, start } from "./evidence-fixture.js";
 
 const day = 24 * 60;
 const years = 3_650 * day;
 
-const found = (change: Partial<Evidence>) =>
+const found = (change: Partial<ChargeEvidence>) =>
   judged({ trusted: true, ...change }).verdicts.map(({ entry: of, verdict }) => [of, verdict]);
 
 describe.each([
@@ -44,7 +44,7 @@ describe.each([
   const later = [reading(2, 25, 12, 104), reading(3, 26, 16, 104), reading(4, 27, 27, 104)];
   const at = (time: number) => start + (time + by) * minute;
   /** Nothing is proven of the later request: the earlier one's credits came back meanwhile, which hides its charge. */
-  const expectHidden = (earlier: Entry) =>
+  const expectHidden = (earlier: SpendLogEntry) =>
     expect(
       found({ baseline: baseline(104), entries: [earlier, unknown], readings: later }),
     ).not.toContainEqual([2, "not_charged"]);
@@ -77,7 +77,7 @@ describe.each([
 describe("a request of a process that is gone, of which nobody has said what became of it", () => {
   const gone = (at: number) =>
     lost(1, 2, at, { outcome: null, endedSeq: null, endedAt: null, lookedSeq: 0, lookedAt: null });
-  const among = (earlier: Entry) =>
+  const among = (earlier: SpendLogEntry) =>
     found({
       baseline: reading(1, 20, 10, 104),
       entries: [earlier, lost(2, 21, 11)],

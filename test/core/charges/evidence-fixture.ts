@@ -1,9 +1,9 @@
 import {
+  type ChargeEvidence,
+  type CounterReading,
   defaultReconcile,
-  type Entry,
-  type Evidence,
-  nothingLearned,
-  type Reading,
+  nothingLearnedYet,
+  type SpendLogEntry,
 } from "../../../src/core/charges/readings.js";
 import { reconcile } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
@@ -17,8 +17,8 @@ export function reading(
   seq: number,
   at: number,
   used: number,
-  change: Partial<Reading> = {},
-): Reading {
+  change: Partial<CounterReading> = {},
+): CounterReading {
   const time = start + at * minute;
   return {
     id,
@@ -34,7 +34,12 @@ export function reading(
 }
 
 /** A POST whose picture was there at once, so many minutes after the first reading. */
-export function entry(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
+export function entry(
+  id: number,
+  seq: number,
+  at: number,
+  change: Partial<SpendLogEntry> = {},
+): SpendLogEntry {
   return {
     id,
     intendedSeq: seq,
@@ -57,13 +62,18 @@ export function entry(id: number, seq: number, at: number, change: Partial<Entry
 }
 
 /** One that nobody answered. */
-export function lost(id: number, seq: number, at: number, change: Partial<Entry> = {}): Entry {
+export function lost(
+  id: number,
+  seq: number,
+  at: number,
+  change: Partial<SpendLogEntry> = {},
+): SpendLogEntry {
   return entry(id, seq, at, { outcome: "unknown", charged: null, task: null, taskEndedAt: null, ...change });
 }
 
-export function evidenceOf(change: Partial<Evidence>): Evidence {
+export function evidenceOf(change: Partial<ChargeEvidence>): ChargeEvidence {
   return {
-    ...nothingLearned,
+    ...nothingLearnedYet,
     baseline: reading(1, 1, 0, 100),
     readings: [],
     entries: [],
@@ -73,4 +83,4 @@ export function evidenceOf(change: Partial<Evidence>): Evidence {
   };
 }
 
-export const judged = (change: Partial<Evidence>) => reconcile(evidenceOf(change));
+export const judged = (change: Partial<ChargeEvidence>) => reconcile(evidenceOf(change));

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import {
+  type ChargeEvidence,
+  type CounterReading,
   defaultReconcile,
-  type Entry,
-  type Evidence,
-  nothingLearned,
-  type Reading,
+  nothingLearnedYet,
+  type SpendLogEntry,
 } from "../../../src/core/charges/readings.js";
 import { isNews } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
 import { entry, evidenceOf, judged, lost, minute, reading, start } from "./evidence-fixture.js";
 
-const verdicts = (change: Partial<Evidence>) =>
+const verdicts = (change: Partial<ChargeEvidence>) =>
   judged(change).verdicts.map(({ entry: of, verdict }) => [of, verdict]);
 
 describe("an unanswered request is settled by the key's counters", () => {
@@ -23,7 +23,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("a charge moves the baseline behind it, and is not seen twice", () => {
-    const charged: Entry = { ...unknown, verdict: "charged", verdictSeq: 10 };
+    const charged: SpendLogEntry = { ...unknown, verdict: "charged", verdictSeq: 10 };
     const later = judged({
       trusted: true,
       baseline: reading(2, 10, 2, 108),
@@ -34,7 +34,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("a charge found later than a reading keeps that one from being the baseline, or the next POST would be blamed", () => {
-    const late: Entry = { ...unknown, verdict: "charged", verdictSeq: 12 };
+    const late: SpendLogEntry = { ...unknown, verdict: "charged", verdictSeq: 12 };
     const readings = [reading(2, 10, 3, 104), reading(3, 12, 6, 108)];
     const open = entry(3, 13, 7, { task: "open", lookedSeq: 0 });
     const readAfter = [...readings, reading(4, 15, 8, 112)];
@@ -52,7 +52,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("asks for the readings that it needs, one after the other", () => {
-    const at = (readings: Reading[]) => {
+    const at = (readings: CounterReading[]) => {
       const { nextReadingAt } = judged({ entries: [paid, unknown], readings });
       return nextReadingAt === null ? null : (nextReadingAt - start) / minute;
     };
@@ -112,7 +112,8 @@ describe("an unanswered request is settled by the key's counters", () => {
     const open = entry(3, 3, 1, { task: "open", lookedSeq: 5, taskEndedAt: null });
     const other = entry(4, 4, 1, { task: "open", lookedSeq: 0, taskEndedAt: null });
     const readings = [reading(2, 8, 2, 112), reading(3, 12, 6, 112)];
-    const awaited = (entries: Entry[]) => judged({ entries: [paid, unknown, ...entries], readings }).awaited;
+    const awaited = (entries: SpendLogEntry[]) =>
+      judged({ entries: [paid, unknown, ...entries], readings }).awaited;
     expect(awaited([])).toEqual([]);
     expect(awaited([open, other])).toEqual([3, 4]);
     expect(awaited([{ ...open, lookedSeq: 9 }, other])).toEqual([3, 4]);
@@ -121,7 +122,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   it("is news only when something was found that the books do not hold", () => {
-    const isNewsOf = (change: Partial<Evidence>) => isNews(judged(change), evidenceOf(change));
+    const isNewsOf = (change: Partial<ChargeEvidence>) => isNews(judged(change), evidenceOf(change));
     const entries = [paid, unknown];
     expect(isNewsOf({ entries, readings: [] })).toBe(false);
     expect(isNewsOf({ entries, readings: [reading(2, 10, 2, 104)] })).toBe(true);
@@ -233,7 +234,7 @@ describe("an unanswered request is settled by the key's counters", () => {
     };
     expect(verdicts(hidden)).toEqual([[2, "undecided"]]);
     const sentAt = start - 20 * minute;
-    const earlier: Entry = { ...failed, sentAt, lookedSeq: 0, lookedAt: start - 5 * minute };
+    const earlier: SpendLogEntry = { ...failed, sentAt, lookedSeq: 0, lookedAt: start - 5 * minute };
     expect(verdicts({ ...hidden, entries: [earlier, unknown] })).toEqual([[2, "not_charged"]]);
   });
 
@@ -286,7 +287,7 @@ describe("an unanswered request is settled by the key's counters", () => {
 
   it("counters that match in no way prove nothing, from then on anew", () => {
     const odd = judged({ trusted: true, entries: [paid], readings: [reading(2, 10, 10, 111)] });
-    expect(odd).toMatchObject({ ...nothingLearned, baseline: 2 });
+    expect(odd).toMatchObject({ ...nothingLearnedYet, baseline: 2 });
     const held = judged({ trusted: true, entries: [paid, unknown], readings: [reading(2, 5, 1, 111)] });
     expect(held).toMatchObject({ verdicts: [], unsettled: 1, baseline: 2 });
   });
@@ -340,7 +341,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   describe("P6: the evidence on several requests of one reading tells whose charge is what", () => {
-    const words = (change: Partial<Evidence>) =>
+    const words = (change: Partial<ChargeEvidence>) =>
       judged({ trusted: true, ...change }).verdicts.map(({ entry: of, evidence }) => [
         of,
         evidence.replace(/.*: the key was /, ""),
@@ -431,7 +432,7 @@ describe("an unanswered request is settled by the key's counters", () => {
   });
 
   describe("after a charge whose task was lost, and may fail and give its credits back", () => {
-    const gone: Entry = { ...lost(1, 2, 1), verdict: "charged", verdictSeq: 4 };
+    const gone: SpendLogEntry = { ...lost(1, 2, 1), verdict: "charged", verdictSeq: 4 };
     const baseline = reading(1, 4, 1, 104);
     const later = (used: number) => [
       reading(2, 10, 3, used),
@@ -474,7 +475,7 @@ describe("an unanswered request is settled by the key's counters", () => {
 
   describe("beside an open task that nobody looks at, because its workspace is gone", () => {
     const day = 24 * 60;
-    const openSince = (at: number, change: Partial<Entry> = {}) =>
+    const openSince = (at: number, change: Partial<SpendLogEntry> = {}) =>
       entry(1, 2, at, { task: "open", taskEndedAt: null, lookedSeq: 0, lookedAt: null, ...change });
     const baseline = reading(1, 4, 0, 104);
     const later = (used: number) => [
@@ -482,7 +483,7 @@ describe("an unanswered request is settled by the key's counters", () => {
       reading(3, 11, 6, used),
       reading(4, 12, 17, used),
     ];
-    const beside = (open: Entry, change: Partial<Evidence> = {}) =>
+    const beside = (open: SpendLogEntry, change: Partial<ChargeEvidence> = {}) =>
       judged({ trusted: true, baseline, entries: [open, lost(3, 7, 2)], readings: later(104), ...change });
     const found = ({ verdicts }: ReturnType<typeof judged>) => verdicts.map(({ verdict }) => verdict);
 
@@ -524,7 +525,7 @@ describe("an unanswered request is settled by the key's counters", () => {
     const baseline = reading(1, 4, 1, 100);
     const early = lost(1, 2, 1, { verdict: "undecided" });
     const later = [reading(2, 10, 3, 104), reading(3, 11, 6, 104), reading(4, 12, 17, 104)];
-    const both = (first: Entry) => ({
+    const both = (first: SpendLogEntry) => ({
       trusted: true,
       baseline,
       entries: [first, lost(3, 7, 2)],
@@ -554,7 +555,12 @@ describe("an unanswered request is settled by the key's counters", () => {
       verdictSeq: 4,
       charged: credits(4),
     });
-    const failed: Entry = { ...adopted, task: "failed", taskEndedAt: start + 3 * minute, lookedSeq: 9 };
+    const failed: SpendLogEntry = {
+      ...adopted,
+      task: "failed",
+      taskEndedAt: start + 3 * minute,
+      lookedSeq: 9,
+    };
     const facts = { trusted: true, hypotheses: ["net"] as const, baseline: reading(1, 4, 1, 104) };
     const readings = [reading(2, 12, 12, 104), reading(3, 13, 17, 104), reading(4, 14, 28, 104)];
     const unanswered = lost(3, 7, 2);

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type ItemState, itemStates } from "../../../src/core/item.js";
 import { credits, noCredits } from "../../../src/core/money.js";
 import { next, type View } from "../../../src/core/next/next.js";
-import type { Pace } from "../../../src/core/pace/pace.js";
-import type { Task } from "../../../src/core/pace/poll.js";
+import type { DurationEstimate } from "../../../src/core/pace/pace.js";
+import type { OpenTask } from "../../../src/core/pace/poll.js";
 import type { Quota } from "../../../src/core/quota/quota.js";
 
 const now = Date.UTC(2026, 0, 1);
@@ -60,11 +60,11 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
 }
 
 /** A model that always takes about as long. */
-const certainly = (ms: number): Pace => ({ mean: Math.log(ms), spread: 0.1, finished: 30 });
+const certainly = (ms: number): DurationEstimate => ({ mean: Math.log(ms), spread: 0.1, finished: 30 });
 
 const planned = (...ids: number[]) =>
   ids.map((id) => ({ id, price: credits(4), nextAt: 0, group: "a", priority: 0, position: id }));
-const task = (id: number, change: Partial<Task> = {}): Task => ({
+const task = (id: number, change: Partial<OpenTask> = {}): OpenTask => ({
   id,
   group: "a",
   kind: "processing",
@@ -150,7 +150,7 @@ describe("what goes first", () => {
 });
 
 describe("what is worth a request", () => {
-  const paces: Record<string, Pace> = { quick: certainly(8_000), slow: certainly(90_000) };
+  const paces: Record<string, DurationEstimate> = { quick: certainly(8_000), slow: certainly(90_000) };
   const pace = (group: string) => paces[group] ?? certainly(10_000);
   const full = { waiting: [{ group: "slow", items: 200 }] };
 
@@ -213,7 +213,7 @@ describe("what is worth a request", () => {
   });
 
   test("of a model that nothing is known of, the oldest task is looked at early", () => {
-    const unknown: Pace = { mean: Math.log(60_000), spread: 0.8, finished: 0 };
+    const unknown: DurationEstimate = { mean: Math.log(60_000), spread: 0.8, finished: 0 };
     const tasks = [task(1, { since: now - 75_000 }), task(2, { since: now - 74_000 })];
     const unseen = view({
       tasks,
@@ -227,7 +227,7 @@ describe("what is worth a request", () => {
   });
 
   test("a run that only waits for an unknown model looks at it soon, and leaves half as much again between looks", () => {
-    const unknown: Pace = { mean: Math.log(120_000), spread: 0.9, finished: 0 };
+    const unknown: DurationEstimate = { mean: Math.log(120_000), spread: 0.9, finished: 0 };
     const tasks = [task(1, { since: now - 6_000, seenAt: now - 2_500 }), task(2, { since: now - 4_000 })];
     const idling = view({ tasks, pace: () => unknown, state: { processing: 2 } });
     expect(next(idling).steps).toEqual([{ do: "poll", item: 1 }]);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { planLimits } from "../../../src/api/plans.js";
 import { forecastOf, type Outlook } from "../../../src/core/pace/forecast.js";
-import { guessOf, type Pace, paceOf } from "../../../src/core/pace/pace.js";
+import { type DurationEstimate, durationEstimateOf, priorOf } from "../../../src/core/pace/pace.js";
 
-const pace = (ms: number): Pace => ({ mean: Math.log(ms), spread: 0.2, finished: 30 });
+const pace = (ms: number): DurationEstimate => ({ mean: Math.log(ms), spread: 0.2, finished: 30 });
 const outlook = (change: Partial<Outlook>): Outlook => ({
   groups: [{ items: 400, pace: pace(10_000) }],
   open: 0,
@@ -52,7 +52,7 @@ test("tasks that are at the service need their looks, and nothing to do needs no
 });
 
 describe("the requests of a small set", () => {
-  const unseen = paceOf(guessOf("image"), [], []);
+  const unseen = durationEstimateOf(priorOf("image"), [], []);
   const each = (items: number, change: Partial<Outlook> = {}) =>
     forecastOf(outlook({ groups: [{ items, pace: unseen }], ...change })).requests / items;
   const pro = { limits: planLimits.Pro, plan: "Pro" };

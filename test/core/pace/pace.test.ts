@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import {
   ageWhen,
   chanceDone,
+  durationEstimateOf,
   durationOf,
-  guessFrom,
-  guessOf,
   hazard,
-  paceOf,
+  priorFrom,
+  priorOf,
   tailPoint,
   upperTail,
 } from "../../../src/core/pace/pace.js";
@@ -42,39 +42,45 @@ describe("the normal distribution", () => {
 
 describe("a pace", () => {
   test("with nothing known is the guess of its category, with a wide spread", () => {
-    const pace = paceOf(guessOf("video"), [], []);
+    const pace = durationEstimateOf(priorOf("video"), [], []);
     expect(typical(pace)).toBeCloseTo(120_000);
     expect(pace.spread).toBeGreaterThan(0.8);
-    expect(paceOf(guessOf("hologram"), [], []).finished).toBe(0);
+    expect(durationEstimateOf(priorOf("hologram"), [], []).finished).toBe(0);
   });
 
   test("is found after a few results, however wrong the guess was", () => {
-    const pace = paceOf(guessOf("image"), durations(5, 90_000, 0.3), []);
+    const pace = durationEstimateOf(priorOf("image"), durations(5, 90_000, 0.3), []);
     expect(typical(pace)).toBeGreaterThan(60_000);
     expect(typical(pace)).toBeLessThan(110_000);
   });
 
   test("one generation that took an hour moves it little", () => {
     const usual = durations(30, 10_000, 0.3);
-    const before = paceOf(guessOf("image"), usual, []);
-    const after = paceOf(guessOf("image"), [...usual, 3_600_000], []);
+    const before = durationEstimateOf(priorOf("image"), usual, []);
+    const after = durationEstimateOf(priorOf("image"), [...usual, 3_600_000], []);
     expect(typical(after) / typical(before)).toBeLessThan(1.35);
   });
 
   test("a model that has become twice as slow is believed after eight results", () => {
-    const pace = paceOf(guessOf("image"), [...durations(60, 10_000, 0.2), ...durations(8, 20_000, 0.2)], []);
+    const pace = durationEstimateOf(
+      priorOf("image"),
+      [...durations(60, 10_000, 0.2), ...durations(8, 20_000, 0.2)],
+      [],
+    );
     expect(typical(pace)).toBeGreaterThan(17_000);
   });
 
   test("tasks that are not finished yet speak too: it is longer than they have lasted", () => {
-    const pace = paceOf(guessOf("image"), [], [60_000, 60_000, 60_000]);
+    const pace = durationEstimateOf(priorOf("image"), [], [60_000, 60_000, 60_000]);
     expect(typical(pace)).toBeGreaterThan(60_000);
   });
 
   test("params of which nothing is known are guessed from the model", () => {
-    const model = paceOf(guessOf("image"), durations(20, 40_000, 0.2), []);
-    expect(typical(paceOf(guessFrom(model), [], []))).toBeCloseTo(typical(model), -2);
-    expect(typical(paceOf(guessFrom(model), durations(20, 10_000, 0.2), []))).toBeLessThan(16_000);
+    const model = durationEstimateOf(priorOf("image"), durations(20, 40_000, 0.2), []);
+    expect(typical(durationEstimateOf(priorFrom(model), [], []))).toBeCloseTo(typical(model), -2);
+    expect(typical(durationEstimateOf(priorFrom(model), durations(20, 10_000, 0.2), []))).toBeLessThan(
+      16_000,
+    );
   });
 
   test("the age at which it is done with a chance, and the chance at that age, agree", () => {

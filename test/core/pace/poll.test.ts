@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
-import type { Pace } from "../../../src/core/pace/pace.js";
+import type { DurationEstimate } from "../../../src/core/pace/pace.js";
 import {
-  lookAt,
-  lookSpacing,
+  type OpenTask,
   overdueInterval,
+  pollAt,
   pollInterval,
-  type Task,
+  pollSpacing,
   taskAge,
   windowPassed,
 } from "../../../src/core/pace/poll.js";
 
 const minute = 60_000;
 const now = Date.UTC(2026, 0, 1);
-const pace: Pace = { mean: Math.log(30_000), spread: 0.3, finished: 20 };
-const task = (change: Partial<Task>): Task => ({
+const pace: DurationEstimate = { mean: Math.log(30_000), spread: 0.3, finished: 20 };
+const task = (change: Partial<OpenTask>): OpenTask => ({
   id: 1,
   group: "a",
   kind: "processing",
@@ -25,30 +25,30 @@ const task = (change: Partial<Task>): Task => ({
 
 test("looks that brought nothing begin at two seconds and grow to ten, and so does the least time between two", () => {
   expect([0, 1, 2, 3, 4, 20].map(pollInterval)).toEqual([2_000, 3_000, 4_500, 6_750, 10_000, 10_000]);
-  expect([0, 70_000, 70_001, 1_000_000].map(lookSpacing)).toEqual([2_000, 5_000, 5_001, 10_000]);
+  expect([0, 70_000, 70_001, 1_000_000].map(pollSpacing)).toEqual([2_000, 5_000, 5_001, 10_000]);
 });
 
 describe("when a look is due", () => {
   test("the surer it is to be, the later", () => {
-    const ages = [0.2, 0.5, 0.95].map((chance) => lookAt(task({}), pace, chance, now).at - now);
+    const ages = [0.2, 0.5, 0.95].map((chance) => pollAt(task({}), pace, chance, now).at - now);
     expect(ages).toEqual(ages.toSorted((a, b) => a - b));
     expect(ages[1]).toBeCloseTo(30_000, -2);
   });
 
   test("a task that was just found unfinished is not looked at before the time that was set", () => {
     const looked = task({ since: now - 90_000, seenAt: now, nextAt: now + 9_000 });
-    expect(lookAt(looked, pace, 0.2, now).at).toBe(now + 9_000);
+    expect(pollAt(looked, pace, 0.2, now).at).toBe(now + 9_000);
   });
 
   test("after a look that missed, at four times its age at the latest, however slow the model is thought to be", () => {
-    const slow: Pace = { mean: Math.log(3_600_000), spread: 0.2, finished: 20 };
+    const slow: DurationEstimate = { mean: Math.log(3_600_000), spread: 0.2, finished: 20 };
     const looked = task({ since: now - 40_000, seenAt: now });
-    expect(lookAt(looked, slow, 0.95, now).at).toBe(now + 120_000);
-    expect(lookAt(task({}), slow, 0.95, now).at).toBe(now + 10 * minute);
+    expect(pollAt(looked, slow, 0.95, now).at).toBe(now + 120_000);
+    expect(pollAt(task({}), slow, 0.95, now).at).toBe(now + 10 * minute);
   });
 
   test("P20: after the clock was put back it is due when its time was set, not when its age comes round again", () => {
-    expect(lookAt(task({ since: now + 3_600_000, nextAt: now - 1 }), pace, 0.95, now).at).toBe(now - 1);
+    expect(pollAt(task({ since: now + 3_600_000, nextAt: now - 1 }), pace, 0.95, now).at).toBe(now - 1);
   });
 });
 

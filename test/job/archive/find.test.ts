@@ -1,7 +1,7 @@
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findOutputs, type Wanted } from "../../../src/job/archive/find.js";
+import { type FindQuery, findOutputs } from "../../../src/job/archive/find.js";
 import { createIdentity, findWorkspace } from "../../../src/job/workspace/workspace.js";
 import { foundJson, foundTable } from "../../../src/report/find.js";
 import { media } from "../../archive/media.js";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => place.close());
 
-async function found(wanted: Partial<Wanted>): Promise<string[]> {
+async function found(wanted: Partial<FindQuery>): Promise<string[]> {
   const outputs = await findOutputs(place.workspace, { params: {}, ...wanted }, place.clock);
   return outputs.map((output) => output.file);
 }
@@ -34,7 +34,7 @@ describe("what is found in the archive", () => {
     [{ since: Date.UTC(2026, 0, 2) }, ["leaf-1.jpg", "leaf-2.gif"]],
     [{ until: Date.UTC(2026, 0, 2) }, ["cup.png"]],
     [{}, ["leaf-1.jpg", "leaf-2.gif", "cup.png"]],
-  ] as [Partial<Wanted>, string[]][])("%j: %j", async (wanted, files) => {
+  ] as [Partial<FindQuery>, string[]][])("%j: %j", async (wanted, files) => {
     expect(await found(wanted)).toEqual(files);
   });
 

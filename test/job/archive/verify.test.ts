@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
-import { examine, type Finding } from "../../../src/archive/examine.js";
+import { examine, type FileFinding } from "../../../src/archive/examine.js";
 import { type Depth, knownFile, removeStrays, verifyWorkspace } from "../../../src/job/archive/verify.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { media } from "../../archive/media.js";
@@ -31,7 +31,7 @@ function look(depth: Depth, lot = 0.5) {
   });
 }
 
-async function findings(depth: Depth = "all"): Promise<Finding[]> {
+async function findings(depth: Depth = "all"): Promise<FileFinding[]> {
   return (await look(depth)).flatMap(({ examination }) => examination.findings);
 }
 

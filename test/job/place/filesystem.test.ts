@@ -2,7 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { fileSystemOf, type Ground, standingOf, syncedBy } from "../../../src/job/place/filesystem.js";
+import {
+  type Filesystem,
+  fileSystemOf,
+  filesystemInfo,
+  syncedBy,
+} from "../../../src/job/place/filesystem.js";
 
 const linux = [
   "/dev/sda1 / ext4 rw 0 0",
@@ -65,8 +70,8 @@ describe("a synced folder", () => {
 
 describe("the ground of a folder", () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-ground-")));
-  const on = (type: string): Ground => ({ mounts: `x / ${type} rw 0 0`, fileSystemNumber: () => null });
-  const standing = (ground: Ground) => standingOf(join(folder, "not", "yet"), ground);
+  const on = (type: string): Filesystem => ({ mounts: `x / ${type} rw 0 0`, fileSystemNumber: () => null });
+  const standing = (ground: Filesystem) => filesystemInfo(join(folder, "not", "yet"), ground);
 
   test.each(["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "fuse.rclone", "fuse.sshfs", "davfs2"])(
     "on %s holds no database",

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { settleWorkspace } from "../../../src/job/place/place.js";
+import { placeWorkspace } from "../../../src/job/place/place.js";
 import { separateWorkspace } from "../../../src/job/place/separate.js";
 import { readReceiptHistory } from "../../../src/job/rebuild/receipt-history.js";
 import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
@@ -36,7 +36,7 @@ function find(name: string): Workspace {
 
 function settle(name: string): Workspace {
   const ground = { mounts: "a / ext4 rw", fileSystemNumber: () => null };
-  return settleWorkspace({ find: () => find(name), make: true, ground, clock, random, tell: () => {} });
+  return placeWorkspace({ find: () => find(name), make: true, ground, clock, random, tell: () => {} });
 }
 
 const line = (row: string, out: string) =>

@@ -15,8 +15,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { placeOfState } from "../../../src/job/doctor/folders.js";
-import type { Ground } from "../../../src/job/place/filesystem.js";
-import { type SettleOptions, settleWorkspace } from "../../../src/job/place/place.js";
+import type { Filesystem } from "../../../src/job/place/filesystem.js";
+import { type PlaceOptions, placeWorkspace } from "../../../src/job/place/place.js";
 import { separateWorkspace } from "../../../src/job/place/separate.js";
 import { findWorkspace, readIdentity, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { takeLock } from "../../../src/store/lock.js";
@@ -37,7 +37,7 @@ beforeEach(() => {
   for (const name of ["share", "local"]) mkdirSync(join(base, name));
 });
 
-function ground(share: string, local = "ext4"): Ground {
+function ground(share: string, local = "ext4"): Filesystem {
   const mounts = [
     `a / ext4 rw`,
     `b ${join(base, "share")} ${share} rw`,
@@ -52,9 +52,9 @@ function find(name: string, sandbox = false): Workspace {
   return findWorkspace({ cwd: root, named: root, sandbox, env: { XDG_STATE_HOME: join(base, "local") } });
 }
 
-function settle(name: string, type: string, change: Partial<SettleOptions> & { sandbox?: boolean } = {}) {
+function settle(name: string, type: string, change: Partial<PlaceOptions> & { sandbox?: boolean } = {}) {
   const { sandbox = false, ...rest } = change;
-  return settleWorkspace({
+  return placeWorkspace({
     find: () => find(name, sandbox),
     ground: ground(type),
     make: true,

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
-import type { PlannedItem, Standing } from "../../../src/core/ports/draft.js";
-import type { BookedAnswer, Books } from "../../../src/core/ports/spend-log.js";
+import type { ItemStanding, PlannedItem } from "../../../src/core/ports/draft.js";
+import type { LoggedAnswer, SpendLog } from "../../../src/core/ports/spend-log.js";
 import type { Store } from "../../../src/core/ports/store.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
 import type { EditionChoice } from "../../../src/job/run/edition.js";
@@ -16,8 +16,8 @@ import { judgementOf } from "../../store/judgement-fixture.js";
 
 const workspace = { root: "/jobs", stateFile: "/jobs/.bulkgen/state.db" };
 const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
-const open: BookedAnswer = { outcome: "accepted", charged: credits(4), taskId: "task-a" };
-const lost: BookedAnswer = { outcome: "unknown", completeError: false };
+const open: LoggedAnswer = { outcome: "accepted", charged: credits(4), taskId: "task-a" };
+const lost: LoggedAnswer = { outcome: "unknown", completeError: false };
 
 let clock: ManualClock;
 let accounts: Accounts;
@@ -34,7 +34,7 @@ afterEach(() => {
 });
 
 /** A paid request for item `a`, sent now. */
-async function paid(answer: BookedAnswer | null, books: Books = accounts.books(owner)): Promise<number> {
+async function paid(answer: LoggedAnswer | null, books: SpendLog = accounts.books(owner)): Promise<number> {
   const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
   if (answer) await books.answered(entry, answer);
   return entry;
@@ -54,7 +54,7 @@ async function used(): Promise<number> {
 }
 
 interface Change {
-  standing?: Standing;
+  standing?: ItemStanding;
   due?: boolean;
   edition?: EditionChoice;
   sandbox?: boolean;

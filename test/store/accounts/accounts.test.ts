@@ -4,7 +4,7 @@ import type { Endpoint } from "../../../src/api/endpoints.js";
 import { credits } from "../../../src/core/money.js";
 import type { Accounts, Caller } from "../../../src/core/ports/accounts.js";
 import { type Ticket, timeoutMs } from "../../../src/core/ports/send.js";
-import type { Books } from "../../../src/core/ports/spend-log.js";
+import type { SpendLog } from "../../../src/core/ports/spend-log.js";
 import { lateMsMax } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -279,7 +279,7 @@ test("a key that answers for another user is refused, also where that user has a
 test("P5: what one workspace writes in a key's books, a verdict too, moves the number by which others see that there is news", async () => {
   const [one, other] = ["here", "elsewhere"].map((workspace) =>
     accounts.books({ origin, fingerprint: "f1", workspace }),
-  ) as [Books, Books];
+  ) as [SpendLog, SpendLog];
   const entry = await one.intend({ itemKey: "k", price: credits(4), at: clock.now() });
   const steps = [
     () => one.answered(entry, { outcome: "unknown", completeError: false }),

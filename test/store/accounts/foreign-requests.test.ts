@@ -5,7 +5,7 @@ import { type Judgement, reconcile } from "../../../src/core/charges/verdict.js"
 import { credits } from "../../../src/core/money.js";
 import type { Accounts, Caller } from "../../../src/core/ports/accounts.js";
 import { timeoutMs } from "../../../src/core/ports/send.js";
-import type { Books } from "../../../src/core/ports/spend-log.js";
+import type { SpendLog } from "../../../src/core/ports/spend-log.js";
 import { dayMs, lateMsMax } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -19,7 +19,7 @@ let key: TestedKey;
 /** A key of ours, and what the service counts of it: both our requests and whatever a test adds. */
 interface TestedKey {
   caller: Caller;
-  books: Books;
+  books: SpendLog;
   used: number;
   requests: number;
 }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { defaultReconcile } from "../../../src/core/charges/readings.js";
 import { reconcile } from "../../../src/core/charges/verdict.js";
 import { credits, noCredits } from "../../../src/core/money.js";
-import type { Books } from "../../../src/core/ports/spend-log.js";
+import type { SpendLog } from "../../../src/core/ports/spend-log.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
 
@@ -12,9 +12,9 @@ const years = 3_650 * 24 * hourMs;
 const owner = { origin: "https://service.example", fingerprint: "f1", workspace: "here" };
 
 let clock: ManualClock;
-let books: Books;
+let books: SpendLog;
 /** Of another workspace with the same key. */
-let elsewhere: Books;
+let elsewhere: SpendLog;
 
 beforeEach(async () => {
   clock = new ManualClock();

@@ -8,7 +8,7 @@ import type { Judgement } from "../../../src/core/charges/verdict.js";
 import { type Day, dayOf } from "../../../src/core/day.js";
 import { credits, noCredits, showCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
-import type { BalanceMark, Books } from "../../../src/core/ports/spend-log.js";
+import type { BalanceMark, SpendLog } from "../../../src/core/ports/spend-log.js";
 import { openSqlite } from "../../../src/sqlite.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
@@ -21,7 +21,7 @@ const noon = new Date(2026, 10, 22, 12).getTime();
 const years = 3_650 * dayMs;
 let accounts: Accounts;
 let id: number;
-let books: Books;
+let books: SpendLog;
 
 beforeEach(async () => {
   accounts = openAccounts(":memory:", new ManualClock(noon));
@@ -134,7 +134,7 @@ test("P19: what an older program spent counts on the day that the clock showed t
 
 describe("P7: from a balance that was read, all keys and workspaces of the account have taken", () => {
   let mark: BalanceMark;
-  let elsewhere: Books;
+  let elsewhere: SpendLog;
   /** The balance is read now: what was begun before stands apart. */
   const read = async (reading: number | null = null) => {
     mark = { seq: await books.seq(), reading, dayBefore: noon - dayMs };
@@ -226,7 +226,8 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
     await another(1);
     await read();
     const bounds = { daily: null, kept: { most: credits(5), mark } };
-    const spendWithin = (of: Books) => of.intendWithin(bounds, { itemKey: "k", price: credits(2), at: noon });
+    const spendWithin = (of: SpendLog) =>
+      of.intendWithin(bounds, { itemKey: "k", price: credits(2), at: noon });
     expect(await spendWithin(books)).not.toBeNull();
     expect(await spendWithin(elsewhere)).not.toBeNull();
     expect(await spendWithin(books)).toBeNull();

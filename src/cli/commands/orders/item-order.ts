@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { EarlyExit, type ExitName } from "../../../core/exit.js";
 import type { RunOptions } from "../../../core/next/options.js";
 import type { Carried } from "../../../job/orders/give.js";
-import type { PriceConsent, Wish } from "../../../job/orders/request.js";
+import type { FindItems, PriceConsent } from "../../../job/orders/request.js";
 import type { JobOptions } from "../../../job/run/run-job.js";
 import { withCarry, withDailyCap, withService } from "../../flags/shared.js";
 import { oneOf } from "../../flags/values.js";
@@ -33,7 +33,7 @@ export function withItemOrder(command: Command): Command {
  * Does what a person wants of items: goes on with their run, or has the process that holds the workspace do it. `what`
  * names what they are about to pay for.
  */
-export async function wantOfItems(wish: Wish, what: string, flags: ItemOrderFlags): Promise<void> {
+export async function wantOfItems(wish: FindItems, what: string, flags: ItemOrderFlags): Promise<void> {
   const [{ continueJob }, { continuationOf }, { jobOptions, settledWorkspace }, { askPrice }, { followed }] =
     await Promise.all([
       import("../../../job/run/continue-job.js"),
@@ -53,7 +53,7 @@ export async function wantOfItems(wish: Wish, what: string, flags: ItemOrderFlag
 
 async function hereOrThere(
   here: () => Promise<ExitName>,
-  wish: Wish,
+  wish: FindItems,
   consent: PriceConsent,
   flags: ItemOrderFlags,
   { options }: Prepared,

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { type Plan, plans, subscriptionStatuses } from "../../../api/plans.js";
+import { type PlanName, plans, subscriptionStatuses } from "../../../api/plans.js";
 import type { AccountChange } from "../../../sandbox/admin/accounts.js";
 import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
-import { lookFor } from "../../../text/table.js";
+import { terminalStyle } from "../../../text/table.js";
 import { amount, oneOf } from "../../flags/values.js";
 import { administer, type StateFlags, withState } from "./state.js";
 
@@ -13,7 +13,7 @@ interface Flags extends StateFlags {
   all?: boolean;
   json?: boolean;
   name?: string;
-  plan?: Plan;
+  plan?: PlanName;
   credits?: number;
   subscription?: NonNullable<AccountChange["subscription"]>;
   cancelAtPeriodEnd?: boolean;
@@ -92,7 +92,7 @@ async function accountText(account: AccountRecord): Promise<string> {
       ["plan", account.plan],
       ["subscription", subscription ? `${subscription.status}, ${ends ? "ends" : "renews"} ${end}` : "none"],
     ],
-    lookFor(process.stdout, process.env),
+    terminalStyle(process.stdout, process.env),
   );
 }
 

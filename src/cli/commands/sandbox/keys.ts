@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { KeyListing } from "../../../sandbox/admin/keys.js";
-import { lookFor } from "../../../text/table.js";
+import { terminalStyle } from "../../../text/table.js";
 import { administer, type StateFlags, withState } from "./state.js";
 
 interface Flags extends StateFlags {
@@ -101,5 +101,5 @@ async function keysText(keys: readonly KeyListing[]): Promise<string> {
     const standing = key.revokedAt === null ? (key.isPublic ? "public" : "") : "revoked";
     return [name, id, created_at.slice(0, 16).replace("T", " "), requests_count, credits_used, standing];
   });
-  return table(columns, rows, lookFor(process.stdout, process.env));
+  return table(columns, rows, terminalStyle(process.stdout, process.env));
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type Plan, plans } from "../../../api/plans.js";
+import { type PlanName, plans } from "../../../api/plans.js";
 import { EarlyExit } from "../../../core/exit.js";
 import { credits, inCredits } from "../../../core/money.js";
 import type { SandboxOptions } from "../../../sandbox/sandbox.js";
@@ -13,7 +13,7 @@ import { administer, memory, type StateFlags, stateFile, withState } from "./sta
 
 interface Flags extends StateFlags {
   port: number;
-  plan?: Plan;
+  plan?: PlanName;
   credits?: number;
   models?: string;
   switches?: string;
@@ -106,7 +106,7 @@ async function rehearsed({ models, switches, faults, faultSeed }: Flags): Promis
 }
 
 interface Standing {
-  plan: Plan;
+  plan: PlanName;
   credits: number;
 }
 

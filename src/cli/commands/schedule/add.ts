@@ -42,7 +42,7 @@ async function add(name: string, manifest: string, flags: AddFlags, given: reado
   checkName(name);
   if (manifest === "-")
     throw new EarlyExit("usage", "manifest: expected a file; nobody feeds standard input at night");
-  const [{ checkLine }, { nightEdition, nightEnd }, { openSchedules }] = await Promise.all([
+  const [{ checkLine }, { scheduledEdition, scheduledEnd }, { openSchedules }] = await Promise.all([
     import("../../../schedule/due.js"),
     import("../../../schedule/night.js"),
     import("../../../store/schedules.js"),
@@ -67,8 +67,8 @@ async function add(name: string, manifest: string, flags: AddFlags, given: reado
     throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
   if (flags.fresh && flags.edition !== undefined)
     throw new EarlyExit("usage", "--fresh and --edition: expected one of them; both name the edition");
-  nightEdition(schedule, now);
-  nightEnd(schedule, now);
+  scheduledEdition(schedule, now);
+  scheduledEnd(schedule, now);
   await checkManifest(path, flags);
   if (flags.notify) (await import("../../../notify/target.js")).targetsOf(flags, process.env);
   const schedules = openSchedules(

@@ -12,7 +12,7 @@ export function defineScheduleRun(schedule: Command): void {
 
 /** The night begins now; what it shows is what `bulkgen run` shows, and it ends as that ends. */
 async function runNow(name: string, flags: PlaceFlags): Promise<void> {
-  const [{ launchNight }, { nightCommand }, { thisProgram }] = await Promise.all([
+  const [{ launchScheduledRun }, { scheduledCommand }, { thisProgram }] = await Promise.all([
     import("../../../schedule/launch.js"),
     import("../../../schedule/night.js"),
     import("./start.js"),
@@ -21,7 +21,7 @@ async function runNow(name: string, flags: PlaceFlags): Promise<void> {
     const schedule = await scheduleNamed(schedules, name);
     const dueAt = systemClock.now();
     await schedules.claim(name, dueAt, { state: "running", startedAt: dueAt, note: "by hand" });
-    const night = launchNight(nightCommand(schedule, { dueAt, run: null }), {
+    const night = launchScheduledRun(scheduledCommand(schedule, { dueAt, run: null }), {
       program: thisProgram,
       root,
       environment: process.env,

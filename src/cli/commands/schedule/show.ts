@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { EarlyExit } from "../../../core/exit.js";
-import type { Tonight } from "../../../schedule/tonight.js";
-import type { Night, Schedule, Schedules } from "../../../store/schedules.js";
+import type { UpcomingRun } from "../../../schedule/tonight.js";
+import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
 import { systemClock } from "../../../system.js";
 import { type PlaceFlags, scheduleNamed, withPlace, withSchedules } from "./place.js";
 
@@ -31,14 +31,14 @@ export function defineScheduleRemove(schedule: Command): void {
 async function list(flags: PlaceFlags): Promise<void> {
   await withSchedules(flags, async (schedules, { root }) => {
     const all = await Promise.all((await schedules.all()).map((each) => tonightOf(schedules, each, root)));
-    const [{ schedulesTable }, { lookFor }, { listedSchedule }] = await Promise.all([
+    const [{ schedulesTable }, { terminalStyle }, { listedSchedule }] = await Promise.all([
       import("../../../schedule/tonight.js"),
       import("../../../text/table.js"),
       import("../../../schedule/tonight.js"),
     ]);
     const text = flags.json
       ? JSON.stringify(all.map((each) => listedSchedule(each, systemClock.now())))
-      : schedulesTable(all, systemClock, lookFor(process.stdout, process.env));
+      : schedulesTable(all, systemClock, terminalStyle(process.stdout, process.env));
     process.stdout.write(`${all.length === 0 && !flags.json ? "no schedules" : text}\n`);
   });
 }
@@ -48,7 +48,7 @@ export async function showSchedule(name: string | undefined, flags: PlaceFlags):
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
     if (chosen.length === 0) throw new EarlyExit("usage", `no schedule in ${root}`);
     const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root)));
-    const [{ tonightText }, { lookFor }, { listedSchedule }] = await Promise.all([
+    const [{ upcomingText }, { terminalStyle }, { listedSchedule }] = await Promise.all([
       import("../../../schedule/tonight.js"),
       import("../../../text/table.js"),
       import("../../../schedule/tonight.js"),
@@ -58,8 +58,8 @@ export async function showSchedule(name: string | undefined, flags: PlaceFlags):
       process.stdout.write(`${JSON.stringify(name === undefined ? documents : documents[0])}\n`);
       return;
     }
-    const look = lookFor(process.stdout, process.env);
-    process.stdout.write(`${all.map((each) => tonightText(each, systemClock, look)).join("\n\n")}\n`);
+    const look = terminalStyle(process.stdout, process.env);
+    process.stdout.write(`${all.map((each) => upcomingText(each, systemClock, look)).join("\n\n")}\n`);
   });
 }
 
@@ -72,9 +72,9 @@ async function remove(name: string, flags: PlaceFlags): Promise<void> {
 }
 
 /** What is known of a schedule, with the settings that hold for its nights. */
-async function tonightOf(schedules: Schedules, schedule: Schedule, root: string): Promise<Tonight> {
+async function tonightOf(schedules: Schedules, schedule: Schedule, root: string): Promise<UpcomingRun> {
   const { configFiles, heldSettings } = await import("../../settings/settings.js");
-  const nights: Night[] = await schedules.nights(schedule.name, nightsMax);
+  const nights: ScheduledRun[] = await schedules.nights(schedule.name, nightsMax);
   const files = await configFiles(root, process.env);
   return { schedule, nights, settings: heldSettings(schedule.flags, files, process.env) };
 }

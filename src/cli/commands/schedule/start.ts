@@ -3,7 +3,7 @@ import { EarlyExit } from "../../../core/exit.js";
 import type { Log } from "../../../core/ports/send.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import { packageFile } from "../../../package-file.js";
-import type { DaemonNotice } from "../../../schedule/daemon.js";
+import type { DaemonEvent } from "../../../schedule/daemon.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import { systemClock } from "../../../system.js";
 import { wholeNumber } from "../../flags/values.js";
@@ -62,7 +62,7 @@ async function serveNights(
   log: Log,
   stop: AbortSignal,
 ): Promise<void> {
-  const [{ Daemon }, { launchNight }, { serveHealth }] = await Promise.all([
+  const [{ Daemon }, { launchScheduledRun }, { serveHealth }] = await Promise.all([
     import("../../../schedule/daemon.js"),
     import("../../../schedule/launch.js"),
     import("../../../schedule/health.js"),
@@ -73,7 +73,7 @@ async function serveNights(
     clock: systemClock,
     log,
     launch: (command) =>
-      launchNight(command, {
+      launchScheduledRun(command, {
         program: thisProgram,
         root,
         environment: process.env,
@@ -99,19 +99,20 @@ async function serveNights(
 }
 
 /** Tells what no run can tell, by the schedule's own notices. Never throws: a notice holds nothing up. */
-async function tell(schedule: Schedule, notice: DaemonNotice, root: string, log: Log): Promise<void> {
+async function tell(schedule: Schedule, notice: DaemonEvent, root: string, log: Log): Promise<void> {
   try {
-    const [{ deliver }, { nightNotice }, { targetsOf }, { configFiles, runFlagsOf }] = await Promise.all([
-      import("../../../notify/deliver.js"),
-      import("../../../notify/facts.js"),
-      import("../../../notify/target.js"),
-      import("../../settings/settings.js"),
-    ]);
+    const [{ deliver }, { scheduledRunNotification }, { targetsOf }, { configFiles, runFlagsOf }] =
+      await Promise.all([
+        import("../../../notify/deliver.js"),
+        import("../../../notify/facts.js"),
+        import("../../../notify/target.js"),
+        import("../../settings/settings.js"),
+      ]);
     const flags = runFlagsOf(schedule.flags, await configFiles(root, process.env), process.env);
     const { event, dueAt, message } = notice;
     await deliver(
       targetsOf(flags, process.env),
-      nightNotice(event, { schedule: schedule.name, dueAt, message }),
+      scheduledRunNotification(event, { schedule: schedule.name, dueAt, message }),
       {
         environment: process.env,
         clock: systemClock,
