@@ -47,11 +47,13 @@ async function testOn(version) {
     const suite = await node(
       "node_modules/vitest/vitest.mjs",
       "run",
+      "-c",
+      "test/vitest.config.ts",
       "--reporter=default",
       "--reporter=json",
       `--outputFile.json=${results}`,
     );
-    const count = spawnSync(process.execPath, [join(root, "scripts", "test-count.mjs"), results], {
+    const count = spawnSync(process.execPath, [join(root, ".ci", "test-count.mjs"), results], {
       encoding: "utf8",
     });
     passed = suite === 0 && count.status === 0;

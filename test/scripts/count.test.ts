@@ -64,7 +64,7 @@ function count(text: string) {
 }
 
 function run(path: string) {
-  const { stdout, status } = spawnSync(process.execPath, ["scripts/test-count.mjs", path], {
+  const { stdout, status } = spawnSync(process.execPath, [".ci/test-count.mjs", path], {
     encoding: "utf8",
   });
   return { stdout, status };
