@@ -94,10 +94,10 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
   if (!isLocalPath(value)) {
     const url = URL.canParse(value) ? new URL(value) : null;
     const web = url?.protocol === "https:" || url?.protocol === "http:";
-    return web ? { content: value } : { message: "the address cannot be used", expected: "https://…" };
+    return web ? { content: value } : { message: "not a usable web address", expected: "https://…" };
   }
   if (!localInputs) {
-    return { message: "a local path is no address that the service can read", expected: "https://…" };
+    return { message: "the service cannot read a local path", expected: "https://…" };
   }
   const file = localInputs.get(value) ?? { wrong: "it was not read", expected: "a file" };
   if ("sha256" in file) return { content: file.sha256 };

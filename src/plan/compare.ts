@@ -29,5 +29,5 @@ export function differences(old: RowContent, now: RowContent): ChangedRow["field
   // All is written as before, so the content of a file must be another one.
   return mediaFields
     .filter((field) => isLocalPath(now.inputs[field] ?? "https:"))
-    .map((field) => ({ field, from: "the file as it was", to: "the file as it is" }));
+    .map((field) => ({ field, from: "the previous file content", to: "the current file content" }));
 }

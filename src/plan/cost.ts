@@ -161,18 +161,18 @@ function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap
     if (needed <= room) return [];
     const due = own.reduce((count, sum) => count + sum.due, 0);
     const undone = due - own.reduce((count, { group }) => count + (made.get(group) ?? 0), 0);
-    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} ${undone === 1 ? "items stays" : "items stay"} undone.`;
+    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} ${undone === 1 ? "items will" : "items will"} not be made.`;
     return [{ kind: "over_model_cap", message, model, needed, room, undone }];
   });
 }
 
 /** How far credits reach, as the rest of a sentence. */
 export function coverageText(fit: Fit): string {
-  if (fit.rowNumber === null) return "it does not pay for the first item";
+  if (fit.rowNumber === null) return "it does not cover the first item";
   const items = fit.items === 1 ? "1 item" : `${fit.items} items`;
-  return `it reaches for ${items}, up to row ${fit.rowNumber} (${fit.rowId})`;
+  return `it covers ${items}, through row ${fit.rowNumber} (${fit.rowId})`;
 }
 
 function undoneText(count: number): string {
-  return count === 1 ? "1 item stays undone" : `${count} items stay undone`;
+  return count === 1 ? "1 item will not be made" : `${count} items will not be made`;
 }

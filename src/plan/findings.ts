@@ -11,10 +11,13 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   if (me.subscription === null) {
     blockers.push({
       kind: "no_subscription",
-      message: "The account has no active subscription: choose a plan first.",
+      message: "The account has no active subscription: choose a plan in your dashboard first.",
     });
   } else if (me.subscription.status === "past_due") {
-    blockers.push({ kind: "past_due", message: "The subscription's payment is past due: settle it first." });
+    blockers.push({
+      kind: "past_due",
+      message: "The subscription payment is past due: pay it in your dashboard first.",
+    });
   }
   // Where a cap ends the run before the balance does, the balance stops nothing.
   const { needed, within, balance } = money;
@@ -34,7 +37,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
 export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] {
   const warnings: Finding[] = [];
   if (money.balance === null) {
-    const message = "The service does not tell the balance; whether it suffices shows when it is used up.";
+    const message = "The service does not report the balance, so the run may stop with too few credits.";
     warnings.push({ kind: "untold_balance", message });
   }
   const status = me.subscription?.status;
@@ -42,13 +45,13 @@ export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] 
     const until = me.subscription.current_period_end;
     warnings.push({ kind: "canceled", message: `The subscription is canceled and ends on ${until}.`, until });
   } else if (status !== undefined && status !== "active" && status !== "past_due") {
-    const message = `The subscription's status "${status}" is not known here; the service will judge.`;
+    const message = `The subscription's status "${status}" is unknown to this version of bulkgen; the run goes on and the service decides.`;
     warnings.push({ kind: "unknown_subscription", message, status });
   }
   warnings.push(...periodWarnings(me, requests));
   const { atLeast, perDay } = requests;
   if (perDay !== null && atLeast > perDay) {
-    const message = `The run needs at least ${atLeast} requests and the plan allows ${perDay} in 24 hours: it takes days.`;
+    const message = `The run needs at least ${atLeast} requests and the plan allows ${perDay} in 24 hours, so it will take several days.`;
     warnings.push({ kind: "day_limit", message, atLeast, perDay });
   }
   return warnings;
@@ -59,8 +62,8 @@ export function settlingWarning([, last]: readonly [number, number]): Finding[] 
   if (last >= lateMsMax) return [];
   const [seconds, atLeast] = [last / 1_000, lateMsMax / 1_000];
   const message =
-    `--settle-seconds judges a lost request ${seconds} s after it was given up, and it may arrive up to ${atLeast} s after: ` +
-    `it may be charged once it was found not to be, and paid for twice. Expected ${atLeast} or more as the second, got ${seconds}.`;
+    `--settle-seconds decides ${seconds} s after a lost request whether it was charged, but it may still arrive up to ${atLeast} s later. ` +
+    `It could then be paid for twice. Expected at least ${atLeast} as the last value, got ${seconds}.`;
   return [{ kind: "early_settling", message, seconds, atLeast }];
 }
 
@@ -76,7 +79,9 @@ function periodWarnings({ subscription }: Me, { finishAt }: Requests): Finding[]
   }
   if (finishAt === null || Number.isNaN(end) || finishAt <= end) return warnings;
   const then =
-    ends || status === "canceled" ? "what is left by then is refused" : "it goes on if the next one is paid";
+    ends || status === "canceled"
+      ? "items left by then will be refused"
+      : "the run continues if the next period is paid";
   const message = `The subscription's period ends on ${until}, and the run takes until about ${utcTime(finishAt)}: ${then}.`;
   return [...warnings, { kind: "period_ends", message, until, finishAt }];
 }
@@ -93,9 +98,9 @@ export function missingWarning(
   const more = items.length > namesMax ? ` and ${items.length - namesMax} more` : "";
   const what = `${missing.length === 1 ? "1 archived item has" : `${missing.length} archived items have`} lost files (${named}${more})`;
   const told = {
-    report: `--missing fetch gets them again for no credits while the service has them, --missing pay makes them anew for ${inCredits(credits)}`,
-    fetch: "they are fetched again, for no credits",
-    pay: `they are made and paid for again, for ${inCredits(credits)}`,
+    report: `--missing fetch downloads them again at no cost while the service has them, --missing pay makes them again for ${inCredits(credits)}`,
+    fetch: "they are downloaded again at no cost",
+    pay: `they are made and paid for again: ${inCredits(credits)}`,
   }[way];
   return [{ kind: "missing_files", message: `${what}: ${told}.`, items, credits }];
 }

@@ -90,7 +90,7 @@ export class Items {
     const { groups, credits: cost } = this.more;
     if (groups === 0) return told;
     const each = duplicates === "merge" ? "each is made once" : `${inCredits(cost)} more than once`;
-    const message = `${groups} more groups of rows ask for the very same thing; ${each}`;
+    const message = `${groups} more groups of identical rows; ${each}`;
     const paid = duplicates === "merge" ? noCredits : cost;
     return [...told, { kind: "identical_rows", message, rows: [], copies: 0, credits: paid }];
   }
@@ -183,8 +183,8 @@ function identicalRows({ model, numbers, rows, distinct, copies }: Group, duplic
   const cost: Credits = times(credits(model.credits_cost), copies);
   const same =
     distinct === 1
-      ? `${rows} combinations of row ${numbers[0]} ask for the very same thing`
-      : `rows ${shortList(numbers, distinct)} ask for the very same thing`;
+      ? `${rows} combinations of row ${numbers[0]} are identical`
+      : `rows ${shortList(numbers, distinct)} are identical`;
   return {
     kind: "identical_rows",
     message:
@@ -200,7 +200,7 @@ function identicalRows({ model, numbers, rows, distinct, copies }: Group, duplic
 function duplicateProblem(row: Row, first: number): Problem {
   return {
     place: cellPlace(row, "prompt"),
-    message: `the row asks for the very same thing as row ${first}`,
+    message: `the row is identical to row ${first}`,
     expected: "rows that differ in model, prompt, params or inputs (or --duplicates keep or merge)",
     got: row.prompt ?? "no prompt",
   };

@@ -104,9 +104,7 @@ function twinProblem(row: Row, id: string, earlier: number): Problem {
     message: same
       ? `several items of row ${row.number} have the same id`
       : `rows ${earlier} and ${row.number} have the same id`,
-    expected: same
-      ? "an id whose template names all that tells the items apart, or no template"
-      : "an id that no other row has, or none",
+    expected: same ? "an id template that differs for each item, or no template" : "a unique id, or none",
     got: id,
   };
 }
@@ -116,20 +114,20 @@ function outsideProblem(row: Row, output: string): Problem | null {
   if (!steps.includes("..") && steps[0] !== "" && !/^[a-z]:/i.test(output)) return null;
   return {
     place: cellPlace(row, "output"),
-    message: "the output leads out of the output folder",
-    expected: "a name, or folders and a name below the output folder",
+    message: "the output path leads outside the output folder",
+    expected: "a file name, or folders and a file name inside the output folder",
     got: output,
   };
 }
 
 function clashProblem(row: Row, other: number, column: "id" | "output", name: string): Problem {
-  const what = column === "id" ? "give their items the same name" : "want the same output";
+  const what = column === "id" ? "give their items the same file name" : "want the same output";
   const whose =
     other === row.number ? `several items of row ${row.number}` : `rows ${other} and ${row.number}`;
   return {
     place: cellPlace(row, column),
     message: `${whose} ${what}`,
-    expected: "a name of its own for each item (capitals make no difference)",
+    expected: "a different name for each item (upper and lower case count as the same)",
     got: name,
   };
 }

@@ -61,7 +61,7 @@ export class Notes {
       ...this.inputs.lines(),
       ...left.map(
         ([key, models]) =>
-          `the default ${key} is left out for ${[...models].join(", ")}, which has no such parameter`,
+          `the default ${key} is left out for ${[...models].join(", ")}, which does not take it`,
       ),
       ...this.repaired.lines(),
     ];
@@ -76,7 +76,7 @@ function inputNotes(row: Row, model: Model): string[] {
   const takes = requiredFor(model.input_type);
   return said
     .filter((field) => !takes.includes(field))
-    .map((field) => `model ${model.model_key} does not ask for ${field}; it is sent all the same`);
+    .map((field) => `model ${model.model_key} does not list ${field} as an input; it is sent anyway`);
 }
 
 /** A column `aspect_ratio` does nothing, and who wrote it most likely meant `params.aspect_ratio`. */

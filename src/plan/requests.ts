@@ -72,17 +72,17 @@ function each(sizes: readonly ModelSize[]): { files: number; bytes: number } | n
 /** A run waits when the disk is full; better to know before. */
 export function diskWarning({ files, bytes, unknown }: ExpectedFiles, roomBytes: number | null): Finding[] {
   if (files === 0 || roomBytes === null || (roomBytes > 0 && bytes <= roomBytes)) return [];
-  const room = roomBytes > 0 ? `there is room for ${fileSize(roomBytes)}` : "there is no room";
+  const room = roomBytes > 0 ? `${fileSize(roomBytes)} is free` : "nothing is free";
   const told =
     bytes === 0
-      ? "There is no room where the files go"
-      : `The files need ${unknown.length === 0 ? "about" : "more than"} ${fileSize(bytes)} and ${room} where they go`;
-  const message = `${told}${roomBytes > 0 ? "" : keptFree(roomBytes)}: free some, or name another folder with --out.`;
+      ? "The output disk is full"
+      : `The files need ${unknown.length === 0 ? "about" : "more than"} ${fileSize(bytes)} and ${room} on the output disk`;
+  const message = `${told}${roomBytes > 0 ? "" : keptFree(roomBytes)}: free up space or choose another folder with --out.`;
   return [{ kind: "disk_space", message, bytes, roomBytes }];
 }
 
 /** Why there is no room, although the disk may not be full. */
 function keptFree(roomBytes: number): string {
   const free = fileSize(roomBytes + reserveBytes);
-  return ` (${free} free, and ${fileSize(reserveBytes)} stay free for the run's own records). Nothing is bought before there is`;
+  return ` (${free} free, and ${fileSize(reserveBytes)} stay reserved for the run's own records). Nothing is submitted until there is space`;
 }

@@ -151,7 +151,7 @@ function fields(old: SavedItem, item: PlannedItem): string {
   const was: Record<string, string> = { model: old.model, ...old.content };
   const names = [...new Set([...Object.keys(was), ...Object.keys(now)])];
   const changed = names.filter((name) => was[name] !== (now as Record<string, string>)[name]);
-  return changed.length === 0 ? "its file or its place among its equals" : changed.join(", ");
+  return changed.length === 0 ? "its file or its order among identical rows" : changed.join(", ");
 }
 
 function priceDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {

@@ -11,7 +11,7 @@ export function adoptionText(adoption: Adoption & { dryRun: boolean }, folder: s
   const seen = (path: string) => shownPath(path, folder);
   const done = dryRun ? "would be taken" : "taken";
   return [
-    `${job}: ${count(taken.length, "file")} ${done} into the archive, nothing is paid for ${taken.length === 1 ? "it" : "them"}`,
+    `${job}: ${count(taken.length, "file")} ${done} into the archive at no cost`,
     ...listed(
       taken,
       ({ rowId, from, file }) => `${rowId}: ${seen(from)}${file === null ? "" : ` as ${file}`}`,

@@ -4,10 +4,10 @@ import { utcTime } from "../core/quota/quota.js";
 import { duration } from "../text/amounts.js";
 
 const bindings: Readonly<Record<Binding, string>> = {
-  minute: "the requests of a minute bind",
-  day: "the requests of a day bind",
-  credits: "the credits bind",
-  generation: "the generations themselves take that long",
+  minute: "limited by requests per minute",
+  day: "limited by requests per day",
+  credits: "limited by credits",
+  generation: "limited by generation time",
 };
 
 /** What a run is expected to need, on one line. */
@@ -23,8 +23,8 @@ export function forecastText(
 
 function guessText({ models, areAll }: Guessed): string {
   return areAll
-    ? "; a guess before some are made"
-    : `; a guess for ${models.join(", ")}, of which nothing was made before`;
+    ? "; rough estimate (no history for these models yet)"
+    : `; rough estimate for ${models.join(", ")} (no history yet)`;
 }
 
 /** From here on people look at the clock rather than wait. */

@@ -63,7 +63,7 @@ export function planText(plan: ShownPlan, folder: string, look: TerminalStyle = 
     plan.problems.length === 0
       ? ""
       : `${paint("Problems:", "bad", look)}\n${problemsText(digestOf(plan.problems), folder)}`,
-    listed("In the way", messages(plan.blockers), "bad", look),
+    listed("Blocked by", messages(plan.blockers), "bad", look),
     listed("Warnings", messages(plan.warnings), "warning", look),
     listed("Notes", plan.notes, "dim", look),
   ];
@@ -138,8 +138,8 @@ function files({ files: { files, bytes, unknown } }: ShownPlan): [string, Cell][
     unknown.length === 0
       ? `about ${fileSize(bytes)}`
       : bytes === 0
-        ? "how large is not known before some are made"
-        : `about ${fileSize(bytes)} without ${unknown.join(", ")}, of which nothing was made before`;
+        ? "size unknown until the first outputs arrive"
+        : `about ${fileSize(bytes)}, not counting ${unknown.join(", ")} (no history yet)`;
   return [["files", `${count(files, "file")}, ${size}`]];
 }
 
@@ -153,7 +153,7 @@ function selected({ selection }: ShownPlan): [string, Cell][] {
   return [
     [
       "rows",
-      `${selection.rows} of ${selection.of} selected (${selection.text}); the others stay as they are`,
+      `${selection.rows} of ${selection.of} selected (${selection.text}); the other rows are left unchanged`,
     ],
   ];
 }
@@ -161,8 +161,10 @@ function selected({ selection }: ShownPlan): [string, Cell][] {
 function creditsText({ money: { needed, within, balance, after, maxCredits, spent } }: ShownPlan): Cell {
   const short = after !== null && after < 0;
   const pieces = [
-    `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} of it within the caps` : ""}`,
-    ...(balance === null ? ["balance not told"] : [`${showCredits(balance)} on the account`]),
+    `${showCredits(needed)} needed${within < needed ? `, ${showCredits(within)} within the caps` : ""}`,
+    ...(balance === null
+      ? ["balance not reported by the service"]
+      : [`${showCredits(balance)} on the account`]),
     ...(after === null
       ? []
       : [short ? `${showCredits(minus(noCredits, after))} short` : `${showCredits(after)} after`]),
@@ -205,11 +207,11 @@ function* shownChanges({
     yield `row ${rowNumber} (${rowId}): ${fields.map(({ field }) => field).join(", ")}${moved}`;
   }
   for (const { rowNumber, rowId } of restored)
-    yield `row ${rowNumber} (${rowId}): made before; its file comes back, free`;
+    yield `row ${rowNumber} (${rowId}): made before; its file is restored at no cost`;
   for (const { rowNumber, from, to } of renamed)
-    yield `row ${rowNumber}: ${from} becomes ${to}; its file is renamed, free`;
+    yield `row ${rowNumber}: ${from} becomes ${to}; its file is renamed at no cost`;
   for (const { rowId, state, replacedBy } of vanished)
-    if (replacedBy === null) yield `${rowId} (${state}) is in no row any more`;
+    if (replacedBy === null) yield `${rowId} (${state}) is no longer in the manifest`;
 }
 
 function countOf<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boolean): number {

@@ -37,7 +37,7 @@ function again(times: number): string {
 
 function repairLine(some: number): string | null {
   if (some === 0) return null;
-  return `${some} of these ${some === 1 ? "values looks" : "values look"} like what a spreadsheet made of the one that was meant; --repair reads ${some === 1 ? "it" : "them"} so, and tells each`;
+  return `${some} of these ${some === 1 ? "values looks" : "values look"} changed by a spreadsheet; --repair restores ${some === 1 ? "it" : "them"} and lists each one`;
 }
 
 /** A path as seen from a folder, where that is shorter. */

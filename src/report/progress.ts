@@ -25,7 +25,7 @@ export function progressLine(progress: ProgressNow): string {
     requests(progress.quota),
     waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
     hold === null ? "" : holdLine(hold, now),
-    diskTrouble === null ? "" : `the disk refuses: ${terminalText(diskTrouble)}`,
+    diskTrouble === null ? "" : `disk error: ${terminalText(diskTrouble)}`,
     ...stops.slice(0, 1).map((stop) => `stopping: ${terminalText(stop.message)}`),
   ];
   return pieces.filter((piece) => piece !== "").join(" · ");
@@ -36,16 +36,16 @@ export function waitingLine(what: WaitReason, until: number, now: number): strin
   const left = wait(until - now);
   switch (what) {
     case "minute":
-      return `this minute's requests are used, next in ${left}`;
+      return `minute quota used up, next request in ${left}`;
     case "day":
-      return `this day's requests are used, next in ${left}`;
+      return `daily quota used up, next request in ${left}`;
     case "service":
-      return `the service asked for a pause, next request in ${left}`;
+      return `the service asked us to wait, next request in ${left}`;
   }
 }
 
 function holdLine({ unsettled, until }: NonNullable<ProgressNow["hold"]>, now: number): string {
-  return `nothing is submitted until ${count(unsettled, "lost answer is", "lost answers are")} settled, next look in ${wait(until - now)}`;
+  return `submitting is paused until ${count(unsettled, "lost answer is", "lost answers are")} settled, next check in ${wait(until - now)}`;
 }
 
 function requests({ minute }: Quota): string {

@@ -19,27 +19,28 @@ export function rebuiltText(facts: Rebuilt, look: TerminalStyle = plainStyle): s
   if (counts.unknown > 0)
     warn(
       "unknown",
-      `${count(counts.unknown, "paid request")} without an answer on record: never sent again by itself`,
+      `${count(counts.unknown, "paid request")} without a recorded answer; never sent again automatically`,
     );
   if (receipts.unreadable.length > 0)
-    warn("unread", `${named("line", receipts.unreadable)} of the receipts: damaged or cut short`);
+    warn("unread", `${named("line", receipts.unreadable)} of the receipts unreadable: damaged or truncated`);
   if (archive.missing.length > 0)
-    warn("missing", `${named("file", archive.missing)}: not there or changed, fetched again if it can be`);
-  if (archive.renamed > 0) lines.push(["renamed", `${count(archive.renamed, "file")}, known by the content`]);
+    warn("missing", `${named("file", archive.missing)}: missing or changed; downloaded again if possible`);
+  if (archive.renamed > 0)
+    lines.push(["renamed", `${count(archive.renamed, "file")}, recognised by content`]);
   if (facts.orphans.length > 0)
-    warn("orphans", `${named("task", facts.orphans)}: paid for, but nobody knows for which item`);
+    warn("orphans", `${named("task", facts.orphans)}: paid for, but their items are unknown`);
   lines.push(
     [
-      "not back",
-      "rows that were never submitted, priorities, caps and options of runs, decisions on held items: run the manifests again",
+      "not restored",
+      "rows never submitted, priorities, run caps and options, decisions on held items: run the manifests again",
     ],
-    ["kept", facts.kept ?? "nothing: there was no database"],
+    ["kept", facts.kept ?? "nothing; there was no database"],
   );
   const [next] = facts.owing;
   if (next !== undefined)
     lines.push([
       "next",
-      `\`bulkgen resume${facts.owing.length > 1 ? ` ${next}` : ""}\` collects what is at the service`,
+      `\`bulkgen resume${facts.owing.length > 1 ? ` ${next}` : ""}\` downloads what is at the service`,
     ]);
   return labelled(lines, look);
 }

@@ -21,9 +21,9 @@ const states: readonly [ItemState, Tone | null, string][] = [
 ];
 
 const told: Readonly<Partial<Record<ItemState, string>>> = {
-  held: "charged or perhaps charged: a person decides",
-  unknown: "whether they were charged is not known yet",
-  overdue: "not finished in their time: never submitted again",
+  held: "possibly charged, waiting for your decision",
+  unknown: "not yet known whether they were charged",
+  overdue: "still at the service after 10 minutes; never submitted again",
   dropped: "not in the manifest, skipped, or cancelled",
 };
 
@@ -46,7 +46,7 @@ export function summarise(facts: RunSummary, look: TerminalStyle = plainStyle): 
     if (state === "overdue") lines.push(...waiting(facts.overdue));
   }
   if (facts.lost.length > 0) {
-    const text = `${count(facts.lost.length, "request")}, charged or perhaps charged, whose task nobody knows`;
+    const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;
     lines.push(["lost", { text, tone: "warning" }], ...waiting(facts.lost));
   }
   lines.push(

@@ -31,11 +31,11 @@ const shownMax = 20;
 const nameCharactersMax = 160;
 
 const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string][] = [
-  ["missing", "bad", "not there any more"],
-  ["damaged", "bad", "not what was saved"],
-  ["unindexed", "warning", "whole, but without a line in index.jsonl"],
-  ["unknown", "dim", "nobody's: bulkgen did not put them there, and leaves them alone"],
-  ["leftover", "dim", "parts of broken downloads, and what failed its check"],
+  ["missing", "bad", "missing from disk"],
+  ["damaged", "bad", "content has changed since it was saved"],
+  ["unindexed", "warning", "complete, but not listed in index.jsonl"],
+  ["unknown", "dim", "untracked: not created by bulkgen, left untouched"],
+  ["leftover", "dim", "partial downloads and files that failed their check"],
 ];
 
 const broken = ["missing", "damaged", "unindexed"];
@@ -50,13 +50,15 @@ export function verifyText(facts: VerifyReport, look: TerminalStyle = plainStyle
   const sum = (of: (folder: ExaminedFolder) => number) => folders.reduce((all, each) => all + of(each), 0);
   const [files, read] = [sum((folder) => folder.files), sum((folder) => folder.read)];
   const depth =
-    read === 0 ? "looked for and measured; --read-data reads every byte" : readText(files, read, folders);
+    read === 0
+      ? "checked for presence and size; --read-data reads every byte"
+      : readText(files, read, folders);
   const lines: [string, Cell][] = [
     ["files", `${count(files, "file")} in ${count(folders.length, "folder")}, ${depth}`],
   ];
-  if (isSound(facts)) lines.push(["sound", { text: "every file is as it was saved", tone: "good" }]);
+  if (isSound(facts)) lines.push(["sound", { text: "every file is intact", tone: "good" }]);
   for (const [kind, tone, said] of kinds) lines.push(...findingLines(folders, kind, tone, said));
-  if (repaired !== null) lines.push(["repaired", `${count(repaired, "file")}, for no credits`]);
+  if (repaired !== null) lines.push(["repaired", `${count(repaired, "file")} at no cost`]);
   if (removed !== null) lines.push(["removed", count(removed, "leftover")]);
   lines.push(...nextLines(facts));
   return labelled(lines, look);
@@ -94,7 +96,7 @@ function nextLines(facts: VerifyReport): [string, Cell][] {
   const has = (kind: string) => folders.some(({ findings }) => findings.some((each) => each.kind === kind));
   const lines: [string, Cell][] = [];
   if (!isSound(facts) && repaired === null)
-    lines.push(["next", `\`${commands.repair}\` fetches again what the service still has, for no credits`]);
+    lines.push(["next", `\`${commands.repair}\` downloads again what the service still has, at no cost`]);
   if (has("leftover") && removed === null)
     lines.push(["next", `\`${commands.clean}\` removes the leftovers`]);
   return lines;

@@ -33,7 +33,7 @@ describe.concurrent("an archive that is looked after", () => {
     const good = readFileSync(file("a02.png"));
     expect(await run(place, ["verify", "--sandbox", "--read-data"])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/3 files in 1 folder, all read .*\nsound +every file is as it was saved/),
+      stdout: expect.stringMatching(/3 files in 1 folder, all read .*\nsound +every file is intact/),
     });
     rmSync(file("a01.png"));
     const flipped = Buffer.from(good);

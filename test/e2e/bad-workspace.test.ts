@@ -176,7 +176,7 @@ test("P17: a run that waits for its receipts says why when it is ended", async (
   running.signal("SIGINT");
   const { code, stdout } = await running.ended;
   expect(code).toBe(130);
-  expect(stdout).toMatch(/^Ended early: the disk refuses: the receipts cannot be written \(E/m);
+  expect(stdout).toMatch(/^Ended early: disk error: the receipts cannot be written \(E/m);
   expect(service.made).toEqual([]);
 });
 

@@ -138,7 +138,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     expect(planned, planned.stderr).toMatchObject({ code: 0 });
     expect(planned.stdout).toContain("15 needed, 4 of it within the caps, 500 on the account, 496 after");
     expect(planned.stdout).toMatch(
-      /^- The run needs 15 credits and --keep-credits leaves 5: it reaches for 1 item, up to row 2 \(a\); 4 items stay undone\.$/m,
+      /^- The run needs 15 credits and --keep-credits leaves 5: it covers 1 item, up to row 2 \(a\); 4 items stay undone\.$/m,
     );
     expect(planned.stdout).toMatch(/^- aurora-image needs 12 credits .* leaves 9: 1 of its 3 items stays/m);
     const wrong = await run(place, [...words, "aurora-imag=9"]);

@@ -60,7 +60,7 @@ test("a changed name template renames the files of the archive by itself, and pa
   expect(before[0]).toBe("here/outputs/shots/Bowl-de-16x9.png");
   named("{{ lang }}/{{ product }}/{{ params.aspect_ratio }}");
   const plan = await run(place, ["plan", "job.yaml"], service);
-  expect(plan.stdout).toContain("Mug-en-1:1 becomes en/Mug/1:1; its file is renamed, free");
+  expect(plan.stdout).toContain("Mug-en-1:1 becomes en/Mug/1:1; its file is renamed at no cost");
   const again = await run(place, ["run", "job.yaml", "--yes"], service);
   expect(again, again.stderr).toMatchObject({ code: 0 });
   expect(service.made).toHaveLength(8);

@@ -63,7 +63,7 @@ test("P5: one that never arrived is told with when it can be settled, and then i
 
   const first = await run(place, ["run", "set.csv", "--yes"], proxy);
   expect(first, first.stderr).toMatchObject({ code: 8 });
-  expect(first.stdout).toMatch(/unknown +1, whether they were charged is not known yet/);
+  expect(first.stdout).toMatch(/unknown +1, not yet known whether they were charged/);
   expect(first.stdout).toMatch(
     /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC finds out whether 1 lost request was charged/,
   );

@@ -67,7 +67,7 @@ describe.concurrent("a sheet that is run again", () => {
       place.write("s.csv", sheet(40));
       const back = await run(place, ["plan", "s.csv"]);
       expect(back.stdout).toContain("0 needed");
-      expect(back.stdout).toContain("row 2 (a01): made before; its file comes back, free");
+      expect(back.stdout).toContain("row 2 (a01): made before; its file is restored at no cost");
       expect(await pays(place)).toBe(0);
       const restored = files(place);
       for (const id of ids(40)) expect(restored[`${id}.png`]).toBe(before[`${id}.png`]);
@@ -84,7 +84,7 @@ describe.concurrent("a sheet that is run again", () => {
     place.write("s.csv", rows("e,~,third,", "c,~,fourth,new/name", "b,~,first,", "a,~,second,"));
     const plan = await run(place, ["plan", "s.csv"]);
     expect(plan.stdout).toContain("0 needed");
-    expect(plan.stdout).toContain("row 3: old/name becomes new/name; its file is renamed, free");
+    expect(plan.stdout).toContain("row 3: old/name becomes new/name; its file is renamed at no cost");
     expect(await pays(place)).toBe(0);
     expect(files(place)).toEqual({
       "a.png": before["b.png"],
@@ -143,7 +143,7 @@ describe.concurrent("archived files that are gone", () => {
       expect(told.stdout).toContain(
         "2 archived items have lost files (a01, a02): --missing fetch gets them again",
       );
-      expect(told.stdout).toContain("--missing pay makes them anew for 2 credits");
+      expect(told.stdout).toContain("--missing pay makes them again for 2 credits");
       expect(await pays(place)).toBe(0);
       expect(readdirSync(folder(place)).toSorted()).toEqual(["a03.png", "index.jsonl"]);
 

@@ -161,7 +161,7 @@ describe.concurrent("a sheet that changes", () => {
     expect(plan.code).toBe(0);
     expect(plan.stdout).toContain("2 needed");
     expect(plan.stdout).toContain("row 3 (a02): prompt");
-    expect(plan.stdout).toContain("a01 (archived) is in no row any more");
+    expect(plan.stdout).toContain("a01 (archived) is no longer in the manifest");
     const json = JSON.parse((await run(place, ["plan", "s.csv", "--sandbox", "--json"])).stdout);
     expect(json.money.needed).toBe(2);
     expect(json.items.map((item: { standing: string }) => item.standing)).toEqual(["archived", "new", "new"]);

@@ -20,7 +20,7 @@ describe.concurrent("a part of a sheet", () => {
     place.write("s.csv", sheet(6));
     const plan = await run(place, ["plan", "s.csv", "--sandbox", "--rows", "--first", "2"]);
     expect(plan.code, plan.stderr).toBe(0);
-    expect(plan.stdout).toContain("2 of 6 selected (--first 2); the others stay as they are");
+    expect(plan.stdout).toContain("2 of 6 selected (--first 2); the other rows are left unchanged");
     expect(plan.stdout).toContain("2 needed");
     expect(plan.stdout).not.toContain("a03");
     expect(await pays(place, "--first", "2")).toBe(2);

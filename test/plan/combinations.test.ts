@@ -49,7 +49,7 @@ test("combinations that ask for the very same thing are a warning with its price
     matrix: { lang: ["en", "de", "fr"] },
   });
   expect(warnings).toMatchObject([{ kind: "identical_rows", rows: [1], copies: 2 }]);
-  expect(warnings[0]?.message).toContain("3 combinations of row 1 ask for the very same thing");
+  expect(warnings[0]?.message).toContain("3 combinations of row 1 are identical");
   expect(notes[0]).toContain("nothing uses lang");
 });
 

@@ -43,7 +43,7 @@ describe("a balance that is too small", () => {
     expect(blockers).toEqual([
       {
         kind: "insufficient_credits",
-        message: "The run needs 21 credits and the balance is 15: it reaches for 2 items, up to row 3 (b).",
+        message: "The run needs 21 credits and the balance is 15: it covers 2 items, through row 3 (b).",
         needed: credits(21),
         balance: credits(15),
         reaches: fit,
@@ -55,7 +55,7 @@ describe("a balance that is too small", () => {
 
   test("that pays for nothing says so", async () => {
     const { blockers } = await planOf(sheet, { me: me(1) });
-    expect(blockers).toMatchObject([{ message: expect.stringContaining("does not pay for the first item") }]);
+    expect(blockers).toMatchObject([{ message: expect.stringContaining("does not cover the first item") }]);
   });
 
   test("reaches by priority", async () => {
@@ -114,10 +114,10 @@ describe("a plan says what a cap will leave undone", () => {
   });
 
   test.each([
-    [total(11), "--max-credits leaves 11: it reaches for 2 items, up to row 3 (b); 2 items stay undone"],
-    [daily(50, 33), "--max-credits-per-day leaves 17 today: it reaches for 3 items, up to row 4 (c); 1 item"],
-    [{ keep: credits(994) }, "--keep-credits leaves 6: it does not pay for the first item; 4 items stay"],
-    [{ ...total(20), ...daily(9, 2) }, "--max-credits-per-day leaves 7 today: it reaches for 1 item,"],
+    [total(11), "--max-credits leaves 11: it covers 2 items, through row 3 (b); 2 items will not be made"],
+    [daily(50, 33), "--max-credits-per-day leaves 17 today: it covers 3 items, through row 4 (c); 1 item"],
+    [{ keep: credits(994) }, "--keep-credits leaves 6: it does not cover the first item; 4 items will"],
+    [{ ...total(20), ...daily(9, 2) }, "--max-credits-per-day leaves 7 today: it covers 1 item,"],
   ])("%#", async (caps, words) => {
     const { blockers, warnings } = await planOf(sheet, { caps });
     expect(blockers).toEqual([]);
@@ -129,7 +129,7 @@ describe("a plan says what a cap will leave undone", () => {
     const models = new Map([["edit", { most: credits(9), spent: credits(1) }]]);
     const { warnings, fit, money, requests, files } = await planOf(sheet, { caps: { models } });
     expect(warnings.map(({ message }) => message)).toEqual([
-      "edit needs 13 credits and --max-credits-per-model leaves 8: 1 of its 2 items stays undone.",
+      "edit needs 13 credits and --max-credits-per-model leaves 8: 1 of its 2 items will not be made.",
     ]);
     expect(fit).toMatchObject({ items: 3, rowId: "d" });
     expect(money.within).toBe(credits(14.5));
@@ -227,11 +227,15 @@ describe("the subscription's period", () => {
     expect(await warnings(3, { cancel_at_period_end: true })).toMatchObject([{ kind: "ends", until }]);
     // Six hundred submits and looks do not go into a day of Starter.
     expect(await warnings(600, {})).toMatchObject([
-      { kind: "period_ends", until, message: expect.stringContaining("goes on if the next one is paid") },
+      {
+        kind: "period_ends",
+        until,
+        message: expect.stringContaining("continues if the next period is paid"),
+      },
     ]);
     expect(await warnings(600, { cancel_at_period_end: true })).toMatchObject([
       { kind: "ends" },
-      { kind: "period_ends", message: expect.stringContaining("what is left by then is refused") },
+      { kind: "period_ends", message: expect.stringContaining("items left by then will be refused") },
     ]);
   });
 });
@@ -256,17 +260,17 @@ describe("files and disk space", () => {
     expect((await planOf(sheet, { sizes, roomBytes: 15_000_000 })).warnings).toMatchObject([
       {
         kind: "disk_space",
-        message: expect.stringContaining("need about 15.5 MB and there is room for 15 MB where they go"),
+        message: expect.stringContaining("need about 15.5 MB and 15 MB is free on the output disk"),
       },
     ]);
   });
 
   const full = 20_000_000 - 64 * 2 ** 20;
   const why =
-    "(20 MB free, and 67.1 MB stay free for the run's own records). Nothing is bought before there is: free some";
+    "(20 MB free, and 67.1 MB stay reserved for the run's own records). Nothing is submitted until there is space: free up space";
   test.each([
-    ["is not known", [], `There is no room where the files go ${why}`],
-    ["is known", sizes, `The files need about 15.5 MB and there is no room where they go ${why}`],
+    ["is not known", [], `The output disk is full ${why}`],
+    ["is known", sizes, `The files need about 15.5 MB and nothing is free on the output disk ${why}`],
   ])("P17: no room at all is a warning where their size %s", async (_, sizes, message) => {
     expect((await planOf(sheet, { sizes, roomBytes: full })).warnings).toMatchObject([
       { kind: "disk_space", message: expect.stringContaining(message) },
@@ -281,7 +285,7 @@ describe("files and disk space", () => {
   test("of which only some have a known size need more than that", async () => {
     const clip = "e,animate,,https://example.com/e.png\n";
     expect((await planOf(sheet + clip, { sizes, roomBytes: 15_000_000 })).warnings).toMatchObject([
-      { message: expect.stringContaining("need more than 15.5 MB and there is room for 15 MB") },
+      { message: expect.stringContaining("need more than 15.5 MB and 15 MB is free") },
     ]);
   });
 });

@@ -8,7 +8,7 @@ test("P5: settling before the last moment at which a lost request may arrive is 
     {
       kind: "early_settling",
       message: expect.stringMatching(
-        /--settle-seconds .* 2 s .* 400 s .*Expected 400 or more as the second, got 2\./,
+        /--settle-seconds .* 2 s .* 400 s .*Expected at least 400 as the last value, got 2\./,
       ),
       seconds: 2,
       atLeast: 400,

@@ -32,7 +32,7 @@ test(
     expect(items).toHaveLength(19_998);
     expect(items.at(-1)).toMatchObject({ rowId: "r19999", occurrence: 2 });
     expect(warnings.filter(({ kind }) => kind === "identical_rows").map(({ message }) => message)).toEqual([
-      expect.stringContaining("rows 5, 20001 ask for the very same thing"),
+      expect.stringContaining("rows 5, 20001 are identical"),
     ]);
   },
 );
@@ -41,7 +41,7 @@ test("what is told of many rows that are alike does not grow with them", slow, a
   const made = await plan(await large("model,prompt", 3_000, (index) => `paint,x ${index % 1_500}`));
   expect(made.items).toHaveLength(3_000);
   expect(made.warnings.filter(({ kind }) => kind === "identical_rows")).toHaveLength(101);
-  expect(made.warnings.at(-1)?.message).toMatch(/^1400 more groups of rows ask for the very same thing; /);
+  expect(made.warnings.at(-1)?.message).toMatch(/^1400 more groups of identical rows; /);
 });
 
 test("params that are others in each row stay with their row, however many there are", slow, async () => {

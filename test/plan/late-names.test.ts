@@ -23,7 +23,9 @@ test("identical rows have one key in names, so they are told to differ by more",
 
 test("a name that leads out of the folder is found when it is made late, too", async () => {
   const { problems } = await planOf("model,prompt,output\npaint,x,../{{ category }}\n");
-  expect(problems).toMatchObject([{ message: "the output leads out of the output folder", got: "../image" }]);
+  expect(problems).toMatchObject([
+    { message: "the output path leads outside the output folder", got: "../image" },
+  ]);
 });
 
 test("in a prompt they are not known yet, and that is said", async () => {

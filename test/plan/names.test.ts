@@ -55,7 +55,7 @@ function byLists(rows: readonly Row[]): string[][] {
 
 function clashing(one: number, other: number, column: "id" | "output"): string {
   const whose = one === other ? `several items of row ${other}` : `rows ${one} and ${other}`;
-  return `${whose} ${column === "id" ? "give their items the same name" : "want the same output"}`;
+  return `${whose} ${column === "id" ? "give their items the same file name" : "want the same output"}`;
 }
 
 test("ids and names that are taken are found in any mixture of rows", () => {

@@ -127,7 +127,7 @@ describe("a media input", () => {
     const row = "paint,x,https://example.com/a.png\n";
     const { problems, notes } = await planOf(`model,prompt,video_url\n${row}${row}`);
     expect(problems).toEqual([]);
-    expect(notes).toEqual(["model paint does not ask for video_url; it is sent all the same (rows 2, 3)"]);
+    expect(notes).toEqual(["model paint does not list video_url as an input; it is sent anyway (rows 2, 3)"]);
   });
 });
 
@@ -187,7 +187,7 @@ describe("default params", () => {
     const { problems, items, notes } = await plan(await openManifest(path));
     expect(problems).toEqual([]);
     expect(items.map(({ params }) => params)).toEqual([{ aspect_ratio: "16:9" }, {}]);
-    expect(notes).toEqual(["the default aspect_ratio is left out for edit, which has no such parameter"]);
+    expect(notes).toEqual(["the default aspect_ratio is left out for edit, which does not take it"]);
   });
 
   test("that no model takes are a problem", async () => {

@@ -137,13 +137,13 @@ describe("identical rows", () => {
     const [a, b, c] = plan.sheet.rows;
     expect(c?.keys.slice(0, 2)).toEqual(a?.keys);
     expect([a?.keys.length, b?.keys.length, c?.keys.length]).toEqual([2, 1, 3]);
-    expect(plan.warnings[0]?.message).toBe("rows 2, 4 ask for the very same thing; it is made once");
+    expect(plan.warnings[0]?.message).toBe("rows 2, 4 are identical; it is made once");
   });
 
   test("are problems where that is asked for, and only the first is made", async () => {
     const plan = await planOf(twins, { duplicates: "error" });
     expect(plan.problems).toMatchObject([
-      { place: { row: 4, id: "c" }, message: "the row asks for the very same thing as row 2" },
+      { place: { row: 4, id: "c" }, message: "the row is identical to row 2" },
     ]);
     expect(plan.items.map(({ rowId }) => rowId)).toEqual(["a", "a-2", "b"]);
   });

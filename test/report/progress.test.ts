@@ -45,7 +45,7 @@ describe("the progress line", () => {
       stops: [{ kind: "interrupted", message: "interrupted" }],
     });
     expect(line).toContain(
-      " · this minute's requests are used, next in 13s · the disk refuses: no space left · stopping: interrupted",
+      " · minute quota used up, next request in 13s · disk error: no space left · stopping: interrupted",
     );
   });
 
@@ -64,10 +64,10 @@ describe("the progress line", () => {
 });
 
 test.each([
-  ["minute", 1_000, "this minute's requests are used, next in 1s"],
-  ["minute", -50, "this minute's requests are used, next in 1s"],
-  ["day", 11_045_000, "this day's requests are used, next in 3h 4m"],
-  ["service", 40_000, "the service asked for a pause, next request in 40s"],
+  ["minute", 1_000, "minute quota used up, next request in 1s"],
+  ["minute", -50, "minute quota used up, next request in 1s"],
+  ["day", 11_045_000, "daily quota used up, next request in 3h 4m"],
+  ["service", 40_000, "the service asked us to wait, next request in 40s"],
 ] as const)("waiting for the %s, %i ms", (what, ms, line) => {
   expect(waitingLine(what, 5_000 + ms, 5_000)).toBe(line);
 });

@@ -80,10 +80,10 @@ describe("status", () => {
         .find((text) => text.startsWith("forecast"));
     const known = { requests: 53, ms: 400_000, larger: null, binds: "generation" } as const;
     expect(line(known)).toBe(
-      "forecast  about 53 requests, 6m 40s; the generations themselves take that long; until 2026-11-21 02:49 UTC",
+      "forecast  about 53 requests, 6m 40s; limited by generation time; until 2026-11-21 02:49 UTC",
     );
     expect(line({ ...known, guessed })).toBe(
-      "forecast  about 53 requests, 6m 40s; the generations themselves take that long; a guess for voice, of which nothing was made before; until 2026-11-21 02:49 UTC",
+      "forecast  about 53 requests, 6m 40s; limited by generation time; a guess for voice, of which nothing was made before; until 2026-11-21 02:49 UTC",
     );
   });
 

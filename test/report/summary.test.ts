@@ -11,11 +11,11 @@ describe("the closing summary", () => {
       failed    4
                 3 × moderation: the prompt was refused (cover-1, cover-2, cover-4)
                 1 × provider: no capacity (cover-3)
-      held      1, charged or perhaps charged: a person decides
+      held      1, possibly charged, waiting for your decision
                 1 × the POST was cut off (clip-9)
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502, body 3f2a91c40b7d, task t_1, provider's
                 task ext-7
-      overdue   1, not finished in their time: never submitted again
+      overdue   1, still at the service after 10 minutes; never submitted again
                 1 × still processing (clip-3)
       dropped   2, not in the manifest, skipped, or cancelled
       credits   112.5 spent, 8 in flight or held, 0.25 left
@@ -36,7 +36,7 @@ describe("the closing summary", () => {
                 3 × moderation: the prompt was refused (cover-1,
                 cover-2, cover-4)
                 1 × provider: no capacity (cover-3)
-      held      1, charged or perhaps charged: a person decides
+      held      1, possibly charged, waiting for your decision
                 1 × the POST was cut off (clip-9)
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502,
                 body 3f2a91c40b7d, task t_1, provider's task ext-7
@@ -107,7 +107,7 @@ describe("the closing summary", () => {
     const facts = { ...runFacts, lost, lostCredits: credits(2.5) };
     const text = summarise(facts, { width: 400, colour: false });
     expect(text).toContain("112.5 spent, 8 in flight or held, up to 2.5 lost, 0.25 left");
-    expect(text).toMatch(/^lost +1 request, charged or perhaps charged, whose task nobody knows$/m);
+    expect(text).toMatch(/^lost +1 request, possibly charged, task id never received$/m);
     expect(text).toMatch(/^ +1 × given up \(cover-7\)$/m);
     expect(text).toMatch(/^ +cover-7: POST 2026-11-21 02:42:59 UTC, answer 502/m);
     expect(summaryJson(facts)).toMatchObject({

@@ -123,7 +123,7 @@ describe("a plan", () => {
       jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
       a.json:3:7: no rows; expected a row, got none
 
-      In the way:
+      Blocked by:
       - The run needs 75 credits and the balance is 60.
 
       Warnings:
@@ -144,14 +144,14 @@ describe("a plan", () => {
       items     24 new, 2 archived
       credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
       requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
-      forecast  about 49 requests, 31s; the generations themselves take that long
+      forecast  about 49 requests, 31s; limited by generation time
       files     24 files, about 2.71 MB without voice, of which nothing was made before
 
       Problems:
       jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
       a.json:3:7: no rows; expected a row, got none
 
-      In the way:
+      Blocked by:
       - The run needs 75 credits and the balance is 60.
 
       Warnings:
@@ -201,7 +201,7 @@ describe("a plan", () => {
       items     24 new, 2 archived
       credits   3 needed, 60 on the account, 57 after
       requests  at least 12; without a plan: no limit
-      forecast  about 12 requests, 9s; the generations themselves take that long; a guess before some are made
+      forecast  about 12 requests, 9s; limited by generation time; rough estimate (no history for these models yet)
       files     24 files, about 2.71 MB without voice, of which nothing was made before"
     `);
   });
@@ -277,7 +277,7 @@ test("many problems are cut short and counted", () => {
   expect(lines[0]).toBe("a.csv, row 2: no prompt; expected a text, got nothing");
   expect(lines).toHaveLength(101);
   expect(lines[100]).toBe(
-    "and 3 more: `bulkgen plan a.csv --json` has every one; `bulkgen run` with --skip-invalid leaves wrong rows out and writes problems.csv",
+    "and 3 more: `bulkgen plan a.csv --json` has every one; `bulkgen run --skip-invalid` leaves out invalid rows and writes problems.csv",
   );
   const blank = problems.map(({ place, ...rest }) => ({
     ...rest,
@@ -301,7 +301,7 @@ test("a plan names what changed and what no row asks for any more", () => {
     { key: "k1:b", rowId: "cover-3", state: "archived" as const, replacedBy: "k1:a" },
   ];
   expect(planText({ ...plan, changed, vanished }, here)).toContain(
-    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is in no row any more\n\n",
+    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is no longer in the manifest\n\n",
   );
 });
 

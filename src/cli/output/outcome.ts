@@ -86,7 +86,7 @@ function nextStep(
 ): string | null {
   const { sandbox } = run.options;
   const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
-  if (run.state === "cancelled") return run.owes ? `${resume} collects what is at the service` : null;
+  if (run.state === "cancelled") return run.owes ? `${resume} downloads what is at the service` : null;
   if (stops.some(({ kind }) => kind === "paused"))
     return `${resume} goes on; tasks at the service go on without us`;
   const steps: Partial<Record<ExitName, string>> = {

@@ -176,7 +176,7 @@ async function close(
     ...breaker.messages,
     ...prices.messages(waiting),
     ...caps.messages,
-    ...(refused !== null && counts.planned + counts.ready > 0 ? [`the disk refuses: ${refused}`] : []),
+    ...(refused !== null && counts.planned + counts.ready > 0 ? [`disk error: ${refused}`] : []),
     ...unsubmittedText(unsubmitted, run.jobName),
   ];
   const balance = read ? balanceTold(read.me.credits.balance) : null;
