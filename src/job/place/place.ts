@@ -20,7 +20,6 @@ import {
   writeIdentity,
 } from "../workspace/workspace.js";
 import { type Ground, type LockTrouble, standingOf, tryLock, tryLockElsewhere } from "./filesystem.js";
-import { pathsFollow } from "./follow-paths.js";
 
 export interface SettleOptions {
   /** The workspace as its folder says now: it says something else once the state has moved. */
@@ -65,7 +64,7 @@ function settled(workspace: Workspace, options: SettleOptions): Workspace {
   const { markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity?.state) {
-    claimed(workspace, identity, options);
+    claimOrRefuse(workspace, identity);
     return workspace;
   }
   mkdirSync(markerFolder, { recursive: true });
@@ -74,7 +73,7 @@ function settled(workspace: Workspace, options: SettleOptions): Workspace {
   if (!moves && isRehearsal(workspace)) return workspace;
   const first = { id: options.random.uuid(), state: null, host: hostname(), why: null };
   const own = identity ?? createIdentity(markerFolder, first);
-  claimed(workspace, own, options);
+  claimOrRefuse(workspace, own);
   if (!moves) return workspace;
   const state = join(workspacesFolder(workspace.sharedFolder), own.id);
   moveState(markerFolder, { ...own, state, host: hostname(), why }, options.clock);
@@ -134,10 +133,9 @@ export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): voi
   );
 }
 
-function claimed(workspace: Workspace, identity: WorkspaceIdentity, { clock }: SettleOptions): void {
+function claimOrRefuse(workspace: Workspace, identity: WorkspaceIdentity): void {
   refuseCopy(workspace, identity);
-  // A database that cannot be opened is told of by who needs it; where the workspace was is known until then.
-  if (pathsFollow(workspace, clock)) claim(identity.id, workspace);
+  claim(identity.id, workspace);
 }
 
 /** What a state is made of; the sandbox's part lies in a folder of its own. */
