@@ -67,8 +67,6 @@ export interface Schedules {
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
   nights(schedule: string, limit: number): Promise<Night[]>;
-  /** How many nights of a schedule are in which state. */
-  tally(schedule: string): Promise<Map<NightState, number>>;
   /** Nights in one of these states, oldest first. */
   nightsIn(...states: NightState[]): Promise<Night[]>;
   close(): void;
@@ -152,13 +150,6 @@ export function openSchedules(path: string, clock: Clock): Schedules {
           limit,
         ) as NightRow[]
       ).map(asNight),
-
-    async tally(schedule) {
-      const rows = sql(
-        "SELECT state, count(*) AS number FROM scheduled_runs WHERE schedule = ? GROUP BY state",
-      ).all(schedule) as { state: NightState; number: number }[];
-      return new Map(rows.map(({ state, number }) => [state, number]));
-    },
 
     nightsIn: async (...states) =>
       (
