@@ -3,7 +3,7 @@ import { join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { foldName } from "./disk/names.js";
 import { temporaryName } from "./disk/temporary.js";
-import { identityOf, indexName, JobIndex } from "./index-file.js";
+import { identityOf, indexName, JobIndex, lengthUnknown } from "./index-file.js";
 import { quarantineName } from "./quarantine.js";
 import { sidecarOf } from "./sidecar.js";
 
@@ -25,6 +25,8 @@ export type FileFinding =
   | { kind: "damaged"; file: string; identity: string; reason: string }
   /** Whole, but the index has no line for it, or another one. */
   | { kind: "unindexed"; file: string; identity: string }
+  /** As it was saved, but it may have been cut off then: the server stated no length. */
+  | { kind: "unproven"; file: string; identity: string }
   /** Neither the workspace nor the index knows it. */
   | { kind: "unknown"; file: string; bytes: number }
   /** What a run that died left, or a download that was not what was ordered. */
@@ -64,6 +66,8 @@ export async function examine(
     if (finding) examination.findings.push(finding);
     else if (rows.has(file.identity) && !isLine(index, file)) {
       examination.findings.push({ kind: "unindexed", file: file.file, identity: file.identity });
+    } else if (`${index.find(file.identity)?.check}`.endsWith(lengthUnknown)) {
+      examination.findings.push({ kind: "unproven", file: file.file, identity: file.identity });
     }
     options.onFile?.();
   }

@@ -9,6 +9,9 @@ import { foldName } from "./disk/names.js";
  */
 export const indexName = "index.jsonl";
 
+/** Ends the check of a file whose end is proven neither by its content nor by a length that the server stated. */
+export const lengthUnknown = "length unknown";
+
 /** What the archive is told about an output; copied into its line as it is. */
 export interface IndexFacts {
   /** The row's id, for people. */

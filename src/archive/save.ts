@@ -9,7 +9,14 @@ import { type DiskRefusal, refusalOf } from "./disk/room.js";
 import type { Temporary } from "./disk/temporary.js";
 import type { Partial as PartialFile, Partials } from "./download/partial.js";
 import { type Limits, limitsOf, type Transfer, transfer } from "./download/transfer.js";
-import { type Indexes, type IndexFacts, type IndexLine, identityOf, type JobIndex } from "./index-file.js";
+import {
+  type Indexes,
+  type IndexFacts,
+  type IndexLine,
+  identityOf,
+  type JobIndex,
+  lengthUnknown,
+} from "./index-file.js";
 import { holds, isSuperseded, linked, supersede } from "./move.js";
 import { quarantine } from "./quarantine.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
@@ -48,7 +55,7 @@ export interface SavePorts {
   version: string;
   /** Whether each file gets one with its facts beside it. */
   sidecars?: boolean;
-  /** Looks at what came. Rejects with errors of the disk. */
+  /** DuePolls at what came. Rejects with errors of the disk. */
   inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
   /** Ends the transfer; what is complete by then is still saved. */
   signal?: AbortSignal;
@@ -129,10 +136,6 @@ async function takeIn(
 ): Promise<SaveResult> {
   const content = await ports.inspect(temporary.path, request.category, received.bytes);
   if (content.kind === "bad") return reject(request, ports, temporary, received, content.reason);
-  if (content.openEnded && !received.lengthStated) {
-    const reason = `${content.mime} does not say where it ends, nor did the server: it may be cut off`;
-    return reject(request, ports, temporary, received, reason);
-  }
   return place(request, ports, index, { name, folder, temporary, received, content });
 }
 
@@ -174,7 +177,11 @@ async function place(
   const moved = await makeWay(disk, request, index);
   const file = await giveName(disk, request, index, { ...checked, sidecars });
   const { bytes, sha256 } = received;
-  const { mime, check } = content;
+  const { mime } = content;
+  const check =
+    content.check === "decoded" || received.lengthStated
+      ? content.check
+      : `${content.check}, ${lengthUnknown}`;
   const line: IndexLine = {
     ...request.index,
     output: request.outputNumber,

@@ -55,7 +55,7 @@ export function matcherOf({
     [...keys].every(([key, patterns]) => patterns.some((one) => one.test(values.get(key) ?? "")));
 }
 
-/** Looks whether the keys of filters are those of some row. */
+/** DuePolls whether the keys of filters are those of some row. */
 export class KeyWatch {
   private readonly wanted: Map<string, string>;
   private readonly known = new Set<string>();

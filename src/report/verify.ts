@@ -10,7 +10,7 @@ export interface ExaminedFolder {
   read: number;
   bytesRead: number;
   findings: readonly {
-    kind: "missing" | "damaged" | "unindexed" | "unknown" | "leftover";
+    kind: "missing" | "damaged" | "unindexed" | "unproven" | "unknown" | "leftover";
     file: string;
     reason?: string;
     bytes?: number;
@@ -31,11 +31,16 @@ const shownMax = 20;
 const nameCharactersMax = 160;
 
 const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string][] = [
-  ["missing", "bad", "missing from disk"],
-  ["damaged", "bad", "content has changed since it was saved"],
-  ["unindexed", "warning", "complete, but not listed in index.jsonl"],
-  ["unknown", "dim", "untracked: not created by bulkgen, left untouched"],
-  ["leftover", "dim", "partial downloads and files that failed their check"],
+  ["missing", "bad", "not there any more"],
+  ["damaged", "bad", "not what was saved"],
+  ["unindexed", "warning", "whole, but without a line in index.jsonl"],
+  [
+    "unproven",
+    "warning",
+    "the server stated no length and nothing else proves the end: play them to the end",
+  ],
+  ["unknown", "dim", "nobody's: bulkgen did not put them there, and leaves them alone"],
+  ["leftover", "dim", "parts of broken downloads, and what failed its check"],
 ];
 
 const broken = ["missing", "damaged", "unindexed"];

@@ -3,7 +3,7 @@ import { isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota/quot
 import { readAccount } from "./account-reading.js";
 import type { Session } from "./session.js";
 
-/** Looks at the balance when it is time to, so that a run that waits for credits goes on by itself. */
+/** DuePolls at the balance when it is time to, so that a run that waits for credits goes on by itself. */
 export async function readBalanceWhenDue(session: Session): Promise<void> {
   const { balanceLook, ports, settings, parked } = session;
   if (!balanceLook?.isOver) return;

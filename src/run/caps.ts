@@ -114,7 +114,7 @@ export class Caps {
     return true;
   }
 
-  /** Looks at what was spent since the balance was read, over all workspaces of the account. */
+  /** DuePolls at what was spent since the balance was read, over all workspaces of the account. */
   async lookAtKept(
     accounts: Pick<Accounts, "takenFrom">,
     accountId: number,
@@ -126,7 +126,7 @@ export class Caps {
     this.kept = plus(committed, minus(keep.most, plus(since, before)));
   }
 
-  /** Looks at what the day has cost, over all runs of the account. At midnight another one begins. */
+  /** DuePolls at what the day has cost, over all runs of the account. At midnight another one begins. */
   async lookAtDay(
     accounts: Pick<Accounts, "spentOn">,
     accountId: number,

@@ -43,7 +43,7 @@ export class DiskTrouble {
     this.ofSave = null;
   }
 
-  /** Looks at the room when it is time to and something is to be bought; what it found to be full, until it is not. */
+  /** DuePolls at the room when it is time to and something is to be bought; what it found to be full, until it is not. */
   async look(buys: boolean): Promise<void> {
     if (!(buys || this.ofLook !== null) || !this.nextLook.isOver) return;
     const refusal = await this.ports.refusal(this.folder);

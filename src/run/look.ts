@@ -81,15 +81,15 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
         (attempt.bookEntry !== null && session.settling.awaits(attempt.bookEntry))
       )
         await book(session, attempt, { task: "open" });
-      await lookAgain(session, looking, null, outcome);
+      await recheckBalance(session, looking, null, outcome);
       return;
     case "refused":
       session.refused(outcome.status, [outcome.code, outcome.message].filter(Boolean).join(": "));
-      await lookAgain(session, looking, null, null);
+      await recheckBalance(session, looking, null, null);
       return;
     case "unclear":
       if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
-      else await lookAgain(session, looking, outcome.reason, null);
+      else await recheckBalance(session, looking, outcome.reason, null);
   }
 }
 
@@ -124,7 +124,7 @@ async function overdue(session: Session): Promise<Overdue> {
 }
 
 /** Sets when the next look may be; a task whose window has passed becomes overdue and is looked at rarely. */
-async function lookAgain(
+async function recheckBalance(
   session: Session,
   { item, attempt, sentAt }: Looking,
   note: string | null,

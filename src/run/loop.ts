@@ -118,7 +118,7 @@ class Loop {
         if (this.isCapped(view, decision) && (await recheckBalance(this.session, view.committed, view.quota)))
           continue;
         if (this.addStops(view, decision)) continue;
-        if (this.session.caps.wait(decision.cappedModels, view.modelRooms ?? new Map())) continue;
+        if (this.session.caps.wait(decision.cappedModels, view.modelBudgets ?? new Map())) continue;
         if (decision.done && (await this.fetchMissing())) continue;
         if (decision.done || this.session.stopped("interrupted")) break;
         const began = await this.beginAll(decision.steps);
@@ -135,7 +135,7 @@ class Loop {
   private async view(): Promise<View> {
     const { store, accounts, accountId, service, clock } = this.session.ports;
     const { run, lanes, polls, downloads, profile } = this.session.settings;
-    const modelRooms = await this.session.caps.rooms(store, run.id);
+    const modelBudgets = await this.session.caps.rooms(store, run.id);
     const { parked, paces } = this.session;
     const limit = this.busy.size + lanes + polls + downloads;
     const pace = (group: string) => paces.of(group);
@@ -147,7 +147,7 @@ class Loop {
     if (this.session.caps.takeBack(committed)) this.session.liftCaps();
     const inOrder =
       this.session.settings.inOrder ||
-      modelRooms.size > 0 ||
+      modelBudgets.size > 0 ||
       !reachesAll(waiting, committed, this.session.caps.cap);
     const heads = inOrder ? null : firstHeads(waiting, pace, limit);
     const due = await store.due(run.id, limit, parked, heads);
@@ -178,7 +178,7 @@ class Loop {
       stops: this.session.stops,
       committed,
       cap: this.session.caps.cap,
-      modelRooms,
+      modelBudgets,
       awaitsOverdue: this.overdueWait.keepsOpen(due.counts.overdue, this.hasOthers(due)),
       awaitsSettling: !this.session.stopped("unread") && this.session.settling.keepsOpen(quota, now),
     };

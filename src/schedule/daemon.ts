@@ -86,7 +86,7 @@ export class Daemon {
         this.wake = new AbortController();
         const all = await schedules.all();
         await this.takeOver(all);
-        for (const schedule of all) await this.lookAt(schedule);
+        for (const schedule of all) await this.pollAt(schedule);
         await this.goOn(all);
         this.turnedAt = clock.monotonic();
         if (!stop.aborted) await clock.sleep(await this.napMs(all), this.wake.signal);
@@ -125,7 +125,7 @@ export class Daemon {
   }
 
   /** Deals with every night of a schedule that came due since the last look. */
-  private async lookAt(schedule: Schedule): Promise<void> {
+  private async pollAt(schedule: Schedule): Promise<void> {
     const now = this.ports.clock.now();
     const [newest, ...older] = dueBetween(schedule, schedule.seenUntil, now, missedMax);
     if (newest === undefined) return;

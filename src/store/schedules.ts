@@ -71,8 +71,6 @@ export interface Schedules {
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
   nights(schedule: string, limit: number): Promise<ScheduledRun[]>;
-  /** How many nights of a schedule are in which state. */
-  tally(schedule: string): Promise<Map<NightState, number>>;
   /** Nights in one of these states, oldest first. */
   nightsIn(...states: NightState[]): Promise<ScheduledRun[]>;
   close(): void;
@@ -92,8 +90,8 @@ const migrations: readonly Migration[] = [
         missed TEXT NOT NULL CHECK (missed IN ('once', 'skip')),
         seen_until INTEGER NOT NULL
       );
-      -- The key is what makes a night unique, whatever becomes of daemons.
-      CREATE TABLE nights (
+      -- The key makes a scheduled run unique, even with several daemons.
+      CREATE TABLE scheduled_runs (
         schedule TEXT NOT NULL,
         due_at INTEGER NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('running', 'waiting', 'ended', 'skipped', 'missed')),
@@ -110,7 +108,7 @@ const migrations: readonly Migration[] = [
         note TEXT,
         PRIMARY KEY (schedule, due_at)
       );
-      CREATE INDEX nights_state ON nights (state, due_at);
+      CREATE INDEX scheduled_runs_state ON scheduled_runs (state, due_at);
     `),
 ];
 
@@ -136,7 +134,7 @@ export function openSchedules(path: string, clock: Clock): Schedules {
     claim: async (schedule, dueAt, change) =>
       atomic(() => {
         const { changes } = sql(
-          "INSERT INTO nights (schedule, due_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+          "INSERT INTO scheduled_runs (schedule, due_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         ).run(schedule, dueAt, change.state);
         seen(schedule, Math.min(dueAt, clock.now()));
         if (changes === 1) update(sql, schedule, dueAt, change);
@@ -151,23 +149,16 @@ export function openSchedules(path: string, clock: Clock): Schedules {
 
     nights: async (schedule, limit) =>
       (
-        sql("SELECT * FROM nights WHERE schedule = ? ORDER BY due_at DESC LIMIT ?").all(
+        sql("SELECT * FROM scheduled_runs WHERE schedule = ? ORDER BY due_at DESC LIMIT ?").all(
           schedule,
           limit,
         ) as NightRow[]
       ).map(asNight),
 
-    async tally(schedule) {
-      const rows = sql("SELECT state, count(*) AS number FROM nights WHERE schedule = ? GROUP BY state").all(
-        schedule,
-      ) as { state: NightState; number: number }[];
-      return new Map(rows.map(({ state, number }) => [state, number]));
-    },
-
     nightsIn: async (...states) =>
       (
         sql(
-          "SELECT * FROM nights WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule",
+          "SELECT * FROM scheduled_runs WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule",
         ).all(JSON.stringify(states)) as NightRow[]
       ).map(asNight),
 
@@ -194,7 +185,7 @@ function update(sql: Sql, schedule: string, dueAt: number, change: ScheduledRunC
   const names = (Object.keys(change) as (keyof ScheduledRunChange)[]).map(
     (name) => `${columns[name]} = @${name}`,
   );
-  sql(`UPDATE nights SET ${names.join(", ")} WHERE schedule = @schedule AND due_at = @dueAt`).run({
+  sql(`UPDATE scheduled_runs SET ${names.join(", ")} WHERE schedule = @schedule AND due_at = @dueAt`).run({
     ...change,
     schedule,
     dueAt,

@@ -69,7 +69,7 @@ describe.concurrent("by night", () => {
       event: "lost",
       summary: expect.stringMatching(/its process was ended by SIGKILL; goes on at /),
     });
-    const sql = "SELECT state, losses FROM nights";
+    const sql = "SELECT state, losses FROM scheduled_runs";
     expect(withSchedules(place, (db) => db.prepare(sql).all())).toEqual([{ state: "waiting", losses: 1 }]);
     daemon.signal("SIGTERM");
     expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
@@ -107,7 +107,7 @@ describe.concurrent("by night", () => {
     const { status, body } = await get(`${url}/healthz`);
     expect([status, body]).toEqual([503, expect.objectContaining({ ok: false })]);
     expect(body.trouble).toMatch(/cannot be written down/);
-    expect(withSchedules(place, (db) => db.prepare("SELECT * FROM nights").all())).toEqual([]);
+    expect(withSchedules(place, (db) => db.prepare("SELECT * FROM scheduled_runs").all())).toEqual([]);
     room();
     await hook.got(2);
     expect(JSON.parse(hook.received[1]?.body ?? "")).toMatchObject({ event: "done", archived: 1 });
@@ -133,7 +133,7 @@ function withSchedulesFull(place: Place): () => void {
 }
 
 function nightOf(place: Place): object | null {
-  const sql = "SELECT state, exit FROM nights WHERE state = 'ended' ORDER BY due_at LIMIT 1";
+  const sql = "SELECT state, exit FROM scheduled_runs WHERE state = 'ended' ORDER BY due_at LIMIT 1";
   return withSchedules(place, (db) => (db.prepare(sql).get() as object | undefined) ?? null);
 }
 

@@ -49,7 +49,7 @@ const ways: Record<ExitName, Way> = {
   cap: { flags: ["--yes", "--max-credits", "3"], begins: true },
   credits: { begins: true, script: onPost(1, error(402, "INSUFFICIENT_CREDITS")) },
   unfinished: { flags: ["--yes", "--rpd", "4"], begins: true },
-  locked: { begins: false, before: holdWorkspace },
+  locked: { begins: false, before: openSession },
   held: { begins: true, script: onPost(1, "serve and cut") },
   interrupted: {
     begins: true,
@@ -96,7 +96,7 @@ describe.concurrent("every documented exit code is reached", () => {
 });
 
 /** Another run that has the workspace until this file ends. */
-async function holdWorkspace(place: Place, service: ScriptedService): Promise<void> {
+async function openSession(place: Place, service: ScriptedService): Promise<void> {
   const other = await startService({
     script: async ({ what }): Promise<Scripted> => {
       if (what === "GET models") await new Promise(() => {});

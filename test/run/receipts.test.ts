@@ -84,13 +84,6 @@ describe("the receipts", () => {
 describe("the answer to an attempt of a row that two jobs have", () => {
   const two = { ...run, id: 2, jobName: "two" } as unknown as Run;
   const refused = { event: "refused", outcome: { status: 402 } } as const;
-  /** As earlier versions wrote it. */
-  const withoutJob = (event: string, outcome: object = {}) =>
-    appendFileSync(
-      file,
-      `${JSON.stringify({ at: new Date(0), type: "answer", key: item.key, attempt: 2, event, ...outcome })}\n`,
-    );
-
   test("P2: is that of its own job", async () => {
     const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
@@ -107,18 +100,6 @@ describe("the answer to an attempt of a row that two jobs have", () => {
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     await receipts.answer(run, item, attempt, accepted);
     expect(await receipts.answerTo({ ...run, id: 7 }, item, attempt)).toEqual(accepted);
-  });
-
-  test("P2: never stands before the request, in receipts of earlier versions either", async () => {
-    const receipts = openReceipts(nodeDisk, place(), () => 0);
-    await receipts.intent(run, item, attempt, '{"model":"picture"}');
-    withoutJob("refused", { status: 402 });
-    await receipts.intent(two, item, attempt, '{"model":"picture"}');
-    expect(await receipts.answerTo(run, item, attempt)).toEqual(refused);
-    expect(await receipts.answerTo(two, item, attempt)).toBeNull();
-    withoutJob("accepted", { status: 200, taskId: "t1", charged: 4.5 });
-    expect(await receipts.answerTo(run, item, attempt)).toEqual(refused);
-    expect(await receipts.answerTo(two, item, attempt)).toEqual(accepted);
   });
 
   test("P2: is not that of an attempt which had the same number in a database that was lost", async () => {

@@ -12,7 +12,7 @@ import { type Trip, Violation } from "./watch.js";
  * Judges a finished run from outside: the service's own books, the archive's folders, and the list of items that the
  * program shows to its user. Of the program's tables it sees nothing.
  */
-export interface Books {
+export interface SpendLog {
   ledger: Ledger;
   disk: MemoryDisk;
   /** Job folders of the archive. */
@@ -52,7 +52,7 @@ export interface Books {
 const doubtful: readonly ItemState[] = ["held", "unknown", "overdue"];
 const spending: readonly ItemState[] = [...doubtful, "archived", "ready", "processing"];
 
-export function audit(books: Books): void {
+export function audit(books: SpendLog): void {
   const tasks = new Map<string, TaskRecord[]>();
   for (const task of books.ledger.tasks.values()) {
     const item = books.ledger.madeFor.get(task.id) ?? "";
@@ -78,12 +78,12 @@ export function audit(books: Books): void {
   }
 }
 
-function checkPaidOnce(item: string, tasks: readonly TaskRecord[], books: Books): void {
+function checkPaidOnce(item: string, tasks: readonly TaskRecord[], books: SpendLog): void {
   const paid = tasks.filter((task) => isPaid(task) && !isLetGo(task, books));
   if (paid.length > 1) throw new Violation("P2", `${item} was paid ${paid.length} times`);
 }
 
-function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
+function isLetGo({ id }: TaskRecord, { letGo }: SpendLog): boolean {
   return [...letGo].some(({ made }) => made?.id === id);
 }
 
@@ -91,7 +91,7 @@ function isLetGo({ id }: TaskRecord, { letGo }: Books): boolean {
  * P7: nothing is left out for a cap that it would fit under: what failed has given its price back. Credits that do not
  * reach for all go to the items in their order, so that a dear one holds up the cheap.
  */
-function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
+function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog): void {
   const { cap, modelCap, spendable, listed, orphans, runOf, modelOf, priceOf } = books;
   const costOf = (item: string) => {
     const paid = (tasks.get(item) ?? []).filter((task) => isPaid(task) && !isLetGo(task, books));
@@ -126,7 +126,7 @@ function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): 
  * P8: what the program tells that its items cost is what the service has charged for them. More than that only for
  * items of which it tells that this is in doubt; and of those it knows the planned price alone.
  */
-function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): void {
+function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog): void {
   const { listed, letGo, orphans, runOf, priceOf, surpriseOf } = books;
   const paid = [...letGo].filter(({ made }) => made !== null && isPaid(made));
   const free = (item: string) => (orphans.get(item) ?? 0) - paid.filter((trip) => trip.item === item).length;
@@ -149,7 +149,7 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: Books): voi
 }
 
 /** What was paid for is in the archive, or the user is told that it is not. */
-function checkKept(item: string, task: TaskRecord, files: Files, books: Books): void {
+function checkKept(item: string, task: TaskRecord, files: Files, books: SpendLog): void {
   if (!isPaid(task) || isLetGo(task, books)) return;
   const kept = task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
   const { state, note } = books.listed.get(item) ?? { state: "dropped", note: null };
@@ -162,7 +162,7 @@ function checkKept(item: string, task: TaskRecord, files: Files, books: Books): 
 /** Paths by the hash of their content. */
 type Files = Map<string, string[]>;
 
-function filesOf({ disk, folders, strangers }: Books): Files {
+function filesOf({ disk, folders, strangers }: SpendLog): Files {
   const files: Files = new Map();
   for (const path of folders.flatMap((folder) => disk.below(folder))) {
     const isOwn = basename(path) !== "index.jsonl" && !path.includes("/_quarantine/");
@@ -183,7 +183,7 @@ function madeFor(tasks: ReadonlyMap<string, TaskRecord[]>): Map<string, string> 
   return made;
 }
 
-function checkFiles(files: Files, made: ReadonlyMap<string, string>, { listed }: Books): void {
+function checkFiles(files: Files, made: ReadonlyMap<string, string>, { listed }: SpendLog): void {
   for (const [hash, paths] of files) {
     if (!made.has(hash))
       throw new Violation("P13", `${paths[0]} is no output of the service, or not all of one`);
@@ -200,7 +200,7 @@ function checkFiles(files: Files, made: ReadonlyMap<string, string>, { listed }:
 function checkIndexes(
   files: Files,
   made: ReadonlyMap<string, string>,
-  { disk, folders, listed }: Books,
+  { disk, folders, listed }: SpendLog,
 ): void {
   const lined = new Set<string>();
   for (const folder of folders) {

@@ -128,12 +128,12 @@ export function sha256(content: Buffer): string {
 
 const errorPage = Buffer.from("<html><title>error</title></html>");
 
-/** Corruption that no reader of the format could see would blame the archive for nothing: there an error page comes. */
+/** Only a PNG shows damage inside a file of the stated length. The other forms are replaced by an error page. */
 function spoiled(bytes: Buffer, task: TaskRecord, fault: DownloadFault | null): Uint8Array {
   const form = formOf(task.id, task.category);
   const isCorrupt = fault?.kind === "download-corrupt";
   const isShortened = fault?.kind === "download-truncated" && fault.pretends;
-  if ((isCorrupt && form !== "png") || (isShortened && form === "bmp")) return errorPage;
+  if (form !== "png" && (isCorrupt || isShortened)) return errorPage;
   return spoiledFile({ bytes, contentType: "", etag: "" }, fault).bytes;
 }
 

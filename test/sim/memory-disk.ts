@@ -26,7 +26,7 @@ export class MemoryDisk implements Disk {
 
   async makeFolder(path: string): Promise<void> {
     if (this.folders.has(path)) return;
-    this.checkRoom();
+    this.checkSpace();
     this.makeDurableFolder(path);
   }
 
@@ -43,7 +43,7 @@ export class MemoryDisk implements Disk {
   async create(path: string): Promise<NewFile> {
     if (this.names.has(path)) throw systemError("EEXIST", path);
     this.checkFolder(path);
-    this.checkRoom();
+    this.checkSpace();
     const node: FileNode = { pieces: [], bytes: 0, syncedBytes: 0 };
     this.names.set(path, node);
     return {
@@ -105,7 +105,7 @@ export class MemoryDisk implements Disk {
     const node = this.names.get(from);
     if (node === undefined) throw systemError("ENOENT", from);
     if (this.names.has(to)) throw systemError("EEXIST", to);
-    this.checkRoom();
+    this.checkSpace();
     this.names.set(to, node);
   }
 
@@ -210,7 +210,7 @@ export class MemoryDisk implements Disk {
     return this.now() < this.fullUntil;
   }
 
-  private checkRoom(): void {
+  private checkSpace(): void {
     if (this.isFull()) throw systemError("ENOSPC", "the disk");
   }
 }

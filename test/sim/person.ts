@@ -55,7 +55,7 @@ export async function live(life: Life): Promise<void> {
       await machine.kernel.sleep(lot.scale(1_000, 600_000));
       continue;
     }
-    const { isDone, isSettled, standing } = await standingOf(workspace, job, ending);
+    const { isDone, isSettled, standing } = await filesystemInfo(workspace, job, ending);
     checkTold(standing, ending);
     // Whoever agrees to a new price has the manifest planned again; a resume goes on at the old one.
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
@@ -159,7 +159,7 @@ function checkTold(standing: string, ending: Ending): void {
     throw new Violation("P7", `the run has ended, and nothing says why it left ${standing}`);
 }
 
-async function standingOf(
+async function filesystemInfo(
   { store }: Workspace,
   { run }: Job,
   ending: Ending,

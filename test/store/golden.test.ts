@@ -18,14 +18,12 @@ import {
 } from "./golden-content.js";
 
 /**
- * P19: a database of every version that a program ever wrote, kept as that program wrote it. Each is brought up to date
- * and used; and a schema cannot change without a version of its own, because the newest file would differ from it.
- * `UPDATE_GOLDEN=1` writes the file of a new version; a file that is there is never written again.
+ * P19: one database for every released schema version, exactly as the program of that version wrote it. The test migrates
+ * and uses each of them. A schema cannot change without a new version, because the newest file would no longer match.
+ * `UPDATE_GOLDEN=1` writes the file of a new version and never replaces an existing one.
  */
 interface Kind {
   name: string;
-  /** The version of the first file: earlier ones were steps of one release and never lay on a disk. */
-  first: number;
   write(path: string): Promise<void>;
   migrate(path: string): void;
 }
@@ -33,19 +31,16 @@ interface Kind {
 const kinds: readonly Kind[] = [
   {
     name: "workspace",
-    first: 3,
     write: writeGoldenWorkspace,
     migrate: (path) => openWorkspace({ stateFile: path, root: dirname(path) }, new ManualClock()).close(),
   },
   {
     name: "accounts",
-    first: 1,
     write: writeGoldenAccounts,
     migrate: (path) => openAccounts(path, new ManualClock()).close(),
   },
   {
     name: "schedules",
-    first: 1,
     write: writeGoldenSchedules,
     migrate: (path) => openSchedules(path, new ManualClock()).close(),
   },
@@ -98,15 +93,11 @@ if (process.env["UPDATE_GOLDEN"] === "1") for (const kind of kinds) await addGol
 
 const versions = kinds.flatMap((kind) => {
   const newest = versionOf(fresh(kind));
-  return Array.from({ length: newest - kind.first + 1 }, (_, n) => ({
-    kind,
-    version: kind.first + n,
-    newest,
-  }));
+  return Array.from({ length: newest }, (_, index) => ({ kind, version: index + 1, newest }));
 });
 
 describe.each(kinds)("the $name database", (kind) => {
-  test("P19: has a golden file of every version, and none of a version that there is not", () => {
+  test("P19: has one golden file for each version", () => {
     const wanted = versions.filter((each) => each.kind === kind).map(({ version }) => version);
     const names = readdirSync(folder).filter((name) => name.startsWith(`${kind.name}-`));
     expect(names.toSorted(), "UPDATE_GOLDEN=1 npx vitest run test/store/golden.test.ts").toEqual(
@@ -114,15 +105,15 @@ describe.each(kinds)("the $name database", (kind) => {
     );
   });
 
-  test("P19: changes its schema by a new version alone", () => {
+  test("P19: has the schema of its newest golden file", () => {
     const path = fresh(kind);
-    const why = "a step that was released is never edited: add another, then UPDATE_GOLDEN=1";
+    const why = "never edit a released migration: add another, then run with UPDATE_GOLDEN=1";
     expect(schemaOf(path), why).toEqual(schemaOf(copyOf(kind.name, versionOf(path))));
   });
 });
 
 describe.each(versions)("a golden $kind.name database of version $version", ({ kind, version, newest }) => {
-  test("P19: is brought up to the very schema of a new one, after a copy", () => {
+  test("P19: is migrated to the schema of a new database, after a backup", () => {
     const path = copyOf(kind.name, version);
     expect(versionOf(path)).toBe(version);
     kind.migrate(path);
@@ -137,7 +128,7 @@ describe.each(versions)("a golden $kind.name database of version $version", ({ k
 describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
   "a workspace of version $version",
   ({ version }) => {
-    test("P19: has all its items, and goes on with each", async () => {
+    test("P19: has all its items, and every item can go on", async () => {
       const store = openWorkspace(
         { stateFile: copyOf("workspace", version), root: tmpdir() },
         new ManualClock(),
@@ -180,9 +171,9 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
 );
 
 describe.each(versions.filter(({ kind }) => kind.name === "accounts"))(
-  "accounts of version $version",
+  "an accounts database of version $version",
   ({ version }) => {
-    test("P19: know their keys, limits, requests and charges", async () => {
+    test("P19: knows its keys, limits, requests and charges", async () => {
       const clock = new ManualClock();
       const accounts = openAccounts(copyOf("accounts", version), clock);
       const account = await accounts.accountOf(golden.origin, golden.fingerprint);
@@ -205,9 +196,9 @@ describe.each(versions.filter(({ kind }) => kind.name === "accounts"))(
 );
 
 describe.each(versions.filter(({ kind }) => kind.name === "schedules"))(
-  "schedules of version $version",
+  "a schedules database of version $version",
   ({ version }) => {
-    test("P19: know their flags and nights, and make none of these again", async () => {
+    test("P19: knows its flags and past runs, and starts none of these again", async () => {
       const schedules = openSchedules(copyOf("schedules", version), new ManualClock());
       const [schedule] = await schedules.all();
       expect(schedule).toMatchObject({ name: "nightly", flags: [["--sandbox"], ["--until", "06:00"]] });

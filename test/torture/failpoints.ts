@@ -79,9 +79,9 @@ type Commit = "place" | "entry" | "booked" | "verdict" | "intent" | "answer" | "
 /** What a commit is about: the database, a statement that only this transaction holds, and the point's name. */
 const commits: readonly [file: string, statement: RegExp, name: Commit][] = [
   ["accounts.db", /^\s*INSERT INTO requests/, "place"],
-  ["accounts.db", /^\s*INSERT INTO entries/, "entry"],
-  ["accounts.db", /^\s*UPDATE entries SET outcome/, "booked"],
-  ["accounts.db", /^\s*UPDATE entries SET verdict/, "verdict"],
+  ["accounts.db", /^\s*INSERT INTO spend_log/, "entry"],
+  ["accounts.db", /^\s*UPDATE spend_log SET outcome/, "booked"],
+  ["accounts.db", /^\s*UPDATE spend_log SET verdict/, "verdict"],
   ["state.db", /^\s*INSERT INTO attempts/, "intent"],
   ["state.db", /^\s*UPDATE attempts SET outcome/, "answer"],
   ["state.db", /^\s*INSERT INTO outputs/, "end"],

@@ -25,7 +25,7 @@ export interface InspectorSettings {
 }
 
 export interface Inspector {
-  /** Looks at a file of this machine. Rejects with errors of the disk. */
+  /** DuePolls at a file of this machine. Rejects with errors of the disk. */
   inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
   close(): Promise<void>;
 }

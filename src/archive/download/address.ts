@@ -1,72 +1,57 @@
 import { lookup as systemLookup } from "node:dns";
-import { BlockList, isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
+import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
 
 /**
  * Which addresses an output may be fetched from. The service names the URLs, so a broken or hostile answer must not
- * make this machine read its own network or its cloud's metadata for it. A name can point anywhere and change between
- * two looks, so the rule is asked at connect time about the very address that is about to be connected to.
+ * make this machine read its own network or its cloud's metadata. A name can point anywhere and change between two
+ * lookups, so the rule is applied when connecting, to the address that is about to be connected to.
  */
 
-/** An output URL that the rule refuses; asking again will not help. */
+/** An output URL that the rule refuses. Trying again does not help. */
 export class AddressRefused extends Error {
   override readonly name = "AddressRefused";
 }
 
 type Reach = "public" | "loopback" | "private" | "link-local" | "reserved" | "metadata";
 
-/** The first list that holds an address decides. Addresses that hand out credentials stand first: never allowed. */
-const ranges: readonly [Reach, readonly string[]][] = [
-  [
-    "metadata",
-    ["169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32"],
-  ],
-  ["loopback", ["127.0.0.0/8"]],
-  ["private", ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]],
-  ["link-local", ["169.254.0.0/16"]],
-  [
-    "reserved",
-    ["0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
-  ],
-  ["reserved", ["192.88.99.0/24", "224.0.0.0/4", "240.0.0.0/4"]],
-];
-const ranges6: readonly [Reach, readonly string[]][] = [
-  ["metadata", ["fd00:ec2::254/128", "fd20:ce::254/128"]],
-  ["loopback", ["::1/128"]],
-  ["private", ["fc00::/7", "fec0::/10"]],
-  ["link-local", ["fe80::/10"]],
-  [
-    "reserved",
-    ["::/96", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16", "64:ff9b:1::/48", "ff00::/8"],
-  ],
-];
-
-const lists: readonly [Reach, BlockList][] = ranges.flatMap(([reach, subnets]) => [
-  [reach, listOf(subnets, "", 0)] as [Reach, BlockList],
-  // On networks with IPv6 only, a translator makes these of IPv4 addresses.
-  [reach, listOf(subnets, "64:ff9b::", 96)] as [Reach, BlockList],
+/** Addresses at which clouds hand out credentials. They are never allowed. */
+const metadata = new Set([
+  "169.254.169.254",
+  "169.254.170.2",
+  "100.100.100.200",
+  "192.0.0.192",
+  "168.63.129.16",
+  "fd00:ec2::254",
+  "fd20:ce::254",
 ]);
-const lists6 = ranges6.map(([reach, subnets]): [Reach, BlockList] => [reach, listOf(subnets, "", 0)]);
 
-function listOf(subnets: readonly string[], prefix: string, prefixBits: number): BlockList {
-  const list = new BlockList();
-  for (const subnet of subnets) {
-    const [address = "", bits = ""] = subnet.split("/");
-    list.addSubnet(
-      prefix + address,
-      prefixBits + Number(bits),
-      `${prefix}${address}`.includes(":") ? "ipv6" : "ipv4",
-    );
-  }
-  return list;
-}
+/** How ipaddr.js names ranges; what is not here and not global unicast is reserved. */
+const reaches: Readonly<Record<string, Reach>> = {
+  loopback: "loopback",
+  private: "private",
+  carrierGradeNat: "private",
+  uniqueLocal: "private",
+  deprecatedSiteLocal: "private",
+  linkLocal: "link-local",
+};
+const globalUnicast6 = ipaddr.parseCIDR("2000::/3");
+/** On networks with IPv6 only, a translator makes these of IPv4 addresses. */
+const translated = ipaddr.parseCIDR("64:ff9b::/96");
 
-/** How far an address reaches. IPv4 addresses in IPv6 clothes count as what they are. */
+/** How far an address reaches. An IPv4 address inside an IPv6 one counts as what it is. */
 export function reachOf(address: string): Reach {
   const bare = address.replace(/%.*$/, "");
-  const family = isIP(bare);
-  if (family === 0) return "reserved";
-  const hit = [...lists, ...lists6].find(([, list]) => list.check(bare, family === 6 ? "ipv6" : "ipv4"));
-  return hit?.[0] ?? "public";
+  return isIP(bare) === 0 ? "reserved" : reachOfParsed(ipaddr.process(bare));
+}
+
+function reachOfParsed(address: IPv4 | IPv6): Reach {
+  if (address instanceof ipaddr.IPv6 && address.match(translated))
+    return reachOfParsed(ipaddr.fromByteArray(address.toByteArray().slice(12)));
+  if (metadata.has(address.toString())) return "metadata";
+  const range = address.range();
+  const isPublic = range === "unicast" && (address.kind() === "ipv4" || address.match(globalUnicast6));
+  return isPublic ? "public" : (reaches[range] ?? "reserved");
 }
 
 export interface AddressRule {
@@ -92,7 +77,7 @@ export function addressRule(
     const reach = reachOf(address);
     if (reach === "public") return true;
     if (reach === "metadata" || reach === "reserved") return false;
-    ownReach ??= reachesOf(hostOf(base), lookup);
+    ownReach ??= coverageByCap(hostOf(base), lookup);
     return (await ownReach).has(reach);
   }
 
@@ -147,7 +132,7 @@ function addressesOf(host: string, options: object, lookup: LookupFunction): Pro
   });
 }
 
-async function reachesOf(host: string, lookup: LookupFunction): Promise<ReadonlySet<Reach>> {
+async function coverageByCap(host: string, lookup: LookupFunction): Promise<ReadonlySet<Reach>> {
   if (isLoopbackHost(host)) return new Set(["loopback"]);
   if (isIP(host) !== 0) return new Set([reachOf(host)]);
   const { found } = await addressesOf(host, {}, lookup);

@@ -148,12 +148,12 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
   const before = partial.bytes;
   const stated = statedBytes(reply);
   checkSpace(await ports.freeBytes(), stated ?? 0);
-  let lookAt = partial.bytes + lookEveryBytes;
+  let pollAt = partial.bytes + lookEveryBytes;
   for await (const piece of marked(reply.body)) {
     if (partial.bytes + piece.length > limits.bytesMax) return tooLarge("more bytes", limits);
-    if (partial.bytes > lookAt) {
+    if (partial.bytes > pollAt) {
       checkSpace(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
-      lookAt = partial.bytes + lookEveryBytes;
+      pollAt = partial.bytes + lookEveryBytes;
     }
     await partial.take(piece);
     // Only now: a slow disk is not a stalled server.

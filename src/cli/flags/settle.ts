@@ -43,13 +43,13 @@ export function withSettling(command: Command): Command {
     .option("--orphan-credits <n>", "pay at most this much again for them", amount);
 }
 
-export type SettleOptions = Pick<
+export type PlaceOptions = Pick<
   RunOptions,
   "settle" | "settleMs" | "unsettledMax" | "errorIsFree" | "orphanCredits"
 >;
 
 /** Throws EarlyExit for a permission to pay again that has no bound. */
-export function settleOptions(flags: SettleFlags): SettleOptions {
+export function settleOptions(flags: SettleFlags): PlaceOptions {
   const resubmits = flags.orphans === "resubmit";
   if (resubmits && flags.orphanCredits === undefined) {
     throw new EarlyExit(

@@ -213,7 +213,7 @@ export interface View {
   /** The most that may be committed, or null. */
   cap: Credits | null;
   /** What models with a cap of their own may still cost; others are not in it. */
-  modelRooms?: ReadonlyMap<string, Credits>;
+  modelBudgets?: ReadonlyMap<string, Credits>;
   /** Overdue tasks keep the run open. */
   awaitsOverdue: boolean;
   /** Unanswered requests, of which it is to be found out whether they were charged, keep the run open. */
@@ -295,7 +295,7 @@ function soonest(view: View, { later: [firstLook] }: DuePolls): number {
   return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
 }
 
-/** Looks and submits for the places that are free, and how many submits the day has room for. */
+/** DuePolls and submits for the places that are free, and how many submits the day has room for. */
 function choose(
   view: View,
   looks: DuePolls,
@@ -349,7 +349,7 @@ const unsavedMax = 50;
 function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModels: string[] } {
   const chosen = { items: [] as number[], capped: false, cappedModels: [] as string[] };
   if (!isOpen("submit", view.stops) || view.counts.ready >= unsavedMax) return chosen;
-  const rooms = new Map(view.modelRooms);
+  const rooms = new Map(view.modelBudgets);
   const begun = new Set<string>();
   let committed = view.committed;
   for (const item of idle(view, ordered(view))) {

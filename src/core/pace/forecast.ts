@@ -88,9 +88,9 @@ function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
 function expectedRequests({ groups, limits, usedToday }: Outlook): number {
   const named = new Map(groups.map(({ items, pace }, index) => [`${index}`, { items, pace: usual(pace) }]));
   const waiting = [...named].map(([group, { items }]) => ({ group, items }));
-  const paceOf = (group: string) => (named.get(group) as { pace: DurationEstimate }).pace;
+  const durationEstimateOf = (group: string) => (named.get(group) as { pace: DurationEstimate }).pace;
   const pressure = pressureOf(
-    { tasks: [], waiting, pace: paceOf, quota: fresh(limits, usedToday), now: 0 },
+    { tasks: [], waiting, pace: durationEstimateOf, quota: fresh(limits, usedToday), now: 0 },
     null,
   );
   const known = new Map<string, number>();

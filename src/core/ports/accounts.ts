@@ -26,7 +26,7 @@ export interface Accounts {
   /** The windows as a run sees them; what it owes itself is not in `owedElsewhere`. */
   quota(accountId: number, claimant?: string): Promise<Quota>;
   /**
-   * Books a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
+   * SpendLog a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
    * day then still holds all that this and the other runs of the account owe to their open tasks.
    */
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;

@@ -193,7 +193,7 @@ export interface Item extends NewItem {
   seenAt: number | null;
   /** When the addresses of its outputs came (UTC ms). */
   addressedAt: number | null;
-  /** Looks at the task so far; once it is ready, failed tries to fetch its outputs. */
+  /** DuePolls at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
   /** Tasks of this item that failed so far. */
   failures: number;

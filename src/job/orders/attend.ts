@@ -36,7 +36,7 @@ interface AttendOptions {
 }
 
 /**
- * Looks for orders and wakes the loop for them. Orders that are there already were given to a process that is gone, and
+ * DuePolls for orders and wakes the loop for them. Orders that are there already were given to a process that is gone, and
  * whoever still waits for them gives them again.
  */
 export async function pollOrders(options: AttendOptions): Promise<OrderPolling> {

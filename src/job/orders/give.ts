@@ -30,7 +30,7 @@ export interface Carried extends OrderOutcome {
 
 /** Milliseconds between two looks whether an order was carried out. */
 const lookMs = 100;
-/** Looks after which it is seen whether the process at work is still there, and after which it is slow. */
+/** DuePolls after which it is seen whether the process at work is still there, and after which it is slow. */
 const freeLooks = 5;
 const slowLooks = 50;
 

@@ -26,7 +26,6 @@ import {
   tryLock,
   tryLockElsewhere,
 } from "./filesystem.js";
-import { pathsFollow } from "./follow-paths.js";
 
 export interface PlaceOptions {
   /** The workspace as its folder says now: it says something else once the state has moved. */
@@ -71,7 +70,7 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   const { markerFolder } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity?.state) {
-    claimed(workspace, identity, options);
+    claimOrRefuse(workspace, identity);
     return workspace;
   }
   mkdirSync(markerFolder, { recursive: true });
@@ -80,7 +79,7 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   if (!moves && isRehearsal(workspace)) return workspace;
   const first = { id: options.random.uuid(), state: null, host: hostname(), why: null };
   const own = identity ?? createIdentity(markerFolder, first);
-  claimed(workspace, own, options);
+  claimOrRefuse(workspace, own);
   if (!moves) return workspace;
   const state = join(workspacesFolder(workspace.sharedFolder), own.id);
   moveState(markerFolder, { ...own, state, host: hostname(), why }, options.clock);
@@ -140,10 +139,9 @@ export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): voi
   );
 }
 
-function claimed(workspace: Workspace, identity: WorkspaceIdentity, { clock }: PlaceOptions): void {
+function claimOrRefuse(workspace: Workspace, identity: WorkspaceIdentity): void {
   refuseCopy(workspace, identity);
-  // A database that cannot be opened is told of by who needs it; where the workspace was is known until then.
-  if (pathsFollow(workspace, clock)) claim(identity.id, workspace);
+  claim(identity.id, workspace);
 }
 
 /** What a state is made of; the sandbox's part lies in a folder of its own. */

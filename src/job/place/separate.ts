@@ -5,13 +5,11 @@ import { EarlyExit } from "../../core/exit.js";
 import {
   claim,
   claimedBy,
-  filesIn,
   readIdentity,
   type Workspace,
   workspacesFolder,
   writeIdentity,
 } from "../workspace/workspace.js";
-import { pathsFollow } from "./follow-paths.js";
 import { copyState, lockState } from "./place.js";
 
 /** Makes a copied workspace one of its own. Returns the folder that it was a copy of. Throws EarlyExit where it is none. */
@@ -26,14 +24,12 @@ export function separateWorkspace(
   const id = random.uuid();
   const own = { ...identity, id, host: hostname() };
   if (identity.state === null) {
-    pathsFollow(workspace, clock);
     writeIdentity(markerFolder, own);
   } else {
     const state = join(workspacesFolder(sharedFolder), id);
     const release = lockState(identity.state, state, clock);
     try {
       copyState(identity.state, state);
-      pathsFollow({ ...workspace, ...filesIn(state) }, clock);
       writeIdentity(markerFolder, { ...own, state });
     } finally {
       release();

@@ -28,7 +28,6 @@ export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): Fo
   const gathering = new Gathering();
   for (const attempt of receipts.attempts) gathering.takeAttempt(attempt);
   for (const line of [...archive.outputs.values()].flat()) gathering.takeOutput(line);
-  gathering.takeStray();
   const items = gathering.all.flatMap((gathered, index) => foundIn(gathered, index + 1) ?? []);
   const known = new Set(items.flatMap(({ attempts }) => tasksOf([...attempts.values()])));
   return { items, orphans: tasksOf(receipts.attempts).filter((task) => !known.has(task)) };
@@ -44,7 +43,6 @@ interface Gathered {
 
 class Gathering {
   private readonly byKey = new Map<string, Gathered[]>();
-  private readonly stray: KnownAttempt[] = [];
 
   get all(): readonly Gathered[] {
     return [...this.byKey.values()].flat();
@@ -52,10 +50,6 @@ class Gathering {
 
   takeAttempt(attempt: KnownAttempt): void {
     const { job, key, number } = attempt;
-    if (job === null) {
-      this.stray.push(attempt);
-      return;
-    }
     const { attempts } = this.of(key).find((item) => item.job === job) ?? this.begin(job, key);
     // The second of a number is of a database that was made anew without its receipts.
     if (!attempts.has(number)) attempts.set(number, attempt);
@@ -70,15 +64,6 @@ class Gathering {
       items.find(({ job }) => safeName(job) === folder) ??
       this.begin(folder, key);
     item.outputs.push(line);
-  }
-
-  /** Answers of which nobody knows the job belong where only one can be meant. */
-  takeStray(): void {
-    for (const attempt of this.stray) {
-      const [item, ...others] = this.of(attempt.key);
-      if (item && others.length === 0 && !item.attempts.has(attempt.number))
-        item.attempts.set(attempt.number, attempt);
-    }
   }
 
   private of(key: string): Gathered[] {
@@ -103,19 +88,11 @@ function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundI
 function fromIntent(intent: IntentLine, position: number): NewItem {
   const { model, prompt = null, params = {} } = intent.request;
   return {
-    key: intent.key,
-    edition: intent.edition,
-    position,
-    priority: 0,
-    cells: [],
-    model,
-    prompt,
-    params,
-    inputs: inputsOf(intent.request),
-    // Receipts of earlier versions lack these.
-    occurrence: intent.occurrence ?? 1,
-    variant: intent.variant ?? 1,
-    rowNumber: intent.rowNumber ?? 0,
+    ...{ key: intent.key, edition: intent.edition, position, priority: 0, cells: [] },
+    ...{ model, prompt, params, inputs: inputsOf(intent.request) },
+    occurrence: intent.occurrence,
+    variant: intent.variant,
+    rowNumber: intent.rowNumber,
     rowId: intent.row,
     name: intent.name,
     category: intent.category,

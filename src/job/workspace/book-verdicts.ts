@@ -12,7 +12,7 @@ export interface BookVerdicts {
   close(): void;
 }
 
-/** Opens what books there are; none are made. Books that cannot be read say nothing. */
+/** Opens what books there are; none are made. SpendLog that cannot be read say nothing. */
 export function openVerdicts(
   { accountsFile, stateFile }: Pick<Workspace, "accountsFile" | "stateFile">,
   clock: Clock,

@@ -90,9 +90,7 @@ export async function refuseOutdated(workspace: Workspace, store: Pick<Store, "a
 /** The last intents that can be read, the newest first. */
 function newestIntents(receiptsFile: string): IntentLine[] {
   const lines = tailOf(receiptsFile).split("\n").map(lineIn).toReversed();
-  const intents = lines.filter(
-    (line): line is IntentLine => line !== null && line !== "other" && line.type === "intent",
-  );
+  const intents = lines.filter((line): line is IntentLine => line?.type === "intent");
   return intents.slice(0, requestsLooked);
 }
 

@@ -105,14 +105,9 @@ type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
 
 /** The other folder that is the workspace of this id; null when none is. */
 export function claimedBy(id: string, { root, markerFolder, sharedFolder }: Claimant): string | null {
-  const other = formerRoot(id, root, sharedFolder);
-  return other !== null && hasId(join(other, basename(markerFolder)), id) ? other : null;
-}
-
-/** The folder that was the last to claim this id, where it is not this one; null where it is, or nothing is known. */
-export function formerRoot(id: string, root: string, sharedFolder: string): string | null {
-  const last = readClaim(claimFile(sharedFolder, id))?.root ?? null;
-  return last !== null && last !== root && isOther(last, root) ? last : null;
+  const last = readClaim(claimFile(sharedFolder, id))?.root;
+  if (last === undefined || last === root || !isOther(last, root)) return null;
+  return hasId(join(last, basename(markerFolder)), id) ? last : null;
 }
 
 /** Claims an id that is not taken: for the first folder that has it, or for one that was moved. */
@@ -159,8 +154,6 @@ function isOther(path: string, root: string): boolean {
 /** A folder with `.bulkgen/` in it, and where its things are. Sandbox items live apart, so a rehearsal never counts. */
 export interface Workspace {
   root: string;
-  /** Where its history was last used, when that was another folder: it was moved from there, or is a copy. */
-  former: string | null;
   /** Says by its name that this is a workspace; holds the state where that may lie here. */
   markerFolder: string;
   /** What this user's workspaces share, on a disk of this machine. */
@@ -202,11 +195,7 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
   const state = hints.sandbox ? join(whole, "sandbox") : whole;
   const sharedFolder = join(hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "bulkgen");
   return {
-    root,
-    markerFolder,
-    sharedFolder,
-    // Rehearsals claim no folder, so theirs may be another.
-    former: identity && !hints.sandbox ? formerRoot(identity.id, root, sharedFolder) : null,
+    ...{ root, markerFolder, sharedFolder },
     ...filesIn(state),
     lockFile: join(state, "run.lock"),
     accountsFile: hints.sandbox ? join(state, "accounts.db") : join(sharedFolder, "accounts.db"),

@@ -22,7 +22,7 @@ export interface Encoded {
   notes: string[];
 }
 
-/** Looks at bytes: what they are, whether all of them are UTF-8, and whether there is anything odd among them. */
+/** DuePolls at bytes: what they are, whether all of them are UTF-8, and whether there is anything odd among them. */
 export class FirstLook {
   private start: Uint8Array = new Uint8Array();
   private length = 0;
@@ -72,7 +72,7 @@ export class FirstLook {
   }
 }
 
-/** Looks at the text itself, for the place of what is odd in it. */
+/** DuePolls at the text itself, for the place of what is odd in it. */
 export class SecondLook {
   private readonly decoder: TextDecoder;
   private line = 1;
@@ -179,7 +179,7 @@ function foreignKind(bytes: Uint8Array): string | null {
   return start.startsWith("\x1f\x8b") ? "a gzip file; unpack it first" : null;
 }
 
-/** Looks through the bytes of a manifest, and says how they are read or the one reason why they cannot be. */
+/** DuePolls through the bytes of a manifest, and says how they are read or the one reason why they cannot be. */
 export async function examined(file: string, bytes: Bytes): Promise<FoundEncoding> {
   const first = new FirstLook(file);
   for await (const piece of bytes.pieces()) first.see(piece);

@@ -8,8 +8,7 @@ import type { Conclusion } from "./conclusion.js";
 
 /** What the receipts know of one paid request. */
 export interface KnownAttempt {
-  /** Null for an answer that does not say it and stands after no intent of its attempt. */
-  job: string | null;
+  job: string;
   key: string;
   number: number;
   intent: IntentLine | null;
@@ -17,13 +16,11 @@ export interface KnownAttempt {
 }
 
 /**
- * Puts the lines of the receipts together, in their order: an answer belongs to the last intent before it of its
- * attempt, so one that stands before an intent never counts for it. Where the answer says its job, it counts for no
- * other one; where it does not, the last intent of whichever job is the right one, for a workspace has one process and
- * that one run, which settles what is left of others before it asks for anything.
+ * Puts the lines of the receipts together, in their order. An answer belongs to the last intent of its attempt before
+ * it, so an answer never belongs to an intent that follows it.
  */
 export class KnownAttempts {
-  private readonly byAttempt = new Map<string, KnownAttempt[]>();
+  private readonly newest = new Map<string, KnownAttempt>();
   private readonly inOrder: KnownAttempt[] = [];
 
   get all(): readonly KnownAttempt[] {
@@ -37,29 +34,24 @@ export class KnownAttempts {
     }
     const answer = { at: line.at, conclusion: conclusionIn(line) };
     const { job, key, attempt: number } = line;
-    const asked = this.of(key, number).findLast((known) => job === undefined || known.job === job);
+    const asked = this.find(job, key, number);
     if (asked?.answer === null) asked.answer = answer;
-    else this.add({ job: job ?? null, key, number, intent: null, answer });
+    else this.add({ job, key, number, intent: null, answer });
   }
 
   /** The newest request that was this attempt. */
   find(job: string, key: string, number: number): KnownAttempt | undefined {
-    return this.of(key, number).findLast((known) => known.job === job);
+    return this.newest.get(nameOf(job, key, number));
   }
 
   private add(known: KnownAttempt): void {
-    const { key, number } = known;
-    this.byAttempt.set(nameOf(key, number), [...this.of(key, number), known]);
+    this.newest.set(nameOf(known.job, known.key, known.number), known);
     this.inOrder.push(known);
-  }
-
-  private of(key: string, number: number): readonly KnownAttempt[] {
-    return this.byAttempt.get(nameOf(key, number)) ?? [];
   }
 }
 
-function nameOf(key: string, number: number): string {
-  return `${key} ${number}`;
+function nameOf(job: string, key: string, number: number): string {
+  return `${key} ${number} ${job}`;
 }
 
 /**
@@ -73,15 +65,14 @@ export interface IntentLine {
   at: string;
   key: string;
   attempt: number;
-  /** When it is sent, by the service's clock as far as it is known; lines of earlier versions do not say it. */
-  sentAt?: string;
+  /** When it is sent, by the service's clock as far as it is known. */
+  sentAt: string;
   /** Its entry in the account's books. */
   bookEntry: number | null;
   run: number;
   job: string;
-  /** Relative to the workspace's folder where it lies in it; absolute in lines of earlier versions. */
+  /** Relative to the workspace's folder if it lies there, else absolute. So is `out`. */
   manifest: string;
-  /** Likewise. */
   out: string;
   edition: string;
   origin: string;
@@ -101,21 +92,12 @@ export interface IntentLine {
 export interface AnswerLine extends Omit<AttemptOutcome, "charged" | "remaining"> {
   type: "answer";
   at: string;
-  /** Lines of earlier versions lack it. */
-  job?: string;
+  job: string;
   key: string;
   attempt: number;
   event: ItemEvent;
   charged?: number;
   remaining?: number;
-}
-
-/** What is written when the workspace lies in another folder than before: lines above may name that one. */
-export interface MovedLine {
-  type: "moved";
-  at: string;
-  /** The folder that it was. */
-  from: string;
 }
 
 /** `root` is the workspace's folder. */
@@ -193,24 +175,18 @@ export function conclusionIn({
   };
 }
 
-/** Null for what is no line of ours, such as one that a crash cut short; another kind of line is of no use here. */
-export function lineIn(row: string): IntentLine | AnswerLine | MovedLine | "other" | null {
-  let line:
-    | (Partial<Omit<IntentLine, "type"> & Omit<AnswerLine, "type"> & Omit<MovedLine, "type">> & {
-        type?: string;
-      })
-    | null;
+/** Null for a line that bulkgen did not write whole, such as one that a crash cut short. */
+export function lineIn(row: string): IntentLine | AnswerLine | null {
+  let line: (Partial<Omit<IntentLine, "type"> & Omit<AnswerLine, "type">> & { type?: string }) | null;
   try {
     line = JSON.parse(row);
   } catch {
     return null;
   }
-  // Earlier versions noted so where a database was made of the receipts.
-  if (line?.type === "rebuilt") return "other";
-  if (line?.type === "moved") return typeof line.from === "string" ? (line as MovedLine) : null;
-  if (typeof line?.key !== "string" || !Number.isInteger(line.attempt) || !isTime(line.at)) return null;
-  if (line.type === "intent") return isRequest(line.request) ? (line as IntentLine) : null;
-  if (line.type !== "answer") return "other";
+  if (typeof line?.job !== "string" || typeof line.key !== "string") return null;
+  if (!Number.isInteger(line.attempt) || !isTime(line.at)) return null;
+  if (line.type === "intent") return isIntent(line as Partial<IntentLine>) ? (line as IntentLine) : null;
+  if (line.type !== "answer") return null;
   return answers.includes(line.event ?? "") ? (line as AnswerLine) : null;
 }
 
@@ -220,6 +196,6 @@ function isTime(at: unknown): boolean {
   return typeof at === "string" && !Number.isNaN(Date.parse(at));
 }
 
-function isRequest(request: unknown): request is GenerateRequest {
-  return typeof (request as Partial<GenerateRequest> | null)?.model === "string";
+function isIntent({ request, manifest, out }: Partial<IntentLine>): boolean {
+  return typeof request?.model === "string" && typeof manifest === "string" && typeof out === "string";
 }

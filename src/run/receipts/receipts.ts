@@ -96,5 +96,5 @@ async function linesOf(disk: Disk, path: string): Promise<(IntentLine | AnswerLi
   const pieces: Uint8Array[] = [];
   for await (const piece of disk.read(path)) pieces.push(piece);
   const rows = Buffer.concat(pieces).toString("utf8").split("\n");
-  return rows.map(lineIn).filter((line) => line !== null && line !== "other" && line.type !== "moved");
+  return rows.map(lineIn).filter((line) => line !== null);
 }

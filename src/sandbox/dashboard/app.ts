@@ -14,7 +14,7 @@ import { style } from "./style.js";
 export interface DashboardOptions extends Desk {
   /** What the link to the dashboard holds. */
   token: string;
-  /** Books the refunds of an account that are due, so that its credits are shown right. */
+  /** SpendLog the refunds of an account that are due, so that its credits are shown right. */
   settle(accountId: string): void;
 }
 

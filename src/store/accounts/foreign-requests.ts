@@ -12,9 +12,9 @@ interface Key {
 type Told = Pick<Counters, "requests" | "over">;
 
 interface KeyRow {
-  told: number | null;
-  told_at: number;
-  told_over: number;
+  counted: number | null;
+  counted_at: number;
+  counted_over: number;
 }
 
 const ownKey = "origin = @origin AND fingerprint = @fingerprint";
@@ -51,17 +51,17 @@ export function bookForeign(
   { fingerprint, now, ...told }: Told & { fingerprint: string; now: number },
 ): number {
   const key = { origin: account.origin, fingerprint };
-  const before = sql(`SELECT told, told_at, told_over FROM keys WHERE ${ownKey}`).get(key) as KeyRow;
+  const before = sql(`SELECT counted, counted_at, counted_over FROM keys WHERE ${ownKey}`).get(key) as KeyRow;
   const look = lookOf(sql, key, told);
-  sql(`UPDATE keys SET told = @requests, told_at = @now, told_over = @over WHERE ${ownKey}`).run({
+  sql(`UPDATE keys SET counted = @requests, counted_at = @now, counted_over = @over WHERE ${ownKey}`).run({
     ...key,
     requests: look.requests,
     over: look.over,
     now,
   });
-  if (before.told === null) return 0;
-  const foreign = foreignRequests({ requests: before.told, over: before.told_over }, look);
-  if (foreign > 0) book(sql, account, { foreign, from: Math.max(before.told_at, now - dayMs), now });
+  if (before.counted === null) return 0;
+  const foreign = foreignRequests({ requests: before.counted, over: before.counted_over }, look);
+  if (foreign > 0) book(sql, account, { foreign, from: Math.max(before.counted_at, now - dayMs), now });
   return foreign;
 }
 
@@ -81,7 +81,7 @@ function book(
     );
   }
   // A refusal since then was theirs to cause.
-  if (account.gait_before !== null && account.gait_at !== null && account.gait_at >= from) {
-    sql("UPDATE accounts SET gait = gait_before, gait_before = NULL WHERE id = ?").run(account.id);
+  if (account.pacing_before !== null && account.pacing_since !== null && account.pacing_since >= from) {
+    sql("UPDATE accounts SET pacing = pacing_before, pacing_before = NULL WHERE id = ?").run(account.id);
   }
 }

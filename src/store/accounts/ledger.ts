@@ -130,7 +130,7 @@ function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pa
   if (gait === "strict" || row.limit_minute === null || isOfDay) return null;
   if ((own ?? 0) < 2 || (foreign ?? 0) > 0) return null;
   const slowed = slower(gait);
-  sql("UPDATE accounts SET gait = ?, gait_at = ?, gait_before = ? WHERE id = ?").run(
+  sql("UPDATE accounts SET pacing = ?, pacing_since = ?, pacing_before = ? WHERE id = ?").run(
     slowed,
     now,
     gait,
@@ -152,7 +152,7 @@ function addSent(sql: Sql, request: number, count: 1 | -1): void {
 
 function owe(sql: Sql, accountId: number, { claimant, requests }: Claim, now: number): void {
   if (requests === 0) {
-    sql("DELETE FROM owed WHERE account_id = ? AND workspace = ?").run(accountId, claimant);
+    sql("DELETE FROM owed WHERE account_id = ? AND run = ?").run(accountId, claimant);
     return;
   }
   sql(

@@ -25,8 +25,8 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
 
   const intend = ({ itemKey, price, at }: LoggedIntent): number => {
     const { lastInsertRowid } = sql(
-      `INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
-       VALUES (max(?, 1 + coalesce((SELECT max(id) FROM entries), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO spend_log (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at, sent_at)
+       VALUES (max(?, 1 + coalesce((SELECT max(id) FROM spend_log), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
     ).run(
       firstNumber(clock.now()),
       origin,
@@ -55,7 +55,7 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
         const { outcome } = answer;
         const accepted = outcome === "accepted";
         sql(
-          `UPDATE entries SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ?, ended_at = ?
+          `UPDATE spend_log SET outcome = ?, complete_error = ?, charged = ?, task = ?, task_id = ?, ended_seq = ?, ended_at = ?
            WHERE id = ?`,
         ).run(
           outcome,
@@ -72,16 +72,13 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
     looked: async (entry, look) =>
       atomic(() => {
         const ended = look.task === "open" ? null : look.endedAt;
-        sql("UPDATE entries SET task = ?, task_ended_at = ?, looked_seq = ?, looked_at = ? WHERE id = ?").run(
-          look.task,
-          ended,
-          nextSeq(sql),
-          clock.now(),
-          entry,
-        );
+        sql(
+          "UPDATE spend_log SET task = ?, task_ended_at = ?, polled_seq = ?, polled_at = ? WHERE id = ?",
+        ).run(look.task, ended, nextSeq(sql), clock.now(), entry);
         if (look.task === "completed")
-          sql("UPDATE entries SET charged = coalesce(?, charged) WHERE id = ?").run(look.charged, entry);
-        if (look.task === "failed") sql("UPDATE entries SET kept = ? WHERE id = ?").run(look.charged, entry);
+          sql("UPDATE spend_log SET charged = coalesce(?, charged) WHERE id = ?").run(look.charged, entry);
+        if (look.task === "failed")
+          sql("UPDATE spend_log SET kept = ? WHERE id = ?").run(look.charged, entry);
       }),
 
     read: async ({ used, servedAt, ...told }) =>
@@ -131,7 +128,7 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
       }),
 
     async entry(entry) {
-      const row = sql("SELECT * FROM entries WHERE id = ?").get(entry) as EntryRow | undefined;
+      const row = sql("SELECT * FROM spend_log WHERE id = ?").get(entry) as EntryRow | undefined;
       if (!row) return null;
       return { ownKey: row.fingerprint === fingerprint, verdict: row.verdict, evidence: row.evidence };
     },
@@ -139,14 +136,14 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
     async otherOwner(taskId) {
       // Every entry is looked through: people ask this rarely, and an index would cost each paid request something.
       const row = sql(
-        "SELECT workspace FROM entries WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
+        "SELECT workspace FROM spend_log WHERE origin = ? AND task_id = ? AND workspace <> ? LIMIT 1",
       ).get(origin, taskId, workspace);
       return (row as { workspace: string } | undefined)?.workspace ?? null;
     },
 
     async open() {
       const rows = sql(
-        "SELECT id AS entry, outcome IS NOT NULL AS answered FROM entries WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
+        "SELECT id AS entry, outcome IS NOT NULL AS answered FROM spend_log WHERE workspace = ? AND (outcome IS NULL OR task = 'open') ORDER BY id",
       ).all(workspace) as { entry: number; answered: number }[];
       return rows.map(({ entry, answered }) => ({ entry, answered: answered === 1 }));
     },
@@ -186,13 +183,13 @@ function readingsFrom(sql: Sql, { origin, fingerprint }: SpendLogOwner, baseline
 }
 
 const ofKey = "origin = @origin AND fingerprint = @fingerprint";
-const entryIds = (condition: string) => `SELECT id FROM entries WHERE ${ofKey} AND ${condition}`;
+const entryIds = (condition: string) => `SELECT id FROM spend_log WHERE ${ofKey} AND ${condition}`;
 const relevantEntries = `
-  SELECT * FROM entries WHERE id IN (
+  SELECT * FROM spend_log WHERE id IN (
     ${entryIds("intended_seq > @seq")}
     UNION ${entryIds("(outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))")}
     UNION ${entryIds("task = 'open'")}
-    UNION ${entryIds("task = 'failed' AND max(looked_at, sent_at) > @recent")}
+    UNION ${entryIds("task = 'failed' AND max(polled_at, sent_at) > @recent")}
     UNION ${entryIds("outcome = 'unknown' AND verdict IN ('charged', 'undecided') AND max(ended_at, sent_at) > @recent")})
   ORDER BY id`;
 
@@ -211,10 +208,10 @@ function entriesSince(
 /** Each part finds its few entries by an index of its own, however many others there are; the signs keep off other ones. */
 const unendedSince = `
   SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId, outcome IS NOT NULL AS answered
-  FROM entries WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
-    SELECT id FROM entries WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
-    UNION SELECT id FROM entries WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
-    UNION SELECT id FROM entries WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
+  FROM spend_log WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
+    SELECT id FROM spend_log WHERE workspace = @workspace AND (outcome IS NULL OR task = 'open')
+    UNION SELECT id FROM spend_log WHERE origin = @origin AND (outcome IS NULL OR (outcome = 'unknown' AND verdict IS NULL))
+    UNION SELECT id FROM spend_log WHERE origin = @origin AND outcome = 'unknown' AND verdict IN ('charged', 'undecided'))
   ORDER BY id`;
 
 type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
@@ -222,12 +219,9 @@ type UnendedRow = Omit<PaidAttempt, "answered"> & { answered: number };
 function keep(sql: Sql, { origin, fingerprint }: SpendLogOwner, judgement: Judgement): void {
   const { verdicts, hypotheses, trusted, foreignAt, baseline } = judgement;
   for (const { entry, verdict, evidence, seq } of verdicts) {
-    sql("UPDATE entries SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL").run(
-      verdict,
-      evidence,
-      seq,
-      entry,
-    );
+    sql(
+      "UPDATE spend_log SET verdict = ?, evidence = ?, verdict_seq = ? WHERE id = ? AND verdict IS NULL",
+    ).run(verdict, evidence, seq, entry);
   }
   // Whoever else waits for a verdict sees by it that there is one.
   nextSeq(sql);
@@ -303,8 +297,8 @@ export interface EntryRow {
   task: SpendLogEntry["task"];
   kept: number;
   task_ended_at: number | null;
-  looked_seq: number;
-  looked_at: number | null;
+  polled_seq: number;
+  polled_at: number | null;
   verdict: Verdict | null;
   verdict_seq: number | null;
   evidence: string | null;
@@ -324,8 +318,8 @@ export function asEntry(row: EntryRow): SpendLogEntry {
     task: row.task,
     kept: row.kept as Credits,
     taskEndedAt: row.task_ended_at,
-    lookedSeq: row.looked_seq,
-    lookedAt: row.looked_at,
+    lookedSeq: row.polled_seq,
+    lookedAt: row.polled_at,
     verdict: row.verdict,
     verdictSeq: row.verdict_seq,
   };

@@ -21,10 +21,10 @@ const spent = `
   SELECT
     coalesce(sum(CASE WHEN sent_at < @to OR found_at IS NULL OR found_at >= @from THEN ${cost} ELSE 0 END), 0) AS credits,
     coalesce(max(sent_at >= @to AND (found_at IS NULL OR found_at >= @to)), 0) AS found
-  FROM entries JOIN keys USING (origin, fingerprint) WHERE sent_at >= @from AND account_id = @accountId`;
+  FROM spend_log JOIN keys USING (origin, fingerprint) WHERE sent_at >= @from AND account_id = @accountId`;
 
 const find = `
-  UPDATE entries SET found_at = @to - 1
+  UPDATE spend_log SET found_at = @to - 1
   WHERE sent_at >= @to AND (found_at IS NULL OR found_at >= @to)
     AND (origin, fingerprint) IN (SELECT origin, fingerprint FROM keys WHERE account_id = @accountId)`;
 
@@ -39,7 +39,7 @@ export function spentOn(
   return credits;
 }
 
-const ofAccount = "FROM entries JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";
+const ofAccount = "FROM spend_log JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";
 
 /** What was answered before the balance was asked for is in it; a request without an answer, once a reading by then shows its charge. */
 const isIn = `

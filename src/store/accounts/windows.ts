@@ -54,13 +54,13 @@ interface AccountOfDay extends Standing {
 }
 
 /** What the pace of its requests follows from. */
-type Standing = Pick<AccountRow, "id" | "limit_minute" | "gait" | "gait_at" | "sent">;
+type Standing = Pick<AccountRow, "id" | "limit_minute" | "pacing" | "pacing_since" | "sent">;
 
 const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
 const accountOfDay = `
-  SELECT id, limit_minute, limit_day, silent_until, silent_at, gait, gait_at, sent,
+  SELECT id, limit_minute, limit_day, silent_until, silent_at, pacing, pacing_since, sent,
     (SELECT count(*) ${ofDay}) AS used, (SELECT min(ended_at) ${ofDay}) AS first,
-    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND workspace IS NOT ? AND at > ?) AS owed,
+    (SELECT coalesce(sum(requests), 0) FROM owed WHERE account_id = accounts.id AND run IS NOT ? AND at > ?) AS owed,
     (SELECT max(at) FROM owed WHERE account_id = accounts.id) AS owed_at
   FROM accounts WHERE id = ?`;
 
@@ -69,10 +69,10 @@ export function accountRow(sql: Sql, accountId: number): AccountRow {
 }
 
 export function pacingOf(
-  { gait, gait_at: since }: Pick<AccountRow, "gait" | "gait_at">,
+  { pacing, pacing_since: since }: Pick<AccountRow, "pacing" | "pacing_since">,
   now: number,
 ): Pacing {
-  return since !== null && now - since > pacingMemoryMs ? "burst" : gait;
+  return since !== null && now - since > pacingMemoryMs ? "burst" : pacing;
 }
 
 /** A request in a window: when it left, and from when on its place is counted (UTC ms). */
@@ -140,8 +140,8 @@ function burst(row: Standing, requests: readonly Occupant[], now: number): Quota
 }
 
 /** Where bursts were refused once, it is known for a month, and then tried with as much care as the first time. */
-function isProven({ gait, sent }: Standing, perMinute: number): boolean {
-  return gait === "burst" && sent >= provenMinutes * perMinute;
+function isProven({ pacing, sent }: Standing, perMinute: number): boolean {
+  return pacing === "burst" && sent >= provenMinutes * perMinute;
 }
 
 /** Nothing is sent in the future; by less than this (ms) the clock is corrected now and then. */
@@ -155,7 +155,7 @@ function latestEnd(now: number): number {
 /** Whether something was booked at a time that is still to come, because the clock was put back since. */
 function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {
   const limit = now + aheadMsMax;
-  if ([row.silent_at, row.gait_at, row.owed_at].some((at) => at !== null && at > limit)) return true;
+  if ([row.silent_at, row.pacing_since, row.owed_at].some((at) => at !== null && at > limit)) return true;
   const latest = latestEnd(now);
   return requests.some(({ sentAt, endedAt }) => (sentAt > limit && endedAt > limit) || endedAt > latest);
 }
@@ -173,6 +173,10 @@ export function bringBack(sql: Sql, accountId: number, now: number): void {
   sql(
     "UPDATE accounts SET silent_until = ? + (silent_until - silent_at), silent_at = ? WHERE id = ? AND silent_at > ?",
   ).run(now, now, accountId, now + aheadMsMax);
-  sql("UPDATE accounts SET gait_at = ? WHERE id = ? AND gait_at > ?").run(now, accountId, now + aheadMsMax);
+  sql("UPDATE accounts SET pacing_since = ? WHERE id = ? AND pacing_since > ?").run(
+    now,
+    accountId,
+    now + aheadMsMax,
+  );
   sql("UPDATE owed SET at = ? WHERE account_id = ? AND at > ?").run(now, accountId, now + aheadMsMax);
 }

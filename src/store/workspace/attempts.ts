@@ -40,7 +40,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         step(connection, itemId, "intended");
         const number = (newest(itemId)?.number ?? 0) + 1;
         sql(
-          `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, book_entry)
+          `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
         ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.bookEntry, itemId);
         return asAttempt(newest(itemId) as AttemptRow);
@@ -67,7 +67,9 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
     },
 
     async attemptBooked(bookEntry) {
-      const row = sql("SELECT * FROM attempts WHERE book_entry = ?").get(bookEntry) as AttemptRow | undefined;
+      const row = sql("SELECT * FROM attempts WHERE spend_log_id = ?").get(bookEntry) as
+        | AttemptRow
+        | undefined;
       if (!row) return null;
       // What a failed task cost is given back.
       const ended = row.charged === 0 ? "failed" : "completed";
@@ -90,7 +92,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
              created_at = ?, completed_at = ?, closed = 1
            WHERE item_id = ? AND task_id IS NOT NULL AND closed = 0`,
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
-        sql("UPDATE items SET looks = 0, note = NULL WHERE id = ?").run(itemId);
+        sql("UPDATE items SET polls = 0, note = NULL WHERE id = ?").run(itemId);
         address(connection, itemId, facts);
       }),
 
@@ -104,7 +106,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         );
         // It was accepted when its request was sent, whenever it was found.
         sql(
-          "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, looks = 0, note = NULL WHERE id = ?",
+          "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
         ).run(newest(itemId)?.intended_at, itemId);
       }),
 
@@ -143,7 +145,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
           itemId,
           number,
         );
-        sql("UPDATE items SET next_at = 0, looks = 0 WHERE id = ?").run(itemId);
+        sql("UPDATE items SET next_at = 0, polls = 0 WHERE id = ?").run(itemId);
       }),
 
     files: async (jobName) =>
@@ -207,7 +209,7 @@ function conclude(
     attemptId,
   );
   sql(
-    "UPDATE items SET next_at = ?, accepted_at = ?, seen_at = NULL, looks = 0, note = ?, failure_kind = ? WHERE id = ?",
+    "UPDATE items SET next_at = ?, accepted_at = ?, seen_at = NULL, polls = 0, note = ?, failure_kind = ? WHERE id = ?",
   ).run(
     outcome.nextAt ?? 0,
     event === "accepted" ? clock.now() : null,
@@ -272,7 +274,7 @@ export interface AttemptRow {
   created_at: string | null;
   completed_at: string | null;
   closed: number;
-  book_entry: number | null;
+  spend_log_id: number | null;
 }
 
 export function asAttempt(row: AttemptRow): Attempt {
@@ -294,6 +296,6 @@ export function asAttempt(row: AttemptRow): Attempt {
     charged: row.charged as Credits | null,
     createdAt: row.created_at,
     completedAt: row.completed_at,
-    bookEntry: row.book_entry,
+    bookEntry: row.spend_log_id,
   };
 }

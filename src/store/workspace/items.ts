@@ -136,7 +136,7 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
 
     async reschedule(itemId, nextAt, change = {}) {
       sql(
-        "UPDATE items SET next_at = ?, looks = looks + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
+        "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
       ).run(
         nextAt,
         change.looks ?? 0,

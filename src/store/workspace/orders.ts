@@ -26,7 +26,7 @@ export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
     },
 
     async settle(orderId, { kind, message }) {
-      sql("UPDATE orders SET outcome = ?, message = ?, settled_at = ? WHERE id = ? AND outcome IS NULL").run(
+      sql("UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL").run(
         kind,
         message,
         clock.now(),

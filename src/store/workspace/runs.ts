@@ -1,7 +1,4 @@
-import { defaultReconcile } from "../../core/charges/readings.js";
 import type { ExitName } from "../../core/exit.js";
-import { noCredits } from "../../core/money.js";
-import type { RunOptions } from "../../core/next/options.js";
 import type { Job, Run, RunState, Store } from "../../core/ports/store.js";
 import { keptPath, toldPath } from "./own-paths.js";
 import { type RootedDatabase, step, type WorkspaceDatabase } from "./transition.js";
@@ -110,17 +107,6 @@ function dropUnsubmitted(connection: WorkspaceDatabase, runId: number, busy: Rea
   }
   return chosen.length;
 }
-/** What holds for runs that were begun before there were these options. */
-const laterOptions: Pick<
-  RunOptions,
-  "settle" | "settleMs" | "unsettledMax" | "errorIsFree" | "orphanCredits"
-> = {
-  settle: "stop",
-  ...defaultReconcile,
-  unsettledMax: 5,
-  orphanCredits: noCredits,
-};
-
 interface RunRow {
   id: number;
   job_id: number;
@@ -150,7 +136,7 @@ function asRun(row: RunRow, root: string): Run {
     accountId: row.account_id,
     edition: row.edition,
     outFolder: toldPath(root, row.out_folder),
-    options: { ...laterOptions, ...JSON.parse(row.options) },
+    options: JSON.parse(row.options),
     startedAt: row.started_at,
     endedAt: row.ended_at,
     exit: row.exit,

@@ -62,7 +62,7 @@ export interface ItemRow {
   next_at: number;
   seen_at: number | null;
   addressed_at: number | null;
-  looks: number;
+  polls: number;
   failures: number;
   failure_kind: FailureKind | null;
   note: string | null;
@@ -95,7 +95,7 @@ export function asItem(row: ItemRow): Item {
     nextAt: row.next_at,
     seenAt: row.seen_at,
     addressedAt: row.addressed_at,
-    looks: row.looks,
+    looks: row.polls,
     failures: row.failures,
     failureKind: row.failure_kind,
     note: row.note,

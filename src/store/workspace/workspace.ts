@@ -6,7 +6,6 @@ import { attemptMethods } from "./attempts.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
-import { keepOwnPaths } from "./own-paths.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
 import type { RootedDatabase } from "./transition.js";
@@ -16,15 +15,11 @@ import { workspaceMigrations } from "./workspace-schema.js";
 export interface WorkspacePlace {
   stateFile: string;
   root: string;
-  /** The folder that it was before it was moved, as far as is known. */
-  former?: string | null;
 }
 
 /** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
-export function openWorkspace({ stateFile, root, former = null }: WorkspacePlace, clock: Clock): Store {
-  const db = openDatabase(stateFile, workspaceMigrations);
-  transactions(db)(() => keepOwnPaths(db, [root, former]));
-  return workspaceOn(db, clock, root);
+export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock): Store {
+  return workspaceOn(openDatabase(stateFile, workspaceMigrations), clock, root);
 }
 
 /** Makes a whole database at once: nothing has its name until it is complete and durable. Rejects with SQLite's error. */

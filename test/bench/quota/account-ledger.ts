@@ -5,7 +5,7 @@ import type { Pacing, Quota } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import type { BenchLedger, Place } from "./ledger.js";
 
-/** The program's own ledger, gaits included, on virtual time. */
+/** The program's own ledger, pacings included, on virtual time. */
 export class AccountLedger implements BenchLedger {
   /** How requests follow one another by now. */
   gait: Pacing = "burst";

@@ -119,9 +119,9 @@ async function refusals(each: Refusing): Promise<string> {
   const mean = (of: (figures: (typeof found)[number]) => number) =>
     found.reduce((sum, figures) => sum + of(figures), 0) / found.length;
   const refused = `${Math.max(...found.map((figures) => figures.refused))}`;
-  const gaits = [...new Set(found.map(({ gait }) => gait))].join(", ");
+  const pacings = [...new Set(found.map(({ gait }) => gait))].join(", ");
   const requests = mean((figures) => figures.requests / figures.items).toFixed(2);
-  return `| ${each.plan} | ${each.limiter} | ${each.runs} | ${refused} | ${gaits} | ${requests} | ${mean(({ ratio }) => ratio).toFixed(2)} | ${Math.min(...found.map(({ seen }) => seen))} |`;
+  return `| ${each.plan} | ${each.limiter} | ${each.runs} | ${refused} | ${pacings} | ${requests} | ${mean(({ ratio }) => ratio).toFixed(2)} | ${Math.min(...found.map(({ seen }) => seen))} |`;
 }
 
 const cases = values.short ? mainCases : [...mainCases, ...otherCases];
@@ -141,7 +141,7 @@ for (const each of cases.filter(({ name }) => name.includes(values.only))) {
   }
 }
 console.log(
-  "\n| Plan | Limiter | Runs | Refused, at most | Gait in the end | Requests an item | Time, × the least | Seen of 120 |",
+  "\n| Plan | Limiter | Runs | Refused, at most | Pacing in the end | Requests an item | Time, × the least | Seen of 120 |",
 );
 console.log("|---|---|---|---|---|---|---|---|");
 for (const each of refusing.filter(({ limiter }) => limiter.includes(values.only)))

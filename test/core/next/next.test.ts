@@ -439,7 +439,7 @@ describe("the cap", () => {
       position: index,
     }));
     const decided = (room: number) =>
-      next(view({ planned: all, modelRooms: new Map([["film", credits(room)]]), state: { planned: 3 } }));
+      next(view({ planned: all, modelBudgets: new Map([["film", credits(room)]]), state: { planned: 3 } }));
     expect(decided(4).steps.map(({ item }) => item)).toEqual([1, 3]);
     expect(decided(4).cappedModels).toEqual([]);
     expect(decided(3).steps.map(({ item }) => item)).toEqual([3]);

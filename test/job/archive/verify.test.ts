@@ -98,6 +98,15 @@ describe("what is found", () => {
     ]);
   });
 
+  test("P13: a file whose length the server did not state, and whose end nothing else proves", async () => {
+    const lines = readFileSync(path("index.jsonl"), "utf8");
+    writeFileSync(
+      path("index.jsonl"),
+      lines.replace('"check":"decoded"', '"check":"packets, length unknown"'),
+    );
+    expect(await findings()).toMatchObject([{ kind: "unproven", file: "cup.png" }]);
+  });
+
   test("P16: a file that only the index tells of counts as well", async () => {
     const [line = ""] = readFileSync(path("index.jsonl"), "utf8").split("\n");
     appendFileSync(path("index.jsonl"), `${line.replaceAll("cup", "gone")}\n`);

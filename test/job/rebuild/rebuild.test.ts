@@ -75,7 +75,10 @@ function intent(id: string, attempt = 1, change: object = {}): void {
 
 function answer(id: string, event: string, attempt = 1, outcome: object = {}): void {
   lines.push(
-    JSON.stringify({ at: at(attempt), type: "answer", key: `k1:${id}`, attempt, event, ...outcome }),
+    JSON.stringify({
+      ...{ at: at(attempt), type: "answer", job: "demo", key: `k1:${id}`, attempt, event },
+      ...outcome,
+    }),
   );
 }
 
@@ -175,16 +178,15 @@ describe("P4: from the receipts alone", () => {
     });
   });
 
-  test("a request was sent when its line says by the service's clock; where it does not, when it was written", async () => {
+  test("a request was sent when its line says by the service's clock; without a readable time, when it was written", async () => {
     intent("told", 1, { sentAt: at(30) });
-    intent("untold");
     intent("damaged", 1, { sentAt: "soon" });
     await rebuild();
     const attempts = await inStore(async (store) => {
       const items = await store.itemsOf("demo");
       return Promise.all(items.map(async ({ rowId, id }) => [rowId, (await store.attempt(id))?.sentAt]));
     });
-    const sent = { told: Date.parse(at(30)), untold: Date.parse(at(1)), damaged: Date.parse(at(1)) };
+    const sent = { told: Date.parse(at(30)), damaged: Date.parse(at(1)) };
     expect(Object.fromEntries(attempts)).toEqual(sent);
   });
 
@@ -299,21 +301,6 @@ describe("P4: a row that two jobs have", () => {
     for (const job of jobs) took(job);
     expect(await rebuild()).toMatchObject({ found: 2, orphans: [] });
     expect(await tasksNow()).toEqual(["task-demo", "task-other"]);
-  });
-
-  test("comes back in both from receipts of earlier versions, by where the answers stand", async () => {
-    for (const job of jobs) {
-      asked(job);
-      answer("a", "accepted", 1, { taskId: `task-${job}` });
-    }
-    await rebuild();
-    expect(await tasksNow()).toEqual(["task-demo", "task-other"]);
-  });
-
-  test("leaves the task an orphan that may be of either", async () => {
-    for (const job of jobs) asked(job);
-    answer("a", "accepted", 3, { taskId: "task-stray" });
-    expect(await rebuild()).toMatchObject({ found: 2, orphans: ["task-stray"] });
   });
 
   test("has the files that lie in its own job's folder, with or without a receipt", async () => {
@@ -440,12 +427,11 @@ describe("P4: a database that cannot be used as it is, and may be whole, is not 
 describe("P2: a database that is older than its receipts", () => {
   const outdated = () => inStore((store) => outdatedHistory(workspace, store));
 
-  test("is found out whatever was rebuilt in between, by this version or an earlier one", async () => {
+  test("is found out after a rebuild in between", async () => {
     accepted("a");
     await rebuild();
     const backup = readFileSync(workspace.stateFile);
     accepted("a", 2);
-    lines.push(JSON.stringify({ type: "rebuilt", at: at(3) }));
     await rebuild();
     writeFileSync(workspace.stateFile, backup);
     expect(await outdated()).toMatch(`it does not know the paid request of ${at(2)} for a;`);

@@ -352,7 +352,7 @@ test("P9: whatever the latencies, no 60 s at the service hold more requests than
   );
 }, 60_000);
 
-describe("P10: gaits", () => {
+describe("P10: pacings", () => {
   /** Sends and has answered so many requests within a second. */
   const burst = async (count: number) => {
     for (let n = 0; n < count; n++) await accounts.answered(await send());

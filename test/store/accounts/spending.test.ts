@@ -1,7 +1,3 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import type { Judgement } from "../../../src/core/charges/verdict.js";
@@ -9,10 +5,8 @@ import { type Day, dayOf } from "../../../src/core/day.js";
 import { credits, noCredits, showCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark, SpendLog } from "../../../src/core/ports/spend-log.js";
-import { openSqlite } from "../../../src/sqlite.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
-import { golden } from "../golden-content.js";
 
 const origin = "https://service.example";
 const dayMs = 86_400_000;
@@ -113,23 +107,6 @@ test("P7, P20: what was spent today still counts after the clock was put back by
   expect(await spent(noon - years)).toBe("4");
   expect(await spent()).toBe("4");
   expect(await spent(noon + dayMs)).toBe("0");
-});
-
-test("P19: what an older program spent counts on the day that the clock showed then", async () => {
-  const path = join(mkdtempSync(join(tmpdir(), "bulkgen-spending-")), "accounts.db");
-  writeFileSync(path, gunzipSync(readFileSync(new URL("../golden/accounts-8.db.gz", import.meta.url))));
-  const db = openSqlite(path);
-  const insert = db.prepare(
-    "INSERT INTO entries (id, origin, fingerprint, workspace, item_key, price, intended_seq, intended_at) VALUES (?, ?, ?, 'w', 'k', ?, 1, ?)",
-  );
-  // Numbers never fall, so after the clock was ahead they stayed there.
-  for (const [number, at] of [noon - dayMs, noon + years, noon, noon + dayMs].entries())
-    insert.run((noon + years) * 1_000 + number, golden.origin, golden.fingerprint, 10 ** (number + 6), at);
-  db.close();
-  const older = openAccounts(path, new ManualClock(noon));
-  const account = await older.accountOf(golden.origin, golden.fingerprint);
-  expect(showCredits(await older.spentOn(account.id, dayAt(noon + dayMs)))).toBe("1010");
-  older.close();
 });
 
 describe("P7: from a balance that was read, all keys and workspaces of the account have taken", () => {

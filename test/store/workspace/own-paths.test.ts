@@ -1,4 +1,4 @@
-import { mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -32,14 +32,11 @@ test("paths elsewhere stay, also beside it and under a name that begins like its
   expect(await movedTo("/two", "/one", paths)).toEqual(paths);
 });
 
-test("what was kept absolute follows the folder from the first time it is opened there", async () => {
-  const file = stateFile();
-  const at = (root: string) => openWorkspace({ stateFile: file, root }, new ManualClock());
-  const earlier = at("/elsewhere");
-  await earlier.startRun((await earlier.job("demo")).id, { ...runStart, outFolder: "/one/outputs" });
-  earlier.close();
-  at("/one").close();
-  const moved = at("/two");
-  expect((await moved.run("newest"))?.outFolder).toBe("/two/outputs");
-  moved.close();
+test("P18: a path inside the workspace is stored relative to it under any name that its folder has", async () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-paths-")));
+  mkdirSync(join(base, "one"));
+  symlinkSync(join(base, "one"), join(base, "link"));
+  const from = join(base, "link");
+  const paths = { manifest: join(base, "one", "set.csv"), outFolder: join(base, "link", "outputs") };
+  expect(await movedTo("/two", from, paths)).toEqual({ manifest: "/two/set.csv", outFolder: "/two/outputs" });
 });

@@ -88,7 +88,7 @@ async function add(name: string, manifest: string, flags: AddFlags, given: reado
   await showSchedule(name, { workspace: root, ...(flags.json ? { json: true } : {}) });
   if (!flags.json)
     process.stdout.write(
-      "`bulkgen schedule start` runs it, or `bulkgen schedule print` for a scheduler of yours.\n",
+      "`bulkgen schedule start` runs it; `bulkgen schedule print` shows how to keep that running.\n",
     );
 }
 

@@ -22,7 +22,7 @@ export function defineScheduleStart(schedule: Command): void {
   withPlace(schedule.command("start"))
     .description("run the schedules of this workspace until SIGTERM or Ctrl-C")
     .addOption(
-      new Option("--port <n>", "port of /healthz and /metrics on 127.0.0.1")
+      new Option("--port <n>", "port of /healthz on 127.0.0.1")
         .argParser(wholeNumber)
         .default(0, "any free one"),
     )
@@ -88,7 +88,7 @@ async function serveNights(
   const health = await serveHealth({ daemon, schedules, clock: systemClock, port: flags.port });
   const text = flags.json
     ? JSON.stringify({ url: health.url })
-    : `schedules of ${root} run until Ctrl-C; ${health.url}/healthz and /metrics tell how they are`;
+    : `schedules of ${root} run until Ctrl-C; ${health.url}/healthz shows their state`;
   process.stdout.write(`${text}\n`);
   try {
     await daemon.go(stop);
