@@ -171,6 +171,17 @@ describe("the check of clock and chance", () => {
   test("leaves the one file with the real ones alone", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
   });
+
+  test.each([
+    `import { openHttp } from "../../client/http.js";`,
+    `const { openHttp } = await import("../../client/http.js");`,
+    `import * as http from "../../client/http.js";`,
+  ])("allows %s in one file only", (text) => {
+    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+      "imports openHttp",
+    );
+    expectNone(checkBans([{ path: "src/client/service.ts", text }]));
+  });
 });
 
 describe("the check of files", () => {

@@ -15,8 +15,10 @@ import {
   type TaskOutcome,
   taskOutcome,
 } from "./answer.js";
+import { openHttp } from "./http.js";
 import { logged } from "./logged.js";
 import { type Pacing, paced } from "./paced.js";
+import { withoutKey } from "./redacted.js";
 import { ServiceTime, timed } from "./timed.js";
 
 /** The service, as typed calls. */
@@ -32,9 +34,17 @@ export interface Service {
    * With the service's clock when it answered (UTC ms), where it said, and what lay behind the key when it was sent: of
    * any other request nobody knows whether the answer reckons with it. Throws ServiceError.
    */
-  me(): Promise<{ me: Me; servedAt: number | null } & Past>;
+  me(): Promise<MeRead>;
+  /** GET me once, with the place in the quota that was reserved for it, and the answer as it came. */
+  probe(ticket: Ticket): Promise<Reply>;
   /** What time it is, by its answers. */
   readonly time: ServiceTime;
+}
+
+/** What GET me returned. */
+export interface MeRead extends Past {
+  me: Me;
+  servedAt: number | null;
 }
 
 /** Why the account or the models could not be read. */
@@ -50,18 +60,35 @@ export class ServiceError extends Error {
 
 export interface ServiceOptions extends Pacing {
   accounts: Pacing["accounts"] & Pick<Accounts, "past">;
+  /** The API key, which is removed from every answer. */
+  key: string;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests; a paid request under way is awaited all the same. */
   signal: AbortSignal;
+  /** Awaited with each record of GET me, before the caller gets it. */
+  onMe?(read: MeRead): Promise<void>;
 }
 
 const triesMax = 3;
 
-/** Composes the wrappers around `send`, here and nowhere else. */
+/** Connects to the service over HTTP. No other function opens a connection to it. */
+export function connectService(
+  baseUrl: string,
+  options: ServiceOptions,
+): { service: Service; close(): Promise<void> } {
+  const { send, close } = openHttp({ baseUrl, key: options.key, clock: options.clock });
+  return { service: openService(send, options), close };
+}
+
+/**
+ * The client, composed in one place. From the wire outwards: the key is removed from the answer, the service's time is
+ * read from it, the quota is kept, and the request is logged. So no later wrapper, log or caller ever sees the key.
+ */
 export function openService(send: Send, options: ServiceOptions): Service {
   const time = new ServiceTime(options.clock);
-  const request = logged(paced(timed(send, time), options), options.log, options.clock);
+  const redacted = withoutKey(send, options.key);
+  const request = logged(paced(timed(redacted, time), options), options.log, options.clock);
   return {
     time,
     generate: async (body, ticket) =>
@@ -100,8 +127,12 @@ export function openService(send: Send, options: ServiceOptions): Service {
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
       const { record, servedAt } = await read(asked, meRead, request, options);
-      return { me: record, servedAt, ...past };
+      const found = { me: record, servedAt, ...past };
+      await options.onMe?.(found);
+      return found;
     },
+    probe: (ticket) =>
+      request({ endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket }, options.signal),
   };
 }
 

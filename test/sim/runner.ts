@@ -96,6 +96,7 @@ export async function execute(
   await accounts.narrowLimits(account.id, scenario);
   const pacing = {
     accounts,
+    key: ownKey,
     caller: () => ({ accountId: account.id, fingerprint: fingerprint(ownKey) }),
     clock,
     log,

@@ -1,14 +1,12 @@
-import { endpoints } from "../../api/endpoints.js";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
 import { type Me, meRead, parseJson } from "../../api/records.js";
 import { answerText, oddBody } from "../../client/answer.js";
-import { openHttp } from "../../client/http.js";
-import { paced } from "../../client/paced.js";
+import { connectService } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
-import { type Reply, timeoutMs } from "../../core/ports/send.js";
+import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
 import { type Check, fine, problem, unchecked, warning } from "../../report/doctor.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
@@ -18,6 +16,7 @@ export interface ServiceOptions {
   connection: Connection;
   accountsFile: string;
   clock: Clock;
+  log: Log;
   signal: AbortSignal;
 }
 
@@ -75,20 +74,26 @@ interface Asked {
 }
 
 async function ask(
-  { connection, clock, signal }: ServiceOptions,
+  { connection, clock, log, signal }: ServiceOptions,
   accounts: Accounts,
   caller: Caller,
   ticket: { id: number },
 ): Promise<Asked> {
-  const http = openHttp({ ...connection, clock });
+  const { service, close } = connectService(connection.baseUrl, {
+    accounts,
+    key: connection.key,
+    caller: () => caller,
+    clock,
+    log,
+    signal,
+    onDailyLimit: "stop",
+  });
   try {
-    const send = paced(http.send, { accounts, caller: () => caller, clock, onDailyLimit: "stop" });
     const sentAt = clock.now();
-    const request = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket } as const;
-    const reply = await send(request, signal);
+    const reply = await service.probe(ticket);
     return { reply, sentAt, answeredAt: clock.now() };
   } finally {
-    await http.close();
+    await close();
   }
 }
 
