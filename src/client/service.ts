@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
+import { meaningOf } from "../api/errors.js";
 import { type Me, type ModelList, meRead, modelList, parseJson, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
@@ -175,8 +176,8 @@ function parsed<Schema extends z.ZodType>(
 function refusal(request: ApiRequest, reply: Reply): ServiceError {
   if (reply.kind !== "answer") return new ServiceError("unreachable", `GET ${request.path}: ${reply.reason}`);
   const message = `GET ${request.path}: the service answered ${answerText(reply)}`;
-  if (reply.status === 401) return new ServiceError("key", message);
-  if (reply.status === 403) return new ServiceError("subscription", message);
-  if (reply.status === 429 || reply.status >= 500) return new ServiceError("unreachable", message);
+  const { stop } = meaningOf(reply.status);
+  if (stop === "key" || stop === "subscription") return new ServiceError(stop, message);
+  if (stop === "pause" || reply.status >= 500) return new ServiceError("unreachable", message);
   return new ServiceError("unreadable", message);
 }

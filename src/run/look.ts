@@ -84,7 +84,7 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
       await lookAgain(session, looking, null, outcome);
       return;
     case "refused":
-      session.refused(outcome.status, [outcome.code, outcome.message].filter(Boolean).join(": "));
+      session.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
       await lookAgain(session, looking, null, null);
       return;
     case "unclear":

@@ -1,3 +1,4 @@
+import { meaningOf } from "../../api/errors.js";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
 import { type Me, meRead, parseJson } from "../../api/records.js";
@@ -108,11 +109,12 @@ function judge({ baseUrl }: Connection, reply: Reply): Check[] {
   }
   const said = answerText(reply);
   const reached = fine("service", expectations.service, baseUrl);
-  switch (reply.status) {
-    case 200:
-      if (meOf(reply)) return [reached, fine("key", expectations.key, "accepted")];
-      return reach(`200 with ${oddBody(reply) ?? "something else"} (${baseUrl})`, "check the base URL");
-    case 401: {
+  if (reply.status === 200) {
+    if (meOf(reply)) return [reached, fine("key", expectations.key, "accepted")];
+    return reach(`200 with ${oddBody(reply) ?? "something else"} (${baseUrl})`, "check the base URL");
+  }
+  switch (meaningOf(reply.status).stop) {
+    case "key": {
       const refused = {
         expected: expectations.key,
         got: said,
@@ -120,9 +122,9 @@ function judge({ baseUrl }: Connection, reply: Reply): Check[] {
       };
       return [reached, problem("key", refused, "key")];
     }
-    case 403:
+    case "subscription":
       return [reached, fine("key", expectations.key, "known to the service")];
-    case 429: {
+    case "pause": {
       const silent = { expected: expectations.service, got: said, todo: "wait a minute and ask again" };
       return [
         warning("service", silent),
@@ -137,9 +139,9 @@ function judge({ baseUrl }: Connection, reply: Reply): Check[] {
 }
 
 async function details(accounts: Accounts, accountId: number, reply: Reply): Promise<Check[]> {
-  if (reply.kind === "answer" && reply.status === 403) {
+  if (reply.kind === "answer" && meaningOf(reply.status).stop === "subscription") {
     return [
-      noSubscription("none: the service answered 403"),
+      noSubscription(`none: the service answered ${reply.status}`),
       ...rest(["credits", "limits"], "there is no plan"),
     ];
   }
