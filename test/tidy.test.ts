@@ -172,6 +172,22 @@ describe("the check of clock and chance", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
   });
 
+  test("allows one file to change the state of an item", () => {
+    const text = 'sql("UPDATE items SET note = ?, state = ? WHERE id = ?");';
+    expect(messages(checkBans([{ path: "src/store/workspace/items.ts", text }])).join()).toContain(
+      "applyTransition",
+    );
+    expectNone(checkBans([{ path: "src/store/workspace/transition.ts", text }]));
+    expectNone(
+      checkBans([
+        {
+          path: "src/store/workspace/items.ts",
+          text: `sql("UPDATE items SET note = ? WHERE state = 'held'");`,
+        },
+      ]),
+    );
+  });
+
   test.each([
     `import { openHttp } from "../../client/http.js";`,
     `const { openHttp } = await import("../../client/http.js");`,

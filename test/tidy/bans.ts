@@ -49,7 +49,22 @@ export function checkBans(files: readonly SourceFile[]): Finding[] {
       .filter((file) => file.path !== exempt)
       .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
     ...sources.filter((file) => file.path !== client).flatMap(secondClients),
+    ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
   ];
+}
+
+/** The one file that may change the state of an item. */
+const transition = "src/store/workspace/transition.ts";
+
+/** A statement that sets the state: what comes after WHERE only compares it. */
+const setsState = /\bupdate\s+items\s+set\b(?:(?!\bwhere\b)[\s\S])*?\bstate\s*=/i;
+
+function otherTransitions(file: SourceFile): Finding[] {
+  return [...visit(parse(file), holdsValues)]
+    .filter(({ node }) => setsState.test(stringOf(node) ?? ""))
+    .map(({ node }) =>
+      finding(file, node.start, `sets the state of an item: only applyTransition in ${transition} does`),
+    );
 }
 
 /** The one file that may open HTTP to the service: there the key is removed from every answer (P21). */

@@ -4,7 +4,7 @@ import { noCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Job, Run, RunState, Store } from "../../core/ports/store.js";
 import { keptPath, toldPath } from "./own-paths.js";
-import { type Connection, type RootedConnection, step } from "./transition.js";
+import { applyTransition, type Connection, type RootedConnection } from "./transition.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
@@ -103,7 +103,7 @@ function dropUnsubmitted(connection: Connection, runId: number, busy: ReadonlySe
   const chosen = waiting.filter(({ id }) => !busy.has(id));
   for (const { id, tried } of chosen) {
     if (tried) sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
-    else step(connection, id, "dropped");
+    else applyTransition(connection, id, "dropped");
   }
   return chosen.length;
 }

@@ -19,8 +19,11 @@ export interface RootedConnection extends Connection {
   root: string;
 }
 
-/** Takes one step in an item's life and writes it down. Must run inside a transaction. Throws IllegalTransition. */
-export function step({ sql, clock }: Connection, itemId: number, event: ItemEvent): void {
+/**
+ * Changes an item's state by an event and records the event. No other code changes the state of an item. Must run inside
+ * a transaction. Throws IllegalTransition.
+ */
+export function applyTransition({ sql, clock }: Connection, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
     | { state: ItemState; run_id: number | null }
     | undefined;
