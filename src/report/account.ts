@@ -1,16 +1,12 @@
 import type { Me, Model } from "../api/records.js";
 import { requestsTold } from "../core/charges/foreign.js";
 import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
-import type { Lifetime } from "../core/pace/lifetimes.js";
 import type { Quota, Window } from "../core/quota/quota.js";
-import { count, duration } from "./amounts.js";
+import { count } from "./amounts.js";
 import { type Cell, type Look, labelled, plainLook, table } from "./table.js";
 
 /** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
-export function accountText(
-  { me, quota, lifetimes }: { me: Me; quota: Quota; lifetimes: readonly Lifetime[] },
-  look: Look = plainLook,
-): string {
+export function accountText({ me, quota }: { me: Me; quota: Quota }, look: Look = plainLook): string {
   const { user, api_key: key } = me;
   const { balance, used_this_key: used } = me.credits;
   const requests = requestsTold(key.requests_count);
@@ -25,9 +21,6 @@ export function accountText(
       "key",
       `${key.name} (${key.id}), ${requests === null ? "requests not told" : `${count(requests, "request")} in all`}`,
     ],
-    ...lifetimes.flatMap(({ host, endedMs }): [string, Cell][] =>
-      endedMs === null ? [] : [["files", `addresses at ${host} expire within ${duration(endedMs)}`]],
-    ),
   ];
   return labelled(lines, look);
 }

@@ -1,5 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
+import { fetchBy } from "../core/fetch-by.js";
 import { priceGroup } from "../core/identity.js";
 import {
   lookSpacing,
@@ -52,10 +53,10 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
     case "completed":
       if (item.state === "ready") {
         session.vainLooks.delete(item.id);
-        await store.refreshOutputs(item.id, addressed(session, outcome));
+        await store.refreshOutputs(item.id, addressed(session.ports, outcome));
       } else {
         await learnCharge(session, item, outcome.charged);
-        await store.complete(item.id, { ...outcome, ...addressed(session, outcome) });
+        await store.complete(item.id, { ...outcome, ...addressed(session.ports, outcome) });
         await book(session, attempt, bookedEnd("completed", outcome));
         await learn(session, item, attempt, outcome);
       }
@@ -93,8 +94,8 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
   }
 }
 
-function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly string[] }): Addresses {
-  return { urls, fetchBy: lifetimes.fetchBy(urls, ports.clock.now()) };
+function addressed({ clock }: Session["ports"], { urls }: { urls: readonly string[] }): Addresses {
+  return { urls, fetchBy: fetchBy(urls, clock.now()) };
 }
 
 async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: BookedLook): Promise<void> {

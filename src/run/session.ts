@@ -3,7 +3,6 @@ import { jobFolder } from "../archive/disk/job-folder.js";
 import { ServiceError } from "../client/service.js";
 import type { Credits } from "../core/money.js";
 import type { Parked } from "../core/next/next.js";
-import { Lifetimes } from "../core/pace/lifetimes.js";
 import { Paces } from "../core/pace/paces.js";
 import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
@@ -35,7 +34,6 @@ export class Session {
   readonly replacements = new Replacements();
   readonly caps: Caps;
   readonly paces = new Paces();
-  readonly lifetimes = new Lifetimes();
   readonly waiting: WaitingList;
   /** By item: looks for fresh addresses in a row that told nothing. */
   readonly vainLooks = new Map<number, number>();

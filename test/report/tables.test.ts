@@ -45,12 +45,8 @@ describe("models", () => {
 });
 
 describe("the account", () => {
-  const lifetimes = [
-    { host: "files.example", workedMs: 50_000, endedMs: 3_600_000 },
-    { host: "cdn.example", workedMs: 50_000, endedMs: null },
-  ];
   test("in 60 columns", () =>
-    expect(accountText({ me, quota, lifetimes }, narrow)).toMatchInlineSnapshot(`
+    expect(accountText({ me, quota }, narrow)).toMatchInlineSnapshot(`
     "user         Ada <ada@example.com>
     user id      user_1
     credits      388.5 left, 112 used by this key
@@ -58,11 +54,10 @@ describe("the account", () => {
                  month, renews 2026-12-01
     this minute  31 of 60 requests, from this machine
     24 hours     340 of 10000 requests, from this machine
-    key          nightly (key_1), 1234 requests in all
-    files        addresses at files.example expire within 1h"
+    key          nightly (key_1), 1234 requests in all"
   `));
   test("in 100 columns", () =>
-    expect(accountText({ me, quota, lifetimes: [] }, wide)).toMatchInlineSnapshot(`
+    expect(accountText({ me, quota }, wide)).toMatchInlineSnapshot(`
     "user         Ada <ada@example.com>
     user id      user_1
     credits      388.5 left, 112 used by this key
@@ -77,7 +72,6 @@ describe("the account", () => {
     const text = accountText({
       me: nameless,
       quota: { ...quota, minute: unlimited, day: { ...unlimited, used: 1 } },
-      lifetimes: [],
     });
     expect(text).toContain("user         <ada@example.com>\n");
     expect(text).toContain("plan         no active subscription: generation needs one\n");
@@ -87,13 +81,13 @@ describe("the account", () => {
   });
   test("that does not tell its numbers", () => {
     const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
-    const text = accountText({ me: odd, quota, lifetimes: [] });
+    const text = accountText({ me: odd, quota });
     expect(text).toMatch(/credits +unknown left, unknown used by this key/);
     expect(text).toMatch(/n \(k\), requests not told/);
   });
   test("whose subscription ends", () => {
     const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };
-    expect(accountText({ me: { ...me, subscription }, quota, lifetimes: [] })).toContain(
+    expect(accountText({ me: { ...me, subscription }, quota })).toContain(
       "Pro, canceled, 500 credits a month, billed by the month, ends 2026-12-01",
     );
   });

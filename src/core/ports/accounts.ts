@@ -2,7 +2,6 @@ import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits } from "../../api/plans.js";
 import type { Day } from "../day.js";
 import type { Credits } from "../money.js";
-import type { Lifetime } from "../pace/lifetimes.js";
 import type { Gait, OwnLimits, Quota } from "../quota/quota.js";
 import type { Ticket } from "./send.js";
 import type { BalanceMark, BookOwner, Books, Counters, Taken } from "./spend-log.js";
@@ -68,10 +67,6 @@ export interface Accounts {
     accountId: number,
     models: readonly string[],
   ): Promise<{ model: string; group: string; ms: number }[]>;
-  /** How long the addresses of outputs live at the hosts of the account's service. */
-  lifetimes(accountId: number): Promise<Lifetime[]>;
-  /** What is known of one host now. */
-  addressesLive(accountId: number, lifetime: Lifetime): Promise<void>;
   close(): void;
 }
 

@@ -225,12 +225,8 @@ function refuseTaken({ sql }: Connection, taskId: string): void {
 }
 
 /** New addresses for outputs that have no file yet; a saved output keeps its row. */
-function address({ sql, clock }: Connection, itemId: number, { urls, fetchBy }: Addresses): void {
-  sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
-    clock.now(),
-    fetchBy,
-    itemId,
-  );
+function address({ sql }: Connection, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, fetch_by = ? WHERE id = ?").run(fetchBy, itemId);
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)

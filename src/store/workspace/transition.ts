@@ -64,7 +64,6 @@ export interface ItemRow {
   attempted: number;
   next_at: number;
   seen_at: number | null;
-  addressed_at: number | null;
   looks: number;
   failures: number;
   failure_kind: FailureKind | null;
@@ -97,7 +96,6 @@ export function asItem(row: ItemRow): Item {
     attempted: row.attempted === 1,
     nextAt: row.next_at,
     seenAt: row.seen_at,
-    addressedAt: row.addressed_at,
     looks: row.looks,
     failures: row.failures,
     failureKind: row.failure_kind,
