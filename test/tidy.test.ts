@@ -176,6 +176,33 @@ describe("the check of clock and chance", () => {
   test("leaves the one file with the real ones alone", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
   });
+
+  test("allows one file to change the state of an item", () => {
+    const text = 'sql("UPDATE items SET note = ?, state = ? WHERE id = ?");';
+    expect(messages(checkBans([{ path: "src/store/workspace/items.ts", text }])).join()).toContain(
+      "applyTransition",
+    );
+    expectNone(checkBans([{ path: "src/store/workspace/transition.ts", text }]));
+    expectNone(
+      checkBans([
+        {
+          path: "src/store/workspace/items.ts",
+          text: `sql("UPDATE items SET note = ? WHERE state = 'held'");`,
+        },
+      ]),
+    );
+  });
+
+  test.each([
+    `import { openHttp } from "../../client/http.js";`,
+    `const { openHttp } = await import("../../client/http.js");`,
+    `import * as http from "../../client/http.js";`,
+  ])("allows %s in one file only", (text) => {
+    expect(messages(checkBans([{ path: "src/job/doctor/service.ts", text }])).join()).toContain(
+      "imports openHttp",
+    );
+    expectNone(checkBans([{ path: "src/client/service.ts", text }]));
+  });
 });
 
 describe("the checks of the tree", () => {

@@ -1,8 +1,11 @@
 import type { Endpoint } from "./endpoints.js";
 
 /**
- * The error table: every code of the service, where it comes from, and what the runner does about it. The client,
- * the sandbox, the exit codes and the README all read this one.
+ * The error table: every code of the service, and what an answer with it means for a paid request, for a poll and for
+ * the run. The client and the run decide by this table; the sandbox answers from it; the README prints it.
+ *
+ * The service does not document the body of an error, so the status alone has to do: all rows of one status mean the
+ * same for the request. Only the last two columns depend on the code.
  */
 export type RunnerAction =
   | "stop: key"
@@ -13,30 +16,74 @@ export type RunnerAction =
   | "find out whether it was charged"
   | "keep the task, look again";
 
-export interface ErrorRow {
+/** What an answer that is no success means. */
+export interface ErrorMeaning {
+  /**
+   * For a paid request. `refused`: not charged, the item stays planned. `rejected`: not charged, the item has failed.
+   * `unknown`: it may have been charged.
+   */
+  submit: "refused" | "rejected" | "unknown";
+  /** For a poll. `refused`: it says nothing of the task. `missing`: the task is not known. `unclear`: anything else. */
+  poll: "refused" | "missing" | "unclear";
+  /** For the run: what stops it. `pause` is over by itself: the quota ledger holds back all requests for a while. */
+  stop: "key" | "subscription" | "credits" | "pause" | null;
+}
+
+/** What stops a run when a request was refused. */
+export type Refusal = NonNullable<ErrorMeaning["stop"]>;
+
+export interface ErrorRow extends ErrorMeaning {
   code: string;
   status: number;
   endpoint: Endpoint | "all";
   condition: string;
+  /** The same in words, for the README. */
   runner: RunnerAction;
   /** False for what the service does not document (the runner copes all the same). */
   documented: boolean;
+  /** All items of the model fail in this way, so they are held back. */
+  ofModel: boolean;
+  /** The service itself reports that it failed to start the generation; by the settings that may prove that it is free. */
+  isCompleteError: boolean;
 }
 
+const keyRefused = { submit: "refused", poll: "refused", stop: "key" } as const;
+const requestWrong = { submit: "rejected", poll: "unclear", stop: null } as const;
+const serviceFailed = { submit: "unknown", poll: "unclear", stop: null } as const;
+
 export const errorTable = [
-  row("MISSING_API_KEY", 401, "all", "no key was supplied", "stop: key"),
-  row("INVALID_API_KEY_FORMAT", 401, "all", "the key does not begin with svc_", "stop: key"),
-  row("INVALID_API_KEY", 401, "all", "the key does not exist or was revoked", "stop: key"),
-  row("SUBSCRIPTION_REQUIRED", 403, "all", "no active subscription", "stop: subscription"),
-  row("MISSING_MODEL", 400, "generate", "the request names no model", "fail the item"),
-  row("INVALID_MODEL", 400, "generate", "the model does not exist or is unavailable", "fail the item"),
-  row("INSUFFICIENT_CREDITS", 402, "generate", "the balance is too low for this generation", "stop: credits"),
+  row("MISSING_API_KEY", 401, "all", "no key was supplied", "stop: key", keyRefused),
+  row("INVALID_API_KEY_FORMAT", 401, "all", "the key does not begin with svc_", "stop: key", keyRefused),
+  row("INVALID_API_KEY", 401, "all", "the key does not exist or was revoked", "stop: key", keyRefused),
+  row("SUBSCRIPTION_REQUIRED", 403, "all", "no active subscription", "stop: subscription", {
+    submit: "refused",
+    poll: "refused",
+    stop: "subscription",
+  }),
+  row("MISSING_MODEL", 400, "generate", "the request names no model", "fail the item", requestWrong),
+  row("INVALID_MODEL", 400, "generate", "the model does not exist or is unavailable", "fail the item", {
+    ...requestWrong,
+    ofModel: true,
+  }),
+  row(
+    "INSUFFICIENT_CREDITS",
+    402,
+    "generate",
+    "the balance is too low for this generation",
+    "stop: credits",
+    {
+      submit: "refused",
+      poll: "unclear",
+      stop: "credits",
+    },
+  ),
   row(
     "GENERATION_ERROR",
     500,
     "generate",
     "an internal error while starting the generation",
     "find out whether it was charged",
+    { ...serviceFailed, isCompleteError: true },
   ),
   row(
     "TASK_NOT_FOUND",
@@ -44,19 +91,28 @@ export const errorTable = [
     "task",
     "no such task, or it belongs to someone else",
     "keep the task, look again",
+    {
+      submit: "unknown",
+      poll: "missing",
+      stop: null,
+    },
   ),
-  row("INTERNAL_ERROR", 500, "task", "an internal server error", "keep the task, look again"),
-  {
-    ...row("RATE_LIMITED", 429, "all", "more requests than the plan allows", "wait and go on"),
+  row("INTERNAL_ERROR", 500, "task", "an internal server error", "keep the task, look again", serviceFailed),
+  row("RATE_LIMITED", 429, "all", "more requests than the plan allows", "wait and go on", {
+    submit: "refused",
+    poll: "refused",
+    stop: "pause",
     documented: false,
-  },
-  {
-    ...row("INVALID_REQUEST", 400, "all", "the request itself is malformed or incomplete", "fail the item"),
+  }),
+  row("INVALID_REQUEST", 400, "all", "the request itself is malformed or incomplete", "fail the item", {
+    ...requestWrong,
     documented: false,
-  },
-] as const satisfies readonly ErrorRow[];
+  }),
+] as const;
 
 export type ErrorCode = (typeof errorTable)[number]["code"];
+
+type Flags = Partial<Pick<ErrorRow, "documented" | "ofModel" | "isCompleteError">>;
 
 function row<const Code extends string>(
   code: Code,
@@ -64,13 +120,25 @@ function row<const Code extends string>(
   endpoint: Endpoint | "all",
   condition: string,
   runner: RunnerAction,
-) {
-  return { code, status, endpoint, condition, runner, documented: true };
+  meaning: ErrorMeaning & Flags,
+): ErrorRow & { code: Code } {
+  const flags = { documented: true, ofModel: false, isCompleteError: false };
+  return { code, status, endpoint, condition, runner, ...flags, ...meaning };
 }
 
 /** The row of a code. Throws on a code that is not in the table: only our own code asks. */
 export function errorRow(code: ErrorCode): ErrorRow {
-  const found = errorTable.find((entry) => entry.code === code);
+  const found = rowOf(code);
   if (!found) throw new Error(`no row for error code ${code}`);
   return found;
+}
+
+/** The row of a code that the service sent; undefined for a code that is not in the table. */
+export function rowOf(code: string | null | undefined): ErrorRow | undefined {
+  return errorTable.find((entry) => entry.code === code);
+}
+
+/** What an answer with a status that is no success means, whatever code comes with it. */
+export function meaningOf(status: number): ErrorMeaning {
+  return errorTable.find((entry) => entry.status === status) ?? serviceFailed;
 }

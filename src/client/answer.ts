@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { meaningOf, type Refusal } from "../api/errors.js";
 import { asRecord, type ErrorFacts, errorFacts, parseJson } from "../api/records.js";
 import { type Credits, chargeTold, creditsTold, noCredits } from "../core/money.js";
 import type { Reply } from "../core/ports/send.js";
@@ -17,8 +18,8 @@ export type GenerateOutcome =
       charged: Credits | null;
       remaining: Credits | null;
     }
-  | ({ kind: "refused"; status: 401 | 402 | 403 | 429 } & ErrorFacts)
-  | ({ kind: "rejected"; status: 400 } & ErrorFacts)
+  | ({ kind: "refused"; status: number; stop: Refusal } & ErrorFacts)
+  | ({ kind: "rejected"; status: number } & ErrorFacts)
   | { kind: "not_sent"; reason: string }
   /** `code` is the service's own, from a complete answer. */
   | { kind: "unknown"; reason: string; status?: number; code?: string };
@@ -49,18 +50,15 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
     };
   }
   const facts = errorFacts(body);
-  if (reply.status === 400) return { kind: "rejected", status: 400, ...facts };
-  if (isRefusal(reply.status)) return { kind: "refused", status: reply.status, ...facts };
+  const { submit, stop } = meaningOf(reply.status);
+  if (submit === "rejected") return { kind: "rejected", status: reply.status, ...facts };
+  if (submit === "refused" && stop !== null) return { kind: "refused", status: reply.status, stop, ...facts };
   return {
     kind: "unknown",
     reason: `answer ${answerStatus(reply)}${followed(" ", facts.code)}`,
     status: reply.status,
     ...(facts.code === null ? {} : { code: facts.code }),
   };
-}
-
-function isRefusal(code: number): code is 401 | 402 | 403 | 429 {
-  return code === 401 || code === 402 || code === 403 || code === 429;
 }
 
 /** What an answer to a look at a task means. Whatever says nothing about the task leaves it alive. */
@@ -76,7 +74,7 @@ export type TaskOutcome =
       completedAt: string | null;
     }
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
-  | ({ kind: "refused"; status: 401 | 403 | 429 } & ErrorFacts)
+  | ({ kind: "refused"; stop: Refusal } & ErrorFacts)
   | { kind: "unclear"; reason: string; missing: boolean; reached: boolean };
 
 const finished = z.looseObject({
@@ -92,18 +90,13 @@ export function taskOutcome(reply: Reply): TaskOutcome {
   if (reply.kind !== "answer")
     return { kind: "unclear", reason: reply.reason, missing: false, reached: false };
   const body = parseJson(reply.body);
-  if (reply.status === 401 || reply.status === 403 || reply.status === 429) {
-    return { kind: "refused", status: reply.status, ...errorFacts(body) };
-  }
-  const unclear = (reason: string): TaskOutcome => ({
-    kind: "unclear",
-    reason,
-    missing: reply.status === 404,
-    reached: true,
-  });
+  const { poll, stop } = meaningOf(reply.status);
+  if (poll === "refused" && stop !== null) return { kind: "refused", stop, ...errorFacts(body) };
+  const missing = poll === "missing";
+  const unclear = (reason: string): TaskOutcome => ({ kind: "unclear", reason, missing, reached: true });
   if (reply.status !== 200) {
     const answer = `answer ${answerStatus(reply)}${followed(" ", errorFacts(body).code)}`;
-    return unclear(reply.status === 404 ? `the service does not know the task any more (${answer})` : answer);
+    return unclear(missing ? `the service does not know the task any more (${answer})` : answer);
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");

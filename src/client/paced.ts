@@ -1,3 +1,4 @@
+import { meaningOf } from "../api/errors.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Caller } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
@@ -42,7 +43,7 @@ async function book(pacing: PacingOptions, ticket: Ticket, reply: Reply): Promis
   const { accounts, clock } = pacing;
   if (reply.kind === "not_sent") await accounts.release(ticket);
   if (reply.kind !== "answer") return;
-  const isRefused = reply.status === 429;
+  const isRefused = meaningOf(reply.status).stop === "pause";
   await accounts.answered(ticket, isRefused);
   if (!isRefused) return;
   const ms = retryAfterMs(reply.headers, clock.now());

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
+import { meaningOf } from "../api/errors.js";
 import { type Me, type ModelList, meRead, modelList, parseJson, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
@@ -15,8 +16,10 @@ import {
   type TaskOutcome,
   taskOutcome,
 } from "./answer.js";
+import { openHttp } from "./http.js";
 import { logged } from "./logged.js";
 import { type PacingOptions, paced } from "./paced.js";
+import { withoutKey } from "./redacted.js";
 import { ServiceTime, timed } from "./timed.js";
 
 /** The service, as typed calls. */
@@ -32,9 +35,17 @@ export interface Service {
    * With the service's clock when it answered (UTC ms), where it said, and what lay behind the key when it was sent: of
    * any other request nobody knows whether the answer reckons with it. Throws ServiceError.
    */
-  me(): Promise<{ me: Me; servedAt: number | null } & Past>;
+  me(): Promise<MeRead>;
+  /** GET me once, with the place in the quota that was reserved for it, and the answer as it came. */
+  probe(ticket: Ticket): Promise<Reply>;
   /** What time it is, by its answers. */
   readonly time: ServiceTime;
+}
+
+/** What GET me returned. */
+export interface MeRead extends Past {
+  me: Me;
+  servedAt: number | null;
 }
 
 /** Why the account or the models could not be read. */
@@ -50,18 +61,35 @@ export class ServiceError extends Error {
 
 export interface ServiceOptions extends PacingOptions {
   accounts: PacingOptions["accounts"] & Pick<Accounts, "past">;
+  /** The API key, which is removed from every answer. */
+  key: string;
   clock: Clock;
   log: Log;
   /** Ends waits and free requests; a paid request under way is awaited all the same. */
   signal: AbortSignal;
+  /** Awaited with each record of GET me, before the caller gets it. */
+  onMe?(read: MeRead): Promise<void>;
 }
 
 const triesMax = 3;
 
-/** Composes the wrappers around `send`, here and nowhere else. */
+/** Connects to the service over HTTP. No other function opens a connection to it. */
+export function connectService(
+  baseUrl: string,
+  options: ServiceOptions,
+): { service: Service; close(): Promise<void> } {
+  const { send, close } = openHttp({ baseUrl, key: options.key, clock: options.clock });
+  return { service: openService(send, options), close };
+}
+
+/**
+ * The client, composed in one place. From the wire outwards: the key is removed from the answer, the service's time is
+ * read from it, the quota is kept, and the request is logged. So no later wrapper, log or caller ever sees the key.
+ */
 export function openService(send: Send, options: ServiceOptions): Service {
   const time = new ServiceTime(options.clock);
-  const request = logged(paced(timed(send, time), options), options.log, options.clock);
+  const redacted = withoutKey(send, options.key);
+  const request = logged(paced(timed(redacted, time), options), options.log, options.clock);
   return {
     time,
     generate: async (body, ticket) =>
@@ -100,8 +128,12 @@ export function openService(send: Send, options: ServiceOptions): Service {
       };
       const asked: ApiRequest = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, onPlace };
       const { record, servedAt } = await read(asked, meRead, request, options);
-      return { me: record, servedAt, ...past };
+      const found = { me: record, servedAt, ...past };
+      await options.onMe?.(found);
+      return found;
     },
+    probe: (ticket) =>
+      request({ endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket }, options.signal),
   };
 }
 
@@ -144,8 +176,8 @@ function parsed<Schema extends z.ZodType>(
 function refusal(request: ApiRequest, reply: Reply): ServiceError {
   if (reply.kind !== "answer") return new ServiceError("unreachable", `GET ${request.path}: ${reply.reason}`);
   const message = `GET ${request.path}: the service answered ${answerText(reply)}`;
-  if (reply.status === 401) return new ServiceError("key", message);
-  if (reply.status === 403) return new ServiceError("subscription", message);
-  if (reply.status === 429 || reply.status >= 500) return new ServiceError("unreachable", message);
+  const { stop } = meaningOf(reply.status);
+  if (stop === "key" || stop === "subscription") return new ServiceError(stop, message);
+  if (stop === "pause" || reply.status >= 500) return new ServiceError("unreachable", message);
   return new ServiceError("unreadable", message);
 }

@@ -1,14 +1,13 @@
 import type { Me, Model } from "../api/records.js";
 import { requestsTold } from "../core/charges/foreign.js";
 import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
-import type { Lifetime } from "../core/pace/lifetimes.js";
 import type { Quota, Window } from "../core/quota/quota.js";
-import { count, duration } from "../text/amounts.js";
+import { count } from "../text/amounts.js";
 import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 
 /** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
 export function accountText(
-  { me, quota, lifetimes }: { me: Me; quota: Quota; lifetimes: readonly Lifetime[] },
+  { me, quota }: { me: Me; quota: Quota },
   look: TerminalStyle = plainStyle,
 ): string {
   const { user, api_key: key } = me;
@@ -25,9 +24,6 @@ export function accountText(
       "key",
       `${key.name} (${key.id}), ${requests === null ? "requests not told" : `${count(requests, "request")} in all`}`,
     ],
-    ...lifetimes.flatMap(({ host, endedMs }): [string, Cell][] =>
-      endedMs === null ? [] : [["files", `addresses at ${host} expire within ${duration(endedMs)}`]],
-    ),
   ];
   return labelled(lines, look);
 }

@@ -27,7 +27,7 @@ export function problemsText({ told, count, repairs }: Digest, folder: string): 
   if (more <= 0) return lines.join("\n");
   const file = terminalText(seen[0]?.problem.place.file ?? "");
   const named = /\s/.test(file) ? JSON.stringify(file) : file;
-  const ways = `\`bulkgen plan ${named} --json\` has every one; \`bulkgen run\` with --skip-invalid leaves wrong rows out and writes problems.csv`;
+  const ways = `\`bulkgen plan ${named} --json\` has every one; \`bulkgen run --skip-invalid\` leaves out invalid rows and writes problems.csv`;
   return [...lines, `and ${more} more: ${ways}`].join("\n");
 }
 

@@ -1,3 +1,4 @@
+import { rowOf } from "../api/errors.js";
 import { type FailureKind, rejectionKind } from "../core/failure.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/ports/store.js";
@@ -31,7 +32,7 @@ export async function requestRejected(
   rejection: { code: string | null; message: string | null },
 ): Promise<void> {
   const detail = rejection.message ?? rejection.code ?? "no reason was given";
-  if (rejection.code === "INVALID_MODEL") {
+  if (rowOf(rejection.code)?.ofModel) {
     session.breaker.park(item.model, `the service does not offer it any more (${detail})`);
   }
   session.breaker.failed(item.model, rejectionKind(rejection.code, rejection.message), detail);

@@ -5,7 +5,6 @@ import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { diskMs } from "./disk-trouble.js";
-import { learnLifetime } from "./learn.js";
 import type { Session } from "./session.js";
 
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
@@ -35,12 +34,9 @@ interface Wanted {
 async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): Promise<boolean> {
   const { store, clock, save } = session.ports;
   const { item, output } = wanted;
-  const ageMs = item.addressedAt === null ? null : clock.now() - item.addressedAt;
   const result = await save(saveRequest(session, wanted), signal);
   if (signal.aborted && result.kind !== "saved") return false;
   if (result.kind !== "disk") session.diskTrouble.over();
-  if (ageMs !== null && (result.kind === "saved" || result.kind === "expired"))
-    await learnLifetime(session, output.url, ageMs, result.kind === "saved" ? "worked" : "expired");
   switch (result.kind) {
     case "saved":
       await store.saved(item.id, output.number, result);

@@ -7,9 +7,8 @@ import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
 import type { Session } from "./session.js";
 
-/** Brings to mind what earlier runs learned of the addresses of outputs, of the models of this one and of their prices, and the tasks that were found unfinished. */
-export async function recall({ ports, settings, paces, prices, lifetimes }: Session): Promise<void> {
-  lifetimes.learn(await ports.accounts.lifetimes(ports.accountId));
+/** Recalls what earlier runs learned of the models of this one and of their prices, and the tasks that were found unfinished. */
+export async function recall({ ports, settings, paces, prices }: Session): Promise<void> {
   const groups = await ports.store.groups(settings.run.id);
   const charges = await chargesOf(ports, groups);
   for (const { group, price, model, category } of groups) {
@@ -67,15 +66,4 @@ export async function learnCharge(
 ): Promise<void> {
   const isNews = prices.seen(item, charged);
   if (isNews && charged !== null) await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
-}
-
-/** The address of an output worked, or had expired, at the age that it had when it was tried. */
-export async function learnLifetime(
-  { ports, lifetimes }: Session,
-  url: string,
-  ageMs: number,
-  how: "worked" | "expired",
-): Promise<void> {
-  const lifetime = lifetimes.saw(url, ageMs, how);
-  if (lifetime !== null) await ports.accounts.addressesLive(ports.accountId, lifetime);
 }

@@ -1,5 +1,6 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
+import { fetchBy } from "../core/fetch-by.js";
 import { priceGroup } from "../core/identity.js";
 import {
   type Overdue,
@@ -52,10 +53,10 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
     case "completed":
       if (item.state === "ready") {
         session.vainLooks.delete(item.id);
-        await store.refreshOutputs(item.id, addressed(session, outcome));
+        await store.refreshOutputs(item.id, addressed(session.ports, outcome));
       } else {
         await learnCharge(session, item, outcome.charged);
-        await store.complete(item.id, { ...outcome, ...addressed(session, outcome) });
+        await store.complete(item.id, { ...outcome, ...addressed(session.ports, outcome) });
         await book(session, attempt, bookedEnd("completed", outcome));
         await learn(session, item, attempt, outcome);
       }
@@ -81,20 +82,20 @@ async function note(session: Session, looking: Looking, outcome: TaskOutcome): P
         (attempt.bookEntry !== null && session.settling.awaits(attempt.bookEntry))
       )
         await book(session, attempt, { task: "open" });
-      await recheckBalance(session, looking, null, outcome);
+      await pollAgain(session, looking, null, outcome);
       return;
     case "refused":
-      session.refused(outcome.status, [outcome.code, outcome.message].filter(Boolean).join(": "));
-      await recheckBalance(session, looking, null, null);
+      session.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
+      await pollAgain(session, looking, null, null);
       return;
     case "unclear":
       if (item.state === "ready" && outcome.missing) await lookForLost(session, item, outcome.reason);
-      else await recheckBalance(session, looking, outcome.reason, null);
+      else await pollAgain(session, looking, outcome.reason, null);
   }
 }
 
-function addressed({ ports, lifetimes }: Session, { urls }: { urls: readonly string[] }): Addresses {
-  return { urls, fetchBy: lifetimes.fetchBy(urls, ports.clock.now()) };
+function addressed({ clock }: Session["ports"], { urls }: { urls: readonly string[] }): Addresses {
+  return { urls, fetchBy: fetchBy(urls, clock.now()) };
 }
 
 async function book({ ports, settling }: Session, { bookEntry }: Attempt, look: LoggedPoll): Promise<void> {
@@ -124,7 +125,7 @@ async function overdue(session: Session): Promise<Overdue> {
 }
 
 /** Sets when the next look may be; a task whose window has passed becomes overdue and is looked at rarely. */
-async function recheckBalance(
+async function pollAgain(
   session: Session,
   { item, attempt, sentAt }: Looking,
   note: string | null,

@@ -1,8 +1,8 @@
+import type { Refusal } from "../api/errors.js";
 import { jobFolder } from "../archive/disk/job-folder.js";
 import { ServiceError } from "../client/service.js";
 import type { Credits } from "../core/money.js";
 import type { Parked } from "../core/next/next.js";
-import { Lifetimes } from "../core/pace/lifetimes.js";
 import { DurationEstimates } from "../core/pace/paces.js";
 import { capStops, type Stop, type StopKind } from "../core/stop.js";
 import { Breaker } from "./breaker.js";
@@ -34,7 +34,6 @@ export class Session {
   readonly replacements = new Replacements();
   readonly caps: Caps;
   readonly paces = new DurationEstimates();
-  readonly lifetimes = new Lifetimes();
   readonly waiting: WaitingList;
   /** By item: looks for fresh addresses in a row that told nothing. */
   readonly vainLooks = new Map<number, number>();
@@ -117,8 +116,8 @@ export class Session {
     const { trouble } = this.settling;
     if (trouble === null) return;
     const { error, ms } = trouble;
-    if (error instanceof ServiceError && error.kind === "key") this.refused(401, error.message);
-    if (error instanceof ServiceError && error.kind === "subscription") this.refused(403, error.message);
+    if (error instanceof ServiceError && (error.kind === "key" || error.kind === "subscription"))
+      this.refused(error.kind, error.message);
     if (ms >= this.settings.unreachableMs)
       this.stop(
         "unread",
@@ -127,12 +126,13 @@ export class Session {
   }
 
   /** The service refused the key, the subscription or the balance. */
-  refused(status: 401 | 402 | 403 | 429, detail: string): void {
-    if (status === 401) this.stop("key", `the service refused the API key (${detail})`);
-    if (status === 403) this.stop("subscription", `the service sees no active subscription (${detail})`);
-    if (status === 402 && this.settings.onInsufficient === "stop")
+  refused(stop: Refusal, detail: string): void {
+    if (stop === "key") this.stop("key", `the service refused the API key (${detail})`);
+    if (stop === "subscription")
+      this.stop("subscription", `the service sees no active subscription (${detail})`);
+    if (stop === "credits" && this.settings.onInsufficient === "stop")
       this.stop("credits", `out of credits (${detail})`);
-    if (status === 402 && this.settings.onInsufficient === "wait") this.waitForCredits(detail);
+    if (stop === "credits" && this.settings.onInsufficient === "wait") this.waitForCredits(detail);
   }
 
   /** The balance while credits are waited for (null when it could not be read), and what the next item costs. */

@@ -110,6 +110,6 @@ async function draw(session: Session, item: Item, outcome: GenerateOutcome): Pro
     return outcome.status === undefined ? session.missed(outcome.reason) : session.reached();
   }
   session.reached();
-  if (outcome.kind === "refused") session.refused(outcome.status, refusalText(outcome));
+  if (outcome.kind === "refused") session.refused(outcome.stop, refusalText(outcome));
   if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }

@@ -97,7 +97,7 @@ export class Sandbox implements Behind {
     return this.world.expired();
   }
 
-  /** SpendLog the refunds of an account that are due, for whoever looks at its credits without a request. */
+  /** Credits the refunds of an account that are due, for readers of its balance that send no request. */
   settle(accountId: string): void {
     const due = this.world.refundsDue(this.options.clock.now(), accountId);
     this.state.transact(() => this.state.commit(due));

@@ -17,7 +17,13 @@ export interface Asked {
 
 /** What it answers: JSON or text with a status, or a connection that is cut without an answer. */
 export type Scripted =
-  | { status?: number; json?: unknown; text?: string; headers?: Record<string, string> }
+  | {
+      status?: number;
+      statusText?: string;
+      json?: unknown;
+      text?: string;
+      headers?: Record<string, string>;
+    }
   | "cut"
   /** The request is served as usual, and the connection cut in place of the answer. */
   | "serve and cut"
@@ -110,6 +116,7 @@ export async function startService(
     const said = typeof scripted === "string" ? usual(now) : scripted;
     if (scripted === "serve and cut" || typeof said === "string") return void request.socket.destroy();
     const text = said.json === undefined ? (said.text ?? "") : JSON.stringify(said.json);
+    if (said.statusText !== undefined) reply.statusMessage = said.statusText;
     reply.writeHead(said.status ?? 200, { "content-type": "application/json", ...said.headers });
     reply.end(text);
   };

@@ -51,10 +51,10 @@ describe("the progress line", () => {
 
   test("P3: says until when nothing is submitted, and for what", () => {
     expect(progressLine({ ...facts, hold: { unsettled: 5, until: 1_230_000 } })).toContain(
-      " · nothing is submitted until 5 lost answers are settled, next look in 3m 50s",
+      " · submitting is paused until 5 lost answers are settled, next check in 3m 50s",
     );
     expect(progressLine({ ...facts, hold: { unsettled: 1, until: 1_030_000 } })).toContain(
-      " · nothing is submitted until 1 lost answer is settled, next look in 30s",
+      " · submitting is paused until 1 lost answer is settled, next check in 30s",
     );
   });
 

@@ -83,7 +83,7 @@ describe("status", () => {
       "forecast  about 53 requests, 6m 40s; limited by generation time; until 2026-11-21 02:49 UTC",
     );
     expect(line({ ...known, guessed })).toBe(
-      "forecast  about 53 requests, 6m 40s; limited by generation time; a guess for voice, of which nothing was made before; until 2026-11-21 02:49 UTC",
+      "forecast  about 53 requests, 6m 40s; limited by generation time; rough estimate for voice (no history yet); until 2026-11-21 02:49 UTC",
     );
   });
 

@@ -40,8 +40,8 @@ describe("the closing summary", () => {
                 1 × the POST was cut off (clip-9)
                 clip-9: POST 2026-11-21 02:42:59 UTC, answer 502,
                 body 3f2a91c40b7d, task t_1, provider's task ext-7
-      overdue   1, not finished in their time: never submitted
-                again
+      overdue   1, still at the service after 10 minutes; never
+                submitted again
                 1 × still processing (clip-3)
       dropped   2, not in the manifest, skipped, or cancelled
       credits   112.5 spent, 8 in flight or held, 0.25 left

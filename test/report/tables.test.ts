@@ -45,12 +45,8 @@ describe("models", () => {
 });
 
 describe("the account", () => {
-  const lifetimes = [
-    { host: "files.example", workedMs: 50_000, endedMs: 3_600_000 },
-    { host: "cdn.example", workedMs: 50_000, endedMs: null },
-  ];
   test("in 60 columns", () =>
-    expect(accountText({ me, quota, lifetimes }, narrow)).toMatchInlineSnapshot(`
+    expect(accountText({ me, quota }, narrow)).toMatchInlineSnapshot(`
     "user         Ada <ada@example.com>
     user id      user_1
     credits      388.5 left, 112 used by this key
@@ -58,11 +54,10 @@ describe("the account", () => {
                  month, renews 2026-12-01
     this minute  31 of 60 requests, from this machine
     24 hours     340 of 10000 requests, from this machine
-    key          nightly (key_1), 1234 requests in all
-    files        addresses at files.example expire within 1h"
+    key          nightly (key_1), 1234 requests in all"
   `));
   test("in 100 columns", () =>
-    expect(accountText({ me, quota, lifetimes: [] }, wide)).toMatchInlineSnapshot(`
+    expect(accountText({ me, quota }, wide)).toMatchInlineSnapshot(`
     "user         Ada <ada@example.com>
     user id      user_1
     credits      388.5 left, 112 used by this key
@@ -77,7 +72,6 @@ describe("the account", () => {
     const text = accountText({
       me: nameless,
       quota: { ...quota, minute: unlimited, day: { ...unlimited, used: 1 } },
-      lifetimes: [],
     });
     expect(text).toContain("user         <ada@example.com>\n");
     expect(text).toContain("plan         no active subscription: generation needs one\n");
@@ -87,13 +81,13 @@ describe("the account", () => {
   });
   test("that does not tell its numbers", () => {
     const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
-    const text = accountText({ me: odd, quota, lifetimes: [] });
+    const text = accountText({ me: odd, quota });
     expect(text).toMatch(/credits +unknown left, unknown used by this key/);
     expect(text).toMatch(/n \(k\), requests not told/);
   });
   test("whose subscription ends", () => {
     const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };
-    expect(accountText({ me: { ...me, subscription }, quota, lifetimes: [] })).toContain(
+    expect(accountText({ me: { ...me, subscription }, quota })).toContain(
       "Pro, canceled, 500 credits a month, billed by the month, ends 2026-12-01",
     );
   });
@@ -114,10 +108,9 @@ describe("a plan", () => {
                 of it spent
       requests  at least 48; plan Pro: 60 requests a minute, 10000
                 a day
-      forecast  about 49 requests, 31s; the generations themselves
-                take that long
-      files     24 files, about 2.71 MB without voice, of which
-                nothing was made before
+      forecast  about 49 requests, 31s; limited by generation time
+      files     24 files, about 2.71 MB, not counting voice (no
+                history yet)
 
       Problems:
       jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
@@ -145,7 +138,7 @@ describe("a plan", () => {
       credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
       requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
       forecast  about 49 requests, 31s; limited by generation time
-      files     24 files, about 2.71 MB without voice, of which nothing was made before
+      files     24 files, about 2.71 MB, not counting voice (no history yet)
 
       Problems:
       jobs/demo.csv, row 12, id cover-12, column model: unknown model "canvas-standart"; expected one of canvas-standard, voice, got "canvas-standart"; did you mean "canvas-standard"?
@@ -202,13 +195,13 @@ describe("a plan", () => {
       credits   3 needed, 60 on the account, 57 after
       requests  at least 12; without a plan: no limit
       forecast  about 12 requests, 9s; limited by generation time; rough estimate (no history for these models yet)
-      files     24 files, about 2.71 MB without voice, of which nothing was made before"
+      files     24 files, about 2.71 MB, not counting voice (no history yet)"
     `);
   });
   test("names the models whose time is a guess", () => {
     const forecast = { ...plan.requests.forecast, guessed: { models: ["voice"], areAll: false } };
     expect(planText({ ...plan, requests: { ...plan.requests, forecast } }, here, wide)).toContain(
-      "take that long; a guess for voice, of\n          which nothing was made before",
+      "limited by generation time; rough estimate for voice",
     );
   });
   test("shows its rows on one line each", () => {
@@ -262,9 +255,7 @@ test("the same wrong value in every row is told once, with how often", () => {
 test("values that a spreadsheet changed come with the flag that repairs them", () => {
   const place = { file: "a.csv", row: 2 };
   const wrong = { place, message: "no option", expected: "16:9", got: "16:09", repair: "16:9" };
-  expect(problemsText(digestOf([wrong]), here)).toContain(
-    "1 of these values looks like what a spreadsheet made",
-  );
+  expect(problemsText(digestOf([wrong]), here)).toContain("1 of these values looks changed by a spreadsheet");
 });
 
 test("many problems are cut short and counted", () => {

@@ -157,6 +157,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     });
   const service = openService(send, {
     accounts,
+    key: sandbox.key,
     caller: () => ({ accountId: account.id, fingerprint: fingerprint(sandbox.key) }),
     clock,
     log: silentLog,

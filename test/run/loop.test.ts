@@ -294,21 +294,6 @@ describe("tasks", () => {
     expect(world.sent).toHaveLength(4);
     expect(world.clock.now() - expiredAt).toBeLessThan(30_000);
   });
-
-  test("P15: the age at which an address had expired is learned for its host, and kept", async () => {
-    await open({ urlMs: 30_000 });
-    const run = await start(world, pictures(1));
-    let asleep = true;
-    world.onProgress = ({ counts }) => {
-      if (counts.ready === 0 || !asleep) return;
-      asleep = false;
-      world.clock.advance(60_000);
-    };
-    await carryOn(world, run);
-    expect(await states(world, run)).toEqual({ p1: "archived" });
-    const { id } = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
-    expect(await world.accounts.lifetimes(id)).toEqual([{ host: "127.0.0.1", workedMs: 0, endedMs: 60_000 }]);
-  });
 });
 
 describe("failures, sorted", () => {

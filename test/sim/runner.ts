@@ -96,6 +96,7 @@ export async function execute(
   await accounts.narrowLimits(account.id, scenario);
   const pacing = {
     accounts,
+    key: ownKey,
     caller: () => ({ accountId: account.id, fingerprint: fingerprint(ownKey) }),
     clock,
     log,
@@ -186,11 +187,17 @@ async function begin(
   const wantsNew = scenario.again === "run" && (isCancelled(job) || agrees(scenario, job, planned));
   const known = job.run === null || wantsNew ? null : await store.run(job.run.id);
   if (known !== null) return known;
-  agreeTo(job, planned);
+  agreeTo(job, planned, scenario.otherPrice ? await underWay(store, job) : new Set());
   const { id } = await store.job(job.name);
   const run = await store.startRun(id, runStartOf(workspace, job, scenario));
-  await store.enroll(run.id, job.items);
+  await store.enroll(run.id, planned);
   return run;
+}
+
+/** Keys of the items that a plan shows as submitted before: it names no price for them. */
+async function underWay(store: Store, { name }: Job): Promise<Set<string>> {
+  const submitted = (await store.itemsOf(name)).filter((item) => item.attempted && item.state !== "planned");
+  return new Set(submitted.map(({ key }) => key));
 }
 
 /** Whoever is asked for more than was planned, and does not agree to it, resumes what was agreed to. */

@@ -26,9 +26,9 @@ export interface Job {
   manifest: string;
   /** Of its files. */
   folder: string;
-  /** As they were planned last: what whoever sits before the machine has agreed to pay for each. */
+  /** At the prices that the person has agreed to. */
   items: NewItem[];
-  /** The same in credits, by the scenario's item. */
+  /** Those prices in credits, by the scenario's item. */
   prices: ReadonlyMap<string, number>;
   run: Run | null;
   /** Runs that nothing more is submitted for, and since when (ms of the one true time). */
@@ -109,10 +109,13 @@ export function plannedAnew({ items }: Job, charges: ReadonlyMap<string, Credits
   }));
 }
 
-/** Somebody has seen what the items cost, and agrees to it. */
-export function agreeTo(job: Job, planned: NewItem[]): void {
-  job.items = planned;
-  job.prices = pricesOf(job.number, planned);
+/**
+ * The person has seen a plan and agrees to its prices. A plan shows items under way as paid for already, so those keep
+ * the price that was agreed to before their request was sent, also when their task fails and is retried.
+ */
+export function agreeTo(job: Job, planned: readonly NewItem[], underWay: ReadonlySet<string>): void {
+  job.items = planned.map((item, at) => (underWay.has(item.key) ? (job.items[at] as NewItem) : item));
+  job.prices = pricesOf(job.number, job.items);
 }
 
 function pricesOf(job: number, items: readonly NewItem[]): Map<string, number> {

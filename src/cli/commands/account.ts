@@ -16,7 +16,6 @@ async function account(flags: SharedFlags): Promise<void> {
   const facts = await withAccount(flags, async (open) => ({
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
-    lifetimes: await open.accounts.lifetimes(open.accountId()),
   }));
   const { me, ...rest } = facts;
   process.stdout.write(

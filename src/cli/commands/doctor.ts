@@ -101,12 +101,14 @@ async function service(flags: SharedFlags, workspace: Workspace, counts: boolean
     { connect },
     { interruption },
     { systemClock },
+    { openLog },
   ] = await Promise.all([
     import("../../job/doctor/service.js"),
     import("./doctor.js"),
     import("../settings/connect.js"),
     import("../output/signals.js"),
     import("../../system.js"),
+    import("../output/log.js"),
   ]);
   const settings = flags.sandbox ? [] : settingChecks(flags, workspace);
   if (settings.some((check) => check.state === "problem")) {
@@ -118,7 +120,8 @@ async function service(flags: SharedFlags, workspace: Workspace, counts: boolean
   const { connection, close } = await connect(flags, place, { warn: () => {} });
   try {
     const { accountsFile } = place;
-    const options = { connection, accountsFile, clock: systemClock, signal: interruption() };
+    const log = await openLog(flags.logLevel);
+    const options = { connection, accountsFile, clock: systemClock, log, signal: interruption() };
     return [...settings, ...(await examineService(options))];
   } finally {
     await close();

@@ -2,7 +2,6 @@ import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits } from "../../api/plans.js";
 import type { Day } from "../day.js";
 import type { Credits } from "../money.js";
-import type { Lifetime } from "../pace/lifetimes.js";
 import type { OwnLimits, Pacing, Quota } from "../quota/quota.js";
 import type { Ticket } from "./send.js";
 import type { BalanceMark, Counters, SpendLog, SpendLogOwner, TakenCredits } from "./spend-log.js";
@@ -26,7 +25,7 @@ export interface Accounts {
   /** The windows as a run sees them; what it owes itself is not in `owedElsewhere`. */
   quota(accountId: number, claimant?: string): Promise<Quota>;
   /**
-   * SpendLog a place in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
+   * Reserves a slot in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
    * day then still holds all that this and the other runs of the account owe to their open tasks.
    */
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
@@ -68,10 +67,6 @@ export interface Accounts {
     accountId: number,
     models: readonly string[],
   ): Promise<{ model: string; group: string; ms: number }[]>;
-  /** How long the addresses of outputs live at the hosts of the account's service. */
-  lifetimes(accountId: number): Promise<Lifetime[]>;
-  /** What is known of one host now. */
-  addressesLive(accountId: number, lifetime: Lifetime): Promise<void>;
   close(): void;
 }
 

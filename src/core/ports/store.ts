@@ -191,8 +191,6 @@ export interface Item extends NewItem {
   nextAt: number;
   /** When its task was last found unfinished (UTC ms). */
   seenAt: number | null;
-  /** When the addresses of its outputs came (UTC ms). */
-  addressedAt: number | null;
   /** DuePolls at the task so far; once it is ready, failed tries to fetch its outputs. */
   looks: number;
   /** Tasks of this item that failed so far. */
@@ -227,7 +225,7 @@ export interface ItemChange {
 /** Signed addresses of outputs. */
 export interface Addresses {
   urls: readonly string[];
-  /** By when to fetch them (UTC ms). */
+  /** Which to fetch first: the earliest (UTC ms). */
   fetchBy: number;
 }
 

@@ -1,14 +1,13 @@
-import { endpoints } from "../../api/endpoints.js";
+import { meaningOf } from "../../api/errors.js";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
 import { type Me, meRead, parseJson } from "../../api/records.js";
 import { answerText, oddBody } from "../../client/answer.js";
-import { openHttp } from "../../client/http.js";
-import { paced } from "../../client/paced.js";
+import { connectService } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { balanceTold, showCredits } from "../../core/money.js";
 import { type Account, type Accounts, type Caller, OtherUser } from "../../core/ports/accounts.js";
-import { type Reply, timeoutMs } from "../../core/ports/send.js";
+import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import type { ServiceConnection } from "../workspace/account.js";
@@ -18,6 +17,7 @@ export interface ServiceCheckOptions {
   connection: ServiceConnection;
   accountsFile: string;
   clock: Clock;
+  log: Log;
   signal: AbortSignal;
 }
 
@@ -75,20 +75,26 @@ interface Asked {
 }
 
 async function ask(
-  { connection, clock, signal }: ServiceCheckOptions,
+  { connection, clock, log, signal }: ServiceCheckOptions,
   accounts: Accounts,
   caller: Caller,
   ticket: { id: number },
 ): Promise<Asked> {
-  const http = openHttp({ ...connection, clock });
+  const { service, close } = connectService(connection.baseUrl, {
+    accounts,
+    key: connection.key,
+    caller: () => caller,
+    clock,
+    log,
+    signal,
+    onDailyLimit: "stop",
+  });
   try {
-    const send = paced(http.send, { accounts, caller: () => caller, clock, onDailyLimit: "stop" });
     const sentAt = clock.now();
-    const request = { endpoint: "me", ...endpoints.me, timeoutMs: timeoutMs.me, ticket } as const;
-    const reply = await send(request, signal);
+    const reply = await service.probe(ticket);
     return { reply, sentAt, answeredAt: clock.now() };
   } finally {
-    await http.close();
+    await close();
   }
 }
 
@@ -103,11 +109,12 @@ function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
   }
   const said = answerText(reply);
   const reached = fine("service", expectations.service, baseUrl);
-  switch (reply.status) {
-    case 200:
-      if (meOf(reply)) return [reached, fine("key", expectations.key, "accepted")];
-      return reach(`200 with ${oddBody(reply) ?? "something else"} (${baseUrl})`, "check the base URL");
-    case 401: {
+  if (reply.status === 200) {
+    if (meOf(reply)) return [reached, fine("key", expectations.key, "accepted")];
+    return reach(`200 with ${oddBody(reply) ?? "something else"} (${baseUrl})`, "check the base URL");
+  }
+  switch (meaningOf(reply.status).stop) {
+    case "key": {
       const refused = {
         expected: expectations.key,
         got: said,
@@ -115,9 +122,9 @@ function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
       };
       return [reached, problem("key", refused, "key")];
     }
-    case 403:
+    case "subscription":
       return [reached, fine("key", expectations.key, "known to the service")];
-    case 429: {
+    case "pause": {
       const silent = { expected: expectations.service, got: said, todo: "wait a minute and ask again" };
       return [
         warning("service", silent),
@@ -132,9 +139,9 @@ function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
 }
 
 async function details(accounts: Accounts, accountId: number, reply: Reply): Promise<Check[]> {
-  if (reply.kind === "answer" && reply.status === 403) {
+  if (reply.kind === "answer" && meaningOf(reply.status).stop === "subscription") {
     return [
-      noSubscription("none: the service answered 403"),
+      noSubscription(`none: the service answered ${reply.status}`),
       ...rest(["credits", "limits"], "there is no plan"),
     ];
   }

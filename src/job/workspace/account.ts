@@ -2,13 +2,12 @@ import { dirname, join } from "node:path";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
 import type { ModelList } from "../../api/records.js";
-import { openHttp } from "../../client/http.js";
-import { openService, type Service, ServiceError } from "../../client/service.js";
+import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { requestsTold } from "../../core/charges/foreign.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
-import type { Log, Send } from "../../core/ports/send.js";
+import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Lanes } from "../../core/quota/lanes.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
@@ -69,34 +68,30 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   });
   const caller = () => ({ accountId: account.id, fingerprint: keyPrint });
   const lanes = (count: number) => lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
-  const http = openHttp({ baseUrl: connection.baseUrl, key: connection.key, clock });
   let isWarned = false;
-  const untold = (wrong: string) => {
-    if (!isWarned)
+  const onMe = async ({ me, over }: MeRead) => {
+    const counters = countersIn(me);
+    if (typeof counters === "string" && !isWarned) {
+      isWarned = true;
       log.warn(
-        { wrong },
-        "the service does not tell the key's counters: what becomes of a request without an answer cannot be found out",
+        { wrong: counters },
+        "the service does not report the key's counters, so an unanswered request cannot be settled",
       );
-    isWarned = true;
-  };
-  /** The service tells how many requests the key has made: what is beyond ours, somebody else's, counts too. */
-  const me: Service["me"] = async () => {
-    const told = await opened.me();
-    const counters = countersIn(told.me);
-    if (typeof counters === "string") untold(counters);
-    const requests = requestsTold(told.me.api_key.requests_count);
-    if (requests === null) return told;
-    const foreign = await accounts.counted(caller(), { requests, over: told.over });
+    }
+    const requests = requestsTold(me.api_key.requests_count);
+    if (requests === null) return;
+    // Requests that this machine did not make use up the same quota.
+    const foreign = await accounts.counted(caller(), { requests, over });
     if (foreign > 0) {
       log.warn(
         { requests: foreign },
-        "another machine or program uses this key too: its requests since the last look are counted; --share leaves it a part",
+        "another machine or program uses this key too; its requests are counted. Leave it a part of the quota with --share",
       );
     }
-    return told;
   };
-  const opened = openService(withoutKey(http.send, connection.key), {
+  const { service, close } = connectService(connection.baseUrl, {
     accounts,
+    key: connection.key,
     caller,
     clock,
     log,
@@ -106,10 +101,10 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     onSlowed: (gait) =>
       log.warn(
         { gait },
-        "refused within the limits: requests now follow one another more slowly, which is remembered",
+        "the service refused a request within the limits: requests are spaced more widely from now on",
       ),
+    onMe,
   });
-  const service: Service = { ...opened, me };
 
   return {
     accounts,
@@ -139,7 +134,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     },
     models: () => service.models().catch((error: unknown) => explain(error, connection)),
     async close() {
-      await http.close();
+      await close();
       accounts.close();
     },
   };
@@ -155,17 +150,6 @@ function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: strin
     count,
     gateFile: join(shared, `key-${keyPrint}.lock`),
   });
-}
-
-/** A service that repeats the key in an answer must not get it logged, stored or printed (P21). */
-function withoutKey(send: Send, key: string): Send {
-  return async (request, signal) => {
-    const reply = await send(request, signal);
-    if (reply.kind !== "answer") return reply;
-    const clean = (text: string) => text.replaceAll(key, "[API key]");
-    const headers = Object.entries(reply.headers).map(([name, value]) => [name, clean(value)] as const);
-    return { ...reply, headers: Object.fromEntries(headers), body: clean(reply.body) };
-  };
 }
 
 function refuseOther(error: unknown): never {

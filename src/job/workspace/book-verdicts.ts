@@ -12,7 +12,7 @@ export interface BookVerdicts {
   close(): void;
 }
 
-/** Opens what books there are; none are made. SpendLog that cannot be read say nothing. */
+/** Opens the spend logs that exist; creates none. An unreadable log is treated as empty. */
 export function openVerdicts(
   { accountsFile, stateFile }: Pick<Workspace, "accountsFile" | "stateFile">,
   clock: Clock,

@@ -1,3 +1,4 @@
+import { rowOf } from "../../api/errors.js";
 import type { GenerateOutcome } from "../../client/answer.js";
 import { rejectionKind } from "../../core/failure.js";
 import type { ItemEvent } from "../../core/item.js";
@@ -46,7 +47,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
         outcome: {
           message: outcome.reason,
           ...(outcome.status === undefined ? {} : { status: outcome.status }),
-          ...(outcome.code === "GENERATION_ERROR" ? { completeError: true } : {}),
+          ...(rowOf(outcome.code)?.isCompleteError ? { completeError: true } : {}),
         },
       };
   }

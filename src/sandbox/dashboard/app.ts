@@ -14,7 +14,7 @@ import { style } from "./style.js";
 export interface DashboardOptions extends Desk {
   /** What the link to the dashboard holds. */
   token: string;
-  /** SpendLog the refunds of an account that are due, so that its credits are shown right. */
+  /** Credits the refunds of an account that are due, so that its balance is right. */
   settle(accountId: string): void;
 }
 

@@ -88,15 +88,6 @@ const quotaTables = `
     at INTEGER NOT NULL
   );
   CREATE INDEX durations_kind ON durations (origin, model, price_group, id);
-
-  -- How long output URLs were seen to work, in ms.
-  CREATE TABLE lifetimes (
-    origin TEXT NOT NULL,
-    host TEXT NOT NULL,
-    worked_ms INTEGER NOT NULL,
-    ended_ms INTEGER,
-    PRIMARY KEY (origin, host)
-  );
 `;
 
 /** The paid requests of each key, and its counters as the service showed them. `seq` orders everything in the spend log. */

@@ -7,7 +7,7 @@ import { narrowed } from "../../core/quota/quota.js";
 import { type Sql, type Sqlite, statements } from "../../sqlite.js";
 import { openDatabase, transactions } from "../open.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
-import { durationMethods, lifetimeMethods } from "./durations.js";
+import { durationMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
 import { spendLogOf } from "./spend-log.js";
 import { spentOn, takenFrom } from "./spending.js";
@@ -58,7 +58,6 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
 
     ...ledgerMethods(connection),
     ...durationMethods(connection),
-    ...lifetimeMethods(connection),
 
     charged: async (accountId, group, amount) =>
       atomic(() => {

@@ -2,7 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
-import { step, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type WorkspaceDatabase } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
@@ -37,7 +37,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
   return {
     intend: async (itemId, intent) =>
       atomic(() => {
-        step(connection, itemId, "intended");
+        applyTransition(connection, itemId, "intended");
         const number = (newest(itemId)?.number ?? 0) + 1;
         sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
@@ -51,7 +51,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
 
     giveVerdict: async (itemId, verdict, note) =>
       atomic(() => {
-        step(connection, itemId, verdict);
+        applyTransition(connection, itemId, verdict);
         sql("UPDATE attempts SET verdict = ? WHERE id = ?").run(verdict, newest(itemId)?.id);
         sql("UPDATE items SET next_at = 0, note = ? WHERE id = ?").run(note, itemId);
       }),
@@ -86,7 +86,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
 
     complete: async (itemId, facts) =>
       atomic(() => {
-        step(connection, itemId, "completed");
+        applyTransition(connection, itemId, "completed");
         sql(
           `UPDATE attempts SET charged = coalesce(?, charged, price),
              created_at = ?, completed_at = ?, closed = 1
@@ -98,7 +98,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
 
     adopt: async (itemId, task) =>
       atomic(() => {
-        step(connection, itemId, "adopted");
+        applyTransition(connection, itemId, "adopted");
         sql("UPDATE attempts SET outcome = 'accepted', task_id = ?, charged = ? WHERE id = ?").run(
           task.taskId,
           task.charged,
@@ -132,7 +132,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
 
     refreshOutputs: async (itemId, fresh) =>
       atomic(() => {
-        step(connection, itemId, "url_expired");
+        applyTransition(connection, itemId, "url_expired");
         sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
         address(connection, itemId, fresh);
       }),
@@ -140,7 +140,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
     lost: async (itemId, number) =>
       atomic(() => {
         const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
-        if (state !== "ready") step(connection, itemId, "file_lost");
+        if (state !== "ready") applyTransition(connection, itemId, "file_lost");
         sql("UPDATE outputs SET file = NULL, saved_at = NULL WHERE item_id = ? AND number = ?").run(
           itemId,
           number,
@@ -176,7 +176,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         ).run(file.file, file.bytes, file.sha256, file.mime, file.check, clock.now(), itemId, number);
         const open = sql("SELECT 1 FROM outputs WHERE item_id = ? AND file IS NULL").get(itemId);
         if (open) return;
-        step(connection, itemId, "saved");
+        applyTransition(connection, itemId, "saved");
         sql("UPDATE items SET note = NULL WHERE id = ?").run(itemId);
       }),
   };
@@ -193,7 +193,7 @@ function conclude(
     item_id: number;
   };
   if (outcome.taskId !== undefined) refuseTaken(connection, outcome.taskId);
-  step(connection, itemId, event);
+  applyTransition(connection, itemId, event);
   sql(
     `UPDATE attempts SET outcome = ?, answered_at = ?, status = ?, message = ?, task_id = ?, external_task_id = ?,
        charged = ?, remaining = ? WHERE id = ?`,
@@ -227,12 +227,8 @@ function refuseTaken({ sql }: WorkspaceDatabase, taskId: string): void {
 }
 
 /** New addresses for outputs that have no file yet; a saved output keeps its row. */
-function address({ sql, clock }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
-  sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
-    clock.now(),
-    fetchBy,
-    itemId,
-  );
+function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, fetch_by = ? WHERE id = ?").run(fetchBy, itemId);
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)

@@ -1,6 +1,6 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { step, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type WorkspaceDatabase } from "./transition.js";
 
 /** How items come into a run. Both must be called inside a transaction. */
 
@@ -59,10 +59,11 @@ export function enroll(
       `SELECT id FROM items WHERE ${mine} AND NOT ${left} AND ${where}
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
     ).all(job) as { id: number }[];
-  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'")) step(connection, id, "returned");
+  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'"))
+    applyTransition(connection, id, "returned");
   // One that was refused before stays planned and outside of every run: dropped, it could not come back.
   for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
-    step(connection, id, "dropped");
+    applyTransition(connection, id, "dropped");
   }
   // What was submitted and is not finished is completed by whichever run is there, in the manifest or not.
   sql(

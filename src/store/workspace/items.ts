@@ -4,7 +4,7 @@ import type { Spending, Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
-import { asItem, type ItemRow, step, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, asItem, type ItemRow, type WorkspaceDatabase } from "./transition.js";
 
 /** Items of the workspace: reading them, what is due, and their events. */
 type ItemMethods = Pick<
@@ -88,7 +88,7 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
           `INSERT OR REPLACE INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
            VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)`,
         ).run(id, file.file, file.bytes, file.sha256, file.mime, file.check, connection.clock.now());
-        step(connection, id, "supplied");
+        applyTransition(connection, id, "supplied");
         sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),
 
@@ -115,7 +115,7 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
 
     apply: async (itemId, event, change) =>
       atomic(() => {
-        step(connection, itemId, event);
+        applyTransition(connection, itemId, event);
         sql(
           "UPDATE items SET next_at = coalesce(?, next_at), seen_at = coalesce(?, seen_at), note = coalesce(?, note), failure_kind = coalesce(?, failure_kind), price = coalesce(?, price), failures = failures + ? WHERE id = ?",
         ).run(

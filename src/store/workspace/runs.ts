@@ -1,7 +1,7 @@
 import type { ExitName } from "../../core/exit.js";
 import type { Job, Run, RunState, Store } from "../../core/ports/store.js";
 import { keptPath, toldPath } from "./own-paths.js";
-import { type RootedDatabase, step, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type RootedDatabase, type WorkspaceDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
@@ -103,7 +103,7 @@ function dropUnsubmitted(connection: WorkspaceDatabase, runId: number, busy: Rea
   const chosen = waiting.filter(({ id }) => !busy.has(id));
   for (const { id, tried } of chosen) {
     if (tried) sql("UPDATE items SET run_id = NULL WHERE id = ?").run(id);
-    else step(connection, id, "dropped");
+    else applyTransition(connection, id, "dropped");
   }
   return chosen.length;
 }

@@ -19,8 +19,11 @@ export interface RootedDatabase extends WorkspaceDatabase {
   root: string;
 }
 
-/** Takes one step in an item's life and writes it down. Must run inside a transaction. Throws IllegalTransition. */
-export function step({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
+/**
+ * Changes an item's state by an event and records the event. No other code changes the state of an item. Must run inside
+ * a transaction. Throws IllegalTransition.
+ */
+export function applyTransition({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
     | { state: ItemState; run_id: number | null }
     | undefined;
@@ -61,7 +64,6 @@ export interface ItemRow {
   attempted: number;
   next_at: number;
   seen_at: number | null;
-  addressed_at: number | null;
   polls: number;
   failures: number;
   failure_kind: FailureKind | null;
@@ -94,7 +96,6 @@ export function asItem(row: ItemRow): Item {
     attempted: row.attempted === 1,
     nextAt: row.next_at,
     seenAt: row.seen_at,
-    addressedAt: row.addressed_at,
     looks: row.polls,
     failures: row.failures,
     failureKind: row.failure_kind,

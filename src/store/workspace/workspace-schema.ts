@@ -97,7 +97,6 @@ const tables = `
     accepted_at INTEGER,
     seen_at INTEGER,
     -- When the output URLs arrived, and the time by which to fetch them.
-    addressed_at INTEGER,
     fetch_by INTEGER NOT NULL DEFAULT 0,
     -- 1: a ready item whose signed URLs have expired.
     expired INTEGER NOT NULL DEFAULT 0,

@@ -86,7 +86,7 @@ describe("an account", () => {
     );
     const { account, warnings } = await machine(url);
     for (let times = 0; times < 2; times++) expect((await account.identify()).me.user.id).toBe(me.user.id);
-    expect(warnings).toEqual([expect.stringMatching(/does not tell the key's counters.* got null/)]);
+    expect(warnings).toEqual([expect.stringMatching(/does not report the key's counters.* got null/)]);
   });
 
   test("of a plan that nobody knows keeps the smallest limits, with a warning", async () => {

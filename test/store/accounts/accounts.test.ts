@@ -33,19 +33,6 @@ test("a key that nobody has named yet gets the smallest plan's limits", async ()
   expect(await accounts.quota(id)).toMatchObject({ minute: { limit: 30 }, day: { limit: 1_000 } });
 });
 
-test("P15: how long addresses live is kept for each host of a service, as it was seen last", async () => {
-  const files = { host: "files.example", workedMs: 60_000, endedMs: null };
-  await accounts.addressesLive(id, files);
-  await accounts.addressesLive(id, { host: "cdn.example", workedMs: 5, endedMs: 900 });
-  await accounts.addressesLive(id, { ...files, endedMs: 90_000 });
-  expect(await accounts.lifetimes(id)).toEqual([
-    { host: "cdn.example", workedMs: 5, endedMs: 900 },
-    { ...files, endedMs: 90_000 },
-  ]);
-  const other = await accounts.accountOf("https://another.example", "f1");
-  expect(await accounts.lifetimes(other.id)).toEqual([]);
-});
-
 test("P9: a request occupies the minute until 60 s after its response", async () => {
   await accounts.setLimits(id, { perMinute: 1, perDay: 100 });
   const ticket = await send();

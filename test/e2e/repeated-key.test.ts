@@ -1,0 +1,94 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { canaryKey, tracesOfKey } from "./canary.js";
+import { newPlace, type Place, run } from "./command.js";
+import { type Scripted, type ScriptedService, startService } from "./service.js";
+import { sheet } from "./sheet.js";
+
+/** An answer that repeats the key wherever an answer has room for it. */
+function repeating(status: number): Scripted {
+  const statusText = `Refused ${canaryKey}`;
+  const headers = {
+    [`x-${canaryKey}`]: canaryKey,
+    "x-your-key": canaryKey,
+    location: `/login/${canaryKey}`,
+    "content-type": `text/${canaryKey}`,
+    date: `not for ${canaryKey}`,
+  };
+  const message = `unknown key ${canaryKey}, or ${canaryKey.slice(4)} for short`;
+  if (status === 200) return { statusText, headers, text: `<html>${message}</html>` };
+  return { status, statusText, headers, json: { error: { code: canaryKey, message } } };
+}
+
+/** A workspace with an archived item whose file is gone, a failed item, a held one, and one that was never sent. */
+async function begun(): Promise<{ place: Place; service: ScriptedService; lost: string }> {
+  const service = await startService();
+  const place = newPlace();
+  place.write("set.csv", sheet(4, "plain-image"));
+  service.script(({ what, body }) => {
+    if (what !== "POST generate" || body.includes("of a01")) return "serve";
+    return body.includes("of a02")
+      ? { status: 400, json: { error: { code: "INVALID_REQUEST", message: "no" } } }
+      : "serve and cut";
+  });
+  const first = await run(place, ["run", "set.csv", "--yes", "--lanes", "1", "--max-credits", "4"], service);
+  expect(first, first.stderr).toMatchObject({ code: 10 });
+  rmSync(join(place.folder, "outputs", "set", "a01.png"));
+  mkdirSync(join(place.folder, "stock"));
+  place.write("stock/a04.png", "not a picture");
+  return { place, service, lost: service.made.at(-1)?.task ?? "" };
+}
+
+const commandsThatAsk = [
+  ["plan", "set.csv"],
+  ["run", "set.csv", "--yes"],
+  ["resume"],
+  ["retry", "--yes"],
+  ["redo", "a01", "--yes"],
+  ["resolve", "a03", "--adopt", "LOST"],
+  ["resolve", "a03", "--resubmit", "--yes"],
+  ["verify", "--repair"],
+  ["adopt", "stock", "set.csv"],
+  ["models"],
+  ["account"],
+  ["doctor"],
+];
+
+async function expectUnprinted(
+  { place, service, lost }: Awaited<ReturnType<typeof begun>>,
+  words: readonly string[],
+  status: number,
+): Promise<void> {
+  service.script(() => repeating(status));
+  const asked = service.asked.length;
+  const named = words.map((word) => (word === "LOST" ? lost : word));
+  const end = await run(place, [...named, "--log-level", "debug"], service);
+  const context = `${named.join(" ")} at ${status}: ${end.stdout}${end.stderr}`;
+  expect(service.asked.length, context).toBeGreaterThan(asked);
+  expect(tracesOfKey(end.stdout + end.stderr), context).toBeNull();
+}
+
+// The files of each place are searched for the key when this file's tests have ended.
+test("P21: no command prints or stores the key that a service repeats in its 401", async () => {
+  const stage = await begun();
+  for (const words of commandsThatAsk) await expectUnprinted(stage, words, 401);
+});
+
+test("P21: nor the key that it repeats in any other answer", async () => {
+  const stage = await begun();
+  for (const status of [200, 301, 400, 403])
+    for (const words of [["account"], ["doctor"]]) await expectUnprinted(stage, words, status);
+});
+
+test("P21: nor the key that is in the answers to a paid request and to a poll", async () => {
+  const { place, service } = await begun();
+  service.script(({ what, before }) => {
+    if (what === "POST generate") return before === 4 ? repeating(400) : "serve";
+    return what === "GET task" && before < 1 ? repeating(500) : "serve";
+  });
+  const asked = service.count("POST generate");
+  const end = await run(place, ["run", "set.csv", "--yes", "--log-level", "debug"], service);
+  expect(service.count("POST generate"), end.stderr).toBeGreaterThan(asked);
+  expect(tracesOfKey(end.stdout + end.stderr), end.stdout + end.stderr).toBeNull();
+});
