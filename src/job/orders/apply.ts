@@ -7,6 +7,7 @@ import type { Books } from "../../core/ports/spend-log.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import { freePlaces, left, NoRequestsUntil, owedRequests } from "../../core/quota/quota.js";
 import { count } from "../../report/amounts.js";
+import { claimantOf } from "../../run/debt.js";
 import type { Session } from "../../run/session.js";
 import { addVariants, todaysPrices, variantsOf } from "./redo.js";
 import { type Asked, factsFor, needsFacts, type Offered } from "./request.js";
@@ -167,19 +168,19 @@ export class FactsOf {
 
   private async hasPlace(): Promise<boolean> {
     const { accounts, accountId, clock, store } = this.session.ports;
-    const quota = await accounts.quota(accountId, this.session.claimant);
+    const quota = await accounts.quota(accountId, claimantOf(this.session));
     const owed = owedRequests(await store.counts(this.session.settings.run.id));
     return freePlaces(quota, clock.now()) >= 1 && left(quota.day) - owed - quota.owedElsewhere >= 1;
   }
 
   private async read(id: number, order: ItemOrder): Promise<void> {
-    this.session.requests++;
+    this.session.gate.requests++;
     const found = await factsFor(order, this.account).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),
     );
     this.asking.delete(id);
     if (!isPassing(found)) this.known.set(id, found);
-    this.session.wake();
+    this.session.ports.bell.ring();
   }
 }
 

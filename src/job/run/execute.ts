@@ -17,13 +17,15 @@ import { lanesOf } from "../../core/quota/lanes.js";
 import { freePlaces, left as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { count } from "../../report/amounts.js";
-import { type AccountReading, isBooked, readAccount } from "../../run/account-reading.js";
 import { arrange } from "../../run/arrange.js";
-import { keeping } from "../../run/caps.js";
+import { type AccountReading, isBooked, readAccount } from "../../run/gate/account-reading.js";
+import { keeping } from "../../run/gate/caps.js";
 import { type Progress, runLoop } from "../../run/loop.js";
 import type { RunSettings } from "../../run/ports.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
-import { Session } from "../../run/session.js";
+import { Replacements } from "../../run/replacements.js";
+import { openSession, type Session } from "../../run/session.js";
+import { Doorbell } from "../../run/waits.js";
 import { attendOrders } from "../orders/attend.js";
 import { ownVersion } from "../version.js";
 import type { Hold } from "../workspace/open.js";
@@ -78,7 +80,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     ...{ version: ownVersion(), sidecars: run.options.sidecars ?? false },
   });
   await removeLeftovers(nodeDisk, jobFolder(run));
-  const session = new Session(
+  const replacements = new Replacements();
+  const session = openSession(
     {
       store,
       accounts: account.accounts,
@@ -89,6 +92,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       receipts: openReceipts(nodeDisk, hold.workspace, () => clock.now()),
       save: archive.save,
       refusal: archive.refusal,
+      replacements,
+      bell: new Doorbell(),
       books: account.books,
       lanes: account.lanes(lanes),
       exists: async (path) => (await nodeDisk.size(path)) !== null,
@@ -116,8 +121,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       settling: settlingOf(run.options),
     },
   );
-  if (options.fetchOnly) session.stop("collect", "only what is paid for was fetched");
-  session.replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
+  if (options.fetchOnly) session.gate.stop("collect", "only what is paid for was fetched");
+  replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
   options.onBegin?.(run);
@@ -131,7 +136,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await inspector.close();
     await downloads.close();
   }
-  return close(options, session);
+  return close(options, session.gate);
 }
 
 /** What must be left of the balance, as it was before this execution. */
@@ -144,7 +149,7 @@ function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
 
 async function close(
   { hold, run, clock }: ExecuteOptions,
-  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session,
+  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session["gate"],
 ): Promise<Execution> {
   const { store } = hold;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
@@ -202,7 +207,7 @@ async function afterTheDay({ account }: Hold, stops: readonly Stop[], clock: Clo
 /** When a resume can find out what became of lost answers: with a reading, and a place for its request. */
 async function afterReading(
   { account }: Hold,
-  { nextReadingAt }: Session["settling"],
+  { nextReadingAt }: Session["gate"]["settling"],
   clock: Clock,
 ): Promise<number | null> {
   if (nextReadingAt === null) return null;

@@ -16,7 +16,7 @@ import type { Duplicates } from "../../plan/items.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
 import type { OnMissing, Order, Plan, PlanInput } from "../../plan/plan.js";
 import type { Selection } from "../../plan/select.js";
-import type { AccountReading } from "../../run/account-reading.js";
+import type { AccountReading } from "../../run/gate/account-reading.js";
 import type { OpenAccount } from "../workspace/account.js";
 import { missingFiles } from "../workspace/missing-files.js";
 import type { Workspace } from "../workspace/workspace.js";

@@ -12,7 +12,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import { settlingWarning } from "../../plan/findings.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds } from "../../plan/plan.js";
-import type { AccountReading } from "../../run/account-reading.js";
+import type { AccountReading } from "../../run/gate/account-reading.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
