@@ -5,8 +5,9 @@ import { type Me, type ModelList, meRead, modelList, parseJson, type Task, task 
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
 import type { Log } from "../core/ports/send.js";
-import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/ports/send.js";
+import type { ApiRequest, Reply, Send, Ticket } from "../core/ports/send.js";
 import { backoffMs } from "../core/quota/backoff.js";
+import { timeoutMs } from "../core/quota/quota.js";
 import {
   answerText,
   type GenerateOutcome,

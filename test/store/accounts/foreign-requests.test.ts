@@ -4,7 +4,7 @@ import { defaultReconcile } from "../../../src/core/charges/readings.js";
 import { type Judgement, reconcile } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
 import type { Accounts, Caller } from "../../../src/core/ports/accounts.js";
-import { timeoutMs } from "../../../src/core/ports/send.js";
+import { timeoutMs } from "../../../src/core/quota/quota.js";
 import type { Books } from "../../../src/core/ports/spend-log.js";
 import { dayMs, lateMsMax } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
