@@ -4,9 +4,9 @@ import { meaningOf } from "../api/errors.js";
 import { type Me, type ModelList, meRead, modelList, parseJson, type Task, task } from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
-import type { Log } from "../core/ports/send.js";
-import { type ApiRequest, type Reply, type Send, type Ticket, timeoutMs } from "../core/ports/send.js";
+import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
 import { backoffMs } from "../core/quota/backoff.js";
+import { timeoutMs } from "../core/quota/quota.js";
 import {
   answerText,
   type GenerateOutcome,

@@ -1,14 +1,28 @@
-import type { Decision, View } from "../core/next/next.js";
+import type { View } from "../core/next/next.js";
 import type { Claim } from "../core/ports/accounts.js";
-import { isLongWait, owedRequests, silenceText, slotsLeft, utcTime } from "../core/quota/quota.js";
-import type { Session } from "./session.js";
+import { owedRequests } from "../core/quota/quota.js";
+import type { RunPorts, RunSettings } from "./ports.js";
 
-/** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in whatever workspace. */
+/** A name of its own for each run of the account: another job of the workspace must not overwrite what this one owes. */
+export function claimantOf({
+  ports: { workspace },
+  settings: { run },
+}: {
+  ports: Pick<RunPorts, "workspace">;
+  settings: Pick<RunSettings, "run">;
+}): string {
+  return `${workspace} run ${run.id}`;
+}
+
+/** The requests of the day that a run owes to its open tasks, and what the account's other runs know of it, in any workspace. */
 export class Debt {
   private requests = 0;
-  private told: number | null = null;
+  private reported: number | null = null;
 
-  constructor(private readonly session: Pick<Session, "ports" | "claimant">) {}
+  constructor(
+    private readonly ports: Pick<RunPorts, "accounts" | "accountId">,
+    private readonly claimant: string,
+  ) {}
 
   is(counts: View["counts"]): void {
     this.requests = owedRequests(counts);
@@ -16,34 +30,20 @@ export class Debt {
 
   /** What is owed once one more item is submitted. */
   get withOneMore(): Claim {
-    return { claimant: this.session.claimant, requests: this.requests + 1 };
+    return { claimant: this.claimant, requests: this.requests + 1 };
   }
 
-  /** One more was submitted, and the account was told with its reservation. */
+  /** One more was submitted, and the account knows it from the reservation. */
   grew(): void {
     this.requests++;
-    this.told = this.requests;
+    this.reported = this.requests;
   }
 
-  /** What this run does not need any more is free for others. */
-  async tell(): Promise<void> {
-    if (this.told === this.requests) return;
-    const { ports, claimant } = this.session;
-    await ports.accounts.owes(ports.accountId, { claimant, requests: this.requests });
-    this.told = this.requests;
+  /** Reports the debt, so that requests that this run no longer needs are free for others. */
+  async report(): Promise<void> {
+    if (this.reported === this.requests) return;
+    const { accounts, accountId } = this.ports;
+    await accounts.owes(accountId, { claimant: this.claimant, requests: this.requests });
+    this.reported = this.requests;
   }
-}
-
-/** Ends the run where it would wait for hours, unless somebody wants it to. */
-export function stopForLongWait(session: Session, { quota, now }: View, { waiting }: Decision): void {
-  const silentUntil = quota.blockedUntil ?? now;
-  if (session.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
-  const until = utcTime(quota.day.nextReleaseAt ?? now);
-  if (waiting === "service") session.stop("silence", silenceText(silentUntil));
-  else if (slotsLeft(quota.day) < 1) session.stop("day", `the day's requests are used up until ${until}`);
-  else
-    session.stop(
-      "reserve",
-      `what is left of the day's requests is kept for open tasks; more from ${until} on`,
-    );
 }

@@ -18,7 +18,7 @@ export async function taskFailed(
     charged: failure.charged,
     completedAt: failure.completedAt,
   });
-  session.breaker.failed(item.model, failure.kind, failure.message);
+  session.gate.breaker.failed(item.model, failure.kind, failure.message);
   const again =
     failure.kind === "provider" && failure.charged === 0 && item.failures < session.settings.retries;
   if (again) await store.apply(item.id, "retry", { nextAt: clock.now() + backoffMs(item.failures + 1) });
@@ -33,9 +33,9 @@ export async function requestRejected(
 ): Promise<void> {
   const detail = rejection.message ?? rejection.code ?? "no reason was given";
   if (rowOf(rejection.code)?.ofModel) {
-    session.breaker.park(item.model, `the service does not offer it any more (${detail})`);
+    session.gate.breaker.park(item.model, `the service does not offer it any more (${detail})`);
   }
-  session.breaker.failed(item.model, rejectionKind(rejection.code, rejection.message), detail);
+  session.gate.breaker.failed(item.model, rejectionKind(rejection.code, rejection.message), detail);
   await countFailures(session);
 }
 
@@ -47,7 +47,7 @@ async function countFailures(session: Session): Promise<void> {
   const most =
     "count" in maxFailures ? maxFailures.count : Math.max(1, Math.ceil((all * maxFailures.percent) / 100));
   if (counts.failed < most) return;
-  session.stop(
+  session.gate.stop(
     "failures",
     `${counts.failed} of ${all} items have failed, which is as many as --max-failures allows`,
   );

@@ -1,28 +1,17 @@
+import { join } from "node:path";
 import { jobFolder } from "../archive/disk/job-folder.js";
 import type { SaveRequest } from "../archive/save.js";
 import { toNumber } from "../core/money.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
-import { diskMs } from "./disk-trouble.js";
+import { diskMs } from "./gate/disk-trouble.js";
+import type { RunPorts } from "./ports.js";
 import type { Session } from "./session.js";
 
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
 const triesPerAddress = 4;
 export const triesMax = 2 * triesPerAddress;
-
-/** Fetches the outputs of one finished task into the archive, those that are not there yet. */
-export async function fetchOutputs(session: Session, itemId: number, signal: AbortSignal): Promise<void> {
-  const { store } = session.ports;
-  const item = await store.item(itemId);
-  const attempt = await store.attempt(itemId);
-  const outputs = await store.outputs(itemId);
-  for (const output of outputs) {
-    if (output.file !== null) continue;
-    const complete = await fetchOne(session, { item, attempt, output, count: outputs.length }, signal);
-    if (!complete) return;
-  }
-}
 
 interface Wanted {
   item: Item;
@@ -31,59 +20,108 @@ interface Wanted {
   count: number;
 }
 
-async function fetchOne(session: Session, wanted: Wanted, signal: AbortSignal): Promise<boolean> {
-  const { store, clock, save } = session.ports;
-  const { item, output } = wanted;
-  const result = await save(saveRequest(session, wanted), signal);
-  if (signal.aborted && result.kind !== "saved") return false;
-  if (result.kind !== "disk") session.diskTrouble.over();
-  switch (result.kind) {
-    case "saved":
-      await store.saved(item.id, output.number, result);
-      session.saved.add(item.id, output.number, result.file);
-      for (const { from, to } of result.moved ?? []) await session.replacements.moved(store, from, to);
-      return true;
-    case "expired":
-      await renew(session, item, `its address answered ${result.status}`);
-      return false;
-    case "refused":
-      await store.apply(item.id, "unfetchable", { note: result.reason });
-      return false;
-    case "disk":
-      session.diskTrouble.refused(result);
-      await store.reschedule(item.id, clock.now() + diskMs, { note: result.reason });
-      return false;
-    case "try_again":
-      await tryAgain(session, item, result.reason);
-      return false;
+/** Fetches outputs into the archive. */
+export class Fetching {
+  /** Files that this execution has saved. */
+  private readonly saved: { item: number; number: number; file: string }[] = [];
+
+  constructor(private readonly session: Session) {}
+
+  /** Fetches the outputs of one finished task, those that are not there yet. */
+  async fetch(itemId: number, signal: AbortSignal): Promise<void> {
+    const { store } = this.session.ports;
+    const item = await store.item(itemId);
+    const attempt = await store.attempt(itemId);
+    const outputs = await store.outputs(itemId);
+    for (const output of outputs) {
+      if (output.file !== null) continue;
+      const wanted = { item, attempt, output, count: outputs.length };
+      if (!(await this.fetchOne(wanted, signal))) return;
+    }
+  }
+
+  /**
+   * Before a run ends it checks that the files that it saved are still there: a folder that was moved or emptied in the
+   * meantime must not pass for an archive. Puts items whose files are gone back to be fetched, each once, while their
+   * tasks are at hand. Returns how many files are gone.
+   */
+  async fetchMissing(): Promise<number> {
+    const { ports, settings } = this.session;
+    let missing = 0;
+    for (const { item, number, file } of this.saved.splice(0)) {
+      if (await ports.exists(join(jobFolder(settings.run), file))) continue;
+      const { state } = await ports.store.item(item);
+      if (state !== "archived") continue;
+      missing++;
+      ports.log.warn({ file }, "a saved file is gone; it is fetched again");
+      await ports.store.lost(item, number);
+    }
+    return missing;
+  }
+
+  private async fetchOne(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    const { ports, gate } = this.session;
+    const { store, clock } = ports;
+    const { item, output } = wanted;
+    const result = await ports.save(saveRequest(this.session, wanted), signal);
+    if (signal.aborted && result.kind !== "saved") return false;
+    if (result.kind !== "disk") gate.disk.over();
+    switch (result.kind) {
+      case "saved":
+        await store.saved(item.id, output.number, result);
+        this.saved.push({ item: item.id, number: output.number, file: result.file });
+        for (const { from, to } of result.moved ?? []) await ports.replacements.moved(store, from, to);
+        return true;
+      case "expired":
+        await renew(ports, item, `its address answered ${result.status}`);
+        return false;
+      case "refused":
+        await store.apply(item.id, "unfetchable", { note: result.reason });
+        return false;
+      case "disk":
+        gate.disk.refused(result);
+        await store.reschedule(item.id, clock.now() + diskMs, { note: result.reason });
+        return false;
+      case "try_again":
+        await tryAgain(ports, item, result.reason);
+        return false;
+    }
   }
 }
 
 /** An address has expired, so a fresh one is due. A service that only has addresses that have expired is not asked forever. */
-async function renew({ ports }: Session, item: Item, reason: string): Promise<void> {
+async function renew(
+  { store, clock }: Pick<RunPorts, "store" | "clock">,
+  item: Item,
+  reason: string,
+): Promise<void> {
   const tries = item.looks + 1;
   if (tries >= triesMax) {
-    await ports.store.apply(item.id, "unfetchable", { note: `${tries} addresses were of no use: ${reason}` });
+    await store.apply(item.id, "unfetchable", { note: `${tries} addresses were of no use: ${reason}` });
     return;
   }
-  await ports.store.expire(item.id, reason);
-  await ports.store.reschedule(item.id, ports.clock.now() + backoffMs(tries), { looks: 1 });
+  await store.expire(item.id, reason);
+  await store.reschedule(item.id, clock.now() + backoffMs(tries), { looks: 1 });
 }
 
-async function tryAgain({ ports }: Session, item: Item, reason: string): Promise<void> {
+async function tryAgain(
+  { store, clock }: Pick<RunPorts, "store" | "clock">,
+  item: Item,
+  reason: string,
+): Promise<void> {
   const tries = item.looks + 1;
   if (tries >= triesMax) {
-    await ports.store.apply(item.id, "unfetchable", {
+    await store.apply(item.id, "unfetchable", {
       note: `could not be fetched in ${tries} tries: ${reason}`,
     });
     return;
   }
-  await ports.store.reschedule(item.id, ports.clock.now() + backoffMs(tries), { looks: 1, note: reason });
-  if (tries === triesPerAddress) await ports.store.expire(item.id, reason);
+  await store.reschedule(item.id, clock.now() + backoffMs(tries), { looks: 1, note: reason });
+  if (tries === triesPerAddress) await store.expire(item.id, reason);
 }
 
-function saveRequest(session: Session, { item, attempt, output, count }: Wanted): SaveRequest {
-  const { run } = session.settings;
+function saveRequest({ ports, settings }: Session, { item, attempt, output, count }: Wanted): SaveRequest {
+  const { run } = settings;
   return {
     url: output.url,
     jobFolder: jobFolder(run),
@@ -91,7 +129,7 @@ function saveRequest(session: Session, { item, attempt, output, count }: Wanted)
     outputNumber: output.number,
     outputCount: count,
     category: item.category,
-    replaces: session.replacements.of(item),
+    replaces: ports.replacements.of(item),
     index: {
       item: item.rowId,
       key: item.key,

@@ -3,12 +3,18 @@ import { priceGroup } from "../core/identity.js";
 import { type Credits, noCredits } from "../core/money.js";
 import type { RunGroup } from "../core/next/next.js";
 import { durationOf } from "../core/pace/pace.js";
+import type { DurationEstimates } from "../core/pace/paces.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
+import type { Prices } from "./gate/prices.js";
+import type { RunPorts } from "./ports.js";
 import type { Session } from "./session.js";
 
 /** Recalls what earlier runs learned of the models of this one and of their prices, and the tasks that were found unfinished. */
-export async function recall({ ports, settings, paces, prices }: Session): Promise<void> {
+export async function recall(
+  { ports, settings, gate: { prices } }: Session,
+  paces: DurationEstimates,
+): Promise<void> {
   const groups = await ports.store.groups(settings.run.id);
   const charges = await chargesOf(ports, groups);
   for (const { group, price, model, category } of groups) {
@@ -28,7 +34,7 @@ export async function recall({ ports, settings, paces, prices }: Session): Promi
 
 /** The highest charges that are known. A process may have ended after one was on record here and before it was remembered. */
 async function chargesOf(
-  { accounts, accountId }: Session["ports"],
+  { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
   groups: readonly RunGroup[],
 ): Promise<Map<string, Credits>> {
   const charges = new Map(await accounts.highestCharges(accountId));
@@ -42,7 +48,8 @@ async function chargesOf(
 
 /** A task is done: how long it took is known, however late it was seen. */
 export async function learn(
-  { ports, paces }: Session,
+  { accounts, accountId, clock }: Pick<RunPorts, "accounts" | "accountId" | "clock">,
+  paces: DurationEstimates,
   item: Item,
   attempt: Attempt,
   outcome: Extract<TaskOutcome, { kind: "completed" }>,
@@ -51,19 +58,20 @@ export async function learn(
   const ms = durationOf(outcome, {
     sentAt: attempt.intendedAt,
     unfinishedAt: item.seenAt,
-    seenAt: ports.clock.now(),
+    seenAt: clock.now(),
   });
   if (ms === null) return paces.gone(group, item.id);
   paces.finished(group, item.id, ms);
-  await ports.accounts.lasted(ports.accountId, { model: item.model, group }, ms);
+  await accounts.lasted(accountId, { model: item.model, group }, ms);
 }
 
 /** A task is done, at this charge where that was told: the answer to its request may not have told it, or been lost. */
 export async function learnCharge(
-  { ports, prices }: Session,
+  { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
+  prices: Prices,
   item: Item,
   charged: Credits | null,
 ): Promise<void> {
   const isNews = prices.seen(item, charged);
-  if (isNews && charged !== null) await ports.accounts.charged(ports.accountId, priceGroup(item), charged);
+  if (isNews && charged !== null) await accounts.charged(accountId, priceGroup(item), charged);
 }

@@ -1,19 +1,19 @@
 import PQueue from "p-queue";
-import { plus } from "../core/money.js";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
+import { DurationEstimates } from "../core/pace/paces.js";
 import type { Quota } from "../core/quota/quota.js";
-import { isOpen, type StepKind, type Stop } from "../core/stop.js";
-import { readBalanceWhenDue, recheckBalance } from "./balance.js";
-import { Debt, stopForLongWait } from "./debt.js";
-import { fetchOutputs } from "./fetch.js";
+import type { StepKind, Stop } from "../core/stop.js";
+import { claimantOf, Debt } from "./debt.js";
+import { Fetching } from "./fetch.js";
+import type { Answer, Gate, Terms } from "./gate/gate.js";
+import type { SubmitPause } from "./gate/settling.js";
 import { recall } from "./learn.js";
-import { pollTask } from "./look.js";
+import { Polling } from "./poll.js";
 import { recover } from "./recover.js";
 import type { Session } from "./session.js";
-import type { SubmitPause } from "./settling.js";
 import { submit } from "./submit.js";
-import { firstHeads, reachesAll } from "./waiting.js";
-import { OverdueWait, WakeSignal } from "./waits.js";
+import { firstHeads, reachesAll, WaitingList } from "./waiting.js";
+import { OverdueWait, type WakeSignal } from "./waits.js";
 
 /** Where a run stands at one turn of its loop. */
 export interface Progress {
@@ -28,236 +28,198 @@ export interface Progress {
   hold: SubmitPause | null;
 }
 
-export function progressOf(
-  { stops, refusedByDisk: diskTrouble, settling }: Session,
-  { counts, quota }: View,
-  { waiting, wakeAt }: Decision,
-): Progress {
-  const submits = counts.planned > 0 && isOpen("submit", stops);
-  return {
-    counts,
-    quota,
-    waiting,
-    stops,
-    diskTrouble,
-    until: waiting === null ? null : wakeAt,
-    hold: submits ? settling.hold : null,
-  };
-}
-
-/** What a run can be told while it goes on. */
+/** How a run is watched and steered while it is at work. */
 export interface Control {
   /** No new requests: answers in flight are awaited, downloads get a moment. */
   interrupt: AbortSignal;
   onProgress(progress: Progress): void;
-  /** Carries out what was ordered meanwhile, at an instant at which no item but the busy ones is being worked on. */
+  /** Carries out the orders that have come in. Only items in `busy` are being worked on at this instant. */
   attend?(busy: ReadonlySet<number>): Promise<void>;
 }
 
 /** Milliseconds that downloads are given to finish after an interruption. */
 const downloadGraceMs = 5_000;
-/** The longest sleep without a look around (ms): other processes change what the account may do. */
-const napMsMax = 900_000;
+/** The longest sleep (ms): other processes change what the account may do. */
+const sleepMsMax = 900_000;
 /** The number of requests is saved before a longer sleep than this (ms), else no more often: each time costs the disk a sync. */
 const requestsMs = 60_000;
-/** Sleep after another process was quicker (ms). */
+/** Sleep after another process took the slot in the quota (ms). */
 const contendedMs = 1_000;
 
+/** What a turn has read. */
+interface Loaded extends Due {
+  waiting: View["waiting"];
+  inOrder: boolean;
+  quota: Quota;
+  awaitsOverdue: boolean;
+}
+
 /**
- * The loop, whole: load what is due, ask `next`, start its steps, sleep until it said or until a step ends. Steps save
- * what they intend before they act and what came of it after; so the loop may end anywhere.
+ * Carries a run on until nothing is left to do or something stops it. Steps save what they intend before they act and
+ * what came of it after, so the loop may end anywhere.
  */
 export async function runLoop(session: Session, control: Control): Promise<void> {
-  const loop = new Loop(session, control);
-  await recover(session);
-  await session.settling.judge();
-  await recall(session);
-  await loop.go();
+  const paces = new DurationEstimates();
+  await recover(session.ports);
+  await session.gate.settling.judge();
+  await recall(session, paces);
+  await new Loop(session, control, paces).go();
 }
 
 class Loop {
+  private readonly gate: Gate;
   private readonly busy = new Map<number, StepKind>();
   private readonly requests: PQueue;
   private readonly downloads: PQueue;
   private readonly cutDownloads = new AbortController();
-  private readonly bell = new WakeSignal();
-  private crash: unknown;
-  /** What is paid for and due has been begun with: it goes before what is unknown, and that before what is bought. */
-  private collects = false;
+  private readonly bell: WakeSignal;
+  private readonly waiting: WaitingList;
+  private readonly polling: Polling;
+  private readonly fetching: Fetching;
   private readonly overdueWait: OverdueWait;
-  private savedRequests: { number: number; at: number };
   private readonly debt: Debt;
+  private crash: unknown;
+  /** In its first turn a run only collects what is paid for; unanswered requests are settled next, and buying comes last. */
+  private isFirstTurn = true;
+  private savedRequests: { number: number; at: number };
 
   constructor(
     private readonly session: Session,
     private readonly control: Control,
+    private readonly paces: DurationEstimates,
   ) {
-    const { lanes, polls, downloads } = session.settings;
-    this.savedRequests = { number: session.requests, at: Number.NEGATIVE_INFINITY };
-    this.debt = new Debt(session);
-    this.overdueWait = new OverdueWait(session.ports.clock, session.settings.overdueWaitMs);
+    const { ports, settings, gate } = session;
+    const { lanes, polls, downloads } = settings;
+    this.gate = gate;
+    this.bell = ports.bell;
+    this.savedRequests = { number: gate.requests, at: Number.NEGATIVE_INFINITY };
+    this.waiting = new WaitingList(ports, settings.run.id);
+    this.polling = new Polling(session, paces);
+    this.fetching = new Fetching(session);
+    this.debt = new Debt(ports, claimantOf(session));
+    this.overdueWait = new OverdueWait(ports.clock, settings.overdueWaitMs);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
 
+  /** The loop, whole: load what is due, ask the gate and `next`, begin the steps, sleep until a time or until one ends. */
   async go(): Promise<void> {
-    const onInterrupt = () => this.bell.ring();
+    const { gate, bell } = this;
+    const onInterrupt = () => bell.ring();
     this.control.interrupt.addEventListener("abort", onInterrupt);
-    this.session.wake = onInterrupt;
     try {
       while (this.crash === undefined) {
-        if (this.control.interrupt.aborted) this.session.stop("interrupted", "interrupted");
-        this.bell.listen();
-        const turnAt = this.session.ports.clock.now();
-        await this.control.attend?.(new Set(this.busy.keys()));
-        await readBalanceWhenDue(this.session);
-        if (this.collects) await this.settleUnknowns();
-        const view = await this.view();
+        const turnAt = await this.beginTurn();
+        const terms = await gate.terms();
+        const loaded = await this.load(terms);
+        const answer = await gate.mayBuy(loaded.counts);
+        const view = this.view(terms, loaded, answer);
         const decision = next(view);
-        this.control.onProgress(progressOf(this.session, view, decision));
-        if (this.isCapped(view, decision) && (await recheckBalance(this.session, view.committed, view.quota)))
-          continue;
-        if (this.addStops(view, decision)) continue;
-        if (this.session.caps.wait(decision.cappedModels, view.modelBudgets ?? new Map())) continue;
-        if (decision.done && (await this.fetchMissing())) continue;
-        if (decision.done || this.session.stopped("interrupted")) break;
-        const began = await this.beginAll(decision.steps);
-        if (this.collects) await this.nap(began ? decision.wakeAt : view.now + contendedMs, turnAt);
-        this.collects = true;
+        this.control.onProgress(progressOf(gate, view, decision));
+        if (await gate.reconsider(view, decision)) continue;
+        if (decision.done && (await this.fetching.fetchMissing()) > 0) continue;
+        if (decision.done || gate.stopped("interrupted")) break;
+        const began = await this.beginAll(decision.steps, view.counts);
+        if (!this.isFirstTurn) await this.sleep(began ? decision.wakeAt : view.now + contendedMs, turnAt);
+        this.isFirstTurn = false;
       }
     } finally {
       this.control.interrupt.removeEventListener("abort", onInterrupt);
-      await this.settle();
+      await this.end();
     }
     if (this.crash !== undefined) throw this.crash;
   }
 
-  private async view(): Promise<View> {
-    const { store, accounts, accountId, service, clock } = this.session.ports;
-    const { run, lanes, polls, downloads, profile } = this.session.settings;
-    const modelBudgets = await this.session.caps.rooms(store, run.id);
-    const { parked, paces } = this.session;
+  /** Carries out orders and makes the requests that the gate waits for. Returns when the turn began (UTC ms). */
+  private async beginTurn(): Promise<number> {
+    const { gate, control, busy } = this;
+    if (control.interrupt.aborted) gate.stop("interrupted", "interrupted");
+    this.bell.listen();
+    const turnAt = this.session.ports.clock.now();
+    await control.attend?.(new Set(busy.keys()));
+    await gate.readBalance();
+    if (!this.isFirstTurn) await gate.settleUnknowns(this.count("submit") > 0);
+    return turnAt;
+  }
+
+  private async load({ parked, committed, cap, modelBudgets }: Terms): Promise<Loaded> {
+    const { ports, settings } = this.session;
+    const { run, lanes, polls, downloads } = settings;
     const limit = this.busy.size + lanes + polls + downloads;
-    const pace = (group: string) => paces.of(group);
-    const waiting = await this.session.waiting.groups(parked);
-    const spending = await store.spending(run.id);
-    const committed = plus(spending.charged, spending.pending);
-    await this.session.caps.lookAtKept(accounts, accountId, committed);
-    await this.session.caps.lookAtDay(accounts, accountId, { now: service.time.now, committed });
-    if (this.session.caps.takeBack(committed)) this.session.liftCaps();
-    const inOrder =
-      this.session.settings.inOrder ||
-      modelBudgets.size > 0 ||
-      !reachesAll(waiting, committed, this.session.caps.cap);
-    const heads = inOrder ? null : firstHeads(waiting, pace, limit);
-    const due = await store.due(run.id, limit, parked, heads);
-    const quota = await accounts.quota(accountId, this.session.claimant);
-    this.debt.is(due.counts);
-    // Nothing waits for the disk any more, so no save would ever tell that it is well again.
-    if (due.counts.ready === 0) this.session.diskTrouble.over();
-    await this.session.diskTrouble.look(this.buys(due.counts));
-    const busy = (kind: StepKind) => [...this.busy.values()].filter((value) => value === kind).length;
-    const now = clock.now();
-    const silent = Math.max(quota.blockedUntil ?? 0, this.session.reach.silentUntil);
+    const waiting = await this.waiting.groups(parked);
+    const inOrder = settings.inOrder || modelBudgets.size > 0 || !reachesAll(waiting, committed, cap);
+    const heads = inOrder ? null : firstHeads(waiting, (group) => this.paces.of(group), limit);
+    const due = await ports.store.due(run.id, limit, parked, heads);
+    const quota = await ports.accounts.quota(ports.accountId, claimantOf(this.session));
+    const { stops } = this.gate;
+    const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, stops });
+    const awaitsOverdue = this.overdueWait.keepsOpen(due.counts.overdue, hasOthers);
+    return { ...due, waiting, inOrder, quota, awaitsOverdue };
+  }
+
+  /** The turn's whole picture. It changes nothing. */
+  private view({ committed, cap, modelBudgets }: Terms, loaded: Loaded, { yes }: Answer): View {
+    const { gate, busy, session } = this;
+    const { lanes, polls, downloads, profile } = session.settings;
+    const now = session.ports.clock.now();
+    const silent = Math.max(loaded.quota.blockedUntil ?? 0, gate.reach.silentUntil);
     return {
+      ...loaded,
       now,
-      ...due,
-      planned: this.session.prices.allowed(due.planned),
-      waiting,
-      inOrder,
-      pace,
+      planned: gate.prices.allowed(loaded.planned),
+      pace: (group) => this.paces.of(group),
       profile,
-      busy: new Set(this.busy.keys()),
-      quota: { ...quota, blockedUntil: silent > now ? silent : null },
-      holdsBack: !this.session.mayBuy || this.session.settling.holdsBack,
+      busy: new Set(busy.keys()),
+      quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
+      holdsBack: !yes,
       free: {
-        submit: lanes - busy("submit"),
-        poll: polls - busy("poll"),
-        download: downloads - busy("download"),
+        submit: lanes - this.count("submit"),
+        poll: polls - this.count("poll"),
+        download: downloads - this.count("download"),
       },
-      stops: this.session.stops,
+      stops: gate.stops,
       committed,
-      cap: this.session.caps.cap,
+      cap,
       modelBudgets,
-      awaitsOverdue: this.overdueWait.keepsOpen(due.counts.overdue, this.hasOthers(due)),
-      awaitsSettling: !this.session.stopped("unread") && this.session.settling.keepsOpen(quota, now),
+      awaitsSettling: !gate.stopped("unread") && gate.settling.keepsOpen(loaded.quota, now),
     };
   }
 
-  /** Whether anything but overdue tasks keeps the run open. */
-  private hasOthers(due: Due): boolean {
-    return due.counts.submitting > 0 || hasWork({ ...due, stops: this.session.stops });
+  private count(kind: StepKind): number {
+    return [...this.busy.values()].filter((value) => value === kind).length;
   }
 
-  private buys(counts: View["counts"]): boolean {
-    return counts.planned > 0 && isOpen("submit", this.session.stops);
-  }
-
-  /** Turns what only the whole picture shows into stops. Returns true when there is a new one. */
-  private addStops(view: View, decision: Decision): boolean {
-    const { session } = this;
-    const before = session.stops.length;
-    if (session.settings.deadline !== null && view.now >= session.settings.deadline) {
-      session.stop("time", "the time that --until or --max-duration allows is over");
-    }
-    stopForLongWait(session, view, decision);
-    if (this.buys(view.counts) || view.awaitsSettling) session.lookAtCounters();
-    if (this.isCapped(view, decision)) {
-      const { kind, message } = session.caps.reached(view.committed);
-      session.stop(kind, message);
-    }
-    return session.stops.length > before;
-  }
-
-  /**
-   * Whether a cap ends submitting. A task that fails and an unknown that was not charged free their price, and what
-   * waits for a place may still fit: so it does only when nothing is open and nothing waits.
-   */
-  private isCapped({ counts, busy, awaitsSettling }: View, { capped, steps, waiting }: Decision): boolean {
-    const open = counts.submitting + counts.processing + busy.size + steps.length;
-    return capped && open === 0 && !awaitsSettling && waiting === null;
-  }
-
-  /** Reads the key's counters when that can settle something and no paid request of ours is under way. */
-  private async settleUnknowns(): Promise<void> {
-    const { session } = this;
-    const submitting = [...this.busy.values()].includes("submit");
-    const isSilent = session.reach.silentUntil > session.ports.clock.now();
-    const closed = !isOpen("poll", session.stops) || isSilent;
-    if (!submitting && !closed) session.requests += await session.settling.step();
-  }
-
-  /** Starts the steps in order; false when another process took the place in the quota that one was to have. */
-  private async beginAll(steps: readonly NextStep[]): Promise<boolean> {
+  /** Begins the steps in order; false when another process took the slot in the quota that a step was to have. */
+  private async beginAll(steps: readonly NextStep[], counts: View["counts"]): Promise<boolean> {
+    this.debt.is(counts);
     for (const step of steps) if (!(await this.begin(step))) return false;
     return true;
   }
 
-  /** Starts a step if it gets what it needs: a submit a lane, a request a place in the quota. */
+  /** Begins a step if it gets what it needs: a submit a lane, a request a slot in the quota. */
   private async begin(step: NextStep): Promise<boolean> {
     if (step.do === "download") {
-      const { signal } = this.cutDownloads;
-      this.start(this.downloads, step, 0, () => fetchOutputs(this.session, step.item, signal));
+      this.start(this.downloads, step, 0, () => this.fetching.fetch(step.item, this.cutDownloads.signal));
       return true;
     }
     const { accounts, accountId, fingerprint, lanes } = this.session.ports;
     const caller = { accountId, fingerprint };
-    const lane = step.do === "submit" ? lanes.take() : null;
-    if (step.do === "submit" && lane === null) return false;
-    const { ticket } =
-      lane === null
-        ? await accounts.reserve(caller, "task")
-        : await accounts.reserve(caller, "generate", this.debt.withOneMore);
+    if (step.do === "poll") {
+      const { ticket } = await accounts.reserve(caller, "task");
+      if (!ticket) return false;
+      this.start(this.requests, step, 1, () => this.polling.poll(step.item, ticket));
+      return true;
+    }
+    const lane = lanes.take();
+    if (lane === null) return false;
+    const { ticket } = await accounts.reserve(caller, "generate", this.debt.withOneMore);
     if (!ticket) {
-      lane?.release();
+      lane.release();
       return false;
     }
-    if (lane !== null) this.debt.grew();
-    if (lane === null) this.start(this.requests, step, 1, () => pollTask(this.session, step.item, ticket));
-    else {
-      const sent = () => submit(this.session, step.item, ticket).finally(() => lane.release());
-      this.start(this.requests, step, 0, sent);
-    }
+    this.debt.grew();
+    const send = () => submit(this.session, step.item, ticket).finally(() => lane.release());
+    this.start(this.requests, step, 0, send);
     return true;
   }
 
@@ -274,51 +236,51 @@ class Loop {
       });
   }
 
-  /** Whether saved files are gone and have to be fetched again. */
-  private async fetchMissing(): Promise<boolean> {
-    const { saved, ports, settings } = this.session;
-    return (await saved.fetchMissing(ports, settings.run)) > 0;
-  }
-
-  /** `turnAt` is when this turn began to look around: what was due by then it has seen. */
-  private async nap(wakeAt: number | null, turnAt: number): Promise<void> {
+  /** `turnAt` is when this turn began: it has dealt with all that was due by then. */
+  private async sleep(wakeAt: number | null, turnAt: number): Promise<void> {
     const { clock } = this.session.ports;
-    if (this.busy.size === 0) await this.debt.tell();
-    const { balanceLook, receiptsRetry, diskTrouble, settings, settling, reach } = this.session;
-    // What has become due while the turn was deciding nobody has seen; what was due before stays past.
-    const others = [
-      balanceLook?.until ?? null,
-      receiptsRetry?.until ?? null,
-      settings.deadline,
-      diskTrouble.wakeAt,
-      settling.wakeAt,
-      reach.silentUntil,
-      this.overdueWait.until,
-    ].filter((at) => at !== null && at > turnAt) as number[];
+    if (this.busy.size === 0) await this.debt.report();
+    // A time that came while the turn was deciding has not been dealt with, so it ends the sleep at once.
+    const others = [...this.gate.wakeTimes, this.overdueWait.until].filter(
+      (at): at is number => at !== null && at > turnAt,
+    );
     const now = clock.now();
-    const at = Math.max(now + 1, Math.min(now + napMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));
+    const at = Math.max(now + 1, Math.min(now + sleepMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));
     const isLong = at - now > requestsMs || clock.monotonic() - this.savedRequests.at >= requestsMs;
     if (this.busy.size === 0 && isLong) await this.saveRequests();
     await this.bell.until(clock, at);
   }
 
-  /** Waits for what is under way: answers to the end, downloads for a moment when the run was interrupted. */
-  private async settle(): Promise<void> {
-    const { clock } = this.session.ports;
+  /** Waits for what is under way: for answers to the end, for downloads only a moment when the run was interrupted. */
+  private async end(): Promise<void> {
+    const { clock, store } = this.session.ports;
     const over = new AbortController();
-    if (this.session.stopped("interrupted") || this.crash !== undefined) {
+    if (this.gate.stopped("interrupted") || this.crash !== undefined) {
       void clock.sleep(downloadGraceMs, over.signal).then(() => this.cutDownloads.abort());
     }
     await Promise.all([this.requests.onIdle(), this.downloads.onIdle()]);
-    over.abort("settled");
+    over.abort("ended");
     await this.saveRequests();
-    this.debt.is(await this.session.ports.store.counts(this.session.settings.run.id));
-    await this.debt.tell();
+    this.debt.is(await store.counts(this.session.settings.run.id));
+    await this.debt.report();
   }
 
   private async saveRequests(): Promise<void> {
-    const { requests, ports, settings } = this.session;
+    const { ports, settings } = this.session;
+    const { requests } = this.gate;
     if (requests !== this.savedRequests.number) await ports.store.setRun(settings.run.id, { requests });
     this.savedRequests = { number: requests, at: ports.clock.monotonic() };
   }
+}
+
+function progressOf(gate: Gate, { counts, quota }: View, { waiting, wakeAt }: Decision): Progress {
+  return {
+    counts,
+    quota,
+    waiting,
+    stops: gate.stops,
+    diskTrouble: gate.refusedByDisk,
+    until: waiting === null ? null : wakeAt,
+    hold: gate.wantsToBuy(counts) ? gate.settling.hold : null,
+  };
 }

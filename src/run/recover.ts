@@ -1,14 +1,14 @@
 import { conclude } from "./conclude.js";
+import type { RunPorts } from "./ports.js";
 import { bookedAnswer, bookedEnd } from "./receipts/conclusion.js";
-import type { Session } from "./session.js";
 
 /**
  * What a process that ended in the middle left behind: items whose POST may or may not have reached the service. Where
  * the receipts have the answer, it counts; else nobody knows. The workspace's lock is held, so no other process can be
  * at work on them.
  */
-export async function recover(session: Pick<Session, "ports">): Promise<void> {
-  const { store, receipts } = session.ports;
+export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "books">): Promise<void> {
+  const { store, receipts } = ports;
   const items = await store.interrupted();
   for (const item of items) {
     if (item.state === "unknown") continue;
@@ -18,13 +18,13 @@ export async function recover(session: Pick<Session, "ports">): Promise<void> {
     if (!run) throw new Error(`item ${item.id} was submitted in run ${attempt.runId}, which there is not`);
     const known = await receipts.answerTo(run, item, attempt);
     const lost = { message: "the process ended before the answer was read" };
-    await conclude(session.ports, attempt, known ?? { event: "unanswered", outcome: lost });
+    await conclude(ports, attempt, known ?? { event: "unanswered", outcome: lost });
   }
-  await bringBooksUpToDate(session.ports);
+  await bringBooksUpToDate(ports);
 }
 
 /** What the workspace knows and the account's books do not yet, because the process ended between the two. */
-async function bringBooksUpToDate({ books, store }: Session["ports"]): Promise<void> {
+async function bringBooksUpToDate({ books, store }: Pick<RunPorts, "books" | "store">): Promise<void> {
   for (const { entry, answered } of await books.open()) {
     const attempt = await store.attemptBooked(entry);
     // Without an attempt of its item nothing was sent.

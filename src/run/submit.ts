@@ -15,22 +15,21 @@ import type { Session } from "./session.js";
  * the receipts before the request leaves; it is sent once; its answer is in the receipts and in the database before anything else happens.
  */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
-  const { store, service, receipts, clock } = session.ports;
-  const { run } = session.settings;
+  const { gate, settings } = session;
+  const { store, service, receipts, books, clock } = session.ports;
   const item = await store.item(itemId);
   const body = requestBody(item);
   const bodySha256 = createHash("sha256").update(body).digest("hex");
-  session.prices.trying(item);
-  const { books } = session.ports;
+  gate.prices.trying(item);
   const { now: sending } = service.time;
-  const bounds = session.caps.bounds(sending);
+  const bounds = gate.caps.bounds(sending);
   const { latest: sentAt } = sending;
   const intent = { itemKey: item.key, price: item.price, at: sentAt };
   const bookEntry = await (bounds === null ? books.intend(intent) : books.intendWithin(bounds, intent));
   if (bookEntry === null) return giveWay(session, item, ticket);
-  const attempt = await store.intend(itemId, { runId: run.id, sentAt, bodySha256, bookEntry });
+  const attempt = await store.intend(itemId, { runId: settings.run.id, sentAt, bodySha256, bookEntry });
   try {
-    await receipts.intent(run, item, attempt, body);
+    await receipts.intent(settings.run, item, attempt, body);
   } catch (error) {
     await callOff(session, item, attempt, ticket, error as Error);
     return;
@@ -39,9 +38,9 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const answered = conclusionOf(outcome, clock.now());
   await writeReceipt(session, item, attempt, answered);
   const concluded = await conclude(session.ports, attempt, answered);
-  if (concluded.event === "unanswered") session.settling.lost();
+  if (concluded.event === "unanswered") gate.settling.lost();
   await learnPrice(session, item, concluded);
-  await draw(session, item, outcome);
+  await report(session, item, outcome);
 }
 
 /** The JSON text of the request: only what the row gave, params as strings. */
@@ -56,9 +55,9 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
 }
 
 /** Another run of the account was quicker with the last credits. */
-async function giveWay({ ports, prices }: Session, item: Item, ticket: Ticket): Promise<void> {
+async function giveWay({ ports, gate }: Session, item: Item, ticket: Ticket): Promise<void> {
   await ports.accounts.release(ticket);
-  prices.refused(item);
+  gate.prices.refused(item);
 }
 
 /** The intent could not be made durable, so the request does not leave. */
@@ -72,8 +71,8 @@ async function callOff(
   const { accounts } = session.ports;
   await accounts.release(ticket);
   await conclude(session.ports, attempt, { event: "not_sent", outcome: { message: error.message } });
-  session.prices.refused(item);
-  session.receiptWritten(error);
+  session.gate.prices.refused(item);
+  session.gate.receiptWritten(error);
 }
 
 /** The second memory of the answer. Where the disk refuses it, the first one, the database, still has it. */
@@ -84,14 +83,14 @@ async function writeReceipt(
   conclusion: Conclusion,
 ): Promise<void> {
   await session.ports.receipts.answer(session.settings.run, item, attempt, conclusion).then(
-    () => session.receiptWritten(null),
-    (error: Error) => session.receiptWritten(error),
+    () => session.gate.receiptWritten(null),
+    (error: Error) => session.gate.receiptWritten(error),
   );
 }
 
 /** Compares what was charged with what was planned, and remembers it. */
 async function learnPrice(
-  { ports, prices, caps }: Session,
+  { ports, gate: { prices, caps } }: Session,
   item: Item,
   { event, outcome: { charged, remaining } }: Conclusion,
 ): Promise<void> {
@@ -103,13 +102,14 @@ async function learnPrice(
   if (isNews) await accounts.charged(accountId, priceGroup(item), charged);
 }
 
-/** What the answer means for the rest of the run. */
-async function draw(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
-  if (outcome.kind === "not_sent") return session.missed(outcome.reason);
+/** Reports to the gate what the answer means for the rest of the run. */
+async function report(session: Session, item: Item, outcome: GenerateOutcome): Promise<void> {
+  const { gate } = session;
+  if (outcome.kind === "not_sent") return gate.missed(outcome.reason);
   if (outcome.kind === "unknown") {
-    return outcome.status === undefined ? session.missed(outcome.reason) : session.reached();
+    return outcome.status === undefined ? gate.missed(outcome.reason) : gate.reached();
   }
-  session.reached();
-  if (outcome.kind === "refused") session.refused(outcome.stop, refusalText(outcome));
+  gate.reached();
+  if (outcome.kind === "refused") gate.refused(outcome.stop, refusalText(outcome));
   if (outcome.kind === "rejected") await requestRejected(session, item, outcome);
 }

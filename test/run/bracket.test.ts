@@ -54,7 +54,7 @@ describe("counters that the service does not tell", () => {
     const began = world.clock.now();
     const session = await carryOn(world, run, { lanes: 1, reads: true });
     expect(requests(isPaid)).toBe(2);
-    expect(session.stops).toEqual([
+    expect(session.gate.stops).toEqual([
       { kind: "unread", message: expect.stringMatching(/before the key's counters were read \(GET .*500/) },
     ]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "planned", "unknown"]);
@@ -65,14 +65,14 @@ describe("counters that the service does not tell", () => {
   test("P5: the run does not stay for ever, though it was to stay until everything is settled", async () => {
     secondIsLost(async (request, pass) => (isReading(request) ? answer(500) : pass()));
     const session = await carryOn(world, run, { lanes: 1, reads: true, ...waiting });
-    expect(session.stops.map(({ kind }) => kind)).toEqual(["unread"]);
+    expect(session.gate.stops.map(({ kind }) => kind)).toEqual(["unread"]);
   });
 
   test("P5: submitting goes on as soon as they are told", async () => {
     let refused = 0;
     secondIsLost(async (request, pass) => (isReading(request) && ++refused <= 4 ? answer(500) : pass()));
     const session = await carryOn(world, run, { lanes: 1, reads: true });
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "archived", "unknown"]);
     const [, lost, next] = world.sent.flatMap((request, at) => (isPaid(request) ? [at] : []));
     expect(world.sent.slice(lost, next).filter(isReading)).toHaveLength(5);
@@ -84,7 +84,7 @@ describe("counters that the service does not tell", () => {
   ])("a refusal with %i ends the run at once", async (status, kind) => {
     secondIsLost(async (request, pass) => (isReading(request) ? answer(status) : pass()));
     const session = await carryOn(world, run, { lanes: 1, reads: true });
-    expect(session.stops.map((stop) => stop.kind)).toEqual([kind]);
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual([kind]);
     expect(requests(isPaid)).toBe(2);
   });
 });
@@ -111,7 +111,7 @@ describe("counters that would prove nothing, because another process has a paid 
     );
     const session = await carryOn(world, run, { lanes: 1, reads: true, perDay: 100 });
     expect(said.filter((request) => isReading(request) || isPaid(request))).toEqual([]);
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "archived", "archived"]);
     expect(world.clock.now() - began).toBeLessThan(18 * minute);
   });
@@ -141,7 +141,7 @@ describe("counters that may not be asked for today", () => {
       const silence = (id: number) => world.accounts.silence(id, 24 * hour);
       const { session, ms } = await lastIsLost(silence, { onDailyLimit });
       expect(ms).toBeLessThan(minute);
-      expect(session.stops).toEqual([]);
+      expect(session.gate.stops).toEqual([]);
     },
   );
 
@@ -155,7 +155,7 @@ describe("counters that may not be asked for today", () => {
     };
     const { session, ms } = await lastIsLost(useUp, { perDay: 10 });
     expect(ms).toBeLessThan(minute);
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
   });
 
   test("P5: it waits for a short silence, because a charge is to show at once", async () => {

@@ -26,7 +26,7 @@ describe("a cancelled run that is gone on with", () => {
     expect(await states(world, run)).toMatchObject({ b: "unknown" });
     const over = await cancelled(run);
     world.clock.advance(20 * 60_000);
-    const { stops } = await carryOn(world, over, alone);
+    const { stops } = (await carryOn(world, over, alone)).gate;
     expect(await states(world, run)).toMatchObject({ a: "archived", b: "planned", c: "archived" });
     expect(posts()).toBe(3);
     expect(stops).toEqual([

@@ -38,8 +38,8 @@ describe("a disk that has no room for the archive from the start", () => {
     });
     const ended = await carryOn(world, run);
     expect(bought).toBe(0);
-    expect(ended.stops).toEqual([]);
-    expect(ended.refusedByDisk).toBeNull();
+    expect(ended.gate.stops).toEqual([]);
+    expect(ended.gate.refusedByDisk).toBeNull();
     await expectArchived(6);
     expect(world.clock.now() - begun).toBeLessThan(11 * minute);
     expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toContainEqual(
@@ -54,7 +54,7 @@ describe("a disk that has no room for the archive from the start", () => {
     meanwhile(minute, () => interrupt.abort());
     const ended = await carryOn(world, run, { interrupt: interrupt.signal });
     expect(world.sent).toEqual([]);
-    expect(ended.refusedByDisk).toMatch(refused);
+    expect(ended.gate.refusedByDisk).toMatch(refused);
   });
 
   test("P17: the room is looked at each quarter of a minute, so that a minute of room is not missed", async () => {
@@ -75,7 +75,7 @@ describe("a disk that has no room for the archive from the start", () => {
     world.freeBytes = 0;
     world.progress.length = 0;
     const ended = await carryOn(world, run);
-    expect(ended.refusedByDisk).toBeNull();
+    expect(ended.gate.refusedByDisk).toBeNull();
     expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toEqual([null]);
   });
 });

@@ -16,12 +16,14 @@ import type { Log, Reply, Send } from "../../src/core/ports/send.js";
 import type { BalanceMark } from "../../src/core/ports/spend-log.js";
 import type { Item, NewItem, Run, Store } from "../../src/core/ports/store.js";
 import { dayMs } from "../../src/core/quota/quota.js";
-import { readAccount } from "../../src/run/account-reading.js";
+import { readAccount } from "../../src/run/gate/account-reading.js";
 import type { Progress } from "../../src/run/loop.js";
 import { runLoop } from "../../src/run/loop.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
-import { Session } from "../../src/run/session.js";
+import { Replacements } from "../../src/run/replacements.js";
+import { openSession, type Session } from "../../src/run/session.js";
+import { WakeSignal } from "../../src/run/waits.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { type RunningSandbox, serveSandbox } from "../../src/sandbox/serve.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
@@ -189,7 +191,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     gateFile: join(world.folder, "lanes", "key.lock"),
   });
   if (change.reads) await readAccount({ service, books, lanes });
-  const session = new Session(
+  const session = openSession(
     {
       store,
       accounts,
@@ -206,6 +208,8 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       ),
       save: (request, signal) => counted(() => archive.save(request, signal)),
       refusal: (folder) => counted(() => archive.refusal(folder)),
+      replacements: new Replacements(),
+      bell: new WakeSignal(),
       exists: (path) => counted(async () => (await nodeDisk.size(path)) !== null),
       clock,
       log: silentLog,

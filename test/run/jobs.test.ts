@@ -23,7 +23,7 @@ describe("two jobs of one workspace", () => {
     world.tamper = null;
     const open = Object.values(await states(world, first)).filter((state) => state === "processing");
     const second = await start(world, pictures(9), "second");
-    const { stops } = await carryOn(world, second, change);
+    const { stops } = (await carryOn(world, second, change)).gate;
     expect(stops.map(({ kind }) => kind)).toEqual(["reserve"]);
     expect(12 - world.sent.length).toBeGreaterThanOrEqual(open.length);
     await carryOn(world, first, change);

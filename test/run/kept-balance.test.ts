@@ -3,7 +3,7 @@ import { fingerprint } from "../../src/api/key.js";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { Run } from "../../src/core/ports/store.js";
-import { keeping } from "../../src/run/caps.js";
+import { keeping } from "../../src/run/gate/caps.js";
 import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 
 /** A balance of which some must be left, over a request that got no answer. The sandbox's account begins with 500. */
@@ -67,6 +67,6 @@ test("P7: what seems to be used up is read once more, and what is there after al
   world.sent.length = 0;
   const session = await carryOn(world, run, { lanes: 1, keep });
   expect(await states(world, run)).toMatchObject({ lost: "archived", more: "archived", last: "planned" });
-  expect(session.stops.map(({ kind }) => kind)).toEqual(["keep"]);
+  expect(session.gate.stops.map(({ kind }) => kind)).toEqual(["keep"]);
   expect(world.sent.filter((request) => request.endsWith("/me"))).toHaveLength(2);
 });

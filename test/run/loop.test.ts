@@ -5,7 +5,7 @@ import { fingerprint } from "../../src/api/key.js";
 import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { Run } from "../../src/core/ports/store.js";
-import { keeping } from "../../src/run/caps.js";
+import { keeping } from "../../src/run/gate/caps.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -26,10 +26,10 @@ describe("a whole run", () => {
     await open();
     const run = await start(world, pictures(6));
     const session = await carryOn(world, run);
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
     expect(posts()).toBe(6);
-    expect(session.requests).toBe(12);
+    expect(session.gate.requests).toBe(12);
     const folder = join(world.folder, "outputs", "demo");
     const lines = readFileSync(join(folder, "index.jsonl"), "utf8").trim().split("\n");
     const files = lines.map((line) => JSON.parse(line).file as string);
@@ -76,7 +76,7 @@ describe("a paid request without a clear answer", () => {
     const session = await carryOn(world, run, { lanes: 1 });
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "archived", "held"]);
     expect(posts()).toBe(3);
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
     await carryOn(world, run);
     expect(posts()).toBe(3);
   });
@@ -129,7 +129,7 @@ describe("what stops a run", () => {
     await open({ credits: 9 });
     const run = await start(world, pictures(4));
     const session = await carryOn(world, run);
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["credits"]);
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["credits"]);
     const found = Object.values(await states(world, run));
     expect(found).toContain("archived");
     expect(found).toContain("planned");
@@ -141,7 +141,7 @@ describe("what stops a run", () => {
     const run = await start(world, pictures(2));
     world.tamper = async () => ({ kind: "not_sent", reason: "connect ECONNREFUSED" });
     const session = await carryOn(world, run, { unreachableMs: 20_000 });
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["unreachable"]);
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["unreachable"]);
     expect(await states(world, run)).toEqual({ p1: "planned", p2: "planned" });
     world.tamper = null;
     await carryOn(world, run);
@@ -153,7 +153,7 @@ describe("what stops a run", () => {
     const run = await start(world, pictures(5));
     const maxCredits = credits(8);
     const session = await carryOn(world, run, { maxCredits });
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["cap"]);
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["cap"]);
     await carryOn(world, run, { maxCredits });
     expect(Object.values(await states(world, run)).filter((state) => state === "archived")).toHaveLength(2);
     expect(posts()).toBe(2);
@@ -168,7 +168,7 @@ describe("what stops a run", () => {
       return pass();
     };
     const session = await carryOn(world, run, { interrupt: controller.signal });
-    expect(session.stopped("interrupted")).toBe(true);
+    expect(session.gate.stopped("interrupted")).toBe(true);
     const found = Object.values(await states(world, run));
     expect(found).toContain("processing");
     expect(found).not.toContain("submitting");
@@ -333,7 +333,7 @@ describe("failures, sorted", () => {
       d: "archived",
       e: "archived",
     });
-    expect(session.breaker.messages).toEqual([expect.stringContaining("items of gone-model wait")]);
+    expect(session.gate.breaker.messages).toEqual([expect.stringContaining("items of gone-model wait")]);
     expect(posts()).toBe(3);
   });
 
@@ -357,7 +357,7 @@ describe("failures, sorted", () => {
       );
       const run = await start(world, bad);
       const session = await carryOn(world, run, { lanes: 1, maxFailures, perMinute: 4 });
-      expect(session.stops.map((stop) => stop.kind)).toEqual(["failures"]);
+      expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["failures"]);
       expect(Object.values(await states(world, run))).toContain("planned");
     }
   });
@@ -383,7 +383,7 @@ describe("waiting", () => {
     const watched = setWatch(() => balanceLooks >= 3, interrupt);
     const session = await carryOn(world, run, { onInsufficient: "wait", interrupt: interrupt.signal });
     watched();
-    expect(session.stopped("credits")).toBe(false);
+    expect(session.gate.stopped("credits")).toBe(false);
     expect(balanceLooks).toBe(3);
     expect(world.clock.now() - began).toBeGreaterThanOrEqual(15 * 60_000);
     expect(posts()).toBeGreaterThan(4);
@@ -393,7 +393,7 @@ describe("waiting", () => {
     await open();
     const run = await start(world, pictures(70));
     const session = await carryOn(world, run, { deadline: world.clock.now() + 30_000 });
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["time"]);
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["time"]);
     const found = Object.values(await states(world, run));
     expect(new Set(found)).toEqual(new Set(["archived", "planned"]));
   });
@@ -425,7 +425,7 @@ describe("waiting", () => {
     });
     expect(await states(world, run)).toEqual({ bad: "failed", good: "archived", more: "planned" });
     expect(stood).toEqual(["", "cap", "", "cap"]);
-    expect(session.stops.map(({ kind }) => kind)).toEqual(["cap"]);
+    expect(session.gate.stops.map(({ kind }) => kind)).toEqual(["cap"]);
   });
 
   test("P7: of a balance that is to be kept nothing is spent for a request that turns out to have been free", async () => {
@@ -516,7 +516,7 @@ describe("prices", () => {
       told.push(amount);
       return charged(account, group, amount);
     };
-    const { prices } = await carryOn(world, run);
+    const { prices } = (await carryOn(world, run)).gate;
     expect(told).toEqual([credits(4)]);
     const dearer = [credits(5), credits(5), credits(4), credits(6)];
     expect(dearer.map((amount) => prices.charged({ ...picture("p1", 1), id: 1 }, amount))).toEqual([
@@ -543,7 +543,7 @@ describe("prices", () => {
       d: "archived",
       e: "archived",
     });
-    expect(session.prices.messages([])).toEqual([
+    expect(session.gate.prices.messages([])).toEqual([
       expect.stringContaining("was planned at 2 credits and charged 4 (a)"),
     ]);
     const account = await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
@@ -603,8 +603,8 @@ describe("the day's requests", () => {
     await open();
     const run = await start(world, pictures(3));
     const session = await carryOn(world, run, { perDay: 5 });
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["reserve"]);
-    expect(session.stops[0]?.message).toContain("more from 2026-01-02 00:00 UTC on");
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["reserve"]);
+    expect(session.gate.stops[0]?.message).toContain("more from 2026-01-02 00:00 UTC on");
     const found = Object.values(await states(world, run)).toSorted();
     expect(found).toEqual(["archived", "archived", "planned"]);
     expect(world.sent).toHaveLength(4);
@@ -614,7 +614,7 @@ describe("the day's requests", () => {
     await open({ taskMs: { min: 30_000, max: 30_000 } });
     const run = await start(world, pictures(1));
     const session = await carryOn(world, run, { perDay: 3 });
-    expect(session.stops.map((stop) => stop.kind)).toEqual(["day"]);
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["day"]);
     expect(await states(world, run)).toEqual({ p1: "processing" });
     world.clock.advance(86_400_000);
     await carryOn(world, run, { perDay: 3 });
@@ -652,10 +652,10 @@ describe("the day's requests", () => {
       return setRun(id, change);
     };
     const session = await carryOn(world, run);
-    expect(saved.at(-1)).toEqual({ requests: session.requests, at: world.clock.now() });
+    expect(saved.at(-1)).toEqual({ requests: session.gate.requests, at: world.clock.now() });
     const times = (world.clock.now() - began) / 60_000;
     expect(saved[0]?.requests).toBeLessThan(10);
-    expect(session.requests).toBeGreaterThan(20);
+    expect(session.gate.requests).toBeGreaterThan(20);
     expect(saved.length).toBeGreaterThan(4);
     expect(saved.length).toBeLessThan(times + 2);
   });
@@ -664,7 +664,7 @@ describe("the day's requests", () => {
     await open();
     const run = await start(world, pictures(3));
     const session = await carryOn(world, run, { perDay: 5, onDailyLimit: "wait" });
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
     expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
   });
 });
@@ -684,7 +684,7 @@ describe("P11: a service that answers 429", () => {
       request.startsWith("GET") ? Promise.resolve(refusal({ "retry-after": "259200" })) : pass();
     const before = world.clock.now();
     const session = await carryOn(world, run);
-    expect(session.stops.map((stop) => stop.message)).toEqual([
+    expect(session.gate.stops.map((stop) => stop.message)).toEqual([
       "the service asks for no more requests until 2026-01-04 00:00 UTC",
     ]);
     expect(world.clock.now() - before).toBeLessThan(60_000);
@@ -703,7 +703,7 @@ describe("P11: a service that answers 429", () => {
       const run = await start(world, pictures(2));
       world.tamper = () => Promise.resolve(refusal(headers as Record<string, string>));
       const session = await carryOn(world, run);
-      expect(session.stops.map((stop) => stop.kind)).toEqual(["silence"]);
+      expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["silence"]);
       expect(world.sent.length).toBeLessThanOrEqual(10);
       expect(await states(world, run)).toEqual({ p1: "planned", p2: "planned" });
     },
@@ -715,7 +715,7 @@ describe("P11: a service that answers 429", () => {
     world.tamper = (_, pass) =>
       world.sent.length <= 2 ? Promise.resolve(refusal({ "retry-after": "259200" })) : pass();
     const session = await carryOn(world, run, { onDailyLimit: "wait" });
-    expect(session.stops).toEqual([]);
+    expect(session.gate.stops).toEqual([]);
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
   });
 });

@@ -38,7 +38,7 @@ describe("a service that tells amounts which are none", () => {
       world = await openWorld();
       const run = await start(world, pictures(5));
       tells(request, { credits_consumed: -4 });
-      const { stops } = await carryOn(world, run, { lanes: 1, maxCredits: credits(8) });
+      const { stops } = (await carryOn(world, run, { lanes: 1, maxCredits: credits(8) })).gate;
       expect(stops.map(({ kind }) => kind)).toEqual(["cap"]);
       expect(posts()).toBe(2);
     },
@@ -48,7 +48,7 @@ describe("a service that tells amounts which are none", () => {
     world = await openWorld();
     const run = await start(world, pictures(5));
     tells("/task/", { credits_consumed: undefined });
-    const { stops } = await carryOn(world, run, { maxCredits: credits(8) });
+    const { stops } = (await carryOn(world, run, { maxCredits: credits(8) })).gate;
     expect(stops.map(({ kind }) => kind)).toEqual(["cap"]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual([
       "archived",
@@ -102,7 +102,7 @@ describe("an account that tells amounts which are none", () => {
     world = await openWorld();
     const run = await start(world, pictures(3));
     tellsOfAccount({ credits: { used_this_key: "12" } }, [2, lost], 1);
-    const { stops } = await carryOn(world, run, { lanes: 1, reads: true });
+    const { stops } = (await carryOn(world, run, { lanes: 1, reads: true })).gate;
     expect(stops).toEqual([
       {
         kind: "unread",

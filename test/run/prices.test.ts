@@ -3,7 +3,7 @@ import { fingerprint } from "../../src/api/key.js";
 import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import type { Run } from "../../src/core/ports/store.js";
-import { Prices } from "../../src/run/prices.js";
+import { Prices } from "../../src/run/gate/prices.js";
 import type { Session } from "../../src/run/session.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -21,7 +21,7 @@ async function openDear(): Promise<void> {
 
 async function told(session: Session, run: Run): Promise<string[]> {
   const groups = await world.store.groups(run.id);
-  return session.prices.messages(groups.filter(({ planned }) => planned > 0));
+  return session.gate.prices.messages(groups.filter(({ planned }) => planned > 0));
 }
 
 const pictures = (count: number) => Array.from({ length: count }, (_, at) => picture(`p${at + 1}`, at + 1));
@@ -36,7 +36,7 @@ describe("a price above the plan", () => {
     ]);
     for (let times = 0; times < 2; times++) {
       const session = await carryOn(world, run, { lanes: 1, maxCredits: credits(12) });
-      expect(session.stops).toEqual([]);
+      expect(session.gate.stops).toEqual([]);
       expect(await told(session, run)).toEqual([
         expect.stringContaining("aurora-image is planned at 4 credits and was charged 7 before"),
       ]);
@@ -91,7 +91,7 @@ describe("a price above the plan", () => {
     await carryOn(world, run, { lanes: 1 });
     const agreed = pictures(3).map((item) => ({ ...item, price: credits(7) }));
     await world.store.enroll(run.id, agreed);
-    const { stops } = await carryOn(world, run, { lanes: 1, maxCredits: credits(20) });
+    const { stops } = (await carryOn(world, run, { lanes: 1, maxCredits: credits(20) })).gate;
     expect(stops.map(({ kind }) => kind)).toEqual(["cap"]);
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "planned" });
   });

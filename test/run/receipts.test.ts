@@ -184,12 +184,12 @@ describe("a run", () => {
     const ended = await carryOn(world, started, { interrupt: interrupt.signal });
     const told = /^the receipts cannot be written \(.*ENOSPC/;
     expect(world.progress.map(({ diskTrouble }) => diskTrouble)).toContainEqual(expect.stringMatching(told));
-    expect(ended.refusedByDisk).toMatch(told);
+    expect(ended.gate.refusedByDisk).toMatch(told);
     world.refuseReceipts = false;
     world.progress.length = 0;
     const second = await carryOn(world, started);
     expect(world.progress.at(-1)?.diskTrouble).toBeNull();
-    expect(second.refusedByDisk).toBeNull();
+    expect(second.gate.refusedByDisk).toBeNull();
   });
 
   test("P4: an answer that reached the receipts and not the database is not lost", async () => {

@@ -249,8 +249,8 @@ describe("a request whose answer was lost", () => {
     loses([2], "request");
     const session = await carryOn(world, run, { lanes: 1, reads: true });
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "unknown", p3: "archived" });
-    expect(session.settling.unsettled).toBe(1);
-    expect(session.settling.nextReadingAt).toBeGreaterThan(world.clock.now());
+    expect(session.gate.settling.unsettled).toBe(1);
+    expect(session.gate.settling.nextReadingAt).toBeGreaterThan(world.clock.now());
     world.clock.advance(20 * 60_000);
     await carryOn(world, run, { reads: true });
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
@@ -464,6 +464,6 @@ describe("a process that ended in the middle", () => {
     expect(await books().open()).toEqual([]);
     const evidence = await books().evidence(defaultReconcile);
     expect(evidence).toMatchObject({ trusted: true });
-    expect(session.settling.unsettled).toBe(0);
+    expect(session.gate.settling.unsettled).toBe(0);
   });
 });

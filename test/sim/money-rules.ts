@@ -72,6 +72,7 @@ export class MoneyRules implements Rule {
   }
 
   replied(trip: Trip): void {
+    this.sight.replied(trip);
     if (trip.item !== null && trip.reply?.kind === "answer" && trip.reply.status === 400) {
       this.rejected.add(trip.item);
     }

@@ -52,11 +52,11 @@ function isCancelled({ cancel }: Scenario): boolean {
 /** It does not stop for that. */
 function withoutStop(kind: "cancelled" | "collect"): Substitution {
   return {
-    session: (session) => {
-      const { stop } = session;
-      session.stops = session.stops.filter((one) => one.kind !== kind);
-      session.stop = (other, message) => {
-        if (other !== kind) stop.call(session, other, message);
+    session: ({ gate }) => {
+      const { stop } = gate;
+      gate.stops = gate.stops.filter((one) => one.kind !== kind);
+      gate.stop = (other, message) => {
+        if (other !== kind) stop.call(gate, other, message);
       };
     },
   };

@@ -8,7 +8,7 @@ export const priceMutants: readonly Mutant[] = [
     name: "compares no prices",
     matters: getsDearer,
     make: () => ({
-      session: ({ prices }) => {
+      session: ({ gate: { prices } }) => {
         const { charged } = prices;
         prices.charged = (item) => charged.call(prices, item, item.price);
       },
@@ -18,7 +18,7 @@ export const priceMutants: readonly Mutant[] = [
     name: "goes on at the planned price after it has named a dearer one",
     matters: getsDearer,
     make: () => ({
-      session: ({ prices }) => {
+      session: ({ gate: { prices } }) => {
         prices.isBelow = () => false;
       },
     }),
@@ -26,7 +26,7 @@ export const priceMutants: readonly Mutant[] = [
   {
     name: "sends the first of a model beside others",
     make: () => ({
-      session: ({ prices }) => {
+      session: ({ gate: { prices } }) => {
         prices.allowed = (planned) => [...planned];
       },
     }),
@@ -35,7 +35,7 @@ export const priceMutants: readonly Mutant[] = [
     name: "forgets on resume what was charged",
     matters: getsDearer,
     make: () => ({
-      session: ({ prices }) => {
+      session: ({ gate: { prices } }) => {
         const { recall } = prices;
         prices.recall = (item) => recall.call(prices, item, undefined);
       },
@@ -59,7 +59,7 @@ export const priceMutants: readonly Mutant[] = [
     name: "tells nobody of a dearer price",
     matters: getsDearer,
     make: () => ({
-      session: ({ prices }) => {
+      session: ({ gate: { prices } }) => {
         prices.messages = () => [];
       },
     }),

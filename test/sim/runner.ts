@@ -15,12 +15,14 @@ import type { BalanceMark, SpendLog } from "../../src/core/ports/spend-log.js";
 import type { NewItem, Run, Store } from "../../src/core/ports/store.js";
 import { NoRequestsUntil, narrowed } from "../../src/core/quota/quota.js";
 import type { Stop } from "../../src/core/stop.js";
-import { readAccount } from "../../src/run/account-reading.js";
-import { keeping } from "../../src/run/caps.js";
+import { readAccount } from "../../src/run/gate/account-reading.js";
+import { keeping } from "../../src/run/gate/caps.js";
 import { runLoop } from "../../src/run/loop.js";
 import type { RunPorts, RunSettings } from "../../src/run/ports.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
-import { Session } from "../../src/run/session.js";
+import { Replacements } from "../../src/run/replacements.js";
+import { openSession, type Session } from "../../src/run/session.js";
+import { WakeSignal } from "../../src/run/waits.js";
 import type { Cancelling } from "./cancelling.js";
 import { gatedDisk, gatedDownload, gatedPort, gatedSend } from "./gated.js";
 import type { Process } from "./machine.js";
@@ -127,7 +129,7 @@ export async function execute(
     const settings = { ...settingsOf(run, scenario), keep: keepOf(run, me, mark) };
     const archive = archiveOf(process, parts);
     const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
-    const session = new Session(
+    const session = openSession(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
     );
@@ -210,7 +212,7 @@ function agrees({ otherPrice }: Scenario, { items }: Job, planned: readonly NewI
 /** What the program tells at the end of a run. */
 async function endingOf(
   store: Store,
-  { settings: { run }, stops, breaker, prices, caps }: Session,
+  { settings: { run }, gate: { stops, breaker, prices, caps } }: Session,
 ): Promise<Ended> {
   const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
   return {
@@ -254,6 +256,8 @@ function portsOf(
     lanes: process.machine.lanes.of(process, lanes),
     save: (request, signal) => process.work(() => archive.save(request, signal)),
     refusal: archive.refusal,
+    replacements: new Replacements(),
+    bell: new WakeSignal(),
     exists: async (path) => (await disk.size(path)) !== null,
     clock,
     log,

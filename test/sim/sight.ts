@@ -51,6 +51,11 @@ export class Sight {
     if (trip.endpoint === "me") this.served.push({ trip, bursts: this.ledger.foreignBursts.length });
   }
 
+  /** A request without a connection never left, and its place in the ledger is still to be released. */
+  replied({ reply }: Trip): void {
+    if (reply?.kind === "not_sent") this.unsent++;
+  }
+
   done({ sender, name, result }: Effect): void {
     if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
     if (name === "accounts.release") this.unsent--;

@@ -33,14 +33,6 @@ export interface Ticket {
   id: number;
 }
 
-/** Milliseconds until an answer counts as lost, per endpoint. */
-export const timeoutMs: Readonly<Record<Endpoint, number>> = {
-  generate: 120_000,
-  task: 30_000,
-  models: 30_000,
-  me: 30_000,
-};
-
 /** A media download: not an API request, uses no quota and carries no key. */
 export type Download = (url: string, options: DownloadOptions) => Promise<DownloadReply>;
 

@@ -1,6 +1,5 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits } from "../../api/plans.js";
-import { timeoutMs } from "../ports/send.js";
 
 /**
  * The request windows. A request occupies a window from its sending until the window's length after its *response*;
@@ -14,6 +13,14 @@ import { timeoutMs } from "../ports/send.js";
  */
 export const minuteMs = 60_000;
 export const dayMs = 24 * 60 * minuteMs;
+
+/** Milliseconds until an answer counts as lost, per endpoint. */
+export const timeoutMs: Readonly<Record<Endpoint, number>> = {
+  generate: 120_000,
+  task: 30_000,
+  models: 30_000,
+  me: 30_000,
+};
 
 /** Milliseconds that a request whose answer was given up may still take to arrive. */
 export const lateMsMax = 400_000;

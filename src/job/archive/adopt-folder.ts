@@ -18,7 +18,7 @@ import { openDraft } from "../../store/draft/draft.js";
 import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
 import { unfinishedOf } from "../run/unfinished.js";
-import { openSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
+import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {
   /** Absolute paths. */
@@ -49,7 +49,7 @@ const open: readonly string[] = ["new", "planned", "failed"];
  */
 export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   const files = await filesIn(options.folder);
-  const hold = await openSession({
+  const hold = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(options.manifest),
     limits: {},

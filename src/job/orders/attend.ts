@@ -55,7 +55,7 @@ export async function pollOrders(options: AttendOptions): Promise<OrderPolling> 
       for (const given of orders) if (given && !over.signal.aborted) await facts.ask(given);
       if (orders.length === 0) continue;
       waiting = true;
-      session.wake();
+      session.ports.bell.ring();
     }
   };
   const looking = look();
@@ -99,7 +99,7 @@ class Duty {
     const { store, clock, session, busy } = this;
     const isOwn = run.id === session.settings.run.id;
     const outcome = await applyRunOrder({ store, clock, atWork: isOwn ? busy : null }, run, order);
-    if (isOwn && outcome.kind === "done") stopFor(session, order.do);
+    if (isOwn && outcome.kind === "done") stopFor(session.gate, order.do);
     return outcome;
   }
 
@@ -117,7 +117,8 @@ class Duty {
     const charges = await accounts.highestCharges(accountId);
     const changed = await orderItems({ store, books, facts, charges }, run, order);
     // A person wants it tried again, whatever failed before.
-    if ("agreed" in order) for (const id of order.items) session.breaker.forget((await store.item(id)).model);
+    if ("agreed" in order)
+      for (const id of order.items) session.gate.breaker.forget((await store.item(id)).model);
     const { done } = changed;
     if (order.do === "skip") return { kind: "done", message: done };
     return { kind: "done", message: `${done}; ${await this.handOn(changed.run, order)}` };
@@ -128,8 +129,8 @@ class Duty {
     const { session, store } = this;
     const later = `\`${resumeCommand(run, false)}\` goes on with it`;
     const own = session.settings.run.id;
-    const [stop] = session.stops;
-    if (run.id === own && (!stop || isOpen("agreed" in order ? "submit" : "poll", session.stops)))
+    const [stop] = session.gate.stops;
+    if (run.id === own && (!stop || isOpen("agreed" in order ? "submit" : "poll", session.gate.stops)))
       return `run ${own}, which is at work, goes on with it`;
     if (run.id === own && stop) return `run ${own} is about to end (${stop.message}): ${later}`;
     const endedAt = run.endedAt ?? this.clock.now();
@@ -143,9 +144,9 @@ function refused(error: unknown): OrderOutcome {
   throw error;
 }
 
-function stopFor(session: Session, what: "pause" | "cancel"): void {
-  if (what === "pause") session.stop("paused", "the run was paused");
-  else session.stop("cancelled", "the run was cancelled; what was submitted before is collected");
+function stopFor(gate: Session["gate"], what: "pause" | "cancel"): void {
+  if (what === "pause") gate.stop("paused", "the run was paused");
+  else gate.stop("cancelled", "the run was cancelled; what was submitted before is collected");
 }
 
 /** An order is carried out by whoever holds the workspace. */

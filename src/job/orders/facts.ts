@@ -3,6 +3,7 @@ import { ServiceError } from "../../client/service.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
 import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
+import { claimantOf } from "../../run/debt.js";
 import type { Session } from "../../run/session.js";
 import type { OpenAccount } from "../workspace/account.js";
 
@@ -69,19 +70,19 @@ export class OrderFacts {
 
   private async hasPlace(): Promise<boolean> {
     const { accounts, accountId, clock, store } = this.session.ports;
-    const quota = await accounts.quota(accountId, this.session.claimant);
+    const quota = await accounts.quota(accountId, claimantOf(this.session));
     const owed = owedRequests(await store.counts(this.session.settings.run.id));
     return freeSlots(quota, clock.now()) >= 1 && slotsLeft(quota.day) - owed - quota.owedElsewhere >= 1;
   }
 
   private async read(id: number, order: ItemOrder): Promise<void> {
-    this.session.requests++;
+    this.session.gate.requests++;
     const found = await factsFor(order, this.account).catch((error: unknown) =>
       error instanceof Error ? error : new Error(String(error)),
     );
     this.asking.delete(id);
     if (!isPassing(found)) this.known.set(id, found);
-    this.session.wake();
+    this.session.ports.bell.ring();
   }
 }
 /** Interrupted, or no requests left: whoever waits for the order carries it out when this process has ended. */

@@ -5,7 +5,7 @@ import type { Run } from "../../core/ports/store.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import type { Continuation } from "../orders/continuation.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
-import { openSession, prepareOutFolder } from "../workspace/open.js";
+import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
 import { execute } from "./execute.js";
 import type { JobOptions, Outcome } from "./run-job.js";
 import { isOwn } from "./unfinished.js";
@@ -22,7 +22,7 @@ export async function continueJob<Result>(
   const startedAt = options.clock.now();
   const found = await lookUp(options, continuation);
   prepareOutFolder(jobFolder(found));
-  const hold = await openSession({
+  const hold = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(found.manifest),
     limits: found.options,

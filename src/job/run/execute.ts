@@ -17,13 +17,15 @@ import { lanesOf } from "../../core/quota/lanes.js";
 import { freeSlots, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { ownVersion } from "../../package-file.js";
-import { type AccountReading, isBooked, readAccount } from "../../run/account-reading.js";
 import { arrange } from "../../run/arrange.js";
-import { keeping } from "../../run/caps.js";
+import { type AccountReading, isBooked, readAccount } from "../../run/gate/account-reading.js";
+import { keeping } from "../../run/gate/caps.js";
 import { type Progress, runLoop } from "../../run/loop.js";
 import type { RunSettings } from "../../run/ports.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
-import { Session } from "../../run/session.js";
+import { Replacements } from "../../run/replacements.js";
+import { openSession, type Session } from "../../run/session.js";
+import { WakeSignal } from "../../run/waits.js";
 import { count } from "../../text/amounts.js";
 import { pollOrders } from "../orders/attend.js";
 import type { WorkspaceSession } from "../workspace/open.js";
@@ -82,7 +84,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     sidecars: run.options.sidecars ?? false,
   });
   await removeLeftovers(nodeDisk, jobFolder(run));
-  const session = new Session(
+  const replacements = new Replacements();
+  const session = openSession(
     {
       store,
       accounts: account.accounts,
@@ -98,6 +101,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       exists: async (path) => (await nodeDisk.size(path)) !== null,
       clock,
       log,
+      replacements,
+      bell: new WakeSignal(),
     },
     {
       run,
@@ -120,8 +125,8 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       settling: settlingOf(run.options),
     },
   );
-  if (options.fetchOnly) session.stop("collect", "only what is paid for was fetched");
-  session.replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
+  if (options.fetchOnly) session.gate.stop("collect", "only what is paid for was fetched");
+  replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
   hold.note.carries(run.id);
   options.onBegin?.(run);
@@ -135,7 +140,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await inspector.close();
     await downloads.close();
   }
-  return close(options, session);
+  return close(options, session.gate);
 }
 
 /** What must be left of the balance, as it was before this execution. */
@@ -148,7 +153,7 @@ function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
 
 async function close(
   { hold, run, clock }: ExecuteOptions,
-  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session,
+  { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session["gate"],
 ): Promise<Execution> {
   const { store } = hold;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
@@ -210,7 +215,7 @@ async function afterTheDay(
 /** When a resume can find out what became of lost answers: with a reading, and a place for its request. */
 async function afterReading(
   { account }: WorkspaceSession,
-  { nextReadingAt }: Session["settling"],
+  { nextReadingAt }: Session["gate"]["settling"],
   clock: Clock,
 ): Promise<number | null> {
   if (nextReadingAt === null) return null;

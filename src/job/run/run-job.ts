@@ -12,14 +12,14 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import { settlingWarning } from "../../plan/findings.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds } from "../../plan/plan.js";
-import type { AccountReading } from "../../run/account-reading.js";
+import type { AccountReading } from "../../run/gate/account-reading.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
 import { missingFiles } from "../workspace/missing-files.js";
 import {
-  openSession,
+  openWorkspaceSession,
   prepareOutFolder,
   type WorkspaceSession,
   type WorkspaceSessionOptions,
@@ -77,7 +77,7 @@ export async function runJob<Result>(
 ): Promise<Result> {
   const startedAt = options.clock.now();
   prepareOutFolder(options.workspace.outFolder);
-  const hold = await openSession({
+  const hold = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(options.manifest),
     limits: options.run,

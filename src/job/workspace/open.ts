@@ -39,7 +39,7 @@ export interface WorkspaceSessionOptions {
 }
 
 /** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
-export async function openSession(options: WorkspaceSessionOptions): Promise<WorkspaceSession> {
+export async function openWorkspaceSession(options: WorkspaceSessionOptions): Promise<WorkspaceSession> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockWorkspace(options);
   const note = noteHolder(workspace.lockFile, clock);

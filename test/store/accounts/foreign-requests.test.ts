@@ -4,9 +4,8 @@ import { defaultReconcile } from "../../../src/core/charges/readings.js";
 import { type Judgement, reconcile } from "../../../src/core/charges/verdict.js";
 import { credits } from "../../../src/core/money.js";
 import type { Accounts, Caller } from "../../../src/core/ports/accounts.js";
-import { timeoutMs } from "../../../src/core/ports/send.js";
 import type { SpendLog } from "../../../src/core/ports/spend-log.js";
-import { dayMs, lateMsMax } from "../../../src/core/quota/quota.js";
+import { dayMs, lateMsMax, timeoutMs } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
 

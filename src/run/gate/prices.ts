@@ -1,7 +1,7 @@
-import { groupText, priceGroup } from "../core/identity.js";
-import { type Credits, inCredits, showCredits } from "../core/money.js";
-import type { PlannedPrice } from "../core/next/next.js";
-import type { Item } from "../core/ports/store.js";
+import { groupText, priceGroup } from "../../core/identity.js";
+import { type Credits, inCredits, showCredits } from "../../core/money.js";
+import type { PlannedPrice } from "../../core/next/next.js";
+import type { Item } from "../../core/ports/store.js";
 
 /**
  * The first paid request of each model and params goes alone: what it is charged is compared with the price that was

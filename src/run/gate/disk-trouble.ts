@@ -1,8 +1,8 @@
-import type { DiskRefusal } from "../archive/disk/room.js";
-import type { RunPorts } from "./ports.js";
+import type { DiskRefusal } from "../../archive/disk/room.js";
+import type { GatePorts } from "./ports.js";
 import { Wait } from "./waits.js";
 
-/** Milliseconds between two tries of a disk that refuses; so old may be, too, what is known of its room when something is bought. */
+/** Milliseconds between two tries of a disk that refuses, and between two looks at its free space while items are bought. */
 export const diskMs = 15_000;
 
 /**
@@ -16,7 +16,7 @@ export class DiskTrouble {
 
   /** `folder` is the job's. */
   constructor(
-    private readonly ports: Pick<RunPorts, "refusal" | "clock" | "log">,
+    private readonly ports: Pick<GatePorts, "refusal" | "clock" | "log">,
     private readonly folder: string,
   ) {
     this.nextLook = new Wait(ports.clock, 0);
@@ -56,5 +56,42 @@ export class DiskTrouble {
   private tell({ code, reason }: DiskRefusal): void {
     if (this.reason !== null) return;
     this.ports.log.warn({ code }, `the archive cannot be written (${reason}); waiting`);
+  }
+}
+
+/** Milliseconds until receipts that could not be written are tried again. */
+const receiptsMs = 15_000;
+
+/** The disk of the workspace refuses the receipts. Without receipts nothing is bought; they are tried again and again. */
+export class ReceiptsTrouble {
+  private retry: Wait | null = null;
+  private error: Error | null = null;
+
+  constructor(private readonly ports: Pick<GatePorts, "clock" | "log">) {}
+
+  get reason(): string | null {
+    return this.error === null ? null : `the receipts cannot be written (${this.error.message})`;
+  }
+
+  /** Nothing is bought until it is time for another try. */
+  get holdsBack(): boolean {
+    return this.retry !== null && !this.retry.isOver;
+  }
+
+  /** When they are tried again (UTC ms); null while they can be written. */
+  get wakeAt(): number | null {
+    return this.retry?.until ?? null;
+  }
+
+  /** A receipt was written, or could not be. */
+  written(error: Error | null): void {
+    if (error !== null && this.error === null) {
+      this.ports.log.warn(
+        { error: error.message },
+        "the receipts cannot be written; nothing is submitted meanwhile",
+      );
+    }
+    this.error = error;
+    this.retry = error === null ? null : new Wait(this.ports.clock, receiptsMs);
   }
 }

@@ -1,12 +1,12 @@
-import { endpoints } from "../api/endpoints.js";
-import type { Me } from "../api/records.js";
-import { type Service, ServiceError } from "../client/service.js";
-import { requestsTold } from "../core/charges/foreign.js";
-import { type Credits, creditsTold } from "../core/money.js";
-import type { BalanceMark, SpendLog } from "../core/ports/spend-log.js";
-import type { Lane, Lanes } from "../core/quota/lanes.js";
-import { dayMs } from "../core/quota/quota.js";
-import { shortText } from "../text/terminal.js";
+import { endpoints } from "../../api/endpoints.js";
+import type { Me } from "../../api/records.js";
+import { type Service, ServiceError } from "../../client/service.js";
+import { requestsTold } from "../../core/charges/foreign.js";
+import { type Credits, creditsTold } from "../../core/money.js";
+import type { BalanceMark, SpendLog } from "../../core/ports/spend-log.js";
+import type { Lane, Lanes } from "../../core/quota/lanes.js";
+import { dayMs } from "../../core/quota/quota.js";
+import { shortText } from "../../text/terminal.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me" | "time">;

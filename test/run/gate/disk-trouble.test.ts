@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { DiskRefusal } from "../../src/archive/disk/room.js";
-import { DiskTrouble } from "../../src/run/disk-trouble.js";
-import { ManualClock } from "../manual-clock.js";
-import { silentLog } from "./harness.js";
+import type { DiskRefusal } from "../../../src/archive/disk/room.js";
+import { DiskTrouble } from "../../../src/run/gate/disk-trouble.js";
+import { ManualClock } from "../../manual-clock.js";
+import { silentLog } from "../harness.js";
 
 const full: DiskRefusal = { kind: "disk", code: "ENOSPC", reason: "full" };
 const denied: DiskRefusal = { kind: "disk", code: "EACCES", reason: "denied" };

@@ -1,4 +1,4 @@
-import type { FailureKind } from "../core/failure.js";
+import type { FailureKind } from "../../core/failure.js";
 
 /** Equal failures of a model in a row after which its other items wait. */
 const failuresInARowMax = 5;

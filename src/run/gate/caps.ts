@@ -1,10 +1,10 @@
-import { type DaySpan, dayOf } from "../core/day.js";
-import { type Credits, inCredits, minus, plus, showCredits } from "../core/money.js";
-import type { Accounts } from "../core/ports/accounts.js";
-import type { BalanceMark, Bounds } from "../core/ports/spend-log.js";
-import type { Store } from "../core/ports/store.js";
-import type { Stop } from "../core/stop.js";
-import type { Keep, RunSettings } from "./ports.js";
+import { type DaySpan, dayOf } from "../../core/day.js";
+import { type Credits, inCredits, minus, plus, showCredits } from "../../core/money.js";
+import type { Accounts } from "../../core/ports/accounts.js";
+import type { BalanceMark, Bounds } from "../../core/ports/spend-log.js";
+import type { Store } from "../../core/ports/store.js";
+import type { Stop } from "../../core/stop.js";
+import type { GateSettings, Keep } from "./ports.js";
 
 /** One of the caps of a whole run: the most that the run may have committed, and the stop that it leads to. */
 interface Cap extends Stop {
@@ -34,7 +34,7 @@ export class Caps {
   /** Models that wait at their cap, with what they had committed by then. */
   private readonly waiting = new Map<string, Credits>();
 
-  constructor(private readonly settings: Pick<RunSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
+  constructor(private readonly settings: Pick<GateSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
     this.keep = settings.keep;
   }
 

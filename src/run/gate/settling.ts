@@ -1,23 +1,13 @@
-import type { ReconcileSettings, Verdict } from "../core/charges/readings.js";
-import { isNews, reconcile, unreadBefore } from "../core/charges/verdict.js";
-import { balanceTold, type Credits, plus } from "../core/money.js";
-import type { Attempt } from "../core/ports/attempt.js";
-import type { Item } from "../core/ports/store.js";
-import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../core/quota/quota.js";
+import type { Verdict } from "../../core/charges/readings.js";
+import { isNews, reconcile, unreadBefore } from "../../core/charges/verdict.js";
+import { balanceTold, plus } from "../../core/money.js";
+import type { Attempt } from "../../core/ports/attempt.js";
+import type { Item } from "../../core/ports/store.js";
+import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
 import { readCounters } from "./account-reading.js";
 import type { Caps } from "./caps.js";
-import type { RunPorts } from "./ports.js";
+import type { GatePorts, SettlingSettings } from "./ports.js";
 import { Wait } from "./waits.js";
-
-export interface SettlingSettings extends ReconcileSettings {
-  runId: number;
-  /** Unknown outcomes without a verdict at which submitting waits. */
-  unsettledMax: number;
-  /** Whether the run stays open until every unknown outcome is settled. */
-  wait: boolean;
-  /** Credits that may be spent again, by themselves, on items whose first charge came to nothing. */
-  orphanCredits: Credits;
-}
 
 /** Requests without an answer that submitting waits for, and when the next thing is found out about them (UTC ms). */
 export interface SubmitPause {
@@ -66,19 +56,22 @@ export class Settling {
   private awaited: readonly number[] = [];
 
   constructor(
-    private readonly ports: RunPorts,
+    private readonly ports: GatePorts,
     private readonly settings: SettlingSettings,
+    private readonly runId: number,
     private readonly caps: Pick<Caps, "takeReading">,
   ) {}
 
-  /** Whether nothing may be submitted: a reading comes first, whether or not it can be had now, or too much is unsettled. */
-  get holdsBack(): boolean {
-    return this.reading?.isOver === true || this.unsettled >= this.settings.unsettledMax;
+  /** Why nothing may be submitted: a reading comes first, even if it cannot be taken now, or too much is unsettled. */
+  get reasonAgainst(): string | null {
+    if (this.reading?.isOver) return "the key's counters are read before anything else is submitted";
+    if (this.unsettled < this.settings.unsettledMax) return null;
+    return `${this.unsettled} unanswered requests are being settled`;
   }
 
   /** What submitting waits for, and when that goes on (UTC ms); null while it waits for nothing that takes its time. */
   get hold(): SubmitPause | null {
-    const until = this.holdsBack ? this.wakeAt : null;
+    const until = this.reasonAgainst !== null ? this.wakeAt : null;
     return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
   }
 
@@ -231,7 +224,8 @@ export class Settling {
 
   private async give(item: Item, verdict: Verdict, evidence: string): Promise<void> {
     const { store } = this.ports;
-    const { runId, orphanCredits } = this.settings;
+    const { runId } = this;
+    const { orphanCredits } = this.settings;
     await store.giveVerdict(item.id, verdict, noteOn(item, verdict, evidence));
     if (verdict === "not_charged" || orphanCredits === 0 || item.runId !== runId) return;
     const spent = await store.resubmitted(runId);

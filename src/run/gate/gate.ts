@@ -1,0 +1,227 @@
+import type { Refusal } from "../../api/errors.js";
+import { jobFolder } from "../../archive/disk/job-folder.js";
+import { ServiceError } from "../../client/service.js";
+import { type Credits, plus } from "../../core/money.js";
+import type { Decision, Parked, View } from "../../core/next/next.js";
+import { isLongWait, silenceText, slotsLeft, utcTime } from "../../core/quota/quota.js";
+import { capStops, isOpen, type Stop, type StopKind } from "../../core/stop.js";
+import { Balance } from "./balance.js";
+import { Breaker } from "./breaker.js";
+import { Caps } from "./caps.js";
+import { DiskTrouble, ReceiptsTrouble } from "./disk-trouble.js";
+import type { GatePorts, GateSettings } from "./ports.js";
+import { Prices } from "./prices.js";
+import { Settling } from "./settling.js";
+import { Reach } from "./waits.js";
+
+/** Whether anything may be bought now, or the one reason why not. */
+export type Answer = { yes: true } | { yes: false; reason: string };
+
+/** Which items may be bought, and how far the credits reach. */
+export interface Terms {
+  parked: Parked;
+  /** Credits that are spent or may yet turn out to be: charged, in flight, unknown, held. */
+  committed: Credits;
+  /** The most that may be committed, or null. */
+  cap: Credits | null;
+  /** What models with a cap of their own may still cost; the others are not in it. */
+  modelBudgets: ReadonlyMap<string, Credits>;
+}
+
+/**
+ * May I buy now? Everything that can forbid a paid request is behind this gate: stops, caps, prices, parked models, the
+ * disk, the receipts, the balance, and unanswered requests that are being settled. The loop asks it once a turn, and
+ * the steps report to it what they meet. Nothing in here is needed to resume.
+ */
+export class Gate {
+  stops: readonly Stop[] = [];
+  readonly breaker = new Breaker();
+  readonly prices = new Prices();
+  readonly caps: Caps;
+  readonly settling: Settling;
+  readonly disk: DiskTrouble;
+  readonly reach: Reach;
+  /** Requests that were made for the run, in this execution and before it. */
+  requests: number;
+  private readonly receipts: ReceiptsTrouble;
+  private readonly balance: Balance;
+
+  constructor(
+    private readonly ports: GatePorts,
+    private readonly settings: GateSettings,
+  ) {
+    const { run } = settings;
+    this.requests = run.requests;
+    this.reach = new Reach(ports.clock);
+    this.caps = new Caps(settings);
+    this.settling = new Settling(ports, settings.settling, run.id, this.caps);
+    this.disk = new DiskTrouble(ports, jobFolder(run));
+    this.receipts = new ReceiptsTrouble(ports);
+    this.balance = new Balance(ports, run.id, this.caps, () => this.requests++);
+    if (run.state === "cancelled")
+      this.stop("collect", "the run was cancelled; what was submitted before is collected");
+  }
+
+  /** Which items may be bought at most, by what is on record now. A cap that was reached is lifted where it leaves more. */
+  async terms(): Promise<Terms> {
+    const { caps, ports, settings } = this;
+    const { store, accounts, accountId, service } = ports;
+    const modelBudgets = await caps.rooms(store, settings.run.id);
+    const spending = await store.spending(settings.run.id);
+    const committed = plus(spending.charged, spending.pending);
+    await caps.lookAtKept(accounts, accountId, committed);
+    await caps.lookAtDay(accounts, accountId, { now: service.time.now, committed });
+    if (caps.takeBack(committed)) this.liftCaps();
+    return { parked: this.parked, committed, cap: caps.cap, modelBudgets };
+  }
+
+  /** May anything be bought now? `counts` are the run's items by state. */
+  async mayBuy(counts: View["counts"]): Promise<Answer> {
+    // With no item to save, no save would ever show that the disk works again.
+    if (counts.ready === 0) this.disk.over();
+    await this.disk.look(this.wantsToBuy(counts));
+    const reason = this.reasonAgainst();
+    return reason === null ? { yes: true } : { yes: false, reason };
+  }
+
+  private reasonAgainst(): string | null {
+    const stop = this.stops.find((one) => !isOpen("submit", [one]));
+    if (stop) return stop.message;
+    if (this.disk.reason !== null) return `the archive cannot be written (${this.disk.reason})`;
+    if (this.receipts.holdsBack) return this.receipts.reason;
+    if (this.balance.isAwaited) return "out of credits, waiting for more";
+    return this.settling.reasonAgainst;
+  }
+
+  wantsToBuy(counts: View["counts"]): boolean {
+    return counts.planned > 0 && isOpen("submit", this.stops);
+  }
+
+  /** Models and prices that must not be submitted for now. */
+  get parked(): Parked {
+    return { models: [...this.breaker.models, ...this.caps.models], prices: this.prices.stopped };
+  }
+
+  /** What the disk refuses for now; null where it takes everything. */
+  get refusedByDisk(): string | null {
+    return this.disk.reason ?? this.receipts.reason;
+  }
+
+  /** When the gate may answer otherwise though nothing happens (UTC ms). */
+  get wakeTimes(): number[] {
+    const { balance, receipts, disk, settling, reach, settings } = this;
+    const times = [balance.wakeAt, receipts.wakeAt, disk.wakeAt, settling.wakeAt, settings.deadline];
+    return [...times.filter((at) => at !== null), reach.silentUntil];
+  }
+
+  /** Reads the balance where that is waited for. */
+  readBalance(): Promise<void> {
+    return this.balance.readIfDue(this.parked);
+  }
+
+  /** Reads the key's counters where that can settle something; never while a paid request of ours is under way. */
+  async settleUnknowns(isSubmitting: boolean): Promise<void> {
+    const isSilent = this.reach.silentUntil > this.ports.clock.now();
+    if (isSubmitting || isSilent || !isOpen("poll", this.stops)) return;
+    this.requests += await this.settling.step();
+  }
+
+  /** Draws from a turn's whole picture what ends buying. Returns whether anything has changed, so that a new turn is due. */
+  async reconsider(view: View, decision: Decision): Promise<boolean> {
+    const { caps, balance } = this;
+    const isCapped = endsAtCap(view, decision);
+    if (isCapped && (await balance.recheck(view.committed, view.quota))) return true;
+    const before = this.stops.length;
+    this.stopAtDeadline(view.now);
+    this.stopForLongWait(view, decision);
+    if (this.wantsToBuy(view.counts) || view.awaitsSettling) this.stopUnread();
+    if (isCapped) {
+      const { kind, message } = caps.reached(view.committed);
+      this.stop(kind, message);
+    }
+    if (this.stops.length > before) return true;
+    return caps.wait(decision.cappedModels, view.modelBudgets ?? new Map());
+  }
+
+  stop(kind: StopKind, message: string): void {
+    if (this.stopped(kind)) return;
+    this.stops = [...this.stops, { kind, message }];
+    // The summary shows the reason; the log shows the time.
+    this.ports.log.info({ stop: kind }, message);
+  }
+
+  stopped(kind: StopKind): boolean {
+    return this.stops.some((stop) => stop.kind === kind);
+  }
+
+  /** The service answered something. */
+  reached(): void {
+    this.requests++;
+    this.reach.reached();
+  }
+
+  /** A request found no service, or got no answer. */
+  missed(reason: string): void {
+    if (this.reach.missed() < this.settings.unreachableMs) return;
+    this.stop("unreachable", `the service cannot be reached (${reason})`);
+  }
+
+  /** The service refused the key, the subscription or the balance. */
+  refused(stop: Refusal, detail: string): void {
+    if (stop === "key") this.stop("key", `the service refused the API key (${detail})`);
+    if (stop === "subscription")
+      this.stop("subscription", `the service sees no active subscription (${detail})`);
+    if (stop === "credits" && this.settings.onInsufficient === "stop")
+      this.stop("credits", `out of credits (${detail})`);
+    if (stop === "credits" && this.settings.onInsufficient === "wait") this.balance.awaitCredits(detail);
+  }
+
+  /** A receipt was written, or could not be: without receipts nothing is bought. */
+  receiptWritten(error: Error | null): void {
+    this.receipts.written(error);
+  }
+
+  private liftCaps(): void {
+    this.stops = this.stops.filter(({ kind }) => !capStops.includes(kind));
+    this.ports.log.info({}, "credits are free again under the cap that was reached");
+  }
+
+  private stopAtDeadline(now: number): void {
+    const { deadline } = this.settings;
+    if (deadline !== null && now >= deadline)
+      this.stop("time", "the time that --until or --max-duration allows is over");
+  }
+
+  /** Ends the run where it would wait for hours, unless the user wants that. */
+  private stopForLongWait({ quota, now }: View, { waiting }: Decision): void {
+    const silentUntil = quota.blockedUntil ?? now;
+    if (this.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
+    const until = utcTime(quota.day.nextReleaseAt ?? now);
+    if (waiting === "service") this.stop("silence", silenceText(silentUntil));
+    else if (slotsLeft(quota.day) < 1) this.stop("day", `the day's requests are used up until ${until}`);
+    else this.stop("reserve", `the rest of the day's requests is kept for open tasks; more from ${until} on`);
+  }
+
+  /** Nothing is submitted before the key's counters were read; where they cannot be, the run does not wait forever. */
+  private stopUnread(): void {
+    const { trouble } = this.settling;
+    if (trouble === null) return;
+    const { error, ms } = trouble;
+    if (error instanceof ServiceError && (error.kind === "key" || error.kind === "subscription"))
+      this.refused(error.kind, error.message);
+    if (ms >= this.settings.unreachableMs)
+      this.stop(
+        "unread",
+        `nothing is submitted before the key's counters were read (${(error as Error).message})`,
+      );
+  }
+}
+
+/**
+ * Whether a cap ends submitting. A task that fails and an unknown that was not charged free their price, and an item
+ * that waits for a slot may still fit: so a cap ends it only when nothing is open and nothing waits.
+ */
+function endsAtCap({ counts, busy, awaitsSettling }: View, { capped, steps, waiting }: Decision): boolean {
+  const open = counts.submitting + counts.processing + busy.size + steps.length;
+  return capped && open === 0 && !awaitsSettling && waiting === null;
+}

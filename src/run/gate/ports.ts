@@ -1,0 +1,58 @@
+import type { DiskRefusal } from "../../archive/disk/room.js";
+import type { Service } from "../../client/service.js";
+import type { AlarmClock } from "../../clock.js";
+import type { ReconcileSettings } from "../../core/charges/readings.js";
+import type { Credits } from "../../core/money.js";
+import type { Accounts } from "../../core/ports/accounts.js";
+import type { Log } from "../../core/ports/send.js";
+import type { KeepCreditsCap, SpendLog } from "../../core/ports/spend-log.js";
+import type { Run, Store } from "../../core/ports/store.js";
+import type { Lanes } from "../../core/quota/lanes.js";
+
+/** What the gate asks. */
+export interface GatePorts {
+  store: Store;
+  accounts: Accounts;
+  accountId: number;
+  books: SpendLog;
+  service: Service;
+  lanes: Lanes;
+  /** Why the disk would refuse every file of a job's folder now; null where there is room. */
+  refusal(jobFolder: string): Promise<DiskRefusal | null>;
+  clock: AlarmClock;
+  log: Log;
+}
+
+/** A balance that must be left: what may be taken is the balance beyond it when that was read last. */
+export interface Keep extends KeepCreditsCap {
+  least: Credits;
+}
+
+export interface SettlingSettings extends ReconcileSettings {
+  /** Unknown outcomes without a verdict at which submitting waits. */
+  unsettledMax: number;
+  /** Whether the run stays open until every unknown outcome is settled. */
+  wait: boolean;
+  /** Credits that may be spent again, without asking, on items whose first charge came to nothing. */
+  orphanCredits: Credits;
+}
+
+/** What the user allows. */
+export interface GateSettings {
+  run: Run;
+  maxCredits: Credits | null;
+  /** The same by model. */
+  modelCaps: ReadonlyMap<string, Credits>;
+  /** What must be left of the balance. */
+  keep: Keep | null;
+  /** What all runs of the account together may spend from midnight to midnight. */
+  daily: Credits | null;
+  /** What a refusal for lack of credits does: ends submitting, or waits for more. */
+  onInsufficient: "stop" | "wait";
+  onDailyLimit: "stop" | "wait";
+  /** When submitting ends (UTC ms). */
+  deadline: number | null;
+  /** How long the service may be out of reach before the run ends, in ms. */
+  unreachableMs: number;
+  settling: SettlingSettings;
+}

@@ -1,0 +1,191 @@
+import type { TaskOutcome } from "../client/answer.js";
+import { taskFailureKind } from "../core/failure.js";
+import { fetchBy } from "../core/fetch-by.js";
+import { priceGroup } from "../core/identity.js";
+import type { DurationEstimates } from "../core/pace/paces.js";
+import {
+  type Overdue,
+  overdueInterval,
+  pollInterval,
+  pollSpacing,
+  taskAge,
+  windowPassed,
+} from "../core/pace/poll.js";
+import type { Attempt } from "../core/ports/attempt.js";
+import type { Ticket } from "../core/ports/send.js";
+import type { LoggedPoll } from "../core/ports/spend-log.js";
+import type { Addresses, Item } from "../core/ports/store.js";
+import { backoffMs } from "../core/quota/backoff.js";
+import { taskFailed } from "./fail.js";
+import { triesMax } from "./fetch.js";
+import { learn, learnCharge } from "./learn.js";
+import { bookedEnd } from "./receipts/conclusion.js";
+import type { Session } from "./session.js";
+
+/** A poll under way: of whose task, and when it left. */
+interface Poll {
+  item: Item;
+  attempt: Attempt;
+  sentAt: number;
+}
+
+/** Polls tasks. Whatever a poll returns, a task that is not final stays alive and is never submitted again. */
+export class Polling {
+  /** By item: polls for fresh addresses in a row that found none. */
+  private readonly vainPolls = new Map<number, number>();
+
+  constructor(
+    private readonly session: Session,
+    private readonly paces: DurationEstimates,
+  ) {}
+
+  async poll(itemId: number, ticket: Ticket): Promise<void> {
+    const { store, service, clock } = this.session.ports;
+    const { gate } = this.session;
+    const item = await store.item(itemId);
+    const attempt = await store.attempt(itemId);
+    if (!attempt?.taskId) throw new Error(`item ${itemId} is ${item.state} without a task id`);
+    const sentAt = clock.now();
+    const outcome = await service.task(attempt.taskId, ticket);
+    if (outcome.kind === "unclear" && !outcome.reached) gate.missed(outcome.reason);
+    else gate.reached();
+    await this.note({ item, attempt, sentAt }, outcome);
+  }
+
+  /** Records what the poll found for its item; the spend log learns of an end after it. */
+  private async note(poll: Poll, outcome: TaskOutcome): Promise<void> {
+    const { item, attempt } = poll;
+    const { gate } = this.session;
+    switch (outcome.kind) {
+      case "completed":
+        await this.completed(poll, outcome);
+        gate.breaker.succeeded(item.model);
+        return;
+      case "failed":
+        await this.failed(poll, outcome);
+        return;
+      case "processing":
+        // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for ended.
+        if (
+          item.state === "overdue" ||
+          (attempt.bookEntry !== null && gate.settling.awaits(attempt.bookEntry))
+        )
+          await this.book(attempt, { task: "open" });
+        await this.pollAgain(poll, null, outcome);
+        return;
+      case "refused":
+        gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
+        await this.pollAgain(poll, null, null);
+        return;
+      case "unclear":
+        if (item.state === "ready" && outcome.missing) await this.taskLost(item, outcome.reason);
+        else await this.pollAgain(poll, outcome.reason, null);
+    }
+  }
+
+  private async completed(
+    { item, attempt }: Poll,
+    outcome: Extract<TaskOutcome, { kind: "completed" }>,
+  ): Promise<void> {
+    const { ports, gate } = this.session;
+    const addresses: Addresses = { urls: outcome.urls, fetchBy: fetchBy(outcome.urls, ports.clock.now()) };
+    if (item.state === "ready") {
+      this.vainPolls.delete(item.id);
+      await ports.store.refreshOutputs(item.id, addresses);
+      return;
+    }
+    await learnCharge(ports, gate.prices, item, outcome.charged);
+    await ports.store.complete(item.id, { ...outcome, ...addresses });
+    await this.book(attempt, bookedEnd("completed", outcome));
+    await learn(ports, this.paces, item, attempt, outcome);
+  }
+
+  private async failed(
+    { item, attempt }: Poll,
+    outcome: Extract<TaskOutcome, { kind: "failed" }>,
+  ): Promise<void> {
+    const { ports, gate } = this.session;
+    if (item.state === "ready") {
+      const note = `the task now says it failed: ${outcome.message}`;
+      await ports.store.apply(item.id, "unfetchable", { note });
+      return;
+    }
+    // A refused prompt ends at once, and says nothing of how long a generation takes.
+    this.paces.gone(priceGroup(item), item.id);
+    gate.prices.failed(item);
+    await taskFailed(this.session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
+    await this.book(attempt, bookedEnd("failed", outcome));
+  }
+
+  private async book({ bookEntry }: Attempt, look: LoggedPoll): Promise<void> {
+    if (bookEntry === null) return;
+    await this.session.ports.books.looked(bookEntry, look);
+    await this.session.gate.settling.looked();
+  }
+
+  /** The service no longer knows a task that had ended well: without it there are no fresh addresses. */
+  private async taskLost(item: Item, reason: string): Promise<void> {
+    const { store, clock } = this.session.ports;
+    if (item.looks + 1 >= triesMax) {
+      await store.apply(item.id, "unfetchable", { note: `no fresh address: ${reason}` });
+      return;
+    }
+    // It is polled a few times only, so it need not share the day's polls with all overdue tasks.
+    const wait = overdueInterval(0, { ...(await this.overdue()), tasks: 1 });
+    await store.reschedule(item.id, clock.now() + wait, { looks: 1, note: reason });
+  }
+
+  /** How many tasks are overdue with the one at hand, and what their polls come out of. */
+  private async overdue(): Promise<Overdue> {
+    const { store, accounts, accountId } = this.session.ports;
+    const counts = await store.counts(this.session.settings.run.id);
+    const { day } = await accounts.quota(accountId);
+    return { tasks: Math.max(1, counts.overdue), perDay: day.limit };
+  }
+
+  /** Sets when the next poll may be; a task whose window has passed becomes overdue and is polled rarely. */
+  private async pollAgain(
+    { item, attempt, sentAt }: Poll,
+    note: string | null,
+    unfinished: { ageMs: number | null } | null,
+  ): Promise<void> {
+    const { store, clock, service } = this.session.ports;
+    const now = clock.now();
+    // A poll that told nothing leaves the time since the paid request was sent, by the service's clock as well.
+    const told = unfinished?.ageMs ?? service.time.now.earliest - attempt.sentAt;
+    const age = taskAge(now - (attempt.answeredAt ?? attempt.intendedAt), told);
+    const seen = unfinished ? { seenAt: now } : {};
+    if (unfinished) this.paces.unfinished(priceGroup(item), item.id, age);
+    if (item.state === "processing" && windowPassed(age)) {
+      this.session.gate.prices.seen(item, null);
+      await store.apply(item.id, "window_passed", {
+        nextAt: now + overdueInterval(age, await this.overdue()),
+        note: note ?? "not finished within 10 minutes",
+        ...seen,
+      });
+      return;
+    }
+    if (item.state === "ready") {
+      // The polls of a ready item count the tries to fetch it.
+      await store.reschedule(item.id, now + (await this.waitForAddress(item, age)), { note, ...seen });
+      return;
+    }
+    const nextAt =
+      item.state === "overdue"
+        ? now + overdueInterval(age, await this.overdue())
+        : unfinished
+          ? Math.max(now, sentAt + pollSpacing(age))
+          : now + pollInterval(item.looks + 1);
+    await store.reschedule(item.id, nextAt, { looks: 1, note, ...seen });
+  }
+
+  /**
+   * Milliseconds until fresh addresses are asked for again. A finished task waits for nothing else, and its outputs are
+   * not kept forever: only a service that goes on telling nothing is asked rarely.
+   */
+  private async waitForAddress(item: Item, ageMs: number): Promise<number> {
+    const vain = (this.vainPolls.get(item.id) ?? 0) + 1;
+    this.vainPolls.set(item.id, vain);
+    return vain < triesMax ? backoffMs(vain) : overdueInterval(ageMs, await this.overdue());
+  }
+}
