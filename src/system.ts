@@ -91,7 +91,7 @@ function interruption(onFirst: () => void = () => {}): AbortSignal {
 }
 
 /** Linux has the table in a file, macOS prints it. */
-function mountTable(): string | null {
+export function mountTable(): string | null {
   const path = "/proc/self/mounts";
   if (existsSync(path)) return readFileSync(path, "utf8");
   if (process.platform !== "darwin") return null;

@@ -24,7 +24,11 @@ export function workspaceConfig(root: string): string {
 }
 
 export function userConfig(environment: Readonly<Record<string, string | undefined>>): string {
-  return join(environment["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "bulkgen", configName);
+  return join(
+    environment["XDG_CONFIG_HOME"] || join(environment["HOME"] || homedir(), ".config"),
+    "bulkgen",
+    configName,
+  );
 }
 
 /** Null when there is no file. Throws EarlyExit, with the place, for a file that cannot be read. */
