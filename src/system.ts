@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from "node:fs";
 import type { AlarmClock, Random } from "./clock.js";
 import { exitCode } from "./core/exit.js";
 import type { Machine } from "./machine.js";
-import { packageFile } from "./package-file.js";
 
 /** The real clock, timers, randomness, streams, environment and signals: the only file that touches them. */
 
@@ -44,8 +43,8 @@ export const systemClock: AlarmClock = {
 
 export const systemRandom: Random = { next: () => Math.random(), uuid: () => randomUUID() };
 
-/** The machine that this process runs on. */
-export function systemMachine(): Machine {
+/** The machine that this process runs on; `main` is the file that starts bulkgen once more. */
+function systemMachine(main: string): Machine {
   // The key is removed from the environment of the process: a crash report of Node lists the whole environment, and
   // every program started from here would inherit it.
   const env = { ...process.env };
@@ -66,7 +65,7 @@ export function systemMachine(): Machine {
     clock: systemClock,
     random: systemRandom,
     interrupt: interruption,
-    program: [process.execPath, packageFile("dist/bin/bulkgen.js")],
+    program: [process.execPath, main],
     mounts: mountTable,
   };
 }
@@ -74,9 +73,9 @@ export function systemMachine(): Machine {
 /** Runs the program with the arguments of this process, and sets the code that the process ends with. */
 export async function runOnSystem(
   program: (argv: readonly string[], machine: Machine) => Promise<number>,
+  main: string,
 ): Promise<void> {
-  const machine = systemMachine();
-  process.exitCode = await program(process.argv.slice(2), machine);
+  process.exitCode = await program(process.argv.slice(2), systemMachine(main));
 }
 
 function interruption(onFirst: () => void = () => {}): AbortSignal {

@@ -65,7 +65,7 @@ function parserOf(commands: readonly CommandDefinition[], onCalled: OnCalled): A
     .detectLocale(false)
     .showHelpOnFail(false)
     .fail((message, error) => {
-      throw error ?? new EarlyExit("usage", yargsMessage(message));
+      throw new EarlyExit("usage", yargsMessage(message ?? error.message));
     })
     .parserConfiguration({
       "boolean-negation": false,
@@ -104,11 +104,11 @@ function yargsOptions(flags: FlagSet): [string, Options][] {
   });
 }
 
-/** The only mistake that yargs itself finds is a flag without its value. */
+/** The only mistake that yargs itself finds is a flag without its value; the others are found below. */
 function yargsMessage(message: string): string {
   const flag = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
   if (flag === undefined) return message;
-  return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE.`;
+  return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE. See \`bulkgen --help\`.`;
 }
 
 function lineOf({ path, words }: Called, argv: readonly string[]): CommandLine {
