@@ -11,7 +11,7 @@ type Entry = readonly [term: string, text: string];
 
 /** The help of the program: its commands, the most used first. */
 export function programHelp(commands: readonly CommandDefinition[], columns = 80): string {
-  const entries = commands.map(({ name, describe }): Entry => [name, describe]);
+  const entries = commands.map((each): Entry => [calledAs(each), each.describe]);
   return [
     "Usage: bulkgen <command> [options]",
     "",
@@ -34,16 +34,13 @@ export function programHelp(commands: readonly CommandDefinition[], columns = 80
 export function commandHelp(path: readonly CommandDefinition[], columns = 80): string {
   const command = path.at(-1) as CommandDefinition;
   const { positionals = [], subcommands = [], flags = {}, note } = command;
-  const args = positionals.map(({ name, required, many }) => {
-    const text = many ? `${name}...` : name;
-    return required ? `<${text}>` : `[${text}]`;
-  });
-  const names = path.map(({ name }) => name).join(" ");
+  const above = path.slice(0, -1).map(({ name }) => name);
+  const usage = [...above, calledAs(command, command.load ? "[options]" : "[options] <command>")];
   const shown = [...flagEntries(flags), { group: "Options:", entry: ["-h, --help", "show help"] as Entry }];
   const inGroup = (group: string) => shown.filter((each) => each.group === group).map(({ entry }) => entry);
   const groups = [...new Set(["Options:", ...shown.map(({ group }) => group)])];
   return [
-    `Usage: bulkgen ${[names, "[options]", ...(command.load ? [] : ["<command>"]), ...args].join(" ")}`,
+    `Usage: bulkgen ${usage.join(" ")}`,
     "",
     ...wrapped(command.describe, Math.min(columns, widthMax)),
     ...list(
@@ -53,12 +50,21 @@ export function commandHelp(path: readonly CommandDefinition[], columns = 80): s
     ),
     ...list(
       "Commands:",
-      subcommands.map(({ name, describe }): Entry => [name, describe]),
+      subcommands.map((each): Entry => [calledAs(each), each.describe]),
       columns,
     ),
     ...groups.flatMap((group) => list(group, inGroup(group), columns)),
     ...(note === undefined ? [] : ["", note]),
   ].join("\n");
+}
+
+/** A command with its arguments, such as `run <manifest>`. */
+function calledAs({ name, positionals = [] }: CommandDefinition, ...options: string[]): string {
+  const args = positionals.map(({ name, required, many }) => {
+    const text = many ? `${name}...` : name;
+    return required ? `<${text}>` : `[${text}]`;
+  });
+  return [name, ...options, ...args].join(" ");
 }
 
 /** Flags with their descriptions, as the help and the README show them. */
