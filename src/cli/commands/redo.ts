@@ -10,6 +10,6 @@ export async function redo({
   args,
   machine,
 }: Call<RedoFlags, { items: string[] }>): Promise<ExitName> {
-  const names = args.items;
-  return orderItems(redoItems(names, selectionOf(flags)), "made again", flags, machine);
+  const wish = redoItems(args.items, selectionOf(flags), machine.cwd);
+  return orderItems(wish, "made again", flags, machine);
 }

@@ -15,7 +15,7 @@ export async function resolve({
   args,
   machine,
 }: Call<ResolveFlags, { item: string }>): Promise<ExitName | undefined> {
-  const wish = resolveHeld(args.item, wayOf(flags));
+  const wish = resolveHeld(args.item, wayOf(flags), machine.cwd);
   return flags.skip ? skip(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
 }
 
