@@ -11,8 +11,8 @@ export interface Machine {
   /** The environment as the process was given it, the API key included. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { isTTY?: boolean };
-  readonly stdout: Output;
-  readonly stderr: Output;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   readonly clock: AlarmClock;
   readonly random: Random;
   /**
@@ -27,4 +27,4 @@ export interface Machine {
   readonly mounts: () => string | null;
 }
 
-export type Output = Writable & { isTTY?: boolean; columns?: number };
+export type OutputStream = Writable & { isTTY?: boolean; columns?: number };

@@ -1,4 +1,4 @@
-import type { Handler } from "./call.js";
+import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, verifyFlags } from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";

@@ -41,7 +41,13 @@ describe("the command line", () => {
   test("takes words after -- as arguments, and values that start with a dash after =", async () => {
     at.write("--set.csv", "id,prompt\na,\n");
     const { code, stdout } = await run(at, [
-      ...["plan", "--sandbox", "--rows", "--model=aurora-image-mini", "--prompt=- a cup", "--", "--set.csv"],
+      "plan",
+      "--sandbox",
+      "--rows",
+      "--model=aurora-image-mini",
+      "--prompt=- a cup",
+      "--",
+      "--set.csv",
     ]);
     expect(code).toBe(0);
     expect(stdout).toContain("- a cup");

@@ -1,9 +1,9 @@
 import { accountText } from "../../report/account.js";
 import { lookFor } from "../../report/table.js";
-import type { Call } from "../call.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
 import { withAccount } from "../settings/connect.js";
+import type { Call } from "./call.js";
 
 export async function account({ flags, machine }: Call<SharedFlags>): Promise<undefined> {
   const { stdout, env } = machine;

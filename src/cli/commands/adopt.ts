@@ -3,12 +3,12 @@ import type { ExitName } from "../../core/exit.js";
 import { type Adoption, adoptFolder } from "../../job/archive/adopt-folder.js";
 import type { Machine } from "../../machine.js";
 import { adoptionText } from "../../report/adoption.js";
-import type { Call } from "../call.js";
 import type { AdoptFlags } from "../flags/archive.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { runOptions } from "../flags/run.js";
 import { jobOptions } from "../output/job-options.js";
 import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 /** Options of a run that submits nothing. */
 const nothingToSubmit = {

@@ -1,5 +1,5 @@
 import { EarlyExit } from "../../core/exit.js";
-import type { Call } from "../call.js";
+import type { Call } from "./call.js";
 
 const scripts = {
   bash: `# bash completion for bulkgen. Load it with: source <(bulkgen completion bash)

@@ -19,9 +19,8 @@ import {
 } from "../../report/doctor.js";
 import { rebuiltText } from "../../report/rebuilt.js";
 import { lookFor } from "../../report/table.js";
-import type { Call } from "../call.js";
 import type { DoctorFlags } from "../flags/setup.js";
-import type { Setting } from "../flags/shared.js";
+import type { ServiceSetting } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
 import { address, connect, shapeOf } from "../settings/connect.js";
 import {
@@ -33,6 +32,7 @@ import {
 } from "../settings/env.js";
 import { configFiles, heldSettings } from "../settings/settings.js";
 import { groundOf, workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<ExitName | undefined> {
   if (flags.separate) return separate(flags, machine);
@@ -143,7 +143,7 @@ function baseUrlCheck(settings: ServiceSettings, root: string, todo: string): Ch
   }
 }
 
-function keyCheck(setting: Setting | null, todo: string): Check {
+function keyCheck(setting: ServiceSetting | null, todo: string): Check {
   if (!setting?.value) return problem("key form", { expected: expectedKey, got: "nothing", todo });
   const { value, from } = setting;
   if (isKeyForm(value)) return fine("key form", expectedKey, `as expected (from ${from})`);

@@ -6,10 +6,10 @@ import { type Export, exportRun } from "../../job/archive/export.js";
 import { pack } from "../../job/archive/pack.js";
 import type { Machine } from "../../machine.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
-import type { Call } from "../call.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/selection.js";
 import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function exportSheet({
   flags,

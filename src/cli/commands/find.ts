@@ -2,9 +2,9 @@ import { findOutputs } from "../../job/archive/find.js";
 import { foundJson, foundTable } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
 import { lookFor } from "../../report/table.js";
-import type { Call } from "../call.js";
 import type { FindFlags } from "../flags/archive.js";
 import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function find({
   flags,

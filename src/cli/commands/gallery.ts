@@ -1,9 +1,9 @@
 import { writeGallery } from "../../job/archive/gallery.js";
 import { shownPath } from "../../report/problem-text.js";
-import type { Call } from "../call.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { openDisplay } from "../output/display.js";
 import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function gallery({
   flags,

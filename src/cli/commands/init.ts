@@ -7,10 +7,10 @@ import { EarlyExit } from "../../core/exit.js";
 import { makeStarter, type Started } from "../../job/starter.js";
 import type { Machine } from "../../machine.js";
 import { manifestSchema } from "../../manifest/job-file/job-shape.js";
-import type { Call } from "../call.js";
 import type { InitFlags } from "../flags/setup.js";
 import { address, checkedKey, shapeOf } from "../settings/connect.js";
 import { envFile, keyFromFile } from "../settings/env.js";
+import type { Call } from "./call.js";
 
 export async function init({
   flags,

@@ -2,10 +2,10 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { modelsTable } from "../../report/account.js";
 import { lookFor } from "../../report/table.js";
-import type { Call } from "../call.js";
 import type { ModelsFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { withAccount } from "../settings/connect.js";
+import type { Call } from "./call.js";
 
 export async function models({ flags, machine }: Call<ModelsFlags>): Promise<undefined> {
   const { stdout, stderr, env, cwd } = machine;

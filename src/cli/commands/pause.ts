@@ -1,6 +1,6 @@
-import type { Call } from "../call.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
-import { orderRun } from "./orders/order.js";
+import type { Call } from "./call.js";
+import { orderRun } from "./orders/run-order.js";
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;
 

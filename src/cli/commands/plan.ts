@@ -8,7 +8,6 @@ import { planText, rowsTable } from "../../report/plan-table.js";
 import { lookFor } from "../../report/table.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/json-stream.js";
-import type { Call } from "../call.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { spendingOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
@@ -17,6 +16,7 @@ import { planJson } from "../output/plan-json.js";
 import { connect } from "../settings/connect.js";
 import { writePlan } from "../settings/saved-plan.js";
 import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 /** Flags that say how a plan is shown and made, not what it contains. */
 const notOfPlan = [

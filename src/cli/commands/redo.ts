@@ -1,8 +1,8 @@
 import type { ExitName } from "../../core/exit.js";
 import { redoItems } from "../../job/orders/redo.js";
-import type { Call } from "../call.js";
 import type { RedoFlags } from "../flags/orders.js";
 import { selectionOf } from "../flags/selection.js";
+import type { Call } from "./call.js";
 import { orderItems } from "./orders/item-order.js";
 
 export async function redo({

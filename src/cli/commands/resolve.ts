@@ -4,11 +4,11 @@ import type { Wish } from "../../job/orders/request.js";
 import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
 import { lockWorkspace } from "../../job/workspace/open.js";
 import type { Machine } from "../../machine.js";
-import type { Call } from "../call.js";
 import type { ItemOrderFlags, ResolveFlags } from "../flags/orders.js";
 import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 import { endOf, orderItems } from "./orders/item-order.js";
-import { onSlow } from "./orders/order.js";
+import { onSlow } from "./orders/run-order.js";
 
 export async function resolve({
   flags,

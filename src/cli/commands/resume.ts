@@ -1,10 +1,10 @@
 import type { ExitName } from "../../core/exit.js";
 import { continueJob, unfinishedRun } from "../../job/run/continue-job.js";
-import type { Call } from "../call.js";
 import type { CarryFlags } from "../flags/shared.js";
 import { followed } from "../output/follow.js";
 import { jobOptions } from "../output/job-options.js";
 import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function resume({
   flags,

@@ -1,6 +1,5 @@
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
-import type { Call } from "../call.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { type RunFlags, runOptions } from "../flags/run.js";
 import { askConsent } from "../output/consent.js";
@@ -8,6 +7,7 @@ import { followed } from "../output/follow.js";
 import { jobOptions } from "../output/job-options.js";
 import { checkDrift, flagsOfPlan, savedPlanIn } from "../settings/saved-plan.js";
 import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function run({
   flags: called,

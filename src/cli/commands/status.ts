@@ -6,9 +6,9 @@ import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
 import { lookFor } from "../../report/table.js";
-import type { Call } from "../call.js";
 import type { StatusFlags } from "../flags/setup.js";
 import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function status({
   flags,

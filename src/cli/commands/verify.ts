@@ -5,10 +5,10 @@ import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { lookFor } from "../../report/table.js";
 import { isSound, type VerifyFacts, verifyJson, verifyText } from "../../report/verify.js";
-import type { Call } from "../call.js";
 import type { VerifyFlags } from "../flags/archive.js";
-import { jobOptions, type Prepared } from "../output/job-options.js";
+import { jobOptions, type PreparedRun } from "../output/job-options.js";
 import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
 export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<ExitName> {
   const { clock, random } = machine;
@@ -42,7 +42,7 @@ function depthOf({ readData, subset }: VerifyFlags): Depth {
 async function mended(
   reports: FolderReport[],
   { repair: isWanted }: VerifyFlags,
-  { options }: Prepared,
+  { options }: PreparedRun,
   check: (depth: Depth) => Promise<FolderReport[]>,
 ): Promise<{ reports: FolderReport[]; repaired: number | null }> {
   if (!isWanted) return { reports, repaired: null };

@@ -37,13 +37,13 @@ export const settleFlags = grouped("Lost answers:", {
 });
 export type SettleFlags = FlagsOf<typeof settleFlags>;
 
-export type SettleOptions = Pick<
+type SettleRunOptions = Pick<
   RunOptions,
   "settle" | "settleMs" | "unsettledMax" | "errorIsFree" | "orphanCredits"
 >;
 
 /** Throws EarlyExit when paying again is allowed without a limit. */
-export function settleOptions(flags: SettleFlags): SettleOptions {
+export function settleOptions(flags: SettleFlags): SettleRunOptions {
   const resubmits = flags.orphans === "resubmit";
   if (resubmits && flags.orphanCredits === undefined) {
     throw new EarlyExit(

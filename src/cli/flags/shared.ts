@@ -29,7 +29,7 @@ export const serviceFlags = {
 };
 
 /** A setting and where it comes from. */
-export interface Setting {
+export interface ServiceSetting {
   value: string;
   /** The flag, the variable or the file that it comes from, as people know it. */
   from: string;
@@ -40,8 +40,8 @@ export interface Setting {
  * workspace's `.env` come first.
  */
 export interface Configured {
-  baseUrl?: Setting;
-  apiKeyFile?: Setting;
+  baseUrl?: ServiceSetting;
+  apiKeyFile?: ServiceSetting;
 }
 
 export type SharedFlags = FlagsOf<typeof serviceFlags> & { configured?: Configured };

@@ -5,7 +5,7 @@ import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
 import { lookFor } from "../../report/table.js";
-import type { Prepared } from "./job-options.js";
+import type { PreparedRun } from "./job-options.js";
 
 interface ConsentFlags {
   yes?: boolean;
@@ -14,7 +14,7 @@ interface ConsentFlags {
 }
 
 /** Where the question is asked, and the signal that ends the wait for an answer. */
-type Asking = Pick<Prepared, "display" | "options" | "machine">;
+type Asking = Pick<PreparedRun, "display" | "options" | "machine">;
 
 /** Shows what a run would cost and asks; `--yes` answers. Throws EarlyExit without a terminal to ask on. */
 export async function askConsent(

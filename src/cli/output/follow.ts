@@ -7,12 +7,12 @@ import { problemsText } from "../../report/problem-text.js";
 import type { RunFacts } from "../../report/summary.js";
 import type { CarryFlags } from "../flags/shared.js";
 import { exitOf } from "./ending.js";
-import type { Prepared } from "./job-options.js";
+import type { PreparedRun } from "./job-options.js";
 import { showOutcome } from "./outcome.js";
 
 /** Continues a run and reports its end to everybody who follows it: the user, `--events` and every `--notify`. */
 export async function followed(
-  { display, events, machine }: Pick<Prepared, "display" | "events" | "machine">,
+  { display, events, machine }: Pick<PreparedRun, "display" | "events" | "machine">,
   flags: CarryFlags,
   work: (show: (outcome: Outcome) => Promise<ExitName>) => Promise<ExitName>,
 ): Promise<ExitName> {

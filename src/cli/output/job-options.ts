@@ -10,7 +10,7 @@ import { type Events, openEvents } from "./events.js";
 import { openLog } from "./log.js";
 
 /** What a command that continues a run works with. */
-export interface Prepared {
+export interface PreparedRun {
   options: JobOptions;
   display: Display;
   log: Log;
@@ -23,7 +23,7 @@ export async function jobOptions(
   flags: CarryFlags,
   machine: Machine,
   workspace: Workspace,
-): Promise<Prepared> {
+): Promise<PreparedRun> {
   const { clock, stdout } = machine;
   const log = await openLog(flags.logLevel, machine);
   const display = openDisplay(flags.quiet ?? false, machine);

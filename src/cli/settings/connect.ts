@@ -5,7 +5,7 @@ import type { Log } from "../../core/ports/send.js";
 import { type Connection, type OpenAccount, openAccount } from "../../job/workspace/account.js";
 import { forLooking, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import type { Setting, SharedFlags } from "../flags/shared.js";
+import type { ServiceSetting, SharedFlags } from "../flags/shared.js";
 import { envFile, foreignAddress, serviceSettings } from "./env.js";
 import { workspaceOf } from "./workspace.js";
 
@@ -73,7 +73,7 @@ function remote(
 }
 
 /** The key, if it has the form of one. Throws EarlyExit. */
-export function checkedKey({ value, from }: Setting): string {
+export function checkedKey({ value, from }: ServiceSetting): string {
   if (isKeyForm(value)) return value;
   throw new EarlyExit(
     "key",

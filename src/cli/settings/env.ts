@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
-import type { Configured, Setting } from "../flags/shared.js";
+import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { workspaceConfig } from "./config-file.js";
 
 /**
@@ -13,8 +13,8 @@ import { workspaceConfig } from "./config-file.js";
  * by other programs.
  */
 export interface ServiceSettings {
-  baseUrl: Setting | null;
-  key: Setting | null;
+  baseUrl: ServiceSetting | null;
+  key: ServiceSetting | null;
   /** What is wrong with the file's permissions, in one line. */
   warning: string | null;
 }
@@ -41,7 +41,7 @@ export function serviceSettings(
   };
 }
 
-function configuredKey({ apiKeyFile }: Configured = {}, cwd: string): Setting | null {
+function configuredKey({ apiKeyFile }: Configured = {}, cwd: string): ServiceSetting | null {
   return apiKeyFile ? keyFromFile(apiKeyFile.value, cwd) : null;
 }
 
@@ -72,7 +72,7 @@ export function foreignAddress(
 }
 
 /** A variable that is set to an empty text counts as set: it hides the one in the file. */
-function given(value: string | undefined, from: string): Setting | null {
+function given(value: string | undefined, from: string): ServiceSetting | null {
   return value === undefined ? null : { value, from };
 }
 
@@ -93,7 +93,7 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
 }
 
 /** Throws EarlyExit. */
-export function keyFromFile(file: string, cwd: string): Setting {
+export function keyFromFile(file: string, cwd: string): ServiceSetting {
   try {
     return { value: readFileSync(resolve(cwd, file), "utf8").trim(), from: file };
   } catch (error) {

@@ -9,9 +9,9 @@ import type { Machine } from "../../../machine.js";
 import type { ItemOrderFlags } from "../../flags/orders.js";
 import { askPrice } from "../../output/consent.js";
 import { followed } from "../../output/follow.js";
-import { jobOptions, type Prepared } from "../../output/job-options.js";
+import { jobOptions, type PreparedRun } from "../../output/job-options.js";
 import { settledWorkspace } from "../../settings/workspace.js";
-import { onSlow, showCarried } from "./order.js";
+import { onSlow, showCarried } from "./run-order.js";
 
 /**
  * Carries out an order about items: continues their run, or has the process with the workspace do it. `what` says what
@@ -37,7 +37,7 @@ async function hereOrThere(
   wish: Wish,
   consent: PriceConsent,
   flags: ItemOrderFlags,
-  { options, machine }: Prepared,
+  { options, machine }: PreparedRun,
 ): Promise<ExitName> {
   const slow = onSlow(flags, machine);
   const carried = await giveOrder(

@@ -9,8 +9,8 @@ import {
 } from "../../../sandbox/admin/accounts.js";
 import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
-import type { Call } from "../../call.js";
 import type { SandboxAccountFlags } from "../../flags/sandbox.js";
+import type { Call } from "../call.js";
 import { administer } from "./state.js";
 
 export async function changeSandboxAccount({

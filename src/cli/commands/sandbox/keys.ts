@@ -2,8 +2,8 @@ import type { Machine } from "../../../machine.js";
 import { lookFor, table } from "../../../report/table.js";
 import { findAccount } from "../../../sandbox/admin/accounts.js";
 import { createKey, type KeyListing, listKeys, revokeKey } from "../../../sandbox/admin/keys.js";
-import type { Call } from "../../call.js";
 import type { SandboxKeyFlags } from "../../flags/sandbox.js";
+import type { Call } from "../call.js";
 import { administer } from "./state.js";
 
 export async function createSandboxKey({

@@ -10,9 +10,9 @@ import { readFaults } from "../../../sandbox/faults/presets.js";
 import { type RunningSandbox, type SandboxOptions, serveSandbox } from "../../../sandbox/serve.js";
 import { fromMicro } from "../../../sandbox/state/credits.js";
 import { readSwitches } from "../../../sandbox/state/switches.js";
-import type { Call } from "../../call.js";
 import type { SandboxFlags } from "../../flags/sandbox.js";
 import { settledWorkspace } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
 import { administer, memory, stateFile } from "./state.js";
 
 export async function sandbox({ flags, machine }: Call<SandboxFlags>): Promise<undefined> {

@@ -8,10 +8,10 @@ import { targetsOf } from "../../../notify/target.js";
 import { checkLine } from "../../../schedule/due.js";
 import { nightEdition, nightEnd } from "../../../schedule/night.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
-import type { Call } from "../../call.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";
 import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
 import { schedulesFile } from "./place.js";
 import { showSchedules } from "./show.js";
 

@@ -1,7 +1,7 @@
 import { EarlyExit } from "../../../core/exit.js";
 import { printed, type Scheduler } from "../../../schedule/print.js";
-import type { Call } from "../../call.js";
 import type { SchedulePrintFlags } from "../../flags/schedule.js";
+import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
 const schedulers: readonly Scheduler[] = ["systemd", "cron", "windows"];

@@ -1,7 +1,7 @@
 import { launchNight } from "../../../schedule/launch.js";
 import { nightCommand } from "../../../schedule/night.js";
-import type { Call } from "../../call.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
+import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
 /** Starts a scheduled run now. It prints what `bulkgen run` prints, and ends with the same code. */

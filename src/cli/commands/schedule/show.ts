@@ -3,9 +3,9 @@ import type { Machine } from "../../../machine.js";
 import { lookFor } from "../../../report/table.js";
 import { listedSchedule, schedulesTable, type Tonight, tonightText } from "../../../schedule/tonight.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
-import type { Call } from "../../call.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { configFiles, heldSettings } from "../../settings/settings.js";
+import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
 /** How many of its last runs are shown for a schedule. */

@@ -10,10 +10,10 @@ import { serveHealth } from "../../../schedule/health.js";
 import { launchNight } from "../../../schedule/launch.js";
 import { takeLock } from "../../../store/lock.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
-import type { Call } from "../../call.js";
 import type { ScheduleStartFlags } from "../../flags/schedule.js";
 import { openLog } from "../../output/log.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
+import type { Call } from "../call.js";
 import { daemonLock, withSchedules } from "./place.js";
 
 /** What the daemon works with. */

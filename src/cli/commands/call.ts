@@ -1,6 +1,6 @@
-import type { ExitName } from "../core/exit.js";
-import type { Machine } from "../machine.js";
-import type { Flag } from "../store/schedules.js";
+import type { ExitName } from "../../core/exit.js";
+import type { Machine } from "../../machine.js";
+import type { Flag } from "../../store/schedules.js";
 
 /** One call of a command: what it is handed. */
 export interface Call<Flags, Args = unknown> {

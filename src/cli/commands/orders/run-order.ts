@@ -1,9 +1,9 @@
 import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../../../job/orders/give.js";
 import { runMeant } from "../../../job/workspace/find-run.js";
 import type { Machine } from "../../../machine.js";
-import type { Call } from "../../call.js";
 import type { WorkspaceFlags } from "../../flags/shared.js";
 import { settledWorkspace } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
 
 /** Orders a run to pause or to cancel. */
 export async function orderRun(
