@@ -1,17 +1,18 @@
 /**
- * The sections of README.md that are made from the code, so that they cannot say anything else: the error table, the
+ * The sections of README.md that are made from the code, so that they always agree with it: the error table, the
  * exit codes, the diagram of an item's life, the help. Each lies between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
  * Reads the compiled program.
  */
-import { spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
-
-const main = fileURLToPath(new URL("../dist/bin/bulkgen.js", import.meta.url));
-
 /** Name and Markdown of every section. */
 export async function sections() {
-  const [{ errorTable }, { exitCodes }, { transitionList, itemStates }] = await Promise.all(
-    ["api/errors.js", "core/exit.js", "core/item.js"].map(
+  const [
+    { errorTable },
+    { exitCodes },
+    { transitionList, itemStates },
+    { commandList },
+    { flagEntries, programHelp },
+  ] = await Promise.all(
+    ["api/errors.js", "core/exit.js", "core/item.js", "cli/command-list.js", "cli/help.js"].map(
       (path) => import(new URL(`../dist/${path}`, import.meta.url)),
     ),
   );
@@ -19,8 +20,8 @@ export async function sections() {
     errors: errors(errorTable),
     exits: exits(exitCodes),
     states: states(transitionList, itemStates),
-    help: help("--help"),
-    "run-flags": flags(helpOf("run", "--help")),
+    help: ["```", "$ bulkgen --help", programHelp(commandList, 100), "```"].join("\n"),
+    "run-flags": flags(flagEntries(commandList.find(({ name }) => name === "run").flags)),
   };
 }
 
@@ -78,33 +79,12 @@ function states(transitionList, itemStates) {
   return ["```mermaid", ...lines, "```"].join("\n");
 }
 
-function help(...args) {
-  return ["```", `$ bulkgen ${args.join(" ")}`, helpOf(...args), "```"].join("\n");
-}
-
-/** The options of a command's help, as a table. */
-function flags(text) {
-  const options = text.slice(text.indexOf("Options:")).split("\n").slice(1);
-  const rows = [];
-  for (const line of options) {
-    const option = /^ {2}(-\S.*?)(?: {2,}(.*))?$/.exec(line);
-    // A description that needs more than one line goes on with spaces in front.
-    if (option !== null) rows.push([option[1], option[2] ?? ""]);
-    else if (line.trim() !== "" && rows.length > 0)
-      rows.at(-1)[1] = `${rows.at(-1)[1]} ${line.trim()}`.trim();
-  }
-  if (rows.length === 0) throw new Error("no options in the help");
+/** The flags of a command, as a table. */
+function flags(entries) {
   return markdownTable(
     ["Flag", "What it does"],
-    rows.map(([flag, text]) => [`\`${flag}\``, text]),
+    entries.map(({ entry: [flag, text] }) => [`\`${flag}\``, text]),
   );
-}
-
-function helpOf(...args) {
-  const env = { ...process.env, COLUMNS: "100", NO_COLOR: "1" };
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: "utf8", env });
-  if (status !== 0) throw new Error(`bulkgen ${args.join(" ")} ended with ${status}: ${stderr}`);
-  return stdout.trimEnd();
 }
 
 function markdownTable(head, rows) {

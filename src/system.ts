@@ -1,7 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
 import type { AlarmClock, Random } from "./clock.js";
+import { exitCode } from "./core/exit.js";
+import type { Machine } from "./machine.js";
 
-/** The real clock, timers and randomness: the only file that touches them. */
+/** The real clock, timers, randomness, streams, environment and signals: the only file that touches them. */
 
 /** The longest delay that a timer takes; a longer one would fire at once. */
 const timerMsMax = 2 ** 31 - 1;
@@ -38,3 +42,58 @@ export const systemClock: AlarmClock = {
 };
 
 export const systemRandom: Random = { next: () => Math.random(), uuid: () => randomUUID() };
+
+/** The machine that this process runs on; `main` is the file that starts bulkgen once more. */
+function systemMachine(main: string): Machine {
+  // The key is removed from the environment of the process: a crash report of Node lists the whole environment, and
+  // every program started from here would inherit it.
+  const env = { ...process.env };
+  delete process.env["BULKGEN_API_KEY"];
+  // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run goes on without its reader.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+  // A run goes on without its log too, which may be on the very disk that is full.
+  process.stderr.on("error", () => {});
+  const { stdin, stdout, stderr } = process;
+  return {
+    cwd: process.cwd(),
+    env,
+    stdin,
+    stdout,
+    stderr,
+    clock: systemClock,
+    random: systemRandom,
+    interrupt: interruption,
+    program: [process.execPath, main],
+    mounts: mountTable,
+  };
+}
+
+/** Runs the program with the arguments of this process, and sets the code that the process ends with. */
+export async function runOnSystem(
+  program: (argv: readonly string[], machine: Machine) => Promise<number>,
+  main: string,
+): Promise<void> {
+  process.exitCode = await program(process.argv.slice(2), systemMachine(main));
+}
+
+function interruption(onFirst: () => void = () => {}): AbortSignal {
+  const controller = new AbortController();
+  const hit = () => {
+    if (controller.signal.aborted) process.exit(exitCode("interrupted"));
+    controller.abort();
+    onFirst();
+  };
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, hit);
+  return controller.signal;
+}
+
+/** Linux has the table in a file, macOS prints it. */
+export function mountTable(): string | null {
+  const path = "/proc/self/mounts";
+  if (existsSync(path)) return readFileSync(path, "utf8");
+  if (process.platform !== "darwin") return null;
+  const { status, stdout } = spawnSync("/sbin/mount", { encoding: "utf8" });
+  return status === 0 ? stdout : null;
+}

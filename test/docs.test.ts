@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { sections, withSections } from "../scripts/readme-sections.mjs";
 import { errorTable } from "../src/api/errors.js";
+import { type CommandDefinition, commandList } from "../src/cli/command-list.js";
+import { nameOf } from "../src/cli/flags/definition.js";
 import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
 import { type StopKind, stopTable } from "../src/core/stop.js";
@@ -32,6 +34,10 @@ describe("the generated sections", () => {
     expect(made["run-flags"]).toContain("| `--max-credits <n>` |");
   });
 });
+
+function allFlags({ flags = {}, subcommands = [] }: CommandDefinition): string[] {
+  return [...Object.keys(flags).map((flag) => `--${nameOf(flag)}`), ...subcommands.flatMap(allFlags)];
+}
 
 describe("what happens when", () => {
   const section = readme.split("## What happens when…")[1]?.split("\n### ")[0] ?? "";
@@ -85,13 +91,10 @@ describe("what happens when", () => {
   });
 
   test("names only flags and commands that there are", () => {
-    const source = readdirSync("src/cli", { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".ts"))
-      .map((name) => readFileSync(`src/cli/${name}`, "utf8"))
-      .join("\n");
+    const known = commandList.flatMap(allFlags);
     const flags = section.match(/--[a-z]+(-[a-z]+)*/g) ?? [];
     expect(flags.length).toBeGreaterThan(10);
-    for (const flag of flags) expect(source, flag).toMatch(new RegExp(`"${flag}[ "]`));
+    for (const flag of flags) expect(known).toContain(flag);
     const commands = [...section.matchAll(/`bulkgen ([a-z]+)/g)].map(([, name]) => name);
     expect(commands.length).toBeGreaterThan(5);
     for (const name of commands) expect(made["help"], name).toMatch(new RegExp(`^ +${name}\\b`, "m"));

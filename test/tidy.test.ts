@@ -16,7 +16,8 @@ describe("this checkout", () => {
   });
 
   test("imports flow one way through the ranks", () => expectNone(checkRanks(sources)));
-  test("clock, timers, randomness and fetch are arguments", () => expectNone(checkBans(sources)));
+  test("clock, timers, randomness, fetch and the process are arguments", () =>
+    expectNone(checkBans(sources)));
   test("files have one subject, a name that tells it, and no default exports", () =>
     expectNone(checkSources(sources)));
   test("no folder is crowded", () => expectNone(checkFolderSizes(sources)));
@@ -99,7 +100,7 @@ describe("the check of ranks", () => {
   ])("in %s allows %s", (path, text) => expectNone(checkRanks([{ path, text }])));
 });
 
-describe("the check of clock and chance", () => {
+describe("the check of clock, chance and process", () => {
   test.each([
     "const at = Date.now();",
     "const at = new Date();",
@@ -127,6 +128,17 @@ describe("the check of clock and chance", () => {
     "const at = performance.now();",
     "const at = process.hrtime.bigint();",
     "const at = process.uptime();",
+    "process.stdout.write(text);",
+    "const { stderr } = process;",
+    "const home = process.env['HOME'];",
+    "const here = process.cwd();",
+    "process.exitCode = 2;",
+    "process.on('SIGINT', stop);",
+    "const words = process['argv'];",
+    "const own = process; own.exit(1);",
+    "serve(process);",
+    `import { stdin } from "node:process";`,
+    `import { systemClock } from "../system.js";`,
     "Atomics.wait(cell, 0, 0, 500);",
     "const signal = AbortSignal.timeout(500);",
     "const limit = AbortSignal; limit.timeout(5);",
@@ -165,7 +177,7 @@ describe("the check of clock and chance", () => {
     "const isDate = value instanceof Date;",
     "function show(at: Date, get: typeof fetch, signal: AbortSignal): string { return String(at); }",
     "const signal = AbortSignal.any([a, b]);",
-    "const top = Math.max(1, 2); const { env } = process;",
+    "const top = Math.max(1, 2); const { pid } = process; process.kill(pid, 0);",
     "app.fetch(request); const server = { fetch: app.fetch }; class A { fetch() {} }",
     "socket.setTimeout(0);",
     "const at = clock.now(); const id = random.uuid();",
@@ -173,8 +185,9 @@ describe("the check of clock and chance", () => {
     `db.prepare("select date(at) from runs where at < ?");`,
   ])("allows %s", (text) => expectNone(checkBans([{ path: "src/core/next.ts", text }])));
 
-  test("leaves the one file with the real ones alone", () => {
+  test("leaves the one file with the real ones alone, and the entry of a worker thread", () => {
     expectNone(checkBans([{ path: "src/system.ts", text: "export const now = Date.now;" }]));
+    expectNone(checkBans([{ path: "src/sandbox/media/worker.ts", text: "process.exit(1);" }]));
   });
 
   test("allows one file to change the state of an item", () => {

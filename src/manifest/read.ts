@@ -16,6 +16,8 @@ import { isUsed, namesFrom } from "./templates/scope.js";
 export interface SourceOptions {
   /** Standard input, for the manifest `-`. */
   stdin?: AsyncIterable<Uint8Array>;
+  /** The folder of files that a manifest from standard input names. */
+  cwd?: string;
   /** The delimiter of a CSV, where it is not to be guessed. */
   delimiter?: DelimiterName;
   /** The sheet of a workbook; otherwise its first. */
@@ -28,7 +30,7 @@ export async function openSource(path: string, options: SourceOptions): Promise<
   if ("problem" in bytes) return unreadSource(bytes.problem);
   const { source, rowsFile } = await sourceOf(path, bytes, options);
   if (rowsFile === undefined) return source;
-  const file = join(path === standardInput ? "." : dirname(path), rowsFile);
+  const file = join(path === standardInput ? (options.cwd ?? ".") : dirname(path), rowsFile);
   const rows = await openRows(file, options);
   return {
     ...source,
@@ -188,7 +190,9 @@ async function* partsOf(
   let wrong = source.problems.length > 0;
   yield { rows: [], problems: source.problems };
   for await (const batch of source.batches()) {
-    expander.rendering ??= needsEngine(batch, expansion) ? await renderingOf(path, source, expansion) : null;
+    expander.rendering ??= needsEngine(batch, expansion)
+      ? await renderingOf(path, source, expansion, options)
+      : null;
     const rows: Row[] = [];
     for (const row of batch.rows) {
       bound.add(row.cells);
@@ -236,6 +240,7 @@ async function renderingOf(
   path: string,
   { columns, job }: Source,
   { defaults }: Expansion,
+  { cwd = "." }: ReadOptions,
 ): Promise<Rendering> {
   const [{ Templates }, { PromptFiles }] = await Promise.all([
     import("./templates/template.js"),
@@ -248,7 +253,7 @@ async function renderingOf(
     ...(job?.steps.flatMap((step) => Object.keys(step.cells)) ?? []),
     ...axesOf(job).flatMap(({ keys }) => keys),
   ]);
-  return { templates: new Templates(names), names, files: new PromptFiles(path) };
+  return { templates: new Templates(names), names, files: new PromptFiles(path, cwd) };
 }
 
 function needsEngine({ rows }: SourceBatch, { defaults, job }: Expansion): boolean {

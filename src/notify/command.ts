@@ -25,6 +25,12 @@ function environmentOf(facts: Notification): Record<string, string> {
   };
 }
 
+/** Environment and folder of the command. */
+interface Surroundings {
+  environment: Readonly<Record<string, string | undefined>>;
+  cwd?: string;
+}
+
 /**
  * Runs the command in a process group of its own, so that all of it can be ended. Returns what went wrong in a few
  * words, or null.
@@ -32,12 +38,13 @@ function environmentOf(facts: Notification): Record<string, string> {
 export async function runCommand(
   command: string,
   facts: Notification,
-  given: Readonly<Record<string, string | undefined>>,
+  { environment: given, cwd = "." }: Surroundings,
   signal: AbortSignal,
 ): Promise<string | null> {
   const { BULKGEN_API_KEY: _, ...environment } = given;
   try {
     const child = spawn("/bin/sh", ["-c", command], {
+      cwd,
       env: { ...environment, ...environmentOf(facts) },
       // stdout belongs to the results of the run.
       stdio: ["ignore", 2, 2],

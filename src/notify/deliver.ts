@@ -10,6 +10,8 @@ import { lines, type Target } from "./target.js";
  */
 export interface Delivery {
   environment: Readonly<Record<string, string | undefined>>;
+  /** Where a command is run (default: the current folder). */
+  cwd?: string;
   clock: Clock;
   warn(line: string): void;
 }
@@ -38,7 +40,7 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
   });
   try {
     if (target.kind === "command") {
-      const trouble = await runCommand(target.command, facts, delivery.environment, over.signal);
+      const trouble = await runCommand(target.command, facts, delivery, over.signal);
       if (trouble !== null) warn(`--notify-command ${trouble}`);
       return;
     }

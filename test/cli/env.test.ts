@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { canaryKey } from "../e2e/canary.js";
-import { filesWith, newPlace, type Place, run, start } from "../e2e/command.js";
+import { filesWith, newPlace, type Place, run, started } from "../e2e/command.js";
 import { answering, json, me } from "./service.js";
 
 let at: Place;
@@ -66,9 +66,7 @@ test("a file that others may read gets one line of warning", async () => {
   const path = settings(`BULKGEN_BASE_URL=${service.url}\nBULKGEN_API_KEY=${canaryKey}\n`, 0o644);
   const { code, stderr } = await run(at, ["account"]);
   expect(code).toBe(0);
-  expect(stderr).toBe(
-    `bulkgen: ${path} may be read by others (mode 0644); \`chmod 600\` makes it yours alone\n`,
-  );
+  expect(stderr).toBe(`bulkgen: other users can read ${path} (mode 0644). Run \`chmod 600 ${path}\`.\n`);
 });
 
 test("a file that cannot be read is one clear message", async () => {
@@ -112,15 +110,15 @@ describe("a key of one's own and an address that the folder names", () => {
     const careful = await answering((_, response) => void told.then(() => json(response, 200, me)));
     const path = settings(`BULKGEN_BASE_URL=${careful.url}/\n`);
     at.write("set.csv", "id,model,prompt\na,none,b\n");
-    const running = start(at, args, { env: own });
-    const line = `bulkgen: the key from BULKGEN_API_KEY goes to ${careful.url}, as ${path} says; set BULKGEN_BASE_URL to choose the address yourself\n`;
-    await running.prints(/goes to .*\n/);
+    const running = started(at, args, { env: own });
+    const line = `bulkgen: the key from BULKGEN_API_KEY is sent to ${careful.url}, the address set in ${path}. To choose the address yourself, set BULKGEN_BASE_URL.\n`;
+    await running.prints(/is sent to .*\n/);
     expect(running.stderr()).toBe(line);
     read();
     const { stdout, stderr } = await running.ended;
     await careful.close();
     expect(careful.keys).toContain(`Bearer ${canaryKey}`);
-    expect(stderr.match(/goes to/g)).toHaveLength(1);
+    expect(stderr.match(/is sent to/g)).toHaveLength(1);
     expect(stdout + stderr).not.toContain(canaryKey);
   });
 
@@ -128,11 +126,11 @@ describe("a key of one's own and an address that the folder names", () => {
     const path = settings(`BULKGEN_BASE_URL=${service.url}\n`, 0o644);
     writeFileSync(join(at.folder, "key"), canaryKey);
     const filed = await run(at, ["account", "--api-key-file", "key"]);
-    expect(filed.stderr).toContain(`the key from key goes to ${service.url}, as ${path} says`);
+    expect(filed.stderr).toContain(`the key from key is sent to ${service.url}, the address set in ${path}`);
     const doctor = await run(at, ["doctor"], { env: own });
     expect(doctor.stderr).toBe("");
-    expect(doctor.stdout).toContain(`the key from BULKGEN_API_KEY goes to ${service.url}`);
-    expect(doctor.stdout.match(/may be read by others/g)).toHaveLength(1);
+    expect(doctor.stdout).toContain(`the key from BULKGEN_API_KEY is sent to ${service.url}`);
+    expect(doctor.stdout.match(/other users can read/g)).toHaveLength(1);
   });
 
   test("are no matter when one's own address wins, or when the key comes from the folder too", async () => {

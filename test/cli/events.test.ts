@@ -98,7 +98,7 @@ describe("the events of a run", () => {
     manifest("one,aurora-image-mini,a cup");
     const { code, stdout, stderr } = await run(at, ["run", "set.csv", ...rehearsal, "--json"]);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain("'--events' cannot be used with option '--json'");
+    expect(stderr).toContain("--events cannot be used with --json");
   });
 });
 

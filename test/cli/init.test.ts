@@ -60,7 +60,7 @@ describe("init without a terminal", () => {
     expect(code).toBe(0);
     expect([read(".env"), read("jobs/first.csv")]).toEqual(["MINE=1\n", "mine\n"]);
     expect(read(".gitignore")).toBe("node_modules\n/outputs\n.env\n.bulkgen/\nsandbox-outputs/\n");
-    expect(stdout).toContain("kept   .env, which was there before\nkept   jobs/first.csv");
+    expect(stdout).toContain("kept   .env (it existed)\nkept   jobs/first.csv");
     expect(stdout).toContain("note   address and key were not written");
     const again = await run(at, ["init"]);
     expect(again.stdout).not.toMatch(/^(made|added)/m);
@@ -100,7 +100,7 @@ describe("init on a terminal", () => {
   test("asks for the service, hides the key, and writes both", async () => {
     const terminal = newPlace();
     const asking = startOnTerminal(terminal, 100, ["init", "set"]);
-    await asking.prints(/What shall this workspace work with/);
+    await asking.prints(/Which service is this workspace for/);
     asking.type("\u001b[B\r");
     await asking.prints(/The service's address/);
     asking.type("service\r");
@@ -119,13 +119,13 @@ describe("init on a terminal", () => {
   test("asks nothing more for the sandbox, and nothing at all with the flag", async () => {
     const terminal = newPlace();
     const asking = startOnTerminal(terminal, 100, ["init", "one"]);
-    await asking.prints(/What shall this workspace work with/);
+    await asking.prints(/Which service is this workspace for/);
     asking.type("\r");
     expect((await asking.ended).code).toBe(0);
     expect(terminal.read("one/.env")).toContain("\n# BULKGEN_API_KEY=\n");
     const silent = await startOnTerminal(terminal, 100, ["init", "two", "--sandbox"]).ended;
     expect(silent.code).toBe(0);
-    expect(silent.stdout).not.toContain("What shall");
+    expect(silent.stdout).not.toContain("Which service");
   });
 
   test.each([
@@ -134,7 +134,7 @@ describe("init on a terminal", () => {
   ])("Ctrl-C %s ends with 130 and leaves nothing", async (_, typed) => {
     const terminal = newPlace();
     const asking = startOnTerminal(terminal, 100, ["init", "set"]);
-    const questions = [/What shall this workspace/, /The service's address/, /The API key/];
+    const questions = [/Which service is this workspace/, /The service's address/, /The API key/];
     for (const [index, answer] of typed.entries()) {
       await asking.prints(questions[index] ?? /never/);
       asking.type(answer);
@@ -143,7 +143,7 @@ describe("init on a terminal", () => {
     asking.type("\u0003");
     const { code, stdout } = await asking.ended;
     expect(code, stdout).toBe(130);
-    expect(stdout).toContain("cut off; nothing was made");
+    expect(stdout).toContain("interrupted. Nothing was created.");
     expect(existsSync(join(terminal.folder, "set"))).toBe(false);
   });
 });

@@ -7,7 +7,7 @@ import { targetsOf } from "../../src/notify/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
 import { systemClock, systemRandom } from "../../src/system.js";
 import { canaryKey } from "../e2e/canary.js";
-import { newPlace, type Place, run } from "../e2e/command.js";
+import { newPlace, type Place, run, spawned } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 import { runFacts } from "../report/facts.js";
 
@@ -33,7 +33,8 @@ const calls = () => readFileSync(join(at.folder, "calls"), "utf8");
 describe("the command of the built program", () => {
   test("is called once, when all is over, with the facts", async () => {
     const command = `${note}; echo from the command`;
-    const ended = await run(at, [
+    // What the command prints goes to the stderr of the process.
+    const ended = await spawned(at, [
       "run",
       "set.csv",
       "--sandbox",

@@ -69,13 +69,16 @@ describe("settings", () => {
   });
 
   test.each([
-    ["max-credit: 2", /bulkgen\.config\.yaml:1:1: "max-credit" is no setting; did you mean max-credits\?/],
+    [
+      "max-credit: 2",
+      /bulkgen\.config\.yaml:1:1: "max-credit" is not a setting\. Did you mean max-credits\?/,
+    ],
     ["sandbox: true\nmax-credits: much", /yaml:2:1: max-credits: expected an amount/],
     ["skip-invalid: perhaps", /yaml:1:1: skip-invalid: expected true or false, got "perhaps"/],
-    ["yes: true", /"yes" belongs to one call and is given as a flag/],
-    ["api-key: svc_1", /a key does not belong into this file/],
-    ["notify-command: rm -rf .", /notify-command is taken from your own settings only/],
-    ["api-key-file: ../key", /api-key-file is taken from your own settings only/],
+    ["yes: true", /"yes" applies to one call only\. Give it as a flag/],
+    ["api-key: svc_1", /a key does not belong in this file/],
+    ["notify-command: rm -rf .", /notify-command is read from your own settings only/],
+    ["api-key-file: ../key", /api-key-file is read from your own settings only/],
     ["- a list", /expected settings such as "max-credits: 200"/],
     ["a: [", /yaml:\d+:\d+: /],
   ])("%j is refused with its place, and nothing is made", async (text, message) => {
@@ -97,7 +100,9 @@ describe("settings", () => {
     at.write("bulkgen.config.yaml", "base-url: http://127.0.0.1:1\n");
     const env = { BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
     const { code, stderr } = await run(at, ["account"], { env });
-    expect(stderr).toContain("the key from BULKGEN_API_KEY goes to http://127.0.0.1:1, as");
+    expect(stderr).toContain(
+      "the key from BULKGEN_API_KEY is sent to http://127.0.0.1:1, the address set in",
+    );
     expect(code).toBe(4);
   });
 

@@ -108,7 +108,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
 
   test("without --yes and without a terminal nothing is submitted", async () => {
     const { end, service } = await tried({ "set.csv": good }, ["run", "set.csv"]);
-    expectRefusal(end, 2, /add --yes\. Nothing was submitted/);
+    expectRefusal(end, 2, /Add --yes to agree\. Nothing was submitted/);
     expect(service.count("POST generate")).toBe(0);
   });
 

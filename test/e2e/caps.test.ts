@@ -57,7 +57,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     }
     expect(service.made).toHaveLength(1);
     const offered = await run(place, ["redo", "a01"], service);
-    expect(offered.stderr).toContain("1 item to be made anew, 9 credits");
+    expect(offered.stderr).toContain("1 item to be made again, 9 credits");
     const agreed = await run(place, words, service);
     expect(agreed, agreed.stderr).toMatchObject({ code: 6, stdout: expect.stringMatching(/18 spent/) });
     expect(agreed.stdout.match(/^Ended early: .*/gm)).toEqual(["Ended early: the credit cap is reached"]);
@@ -95,7 +95,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     const line =
       "Ended early: the day's credits are used up: all runs of the account have spent 6 of the 7 that --max-credits-per-day allows";
     expect(early).toEqual([[line], [line]]);
-    expect(ends[0]?.stdout).toContain("`bulkgen resume` goes on tomorrow");
+    expect(ends[0]?.stdout).toContain("`bulkgen resume` continues tomorrow");
     const more = await run(place, [...daily.slice(0, -1), "14"], within("one"));
     expect(more, more.stderr).toMatchObject({ code: 0 });
   });
@@ -111,7 +111,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       stdout: expect.stringMatching(/^credits +2 spent/m),
     });
     expect(began.stdout).toContain(
-      "`bulkgen resume` goes on tomorrow, or at once with a higher --max-credits-per-day",
+      "`bulkgen resume` continues tomorrow, or now with a higher --max-credits-per-day",
     );
     place.write("bulkgen.config.yaml", "max-credits-per-day: 5");
     const again = await run(place, ["resume"], service);

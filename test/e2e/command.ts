@@ -13,6 +13,7 @@ import {
   startProcess,
 } from "./process.js";
 
+export { run, started } from "./in-process.js";
 export {
   type Circumstances,
   type Ended,
@@ -20,7 +21,7 @@ export {
   main,
   type Place,
   type Running,
-  run,
+  spawned,
   start,
   startProcess,
 } from "./process.js";

@@ -189,7 +189,7 @@ describe.concurrent("bulkgen export", () => {
     );
     expect(await says("--to", "no/such/folder.csv")).toContain("ENOENT");
     await exported(place, "--to", "x.csv");
-    expect(await says("--to", "x.csv")).toContain("x.csv exists: name another file, or add --force");
+    expect(await says("--to", "x.csv")).toContain("x.csv exists. Choose another file, or add --force");
     await exported(place, "--to", "x.csv", "--force");
     expect(place.read("s.csv")).toBe(sheet(1));
     const none = await run(place, ["export", "--sandbox", "--failed"]);

@@ -92,7 +92,10 @@ test("a task that cannot be adopted is told in one sentence, and an empty id ask
   });
   asked.length = 0;
   const empty = await call("resolve", "a02", "--adopt", "");
-  expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining("expected a task id, got none") });
+  expect(empty).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("expected a task id, got nothing"),
+  });
   expect(asked).toEqual([]);
 });
 

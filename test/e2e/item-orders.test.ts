@@ -114,7 +114,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
         given.push(await run(stage.place, ["resolve", "a02", "--resubmit", ...flags]));
     });
     const [unasked, done, again] = given;
-    expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("add --yes") });
+    expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
     expect(unasked?.stderr).toContain("1 item to be submitted again, 1 credit");
     expect(done).toMatchObject({ code: 0, stdout: `a02 is to be submitted again; ${goesOn}\n` });
     expect(done?.stderr).toContain("keeps to the day's cap that it was begun with");
@@ -217,7 +217,7 @@ describe.concurrent("what did not work, or did not please, while a run is at wor
     });
     const end = await run(place, begin, service);
     const [unasked, otherKind, done, again] = given;
-    expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("add --yes") });
+    expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
     expect(otherKind).toMatchObject({ code: 0, stderr: expect.stringContaining("failed for other reasons") });
     expect(done).toMatchObject({ code: 0, stdout: `1 failed item is to be submitted again; ${goesOn}\n` });
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("no item of it has failed") });

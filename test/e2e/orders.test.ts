@@ -53,7 +53,7 @@ describe.concurrent("bulkgen pause", () => {
       "run 1 is paused: what is under way is awaited, nothing new begins; `bulkgen resume 1` goes on\n",
     );
     expect(end, end.stderr).toMatchObject({ code: 8 });
-    expect(end.stdout).toMatch(/Ended early: the run was paused\nNext: `bulkgen resume` goes on/);
+    expect(end.stdout).toMatch(/Ended early: the run was paused\nNext: `bulkgen resume` continues/);
     expect(stage.service.made).toHaveLength(2);
     expect(await status(stage.place)).toMatchObject({ state: "paused", resume: "bulkgen resume" });
     expect((await run(stage.place, ["status"])).stdout).toContain("1 of set: paused");

@@ -105,14 +105,14 @@ describe.concurrent("on a terminal of 60 columns", () => {
   test("a person is asked before anything is paid: no submits nothing and ends 2, yes goes on", async () => {
     const { place, service } = await ready(2);
     const refused = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await refused.prints(/Go on\? \[y\/N\]/);
+    await refused.prints(/Continue\? \[y\/N\]/);
     refused.type("\n");
     const no = await refused.ended;
     expect(no, no.stdout).toMatchObject({ code: 2 });
     expect(service.count("POST generate")).toBe(0);
 
     const agreed = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await agreed.prints(/Go on\? \[y\/N\]/);
+    await agreed.prints(/Continue\? \[y\/N\]/);
     expect(service.count("POST generate")).toBe(0);
     agreed.type("y\n");
     const yes = await agreed.ended;
@@ -126,7 +126,7 @@ describe.concurrent("on a terminal of 60 columns", () => {
   ])("%s at the question is no consent", async (_, typed, code, message) => {
     const { place, service } = await ready(2);
     const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await asked.prints(/Go on\? \[y\/N\]/);
+    await asked.prints(/Continue\? \[y\/N\]/);
     asked.type(typed);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code });
@@ -140,7 +140,7 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
   async (name) => {
     const { place, service } = await ready(2);
     const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await asked.prints(/Go on\? \[y\/N\]/);
+    await asked.prints(/Continue\? \[y\/N\]/);
     process.kill(holderOf(place), name);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code: 130 });

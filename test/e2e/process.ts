@@ -14,9 +14,8 @@ import type { Readable } from "node:stream";
 import { searchOutput } from "./canary.js";
 
 /**
- * The built command as people run it: a process of its own, in a fresh folder, with a home and a state folder that are
- * its own too. Nothing here sleeps: whoever waits, waits for a line, a request, a state or an end. What is made here
- * is removed by whoever asked for it.
+ * The built command as people run it: a process of its own, in a fresh folder, with its own home and state folder.
+ * Nothing here sleeps: tests wait for a line, a request, a state or an end. The caller removes what is made here.
  */
 export const main = resolve("dist", "bin", "bulkgen.js");
 
@@ -103,8 +102,12 @@ export function start(place: Place, args: readonly string[], circumstances: Circ
   });
 }
 
-/** Runs the command to its end. */
-export function run(place: Place, args: readonly string[], circumstances?: Circumstances): Promise<Ended> {
+/** Runs the real command to its end. For tests in which the process is the point; others use `run`. */
+export function spawned(
+  place: Place,
+  args: readonly string[],
+  circumstances?: Circumstances,
+): Promise<Ended> {
   return start(place, args, circumstances).ended;
 }
 

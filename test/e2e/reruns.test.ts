@@ -154,7 +154,7 @@ describe.concurrent("archived files that are gone", () => {
       const priced = await run(place, ["plan", "s.csv", "--missing", "pay"]);
       expect(priced.stdout).toContain("1 needed");
       const unasked = await run(place, ["run", "s.csv", "--missing", "pay"]);
-      expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("add --yes") });
+      expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
       expect(await pays(place, "--missing", "pay", "--first", "2")).toBe(0);
       expect(await pays(place, "--missing", "pay")).toBe(1);
       expect(readdirSync(folder(place)).toSorted()).toEqual(["a01.png", "a02.png", "a03.png", "index.jsonl"]);

@@ -10,8 +10,8 @@ describe.concurrent("a saved plan", () => {
     const flags = ["--sandbox", "--model", "aurora-image-mini", "--fresh", "-o", "plan.json"];
     const planned = await run(place, ["plan", "set.csv", ...flags]);
     expect(planned, planned.stderr).toMatchObject({ code: 0 });
-    expect(planned.stdout).toContain("saved: `bulkgen run plan.json` makes it as it is planned");
-    expect((await run(place, ["run", "plan.json"])).stderr).toContain("no terminal to ask on: add --yes");
+    expect(planned.stdout).toContain("saved: `bulkgen run plan.json` runs it as planned");
+    expect((await run(place, ["run", "plan.json"])).stderr).toContain("no terminal to ask on. Add --yes");
     const first = await run(place, ["run", "plan.json", "--yes", "--json"]);
     expect(JSON.parse(first.stdout), first.stderr).toMatchObject({ exitCode: 0, credits: { spent: 2 } });
     const again = await run(place, ["run", "plan.json", "--yes", "--json"]);
@@ -27,7 +27,7 @@ describe.concurrent("a saved plan", () => {
     const refused = await run(place, ["run", "plan.json", "--yes"]);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(
-      /has changed, by more than --tolerance 0%:\n {2}manifest: row 4 \(a03\): prompt changed\nNothing was submitted/,
+      /no longer holds; the changes exceed --tolerance 0%:\n {2}manifest: row 4 \(a03\): prompt changed\nNothing was submitted/,
     );
     const taken = await run(place, ["run", "plan.json", "--yes", "--tolerance", "25%"]);
     expect(taken.stderr).toContain("within --tolerance: manifest: row 4 (a03): prompt changed");
@@ -91,7 +91,7 @@ describe.concurrent("a saved plan", () => {
     const twice = await run(place, ["run", "plan.json", "--yes", "--model", "x"]);
     expect(twice).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("the saved plan says it already"),
+      stderr: expect.stringContaining("the saved plan has set it"),
     });
     const named = await run(place, ["plan", "set.csv", "--sandbox", "-o", "plan.txt"]);
     expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining("ends in .json") });

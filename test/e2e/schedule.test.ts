@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
 import { startHook, startMailServer } from "../notify/receivers.js";
-import { newPlace, type Place, type Running, run, start } from "./command.js";
+import { newPlace, type Place, type Running, run, spawned, start } from "./command.js";
 import { sheet } from "./sheet.js";
 
 const daemonWords = ["schedule", "start", "--json"];
@@ -88,7 +88,7 @@ describe.concurrent("schedules of the built command", () => {
     expect(stdout).toMatch(/^day limit +when the day's requests are used up it waits for them/m);
     expect((await run(place, ["schedule", "list"])).stdout).toMatch(/^nightly +set.csv +0 2 \* \* \*/m);
     const again = await run(place, ["schedule", "add", "nightly", "set.csv", ...flags]);
-    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("there is a schedule nightly") });
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("a schedule nightly exists") });
     expect((await run(place, ["schedule", "remove", "nightly"])).code).toBe(0);
     expect((await run(place, ["schedule", "show", "nightly"])).code).toBe(2);
   });
@@ -97,7 +97,8 @@ describe.concurrent("schedules of the built command", () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
     await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely, "--max-credits", "1"]);
-    const ended = await run(place, ["schedule", "run", "nightly"]);
+    // The scheduled run is a process of its own and prints to this one's stdout.
+    const ended = await spawned(place, ["schedule", "run", "nightly"]);
     expect(ended).toMatchObject({ code: 6, stdout: expect.stringMatching(/archived +1 of 2/) });
     expect((await shown(place, "nightly")).nights).toMatchObject([{ state: "ended", exit: 6 }]);
   });
@@ -124,7 +125,7 @@ describe.concurrent("schedules of the built command", () => {
       ["--cron", "0 2 * * *", "--edition", "{{ day }}"],
       /--edition: expected a name.*undefined variable: day/s,
     ],
-    [["--cron", "0 2 * * *", "--fresh", "--edition", "a"], /expected one of them/],
+    [["--cron", "0 2 * * *", "--fresh", "--edition", "a"], /--fresh cannot be used with --edition/],
     [["--cron", "0 2 * * *", "--until", "26:00"], /expected a time such as 06:00/],
     [["--cron", "0 2 * * *", "--notify", "hook"], /--notify: expected an address/],
   ])("add refuses %j", async (flags, message) => {

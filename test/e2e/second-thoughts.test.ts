@@ -31,7 +31,7 @@ describe.concurrent("what did not work, or did not please", () => {
       const unasked = await run(place, ["retry", "--sandbox"]);
       expect(unasked.code).toBe(2);
       expect(unasked.stderr).toContain("2 items to be submitted again, 2 credits");
-      expect(unasked.stderr).toContain("add --yes");
+      expect(unasked.stderr).toContain("Add --yes");
 
       const provider = await run(place, ["retry", "--sandbox", "--only", "provider", "--yes"]);
       expect(provider.code).toBe(5);
@@ -58,7 +58,7 @@ describe.concurrent("what did not work, or did not please", () => {
       "--yes",
     ]);
     expect(twice.code, twice.stderr).toBe(0);
-    expect(twice.stderr).toContain("2 items to be made anew, 2 credits");
+    expect(twice.stderr).toContain("2 items to be made again, 2 credits");
     expect(filesIn(join(place.folder, "sandbox-outputs", "s"))).toEqual([
       "a01-v2.png",
       "a01-v3.png",
@@ -97,7 +97,7 @@ describe.concurrent("a held item", () => {
         code: 2,
         stderr: expect.stringContaining("expected held, got archived"),
       });
-      expect((await run(place, ["resolve", "a01"], proxy)).stderr).toContain("say how");
+      expect((await run(place, ["resolve", "a01"], proxy)).stderr).toContain("expected one of --adopt TASK");
 
       const adopted = await run(place, ["resolve", "a01", "--adopt", lost], proxy);
       expect(adopted.code, adopted.stderr).toBe(0);

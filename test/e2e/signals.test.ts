@@ -18,7 +18,7 @@ describe.concurrent("a run that is interrupted", () => {
       service.script(async ({ what, before }): Promise<Scripted> => {
         if (what === "POST generate" && before === 1) {
           running().signal(name);
-          await running().prints(/interrupted: answers in flight are awaited/);
+          await running().prints(/interrupted: waiting for requests in flight/);
           told = true;
         }
         return "serve";

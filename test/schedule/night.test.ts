@@ -1,13 +1,13 @@
-import { Command } from "commander";
 import { expect, test } from "vitest";
-import { withCarry, withService } from "../../src/cli/flags/shared.js";
+import { nameOf } from "../../src/cli/flags/definition.js";
+import { carryFlags, serviceFlags } from "../../src/cli/flags/shared.js";
 import { scheduledCommand } from "../../src/schedule/night.js";
 
-/** Said by the daemon itself, or by whoever looks on. */
+/** Set by the daemon itself, or by the person who looks on. */
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
 
-test("a night that goes on is given every flag of its schedule that resume takes, and no other", () => {
-  const taken = withCarry(withService(new Command())).options.flatMap(({ long }) => long ?? []);
+test("a scheduled run that continues is given every flag of its schedule that resume takes, and no other", () => {
+  const taken = Object.keys({ ...carryFlags, ...serviceFlags }).map((attribute) => `--${nameOf(attribute)}`);
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };

@@ -11,11 +11,17 @@ import {
 } from "./syntax.js";
 
 /**
- * Clock, timers, randomness and fetch come as arguments; only one file may take the real ones. The check works on
+ * Clock, timers, randomness, fetch and the process come as arguments; only one file may take the real ones. The check works on
  * the syntax tree and forbids every way to the forbidden thing that someone takes without meaning harm: an alias, a
  * destructuring, an import of `node:timers/promises`, a call of SQLite's own clock inside a statement.
  */
 const exempt = "src/system.ts";
+
+/** Worker threads have a process of their own to talk to. */
+const threads = ["src/archive/check/inspector-worker.ts", "src/sandbox/media/worker.ts"];
+
+/** What any file may ask of the process. Streams, environment, folder, arguments, signals and exit come as a machine. */
+const processMembers = ["platform", "pid", "versions", "execPath", "getuid", "kill"];
 
 /** Globals of which some uses are harmless: as `new` with an argument, or through these members. */
 const globals: Readonly<Record<string, { members: readonly string[]; newWithArgument?: true }>> = {
@@ -25,11 +31,12 @@ const globals: Readonly<Record<string, { members: readonly string[]; newWithArgu
 
 const forbiddenMembers: Readonly<Record<string, readonly string[]>> = {
   Math: ["random"],
-  process: ["hrtime", "uptime"],
   Atomics: ["wait", "waitAsync"],
 };
 
 const forbiddenNames = new Set([
+  "systemClock",
+  "systemRandom",
   "setTimeout",
   "setInterval",
   "setImmediate",
@@ -49,49 +56,15 @@ const forbiddenNames = new Set([
 /** Forbidden as members of anything, because the object has many names (`crypto`, `webcrypto`, a namespace). */
 const forbiddenProperties = new Set(["randomUUID", "randomBytes", "randomInt", "getRandomValues", "hrtime"]);
 
-const forbiddenModules = /^(node:)?(timers|timers\/promises|perf_hooks)$/;
+const forbiddenModules = /^(node:)?(timers|timers\/promises|perf_hooks|process)$/;
 
 const sqlClock =
   /\bcurrent_(timestamp|date|time)\b|\b(datetime|date|time|strftime|julianday|unixepoch)\s*\(([^()]*,\s*)?'now'|\bunixepoch\s*\(\s*\)|\brandom\s*\(\s*\)|\brandomblob\s*\(/i;
 
 export function checkBans(files: readonly SourceFile[]): Finding[] {
-  const sources = files.filter((file) => file.path.startsWith("src/"));
-  return [
-    ...sources
-      .filter((file) => file.path !== exempt)
-      .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
-    ...sources.filter((file) => file.path !== client).flatMap(secondClients),
-    ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
-  ];
-}
-
-/** The one file that may change the state of an item. */
-const transition = "src/store/workspace/transition.ts";
-
-/** A statement that sets the state: what comes after WHERE only compares it. */
-const setsState = /\bupdate\s+items\s+set\b(?:(?!\bwhere\b)[\s\S])*?\bstate\s*=/i;
-
-function otherTransitions(file: SourceFile): Finding[] {
-  return [...visit(parse(file), holdsValues)]
-    .filter(({ node }) => setsState.test(stringOf(node) ?? ""))
-    .map(({ node }) =>
-      finding(file, node.start, `sets the state of an item: only applyTransition in ${transition} does`),
-    );
-}
-
-/** The one file that may open HTTP to the service: there the key is removed from every answer (P21). */
-const client = "src/client/service.ts";
-
-function secondClients(file: SourceFile): Finding[] {
-  return importsOf(file)
-    .filter(({ from, names }) => names.includes("openHttp") || (from?.endsWith("client/http.js") ?? false))
-    .map(({ start }) =>
-      finding(
-        file,
-        start,
-        `imports openHttp: only ${client} opens HTTP to the service, so that the key is removed from every answer`,
-      ),
-    );
+  return files
+    .filter(({ path }) => path.startsWith("src/") && path !== exempt && !threads.includes(path))
+    .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]);
 }
 
 function bannedImports(file: SourceFile): Finding[] {
@@ -112,7 +85,7 @@ function banned(file: SourceFile, start: number, name: string): Finding {
   return finding(
     file,
     start,
-    `uses ${name}: clock, timers, randomness and fetch are arguments; only ${exempt} has the real ones`,
+    `uses ${name}: clock, timers, randomness, fetch and the process are arguments; only ${exempt} has the real ones`,
   );
 }
 
@@ -150,6 +123,7 @@ function isReference(node: SyntaxNode, parent: SyntaxNode | undefined, field: st
 function globalOffence(node: SyntaxNode, parent: SyntaxNode | undefined, field: string): string | undefined {
   const name = nameOf(node) ?? "";
   if (forbiddenNames.has(name)) return name;
+  if (name === "process") return processOffence(parent, field);
   const member = parent?.type === "MemberExpression" && field === "object" ? propertyOf(parent) : undefined;
   const forbidden = forbiddenMembers[name];
   if (forbidden !== undefined) {
@@ -168,6 +142,14 @@ function globalOffence(node: SyntaxNode, parent: SyntaxNode | undefined, field: 
     return first !== undefined && first.type !== "SpreadElement" ? undefined : `new ${name}() without a time`;
   }
   return name;
+}
+
+function processOffence(parent: SyntaxNode | undefined, field: string): string | undefined {
+  const isObject = parent?.type === "MemberExpression" && field === "object";
+  const taken = parent?.type === "VariableDeclarator" ? destructured(parent) : undefined;
+  const names = isObject ? [propertyOf(parent) ?? "*"] : (taken ?? ["*"]);
+  const found = names.find((member) => !processMembers.includes(member));
+  return found === undefined ? undefined : found === "*" ? "process" : `process.${found}`;
 }
 
 /** The names that `const { … } = thing` takes, "*" for those that cannot be read; undefined when nothing is taken apart. */

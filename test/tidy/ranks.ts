@@ -8,6 +8,7 @@ const ranks: Readonly<Record<string, number>> = {
   "sqlite.ts": 0,
   "clock.ts": 0,
   "package-file.ts": 0,
+  "machine.ts": 1,
   core: 1,
   manifest: 2,
   store: 2,

@@ -1,26 +1,21 @@
-import type { Command } from "commander";
+import { accountText } from "../../report/account.js";
 import { terminalStyle } from "../../text/table.js";
-import { type SharedFlags, withService } from "../flags/shared.js";
+import type { SharedFlags } from "../flags/shared.js";
+import { openLog } from "../output/log.js";
+import { withAccount } from "../settings/connect.js";
+import type { Call } from "./call.js";
 
-export function defineAccount(program: Command): void {
-  withService(program.command("account"))
-    .description("show the account: user, credits, subscription, key, limits")
-    .action(account);
-}
-
-async function account(flags: SharedFlags): Promise<void> {
-  const [{ withAccount }, { accountText }] = await Promise.all([
-    import("../settings/connect.js"),
-    import("../../report/account.js"),
-  ]);
-  const facts = await withAccount(flags, async (open) => ({
+export async function account({ flags, machine }: Call<SharedFlags>): Promise<undefined> {
+  const { stdout, env } = machine;
+  const log = await openLog(flags.logLevel, machine);
+  const facts = await withAccount({ flags, machine, log }, async (open) => ({
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
   }));
   const { me, ...rest } = facts;
-  process.stdout.write(
+  stdout.write(
     flags.json
       ? `${JSON.stringify({ ...me, ...rest })}\n`
-      : `${accountText(facts, terminalStyle(process.stdout, process.env))}\n`,
+      : `${accountText(facts, terminalStyle(stdout, env))}\n`,
   );
 }

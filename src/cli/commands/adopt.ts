@@ -1,61 +1,51 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
-import type { Adoption } from "../../job/archive/adopt-folder.js";
-import { manifestPath, sheetOptions, withManifest } from "../flags/manifest.js";
-import { withCarry, withService } from "../flags/shared.js";
-import { endWith } from "../output/ending.js";
-import type { RunFlags } from "../output/session.js";
+import type { ExitName } from "../../core/exit.js";
+import { type Adoption, adoptFolder } from "../../job/archive/adopt-folder.js";
+import type { Machine } from "../../machine.js";
+import { adoptionText } from "../../report/adoption.js";
+import type { AdoptFlags } from "../flags/archive.js";
+import { manifestPath, sheetOptions } from "../flags/manifest.js";
+import { runOptions } from "../flags/run.js";
+import { jobOptions } from "../output/job-options.js";
+import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
-interface AdoptFlags extends RunFlags {
-  dryRun?: boolean;
-}
-
-export function defineAdopt(program: Command): void {
-  const command = program
-    .command("adopt")
-    .argument("<folder>", "the folder with the files; it stays as it is");
-  withCarry(withManifest(withService(command)))
-    .description(
-      "take files that were made elsewhere into the archive, for the rows that are called like them",
-    )
-    .option("--out <folder>", "where the files go (default: outputs in the workspace)")
-    .option("--dry-run", "only show what would be taken")
-    .action(adopt);
-}
-
-/** What a run of files alone goes by: it submits nothing. */
+/** Options of a run that submits nothing. */
 const nothingToSubmit = {
   retries: 0,
   downloads: 1,
   overdueWait: 0,
   onInsufficient: "refuse",
   onDailyLimit: "stop",
+  settle: "stop",
+  settleSeconds: [240_000, 900_000],
+  maxUnsettled: 5,
+  generationError: "unknown",
+  orphans: "hold",
 } as const;
 
-async function adopt(folder: string, manifest: string, flags: AdoptFlags): Promise<void> {
-  const [{ adoptFolder }, { jobOptions, runOptions, settledWorkspace }] = await Promise.all([
-    import("../../job/archive/adopt-folder.js"),
-    import("../output/session.js"),
-  ]);
-  const workspace = settledWorkspace(flags, manifest, { make: true });
-  const { options, display } = await jobOptions(flags, workspace);
+export async function adopt({
+  flags,
+  args,
+  machine,
+}: Call<AdoptFlags, { folder: string; manifest: string }>): Promise<ExitName | undefined> {
+  const { folder, manifest } = args;
+  const workspace = settledWorkspace(flags, machine, { manifest, make: true });
+  const { options, display } = await jobOptions(flags, machine, workspace);
   const adoption = await adoptFolder({
     ...options,
-    ...sheetOptions(flags),
-    folder: resolve(folder),
-    manifest: manifestPath(manifest),
-    run: runOptions({ ...flags, ...nothingToSubmit }),
+    ...sheetOptions(flags, machine),
+    folder: resolve(machine.cwd, folder),
+    manifest: manifestPath(manifest, machine),
+    run: runOptions({ ...flags, ...nothingToSubmit, settleSeconds: [...nothingToSubmit.settleSeconds] }),
     dryRun: flags.dryRun ?? false,
   });
   display.end();
-  await print(adoption, flags);
-  if (adoption.refused.length > 0) endWith("usage");
+  print(adoption, flags, machine);
+  return adoption.refused.length > 0 ? "usage" : undefined;
 }
 
-async function print(adoption: Adoption, flags: AdoptFlags): Promise<void> {
-  const { adoptionText } = await import("../../report/adoption.js");
-  const text = flags.json
-    ? JSON.stringify({ dryRun: flags.dryRun ?? false, ...adoption })
-    : adoptionText({ dryRun: flags.dryRun ?? false, ...adoption }, process.cwd());
-  process.stdout.write(`${text}\n`);
+function print(adoption: Adoption, flags: AdoptFlags, { stdout, cwd }: Machine): void {
+  const facts = { dryRun: flags.dryRun ?? false, ...adoption };
+  stdout.write(`${flags.json ? JSON.stringify(facts) : adoptionText(facts, cwd)}\n`);
 }

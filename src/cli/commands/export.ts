@@ -1,67 +1,42 @@
+import { existsSync, realpathSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
-import { type Command, Option } from "commander";
 import { EarlyExit } from "../../core/exit.js";
-import type { Export } from "../../job/archive/export.js";
-import type { SheetFormat } from "../../report/sheet-formats.js";
-import { type SelectionFlags, selectionOf, withSelection } from "../flags/selection.js";
-import { type SharedFlags, withWorkspace } from "../flags/shared.js";
-import { oneOf, positive } from "../flags/values.js";
+import { type Export, exportRun } from "../../job/archive/export.js";
+import { pack } from "../../job/archive/pack.js";
+import type { Machine } from "../../machine.js";
+import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
+import type { ExportFlags } from "../flags/archive.js";
+import { selectionOf } from "../flags/selection.js";
+import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
-interface ExportFlags extends SharedFlags, SelectionFlags {
-  format?: SheetFormat;
-  to?: string;
-  zip?: string;
-  failed?: boolean;
-  force?: boolean;
-}
-
-export function defineExport(program: Command): void {
-  withSelection(withWorkspace(program.command("export")))
-    .description("give the sheet of the newest or the named run back, filled in; pack files; asks nobody")
-    .argument("[run]", "number of the run", positive)
-    .option(
-      "--format <format>",
-      "csv, xlsx, json or jsonl (default: by the file's name, else csv)",
-      oneOf("csv", "xlsx", "json", "jsonl"),
-    )
-    .option("--to <file>", "write it there (default: stdout)")
-    .option("--failed", "only what failed, with the reason, as a manifest that can be run")
-    .addOption(
-      new Option("--zip <file>", "pack the archived files, their index and the sheet").conflicts("failed"),
-    )
-    .option("--force", "replace a file that exists")
-    .action(exportSheet);
-}
-
-async function exportSheet(which: number | undefined, flags: ExportFlags): Promise<void> {
-  const [{ exportRun }, { workspaceOf }, { encodeSheet, SheetTooLarge }, { systemClock }] = await Promise.all(
-    [
-      import("../../job/archive/export.js"),
-      import("../output/session.js"),
-      import("../../report/sheet-formats.js"),
-      import("../../system.js"),
-    ],
-  );
+export async function exportSheet({
+  flags,
+  args,
+  machine,
+}: Call<ExportFlags, { run?: number }>): Promise<undefined> {
   const format = formatOf(flags);
   const made = await exportRun({
-    workspace: workspaceOf(flags),
-    run: which,
+    workspace: workspaceOf(flags, machine),
+    run: args.run,
     selection: selectionOf(flags),
     failed: flags.failed ?? false,
-    clock: systemClock,
+    clock: machine.clock,
   });
-  if (flags.failed) checkLocalInputs(made, flags);
+  if (flags.failed) checkLocalInputs(made, flags, machine);
   const content = await encodeSheet(made.sheet, format).catch((error: unknown) => {
     if (error instanceof SheetTooLarge)
       throw new EarlyExit("usage", `${error.message}. Nothing was written.`);
     throw error;
   });
-  if (flags.zip !== undefined) await packed(made, { format, content }, flags.zip, flags);
-  if (flags.to !== undefined) await written(made, content, flags.to, flags);
-  else if (flags.zip === undefined) toStdout(content, format);
+  const sheet = { format, content };
+  if (flags.zip !== undefined) await writeZip(made, sheet, flags.zip, flags, machine);
+  if (flags.to !== undefined) await writeSheet(made, content, flags.to, flags, machine);
+  else if (flags.zip === undefined) toStdout(sheet, machine);
 }
 
-/** `--json` is how every command prints for programs. */
+/** The format of the flags; `--json` means JSON, as for every command. */
 function formatOf({ format, json, to }: ExportFlags): SheetFormat {
   if (format !== undefined) return format;
   if (json) return "json";
@@ -73,37 +48,46 @@ function formatOf({ format, json, to }: ExportFlags): SheetFormat {
   if (known) return known;
   throw new EarlyExit(
     "usage",
-    `--to ${to}: expected a name that ends in .csv, .xlsx, .json or .jsonl, got .${extension}; --format says it too`,
+    `--to ${to}: expected a name that ends in .csv, .xlsx, .json or .jsonl, got .${extension}. Rename it, or add --format.`,
   );
 }
 
-function toStdout(content: Uint8Array, format: SheetFormat): void {
-  if (format === "xlsx" && process.stdout.isTTY) {
-    throw new EarlyExit("usage", "a workbook is no text for a terminal: add --to FILE.xlsx");
-  }
-  process.stdout.write(content);
+interface EncodedSheet {
+  format: SheetFormat;
+  content: Uint8Array;
 }
 
-/** What a person may have written is not replaced unawares, and the run's own manifest never. */
-async function checkTarget(file: string, { run }: Export, { force }: ExportFlags): Promise<string> {
-  const { existsSync, realpathSync } = await import("node:fs");
-  const path = resolve(file);
+function toStdout({ format, content }: EncodedSheet, { stdout }: Machine): void {
+  if (format === "xlsx" && stdout.isTTY) {
+    throw new EarlyExit("usage", "a workbook cannot be shown on a terminal. Add --to FILE.xlsx.");
+  }
+  stdout.write(content);
+}
+
+/** Existing files are replaced only with --force, and the run's own manifest never. Returns the absolute path. */
+function checkTarget(file: string, { run }: Export, { force }: ExportFlags, { cwd }: Machine): string {
+  const path = resolve(cwd, file);
   if (!existsSync(path)) return path;
   if (existsSync(run.manifest) && realpathSync(path) === realpathSync(run.manifest)) {
     throw new EarlyExit(
       "usage",
-      `${file} is the manifest of run ${run.id}: name another file. Nothing was written.`,
+      `${file} is the manifest of run ${run.id}. Choose another file. Nothing was written.`,
     );
   }
   if (!force) {
-    throw new EarlyExit("usage", `${file} exists: name another file, or add --force. Nothing was written.`);
+    throw new EarlyExit("usage", `${file} exists. Choose another file, or add --force. Nothing was written.`);
   }
   return path;
 }
 
-async function written(made: Export, content: Uint8Array, file: string, flags: ExportFlags): Promise<void> {
-  const path = await checkTarget(file, made, flags);
-  const { rename, rm, writeFile } = await import("node:fs/promises");
+async function writeSheet(
+  made: Export,
+  content: Uint8Array,
+  file: string,
+  flags: ExportFlags,
+  machine: Machine,
+): Promise<void> {
+  const path = checkTarget(file, made, flags, machine);
   try {
     await writeFile(`${path}.part`, content, { flush: true });
     await rename(`${path}.part`, path);
@@ -112,43 +96,40 @@ async function written(made: Export, content: Uint8Array, file: string, flags: E
     throw error;
   }
   const { columns, lines } = made.sheet;
-  tell(flags, `${file}: ${lines.length} rows, ${columns.length} columns`);
+  report(flags, machine, `${file}: ${lines.length} rows, ${columns.length} columns`);
 }
 
-async function packed(
+async function writeZip(
   made: Export,
-  sheet: { format: SheetFormat; content: Uint8Array },
+  { format, content }: EncodedSheet,
   file: string,
   flags: ExportFlags,
+  machine: Machine,
 ): Promise<void> {
-  const [{ pack }, { interruption }, { systemClock }] = await Promise.all([
-    import("../../job/archive/pack.js"),
-    import("../output/signals.js"),
-    import("../../system.js"),
-  ]);
-  const zip = await checkTarget(file, made, flags);
+  const zip = checkTarget(file, made, flags, machine);
   const { runs, files } = made;
-  const { format, content } = sheet;
-  const signal = interruption();
-  await pack({ zip, runs, files, sheet: { name: `sheet.${format}`, content }, clock: systemClock, signal });
-  tell(
+  const { clock } = machine;
+  const signal = machine.interrupt();
+  await pack({ zip, runs, files, sheet: { name: `sheet.${format}`, content }, clock, signal });
+  report(
     flags,
+    machine,
     `${file}: ${files.length === 1 ? "1 file" : `${files.length} files`}, index.jsonl, sheet.${format}`,
   );
 }
 
-/** Paths in a manifest are seen from its own folder. */
-function checkLocalInputs({ localInputs, run }: Export, { to }: ExportFlags): void {
+/** Paths in a manifest start from its own folder. */
+function checkLocalInputs({ localInputs, run }: Export, { to }: ExportFlags, { cwd }: Machine): void {
   const [local] = localInputs;
   if (local === undefined || to === undefined) return;
   const folder = resolve(run.manifest, "..");
-  if (resolve(to, "..") === folder) return;
+  if (resolve(cwd, to, "..") === folder) return;
   throw new EarlyExit(
     "usage",
-    `rows name local files (${local}), seen from the manifest's folder: write the new one there too, in ${folder}. Nothing was written.`,
+    `the rows name local files (${local}) relative to the manifest's folder. Write the new manifest there too, in ${folder}. Nothing was written.`,
   );
 }
 
-function tell({ quiet }: ExportFlags, line: string): void {
-  if (!quiet) process.stderr.write(`${line}\n`);
+function report({ quiet }: ExportFlags, { stderr }: Machine, line: string): void {
+  if (!quiet) stderr.write(`${line}\n`);
 }

@@ -1,106 +1,73 @@
+import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { isCancel, password, select, text } from "@clack/prompts";
-import { type Command, Option } from "commander";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { Started } from "../../job/workspace/starter.js";
-import { address, shapeOf } from "../settings/connect.js";
+import { makeStarter, type Started } from "../../job/workspace/starter.js";
+import type { Machine } from "../../machine.js";
+import { manifestSchema } from "../../manifest/job-file/job-shape.js";
+import type { InitFlags } from "../flags/setup.js";
+import { address, checkedKey, shapeOf } from "../settings/connect.js";
+import { envFile, keyFromFile } from "../settings/env.js";
+import type { Call } from "./call.js";
 
-interface InitFlags {
-  baseUrl?: string;
-  apiKeyFile?: string;
-  sandbox?: boolean;
-  schema?: boolean;
-}
-
-export function defineInit(program: Command): void {
-  program
-    .command("init")
-    .description("make a starter workspace: settings, a first job; asks on a terminal, overwrites nothing")
-    .argument("[folder]", "where (default: the current folder)", ".")
-    .option("--base-url <url>", "address of the service")
-    .option("--api-key-file <file>", "file with the API key, to be copied to .env")
-    .addOption(
-      new Option("--sandbox", "for the sandbox alone; asks nothing").conflicts(["baseUrl", "apiKeyFile"]),
-    )
-    .addOption(
-      new Option("--schema", "print the JSON Schema of JSON and YAML manifests, for editors").conflicts([
-        "baseUrl",
-        "apiKeyFile",
-        "sandbox",
-      ]),
-    )
-    .action((folder: string, flags: InitFlags) => (flags.schema ? printSchema() : init(folder, flags)));
-}
-
-async function printSchema(): Promise<void> {
-  const { manifestSchema } = await import("../../manifest/job-file/job-shape.js");
-  process.stdout.write(`${JSON.stringify(manifestSchema(), null, 2)}\n`);
-}
-
-async function init(named: string, flags: InitFlags): Promise<void> {
-  const folder = resolve(named);
-  const [{ makeStarter }, { existsSync }, { envFile }] = await Promise.all([
-    import("../../job/workspace/starter.js"),
-    import("node:fs"),
-    import("../settings/env.js"),
-  ]);
+export async function init({
+  flags,
+  args,
+  machine,
+}: Call<InitFlags, { folder?: string }>): Promise<undefined> {
+  const { stdin, stdout, stderr, cwd } = machine;
+  if (flags.schema) {
+    stdout.write(`${JSON.stringify(manifestSchema(), null, 2)}\n`);
+    return;
+  }
+  const folder = resolve(cwd, args.folder ?? ".");
   const hasSettings = existsSync(envFile(folder));
-  const given = await givenBy(flags);
-  const asks = !flags.sandbox && !hasSettings && process.stdin.isTTY && process.stderr.isTTY;
-  const answers = asks ? await asked(given) : given;
+  const given = givenBy(flags, machine);
+  const asks = !flags.sandbox && !hasSettings && stdin.isTTY && stderr.isTTY;
+  const answers = asks
+    ? await askService(given, { input: stdin, output: stderr, signal: machine.interrupt() })
+    : given;
   const started = makeStarter({ folder, ...answers });
   const lost = hasSettings && (given.baseUrl !== null || given.key !== null);
-  process.stdout.write(`${[...report(started, lost), "", ...next(folder, answers)].join("\n")}\n`);
+  stdout.write(`${[...report(started, lost), "", ...next(relative(cwd, folder), answers)].join("\n")}\n`);
 }
 
-/** What the flags say, checked. Throws EarlyExit. */
-async function givenBy(flags: InitFlags): Promise<ServiceAnswers> {
-  const [{ keyFromFile }, { address, checkedKey }] = await Promise.all([
-    import("../settings/env.js"),
-    import("../settings/connect.js"),
-  ]);
+/** Address and key of the flags. Throws EarlyExit. */
+function givenBy(flags: InitFlags, { cwd }: Machine): ServiceAnswers {
   return {
     baseUrl: flags.baseUrl === undefined ? null : address(flags.baseUrl).baseUrl,
-    key: flags.apiKeyFile === undefined ? null : checkedKey(keyFromFile(flags.apiKeyFile)),
+    key: flags.apiKeyFile === undefined ? null : checkedKey(keyFromFile(flags.apiKeyFile, cwd)),
   };
-}
-
-async function asked(given: ServiceAnswers): Promise<ServiceAnswers> {
-  const [{ askService }, { interruption }] = await Promise.all([
-    import("./init.js"),
-    import("../output/signals.js"),
-  ]);
-  return askService(given, { input: process.stdin, output: process.stderr, signal: interruption() });
 }
 
 function report({ made, kept, ignored }: Started, lost: boolean): string[] {
   return [
     ...made.map((name) => `made   ${name}${name === ".env" ? " (only you can read it)" : ""}`),
-    ...kept.map((name) => `kept   ${name}, which was there before`),
+    ...kept.map((name) => `kept   ${name} (it existed)`),
     ...(ignored.length === 0 ? [] : [`added  ${ignored.join(" ")} to .gitignore`]),
-    ...(lost ? ["note   address and key were not written: .env was there before"] : []),
+    ...(lost ? ["note   address and key were not written because .env existed"] : []),
   ];
 }
 
-function next(folder: string, { baseUrl, key }: ServiceAnswers): string[] {
-  const way = relative(process.cwd(), folder);
+/** What to type next; `way` leads from here to the folder. */
+function next(way: string, { baseUrl, key }: ServiceAnswers): string[] {
   const steps: [string, string][] = [
     ...(way === "" ? [] : [[`cd ${quoted(way)}`, ""] as [string, string]]),
     ["bulkgen run jobs/first.csv --sandbox", "a rehearsal: no key, no cost"],
     ...(baseUrl === null || key === null
-      ? [["bulkgen models --sandbox", "what to write into the model column"] as [string, string]]
+      ? [["bulkgen models --sandbox", "names for the model column"] as [string, string]]
       : [
-          ["bulkgen doctor", "whether address and key work"] as [string, string],
-          ["bulkgen models", "what to write into the model column"] as [string, string],
+          ["bulkgen doctor", "check that address and key work"] as [string, string],
+          ["bulkgen models", "names for the model column"] as [string, string],
         ]),
   ];
   const width = Math.max(...steps.map(([command]) => command.length));
   return ["next:", ...steps.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`.trimEnd())];
 }
 
-/** A name that a shell takes as it is. */
+/** A name as it can be pasted into a shell. */
 function quoted(name: string): string {
   return /^[\w./-]+$/.test(name) && !name.startsWith("-") ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
@@ -117,13 +84,13 @@ export interface ServiceAnswers {
   key: string | null;
 }
 
-/** Asks which service the workspace is for; what was given as a flag is not asked. Throws EarlyExit when it is cut off. */
+/** Asks which service the workspace is for, except for what flags gave. Throws EarlyExit when it is interrupted. */
 export async function askService(given: ServiceAnswers, terminal: Terminal): Promise<ServiceAnswers> {
   if (given.baseUrl === null && given.key === null) {
     const which = answered(
       await select({
         ...terminal,
-        message: "What shall this workspace work with?",
+        message: "Which service is this workspace for?",
         options: [
           { value: "sandbox", label: "The sandbox on this machine", hint: "no key, no cost" },
           { value: "service", label: "The service", hint: "needs its address and an API key" },
@@ -154,7 +121,7 @@ async function askKey(terminal: Terminal): Promise<string | null> {
   const entered = answered(
     await password({
       ...terminal,
-      message: "The API key (hidden; Enter leaves it for later)",
+      message: "The API key (hidden; press Enter to add it later)",
       validate: (value) => {
         const key = (value ?? "").trim();
         if (key === "" || isKeyForm(key)) return undefined;
@@ -176,6 +143,6 @@ function objection(value: string): string | undefined {
 }
 
 function answered<Answer>(answer: Answer): Exclude<Answer, symbol> {
-  if (isCancel(answer)) throw new EarlyExit("interrupted", "cut off; nothing was made");
+  if (isCancel(answer)) throw new EarlyExit("interrupted", "interrupted. Nothing was created.");
   return answer as Exclude<Answer, symbol>;
 }

@@ -1,10 +1,13 @@
-import type { Command } from "commander";
-import { defineOrder } from "./orders/order.js";
+import type { WorkspaceFlags } from "../flags/shared.js";
+import type { Call } from "./call.js";
+import { orderRun } from "./orders/run-order.js";
 
-export function definePause(program: Command): void {
-  defineOrder(program, "pause", "have a run end in good order, to be gone on with later; tasks go on");
+type PauseCall = Call<WorkspaceFlags, { run?: number }>;
+
+export async function pause(call: PauseCall): Promise<undefined> {
+  await orderRun("pause", call.args.run, call);
 }
 
-export function defineCancel(program: Command): void {
-  defineOrder(program, "cancel", "submit nothing more for a run; what was submitted is still collected");
+export async function cancel(call: PauseCall): Promise<undefined> {
+  await orderRun("cancel", call.args.run, call);
 }

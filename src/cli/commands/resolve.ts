@@ -1,75 +1,47 @@
-import { type Command, Option } from "commander";
-import { EarlyExit } from "../../core/exit.js";
-import type { Carried } from "../../job/orders/give.js";
+import { EarlyExit, type ExitName } from "../../core/exit.js";
+import { type Carried, carriedOutHere, giveOrder } from "../../job/orders/give.js";
 import type { FindItems } from "../../job/orders/request.js";
-import type { Resolution } from "../../job/orders/resolve.js";
-import { systemClock } from "../../system.js";
-import { endWith } from "../output/ending.js";
-import { interruption } from "../output/signals.js";
-import { endOf, type ItemOrderFlags, wantOfItems, withItemOrder } from "./orders/item-order.js";
-import { onSlow } from "./orders/order.js";
+import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
+import { lockWorkspace } from "../../job/workspace/open.js";
+import type { Machine } from "../../machine.js";
+import type { ItemOrderFlags, ResolveFlags } from "../flags/orders.js";
+import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
+import { endOf, orderItems } from "./orders/item-order.js";
+import { onSlow } from "./orders/run-order.js";
 
-export function defineResolve(program: Command): void {
-  const ways = ["adopt", "resubmit", "refetch", "skip"];
-  const others = (way: string) => ways.filter((other) => other !== way);
-  withItemOrder(program.command("resolve"))
-    .description("decide on a held item: its task is known, pay again, fetch again, or give it up")
-    .argument("<item>", "row id, path of a file, or task id; RUN:ROW-ID for the one of a run")
-    .addOption(
-      new Option("--adopt <task>", "this task is the item's; checked against its own record").conflicts(
-        others("adopt"),
-      ),
-    )
-    .addOption(
-      new Option("--resubmit", "submit it again; authorises one more charge").conflicts(others("resubmit")),
-    )
-    .addOption(new Option("--refetch", "ask for its outputs again").conflicts(others("refetch")))
-    .addOption(
-      new Option("--skip", "give it up; what it may have cost stays counted").conflicts(others("skip")),
-    )
-    .action(resolve);
-}
-
-interface ResolveFlags extends ItemOrderFlags {
-  adopt?: string;
-  resubmit?: boolean;
-  refetch?: boolean;
-  skip?: boolean;
-}
-
-async function resolve(item: string, flags: ResolveFlags): Promise<void> {
-  const { resolveHeld } = await import("../../job/orders/resolve.js");
-  const wish = resolveHeld(item, wayOf(flags));
-  await (flags.skip ? giveUp(wish, flags) : wantOfItems(wish, "submitted again", flags));
+export async function resolve({
+  flags,
+  args,
+  machine,
+}: Call<ResolveFlags, { item: string }>): Promise<ExitName | undefined> {
+  const wish = resolveHeld(args.item, wayOf(flags), machine.cwd);
+  return flags.skip ? skip(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
 }
 
 function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
-  if (adopt?.trim() === "") throw new EarlyExit("usage", "--adopt: expected a task id, got none");
+  if (adopt?.trim() === "") throw new EarlyExit("usage", "--adopt: expected a task id, got nothing");
   if (adopt !== undefined) return { adopt };
   if (resubmit) return "resubmit";
   if (refetch) return "refetch";
   if (skip) return "skip";
-  throw new EarlyExit("usage", "say how: expected one of --adopt TASK, --resubmit, --refetch, --skip");
+  throw new EarlyExit("usage", "expected one of --adopt TASK, --resubmit, --refetch, --skip, got none");
 }
 
-/** Gives a held item up: by the process that holds the workspace, else here. Asks nobody, and needs no key. */
-export async function giveUp(wish: FindItems, flags: ItemOrderFlags): Promise<void> {
-  const [{ carriedOutHere, giveOrder }, { lockWorkspace }, { settledWorkspace }] = await Promise.all([
-    import("../../job/orders/give.js"),
-    import("../../job/workspace/open.js"),
-    import("../output/session.js"),
-  ]);
+/** Drops a held item, by the process with the workspace if there is one. Works offline and needs no key. */
+async function skip(wish: FindItems, flags: ItemOrderFlags, machine: Machine): Promise<ExitName | undefined> {
+  const slow = onSlow(flags, machine);
   const options = {
-    workspace: settledWorkspace(flags),
-    clock: systemClock,
-    signal: interruption(),
-    onSlow: onSlow(flags),
-    onLocked: onSlow(flags),
+    workspace: settledWorkspace(flags, machine),
+    clock: machine.clock,
+    signal: machine.interrupt(),
+    onSlow: slow,
+    onLocked: slow,
   };
   const { ifLocked } = flags;
   const carried: Carried | null =
     ifLocked === "order"
       ? await giveOrder(options, wish, () => carriedOutHere(options, wish))
       : await carriedOutHere(options, wish, await lockWorkspace({ ...options, ifLocked }));
-  if (carried) endWith(endOf(carried, flags));
+  return carried ? endOf(carried, flags, machine) : undefined;
 }

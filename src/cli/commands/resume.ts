@@ -1,27 +1,19 @@
-import type { Command } from "commander";
-import { withCarry, withDailyCap, withService } from "../flags/shared.js";
-import { positive } from "../flags/values.js";
-import { endWith } from "../output/ending.js";
-import type { CarryFlags } from "../output/session.js";
+import type { ExitName } from "../../core/exit.js";
+import { continueJob } from "../../job/run/continue-job.js";
+import { unfinishedRun } from "../../job/workspace/find-run.js";
+import type { CarryFlags } from "../flags/shared.js";
+import { followed } from "../output/follow.js";
+import { jobOptions } from "../output/job-options.js";
+import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
 
-export function defineResume(program: Command): void {
-  withDailyCap(withCarry(withService(program.command("resume"))))
-    .description("go on with the newest or the named unfinished run, with its own options")
-    .argument("[run]", "number of the run", positive)
-    .action(resume);
-}
-
-async function resume(which: number | undefined, flags: CarryFlags): Promise<void> {
-  const [{ continueJob }, { unfinishedRun }, { jobOptions, settledWorkspace }, { followed }] =
-    await Promise.all([
-      import("../../job/run/continue-job.js"),
-      import("../../job/workspace/find-run.js"),
-      import("../output/session.js"),
-      import("../output/follow.js"),
-    ]);
-  const prepared = await jobOptions(flags, settledWorkspace(flags));
-  const exit = await followed(prepared, flags, (show) =>
-    continueJob(prepared.options, { choose: unfinishedRun(which) }, show),
+export async function resume({
+  flags,
+  args,
+  machine,
+}: Call<CarryFlags, { run?: number }>): Promise<ExitName> {
+  const prepared = await jobOptions(flags, machine, settledWorkspace(flags, machine));
+  return followed(prepared, flags, (show) =>
+    continueJob(prepared.options, { choose: unfinishedRun(args.run) }, show),
   );
-  endWith(exit);
 }

@@ -1,86 +1,62 @@
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
 import type { EditionChoice } from "../../job/run/edition.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
-import { itemsMaxDefault } from "../../manifest/combinations.js";
-import { type DelimiterName, delimiters } from "../../manifest/formats/csv.js";
+import type { Machine } from "../../machine.js";
 import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
-import type { Duplicates, OnMissing, SubmitOrder } from "../../plan/plan.js";
-import { systemClock } from "../../system.js";
-import { type SelectionFlags, selectionOf, withSelection } from "./selection.js";
-import { jobName, oneOf, parameter, positive } from "./values.js";
+import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { type SelectionFlags, selectionFlags, selectionOf } from "./selection.js";
+import { anyText, jobName, oneOf, parameter, positive } from "./values.js";
 
-/** Flags that say how a manifest is read: shared by `plan` and `run`. */
-export interface ManifestFlags extends SelectionFlags {
-  job?: string;
-  duplicates: Duplicates;
-  order: SubmitOrder;
-  missing: OnMissing;
-
-  model?: string;
-  prompt?: string;
-  param?: Record<string, string>;
-  edition?: string;
-  fresh?: boolean;
-  sheet?: string;
-  delimiter?: DelimiterName;
-  repair?: boolean;
-  maxItems?: number;
-}
-
-export function withManifest(command: Command): Command {
-  const names = Object.keys(delimiters) as DelimiterName[];
-  return withSelection(command)
-    .argument("<manifest>", "CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input")
-    .option("--model <key>", "model of the rows that name none")
-    .option("--prompt <text>", "prompt of the rows that have none")
-    .option("--param <key=value>", "parameter of the rows that do not set it; may be repeated", parameter)
-    .option("--sheet <name>", "sheet of a workbook (default: its first)")
-    .addOption(
-      new Option(
-        "--delimiter <name>",
-        `what parts the cells of a CSV: ${names.join(", ")} (default: detected)`,
-      ).argParser(oneOf(...names)),
-    )
-    .option("--repair", "read 16:09 as the option 16:9, and whatever else a spreadsheet changed; tells each")
-    .option(
-      "--max-items <n>",
-      `refuse a job whose combinations make more items (default: ${itemsMaxDefault})`,
-      positive,
-    )
-    .option(
-      "--job <name>",
-      "the job that the manifest belongs to (default: its name, or its file's)",
+/** Flags that say how a manifest is read. */
+export const manifestFlags = {
+  ...grouped("The manifest:", {
+    model: option("<key>", "model for rows that name none", anyText),
+    prompt: option("<text>", "prompt for rows that have none", anyText),
+    param: option("<key=value>", "parameter for rows that do not set it; repeatable", parameter),
+    sheet: option("<name>", "sheet of a workbook (default: the first)", anyText, { inFiles: "never" }),
+    delimiter: option(
+      "<name>",
+      "separator between the cells of a CSV: comma, semicolon or tab (default: detected)",
+      oneOf("comma", "semicolon", "tab"),
+    ),
+    repair: toggle("undo what spreadsheets change, such as 16:9 into 16:09; lists each change"),
+    maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive),
+    job: option(
+      "<name>",
+      "job that the manifest belongs to (default: its name, or that of its file)",
       jobName,
-    )
-    .option("--edition <name>", "make everything anew under this name, once")
-    .option("--fresh", "start a new edition, or go on with the newest unfinished one")
-    .option(
-      "--duplicates <what>",
-      "rows that ask for the very same thing: keep, merge or error",
+    ),
+    edition: option("<name>", "make everything again under this name, once", anyText, { inFiles: "never" }),
+    fresh: toggle("start a new edition, or continue the newest unfinished one", { inFiles: "never" }),
+    duplicates: option(
+      "<what>",
+      "rows that ask for exactly the same: keep, merge or error",
       oneOf("keep", "merge", "error"),
-      "keep",
-    )
-    .option(
-      "--order <what>",
-      "submit first: by priority (then as in the sheet), as in the sheet, or the cheapest",
+      { default: "keep" },
+    ),
+    order: option(
+      "<what>",
+      "submit first: by priority (then in sheet order), in sheet order, or the cheapest",
       oneOf("priority", "sheet", "cheapest"),
-      "priority",
-    )
-    .option(
-      "--missing <what>",
+      { default: "priority" },
+    ),
+    missing: option(
+      "<what>",
       "archived files that are gone: report, fetch (no credits) or pay",
       oneOf("report", "fetch", "pay"),
-      "report",
-    );
-}
+      { default: "report" },
+    ),
+  }),
+  ...selectionFlags,
+};
+export type ManifestFlags = FlagsOf<typeof manifestFlags>;
 
-/** All that the flags say about how a manifest is read. */
-export function sheetOptions(flags: ManifestFlags): SheetOptions {
+/** How the flags say that a manifest is read. */
+export function sheetOptions(flags: ManifestFlags, machine: Machine): SheetOptions {
   const { duplicates, order, missing } = flags;
   return {
-    reading: readingOf(flags),
+    reading: readingOf(flags, machine),
     edition: editionOf(flags),
     selection: selectionOf(flags),
     duplicates,
@@ -91,16 +67,20 @@ export function sheetOptions(flags: ManifestFlags): SheetOptions {
 }
 
 /** The manifest's absolute path; standard input has none. */
-export function manifestPath(manifest: string): string {
-  return manifest === "-" ? manifest : resolve(manifest);
+export function manifestPath(manifest: string, { cwd }: Pick<Machine, "cwd">): string {
+  return manifest === "-" ? manifest : resolve(cwd, manifest);
 }
 
-export function readingOf(flags: ManifestFlags): ReadOptions {
+export function readingOf(
+  flags: Omit<ManifestFlags, keyof SelectionFlags>,
+  { stdin, clock, cwd }: Machine,
+): ReadOptions {
   const { sheet, delimiter, maxItems } = flags;
   return {
     defaults: defaultsOf(flags),
-    stdin: process.stdin,
-    today: localDay(systemClock.now()),
+    stdin,
+    cwd,
+    today: localDay(clock.now()),
     repair: flags.repair ?? false,
     ...(sheet === undefined ? {} : { sheet }),
     ...(delimiter === undefined ? {} : { delimiter }),
@@ -108,14 +88,14 @@ export function readingOf(flags: ManifestFlags): ReadOptions {
   };
 }
 
-/** The day here, as `2026-11-21`. */
+/** Today in the local time zone, as `2026-11-21`. */
 function localDay(at: number): string {
   const day = new Date(at);
   const two = (number: number) => String(number).padStart(2, "0");
   return `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
 }
 
-function defaultsOf({ model, prompt, param }: ManifestFlags): Defaults {
+function defaultsOf({ model, prompt, param }: Pick<ManifestFlags, "model" | "prompt" | "param">): Defaults {
   return {
     ...(model === undefined ? {} : { model }),
     ...(prompt === undefined ? {} : { prompt }),

@@ -1,9 +1,13 @@
-import { type Command, Option } from "commander";
-import { withManifest } from "./manifest.js";
-import { withSettling } from "./settle.js";
-import { withCarry, withDailyCap, withService } from "./shared.js";
+import { type Credits, credits } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
+import type { SpendingOptions } from "../../job/run/spending-caps.js";
+import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { manifestFlags } from "./manifest.js";
+import { type SettleFlags, settleFlags, settleOptions } from "./settle.js";
+import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./shared.js";
 import {
   amount,
+  anyText,
   dailyRequests,
   duration,
   endTime,
@@ -15,57 +19,135 @@ import {
   wholeNumber,
 } from "./values.js";
 
-/** Adds the flags of `run`, which a schedule carries too. */
-export function withRun(command: Command): Command {
-  const first = withCarry(withManifest(withService(command)))
-    .option("--yes", "do not ask before spending (required without a terminal)")
-    .option("--out <folder>", "where the files go (default: outputs in the workspace)");
-  const flags = withCaps(first)
-    .option(
-      "--on-insufficient <what>",
+/** Flags that limit what is spent; `plan` prices by them too. */
+export const capFlags = {
+  ...grouped("Spending:", {
+    maxCredits: option("<n>", "spend at most this many credits in this run", amount),
+    maxCreditsPerModel: option(
+      "<model=n>",
+      "spend at most this much on one model; the others continue; repeatable",
+      modelAmount,
+    ),
+    keepCredits: option("<n>", "leave at least this many credits on the account", amount),
+  }),
+  ...dailyCapFlags,
+};
+export type CapFlags = FlagsOf<typeof capFlags>;
+
+export const yesFlag = toggle("do not ask before spending (required without a terminal)", {
+  inFiles: "never",
+});
+export const outFlag = option("<folder>", "where the files go (default: outputs in the workspace)", anyText, {
+  isPath: true,
+});
+
+/** Flags of `run`; a schedule keeps them for its runs. */
+export const runFlags = {
+  yes: yesFlag,
+  out: outFlag,
+  ...serviceFlags,
+  ...manifestFlags,
+  ...capFlags,
+  ...grouped("Spending:", {
+    onInsufficient: option(
+      "<what>",
       "when the balance does not cover the plan: refuse, fit, stop or wait",
       oneOf("refuse", "fit", "stop", "wait"),
-      "refuse",
-    )
-    .option(
-      "--on-daily-limit <what>",
-      "when the day's requests are used up, or the service asks for a long silence: stop or wait",
+      { default: "refuse" },
+    ),
+  }),
+  ...grouped("When to stop:", {
+    onDailyLimit: option(
+      "<what>",
+      "when the day's requests are used up, or the service asks for a long pause: stop or wait",
       oneOf("stop", "wait"),
-      "stop",
-    )
-    .option("--max-failures <n|%>", "submit nothing more once so many items have failed", share)
-    .option("--retries <n>", "try a task that failed at the provider again, so often", wholeNumber, 1)
-    .option("--until <time>", "submit nothing after this time of day, such as 06:00", endTime)
-    .option("--max-duration <time>", "submit nothing after so long, such as 2h", duration)
-    .addOption(
-      new Option("--overdue-wait <time>", "stay for overdue tasks so long, such as 30m")
-        .argParser(duration)
-        .default(0, "0m"),
-    )
-    .option("--sidecars", "write a NAME.json with its facts beside each file")
-    .option("--skip-invalid", "go on without wrong rows; problems.csv tells what is wrong")
-    .option("--lanes <n>", "submits in flight at once (default: by plan)", positive)
-    .option("--downloads <n>", "downloads at once", positive, 4)
-    .option("--rpm <n>", "send at most this many requests a minute", positive)
-    .option("--rpd <n>", "send at most this many requests a day (3 or more)", dailyRequests)
-    .option("--share <percent>", "use this share of the account's requests, such as 50%", requestShare)
-    .option(
-      "--poll <how>",
-      "look for results early or late: eager, balanced or frugal (default: by what is short)",
+      { default: "stop" },
+    ),
+    maxFailures: option("<n|%>", "submit nothing more once this many items have failed", share),
+    retries: option("<n>", "how often to retry a task that failed at the provider", wholeNumber, {
+      default: 1,
+    }),
+    until: option("<time>", "submit nothing after this time of day, such as 06:00", endTime),
+    maxDuration: option("<time>", "submit nothing after this long, such as 2h", duration),
+    overdueWait: option("<time>", "wait this long for overdue tasks, such as 30m", duration, {
+      default: 0,
+      defaultText: "0m",
+    }),
+    skipInvalid: toggle("continue without invalid rows; problems.csv lists what is wrong"),
+  }),
+  ...carryFlags,
+  ...grouped("Pace:", {
+    lanes: option("<n>", "submits in flight at once (default: by plan)", positive),
+    downloads: option("<n>", "downloads at once", positive, { default: 4 }),
+    rpm: option("<n>", "send at most this many requests a minute", positive),
+    rpd: option("<n>", "send at most this many requests a day (3 or more)", dailyRequests),
+    share: option("<percent>", "use this share of the account's requests, such as 50%", requestShare),
+    poll: option(
+      "<how>",
+      "poll for results early or late: eager, balanced or frugal (default: by what is short)",
       oneOf("eager", "balanced", "frugal"),
-    );
-  return withSettling(flags);
+    ),
+  }),
+  sidecars: toggle("write a NAME.json with its details beside each file"),
+  ...settleFlags,
+};
+export type RunFlags = FlagsOf<typeof runFlags> & SharedFlags;
+
+/** The limits on spending that the flags set. */
+export function spendingOptions(flags: CapFlags): SpendingOptions {
+  return {
+    maxCredits: flags.maxCredits === undefined ? null : credits(flags.maxCredits),
+    ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
+    ...(flags.keepCredits === undefined ? {} : { keepCredits: credits(flags.keepCredits) }),
+    ...dailyOf(flags),
+  };
 }
 
-/** Adds the flags of what may be spent, by which `plan` prices too. */
-export function withCaps(command: Command): Command {
-  const ofRun = command
-    .option("--max-credits <n>", "spend at most this many credits in this run", amount)
-    .option(
-      "--max-credits-per-model <model=n>",
-      "spend at most so much on this model; the others go on; may be repeated",
-      modelAmount,
-    )
-    .option("--keep-credits <n>", "leave at least this many credits on the account", amount);
-  return withDailyCap(ofRun);
+function modelCaps(caps: Readonly<Record<string, number>>): Record<string, Credits> {
+  return Object.fromEntries(Object.entries(caps).map(([model, amount]) => [model, credits(amount)]));
+}
+
+export function dailyOf({ maxCreditsPerDay }: FlagsOf<typeof dailyCapFlags>): { dailyCredits?: Credits } {
+  return maxCreditsPerDay === undefined ? {} : { dailyCredits: credits(maxCreditsPerDay) };
+}
+
+type RunOptionFlags = CapFlags & SettleFlags & Pick<RunFlags, KeptFlag>;
+type KeptFlag =
+  | "maxFailures"
+  | "retries"
+  | "downloads"
+  | "onInsufficient"
+  | "onDailyLimit"
+  | "until"
+  | "maxDuration"
+  | "overdueWait"
+  | "sandbox"
+  | "sidecars"
+  | "lanes"
+  | "rpm"
+  | "rpd"
+  | "share"
+  | "poll";
+
+/** The options that are saved with the run, so that resume continues with them. */
+export function runOptions(flags: RunOptionFlags): RunOptions {
+  return {
+    ...spendingOptions(flags),
+    maxFailures: flags.maxFailures ?? null,
+    retries: flags.retries,
+    downloads: flags.downloads,
+    onInsufficient: flags.onInsufficient,
+    onDailyLimit: flags.onDailyLimit,
+    until: flags.until ?? null,
+    maxDurationMs: flags.maxDuration ?? null,
+    overdueWaitMs: flags.overdueWait,
+    ...settleOptions(flags),
+    sandbox: flags.sandbox ?? false,
+    ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
+    ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
+    ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
+    ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),
+    ...(flags.share === undefined ? {} : { share: flags.share }),
+    ...(flags.poll === undefined ? {} : { poll: flags.poll }),
+  };
 }

@@ -1,30 +1,21 @@
-import { type Command, InvalidArgumentError } from "commander";
 import type { Filter, Selection } from "../../plan/plan.js";
-import { positive } from "./values.js";
+import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { anyText, FlagError, positive } from "./values.js";
 
-/** Flags that say which rows a command is about. */
-export interface SelectionFlags {
-  filter?: Filter[];
-  onlyFailed?: boolean;
-  range?: { from: number; to: number };
-  sample?: number;
-  seed?: string;
-  first?: number;
-}
+const inFiles = "never";
 
-export function withSelection(command: Command): Command {
-  return command
-    .option(
-      "--filter <key=value>",
-      "only rows where it is so; * and ? stand for any text; repeatable",
-      filter,
-    )
-    .option("--only-failed", "only rows whose item failed")
-    .option("--range <from:to>", "only rows with these numbers, such as 2:50, 100: or 7", range)
-    .option("--sample <n>", "only so many rows, drawn by lot", positive)
-    .option("--seed <text>", "draw others; the same text draws the same rows")
-    .option("--first <n>", "only the first rows of what the other flags leave", positive);
-}
+/** Flags that choose rows. */
+export const selectionFlags = grouped("Which rows:", {
+  filter: option("<key=value>", "only rows with this value; * and ? match any text; repeatable", filter, {
+    inFiles,
+  }),
+  onlyFailed: toggle("only rows whose item failed", { inFiles }),
+  range: option("<from:to>", "only rows with these numbers, such as 2:50, 100: or 7", range, { inFiles }),
+  sample: option("<n>", "only this many rows, chosen at random", positive, { inFiles }),
+  seed: option("<text>", "choose other rows at random; the same text chooses the same rows", anyText),
+  first: option("<n>", "only the first rows that the other flags leave", positive, { inFiles }),
+});
+export type SelectionFlags = FlagsOf<typeof selectionFlags>;
 
 export function selectionOf(flags: SelectionFlags): Selection {
   return {
@@ -37,10 +28,10 @@ export function selectionOf(flags: SelectionFlags): Selection {
   };
 }
 
-function filter(text: string, gathered: Filter[] = []): Filter[] {
+function filter(text: string, before: Filter[] = []): Filter[] {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError(`expected key=value, got ${JSON.stringify(text)}.`);
-  return [...gathered, { key: text.slice(0, at).trim(), pattern: text.slice(at + 1) }];
+  if (at < 1) throw new FlagError(`expected key=value, got ${JSON.stringify(text)}`);
+  return [...before, { key: text.slice(0, at).trim(), pattern: text.slice(at + 1) }];
 }
 
 function range(text: string): { from: number; to: number } {
@@ -49,7 +40,5 @@ function range(text: string): { from: number; to: number } {
   const from = Number(first ?? 1);
   const to = sign === undefined ? from : Number(last ?? Number.POSITIVE_INFINITY);
   if (match && (first ?? last) !== undefined && from <= to) return { from, to };
-  throw new InvalidArgumentError(
-    `expected row numbers such as 2:50, 100:, :20 or 7, got ${JSON.stringify(text)}.`,
-  );
+  throw new FlagError(`expected row numbers such as 2:50, 100:, :20 or 7, got ${JSON.stringify(text)}`);
 }

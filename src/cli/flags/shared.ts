@@ -1,71 +1,88 @@
-import { type Command, Option } from "commander";
-import type { Configured } from "../settings/settings.js";
-import { amount, duration, gathered, oneOf } from "./values.js";
+import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { amount, anyText, duration, oneOf, repeated } from "./values.js";
 
-/** Flags that every command with a workspace takes. */
-export interface SharedFlags {
-  baseUrl?: string;
-  apiKeyFile?: string;
-  sandbox?: boolean;
-  workspace?: string;
-  json?: boolean;
-  quiet?: boolean;
-  logLevel: string;
-  /** What the settings files say of address and key. */
-  configured?: Configured;
+/** Flags of every command with a workspace. */
+export const workspaceFlags = {
+  sandbox: toggle("use the local sandbox: no key, no cost"),
+  workspace: option(
+    "<folder>",
+    "folder with .bulkgen/ (default: the nearest at or above the manifest)",
+    anyText,
+    {
+      inFiles: "never",
+    },
+  ),
+  json: toggle("print one JSON document on stdout", { inFiles: "never" }),
+  quiet: toggle("show no progress on stderr"),
+};
+export type WorkspaceFlags = FlagsOf<typeof workspaceFlags>;
+
+/** Flags of every command that talks to the service. */
+export const serviceFlags = {
+  ...workspaceFlags,
+  baseUrl: option("<url>", "address of the service (or BULKGEN_BASE_URL)", anyText),
+  apiKeyFile: option("<file>", "file with the API key (or set BULKGEN_API_KEY)", anyText, {
+    inFiles: "own files",
+    isPath: true,
+  }),
+  logLevel: option("<level>", "debug, info, warn, error or silent", anyText, { default: "warn" }),
+};
+
+/** A setting and where it comes from. */
+export interface ServiceSetting {
+  value: string;
+  /** The flag, the variable or the file that it comes from, as people know it. */
+  from: string;
 }
 
-/** Adds the flags by which a command finds its service. */
-export function withService(command: Command): Command {
-  return withWorkspace(command)
-    .option("--base-url <url>", "address of the service (or BULKGEN_BASE_URL)")
-    .option("--api-key-file <file>", "file with the API key (or BULKGEN_API_KEY)")
-    .option("--log-level <level>", "debug, info, warn, error or silent", "warn");
+/**
+ * Address and key as the settings files give them. They are kept apart from the flags because the environment and the
+ * workspace's `.env` come first.
+ */
+export interface Configured {
+  baseUrl?: ServiceSetting;
+  apiKeyFile?: ServiceSetting;
 }
 
-/** Adds the flags by which a command finds its workspace and says how to print. */
-export function withWorkspace(command: Command): Command {
-  return command
-    .option("--sandbox", "use the local sandbox: no key, no cost")
-    .option("--workspace <folder>", "the folder with .bulkgen/ (default: found from the manifest upwards)")
-    .option("--json", "one JSON document on stdout")
-    .option("--quiet", "no progress on stderr");
-}
+export type SharedFlags = FlagsOf<typeof serviceFlags> & { configured?: Configured };
 
-/** Adds the flags of every command that carries a run on. */
-export function withCarry(command: Command, ifLocked = whenLocked()): Command {
-  return command
-    .addOption(
-      new Option("--unreachable-wait <time>", "give up when the service is out of reach for so long")
-        .argParser(duration)
-        .default(300_000, "5m"),
-    )
-    .addOption(ifLocked)
-    .addOption(
-      new Option("--events", "one JSON line on stdout for each event; the summary goes to stderr").conflicts(
-        "json",
-      ),
-    )
-    .option("--notify <target>", "tell the end to an https:// address or mailto:; may be repeated", gathered)
-    .option(
-      "--notify-command <command>",
-      "run this in the shell at the end, with what came of it in BULKGEN_…",
-    )
-    .option("--smtp-url <url>", "mail server of mailto:, such as smtp://HOST:587; $NAME reads a variable")
-    .option("--smtp-from <address>", "sender of the mails");
-}
+const lockText = "when another run has the workspace: fail, wait or skip";
 
-/** Adds the cap that is the account's and not one run's: it holds as it is set now, also for a run that began before. */
-export function withDailyCap(command: Command): Command {
-  return command.option(
-    "--max-credits-per-day <n>",
-    "spend at most so much from midnight to midnight, over all runs of the account",
+/** Flags of every command that continues a run. */
+export const carryFlags = grouped("While it runs:", {
+  unreachableWait: option("<time>", "stop when the service cannot be reached for this long", duration, {
+    default: 300_000,
+    defaultText: "5m",
+  }),
+  ifLocked: option("<what>", lockText, oneOf("fail", "wait", "skip"), { default: "fail" }),
+  events: toggle("print one JSON line for each event on stdout; the summary goes to stderr", {
+    inFiles: "never",
+    conflicts: ["json"],
+  }),
+  notify: option("<target>", "send the result to an https:// address or mailto:; repeatable", repeated),
+  notifyCommand: option(
+    "<command>",
+    "run this in the shell at the end, with the result in BULKGEN_…",
+    anyText,
+    {
+      inFiles: "own files",
+    },
+  ),
+  smtpUrl: option(
+    "<url>",
+    "mail server for mailto:, such as smtp://HOST:587; $NAME reads a variable",
+    anyText,
+  ),
+  smtpFrom: option("<address>", "sender of the mails", anyText),
+});
+
+/** The cap of the account, not of one run: its current value applies to runs that started earlier too. */
+export const dailyCapFlags = grouped("Spending:", {
+  maxCreditsPerDay: option(
+    "<n>",
+    "spend at most this many credits from midnight to midnight, over all runs of the account",
     amount,
-  );
-}
+  ),
+});
 
-function whenLocked(): Option {
-  return new Option("--if-locked <what>", "when another run holds the workspace: fail, wait or skip")
-    .argParser(oneOf("fail", "wait", "skip"))
-    .default("fail");
-}
+export type CarryFlags = SharedFlags & FlagsOf<typeof carryFlags> & FlagsOf<typeof dailyCapFlags>;

@@ -1,45 +1,52 @@
-import { InvalidArgumentError } from "commander";
 import { type FailureKind, failureKinds } from "../../core/failure.js";
 
-/** Readers of option values: what was expected, what was got. */
+/** Readers of flag values. Each throws FlagError, which says what was expected and what was given. */
+
+/** A value that a flag does not take. Whoever catches it knows which flag it was, and puts the name in front. */
+export class FlagError extends Error {
+  override readonly name = "FlagError";
+}
+
+export function anyText(text: string): string {
+  return text;
+}
 
 export function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text))
-    throw new InvalidArgumentError(`expected a whole number, got ${JSON.stringify(text)}.`);
+  if (!/^\d+$/.test(text)) throw new FlagError(`expected a whole number, got ${JSON.stringify(text)}`);
   return Number(text);
 }
 
 export function positive(text: string): number {
   const value = wholeNumber(text);
-  if (value < 1) throw new InvalidArgumentError(`expected 1 or more, got ${text}.`);
+  if (value < 1) throw new FlagError(`expected 1 or more, got ${text}`);
   return value;
 }
 
 export function amount(text: string): number {
   if (!/^\d+(\.\d{1,6})?$/.test(text)) {
-    throw new InvalidArgumentError(
-      `expected an amount with at most six decimals, got ${JSON.stringify(text)}.`,
-    );
+    throw new FlagError(`expected an amount with at most six decimals, got ${JSON.stringify(text)}`);
   }
   return Number(text);
 }
 
-/** A daily limit that leaves room for a submit, its look and the account. */
+/** A daily limit that leaves room for a submit, its poll and the account. */
 export function dailyRequests(text: string): number {
   const value = wholeNumber(text);
-  if (value < 3)
-    throw new InvalidArgumentError(`expected 3 or more (a submit, a look, the account), got ${text}.`);
+  if (value < 3) throw new FlagError(`expected 3 or more (a submit, a poll and the account), got ${text}`);
   return value;
 }
 
-export function oneOf<const Value extends string>(...values: Value[]): (text: string) => Value {
-  return (text) => {
+export function oneOf<const Value extends string>(
+  ...values: Value[]
+): ((text: string) => Value) & { choices: readonly Value[] } {
+  const parse = (text: string) => {
     const found = values.find((value) => value.toLowerCase() === text.toLowerCase());
     if (found === undefined) {
-      throw new InvalidArgumentError(`expected one of ${values.join(", ")}, got ${JSON.stringify(text)}.`);
+      throw new FlagError(`expected one of ${values.join(", ")}, got ${JSON.stringify(text)}`);
     }
     return found;
   };
+  return Object.assign(parse, { choices: values });
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -49,9 +56,7 @@ export function duration(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
   const unit = unitMs[match?.[2] ?? ""];
   if (!match || unit === undefined) {
-    throw new InvalidArgumentError(
-      `expected a duration such as 90s, 30m or 2h, got ${JSON.stringify(text)}.`,
-    );
+    throw new FlagError(`expected a duration such as 90s, 30m or 2h, got ${JSON.stringify(text)}`);
   }
   return Number(match[1]) * unit;
 }
@@ -64,14 +69,14 @@ export function share(text: string): Share {
   const value = Number(match?.[1]);
   const percent = match?.[2] === "%";
   if (!match || value <= 0 || (percent ? value > 100 : !Number.isInteger(value))) {
-    throw new InvalidArgumentError(
-      `expected a number of items such as 20, or a share such as 5%, got ${JSON.stringify(text)}.`,
+    throw new FlagError(
+      `expected a number of items such as 20, or a share such as 5%, got ${JSON.stringify(text)}`,
     );
   }
   return percent ? { percent: value } : { count: value };
 }
 
-/** A time of day, or a whole instant, which no late start moves. */
+/** A time of day, or an instant (which does not move when a run starts late). */
 export function endTime(text: string): string {
   const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{3})?)?Z$/.test(text)
     ? Date.parse(text)
@@ -84,7 +89,7 @@ export function requestShare(text: string): number {
   const match = /^(\d+(?:\.\d+)?)%$/.exec(text.trim());
   const percent = Number(match?.[1]);
   if (!match || percent < 1 || percent > 100) {
-    throw new InvalidArgumentError(`expected a share from 1% to 100%, got ${JSON.stringify(text)}.`);
+    throw new FlagError(`expected a share from 1% to 100%, got ${JSON.stringify(text)}`);
   }
   return percent;
 }
@@ -92,8 +97,8 @@ export function requestShare(text: string): number {
 function timeOfDay(text: string): string {
   const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text.trim());
   if (!match)
-    throw new InvalidArgumentError(
-      `expected a time such as 06:00 (or an instant such as 2026-11-21T06:00:00Z), got ${JSON.stringify(text)}.`,
+    throw new FlagError(
+      `expected a time such as 06:00 (or an instant such as 2026-11-21T06:00:00Z), got ${JSON.stringify(text)}`,
     );
   return `${(match[1] ?? "").padStart(2, "0")}:${match[2]}`;
 }
@@ -102,40 +107,38 @@ function timeOfDay(text: string): string {
 export function percentage(text: string): number {
   const value = Number(/^(\d+(?:\.\d+)?)%?$/.exec(text.trim())?.[1]);
   if (!(value > 0 && value <= 100)) {
-    throw new InvalidArgumentError(`expected a share such as 10%, got ${JSON.stringify(text)}.`);
+    throw new FlagError(`expected a share such as 10%, got ${JSON.stringify(text)}`);
   }
   return value;
 }
 
-/** The begin of a local day, in UTC ms. */
+/** The start of a local day, in UTC ms. */
 export function day(text: string): number {
   const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text.trim()) ?? [];
   const begin = new Date(Number(year), Number(month) - 1, Number(date));
   if (begin.getMonth() !== Number(month) - 1 || begin.getDate() !== Number(date)) {
-    throw new InvalidArgumentError(`expected a day such as 2026-11-20, got ${JSON.stringify(text)}.`);
+    throw new FlagError(`expected a day such as 2026-11-20, got ${JSON.stringify(text)}`);
   }
   return begin.getTime();
 }
 
-/** `key=value`, gathered over several flags. */
-export function parameter(text: string, gathered: Record<string, string> = {}): Record<string, string> {
+/** `key=value`, collected over repeated flags. */
+export function parameter(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");
-  if (at < 1) throw new InvalidArgumentError(`expected key=value, got ${JSON.stringify(text)}.`);
-  return { ...gathered, [text.slice(0, at).trim()]: text.slice(at + 1) };
+  if (at < 1) throw new FlagError(`expected key=value, got ${JSON.stringify(text)}`);
+  return { ...before, [text.slice(0, at).trim()]: text.slice(at + 1) };
 }
 
-/** `model=amount`, gathered over several flags. */
+/** `model=amount`, collected over repeated flags. */
 export function modelAmount(text: string, before: Record<string, number> = {}): Record<string, number> {
   const at = text.lastIndexOf("=");
   if (at < 1)
-    throw new InvalidArgumentError(
-      `expected a model and an amount such as film-8=200, got ${JSON.stringify(text)}.`,
-    );
+    throw new FlagError(`expected a model and an amount such as film-8=200, got ${JSON.stringify(text)}`);
   return { ...before, [text.slice(0, at).trim()]: amount(text.slice(at + 1)) };
 }
 
 /** The values of a flag that may be repeated. */
-export function gathered(text: string, before: readonly string[] = []): string[] {
+export function repeated(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 
@@ -147,6 +150,11 @@ export function failureKindList(text: string): FailureKind[] {
 /** The name of a job, which is also that of its folder. */
 export function jobName(text: string): string {
   const name = text.trim();
-  if (name === "") throw new InvalidArgumentError("expected a name, got nothing.");
+  if (name === "") throw new FlagError("expected a name, got nothing");
   return name;
+}
+
+/** An amount, with or without a percent sign; in percent. */
+export function percentOrZero(text: string): number {
+  return amount(text.replace(/%$/, ""));
 }

@@ -1,9 +1,11 @@
+import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
+import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
 import { terminalStyle } from "../../text/table.js";
-import type { Prepared } from "./session.js";
+import type { PreparedRun } from "./job-options.js";
 
 interface ConsentFlags {
   yes?: boolean;
@@ -12,57 +14,57 @@ interface ConsentFlags {
 }
 
 /** Where the question is asked, and the signal that ends the wait for an answer. */
-type Asking = Pick<Prepared, "display" | "options">;
+type Asking = Pick<PreparedRun, "display" | "options" | "machine">;
 
-/** Shows what a run would cost and asks; `--yes` answers. Throws EarlyExit where nobody can be asked. */
+/** Shows what a run would cost and asks; `--yes` answers. Throws EarlyExit without a terminal to ask on. */
 export async function askConsent(
   plan: Plan,
   flags: ConsentFlags,
-  { display, options }: Asking,
+  { display, options, machine }: Asking,
 ): Promise<boolean> {
-  if (!flags.quiet && !flags.json)
-    display.say(planText(plan, process.cwd(), terminalStyle(process.stderr, process.env)));
-  return plan.due === 0 || confirmed(flags, options.interrupt);
+  const { cwd, stderr, env } = machine;
+  if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env)));
+  return plan.due === 0 || confirmed(flags, machine, options.interrupt);
 }
 
-/** Shows a few items with their price and asks. Throws EarlyExit where nobody can be asked. */
+/** Shows a few items with their price and asks. Throws EarlyExit without a terminal to ask on. */
 export async function askPrice(
   offer: { what: string; items: readonly { rowId: string; price: Credits }[]; credits: Credits },
   flags: ConsentFlags,
-  { display, options }: Asking,
+  { display, options, machine }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) display.say(offerText(offer.what, offer.items, offer.credits));
-  return confirmed(flags, options.interrupt);
+  return confirmed(flags, machine, options.interrupt);
 }
 
-/** Asks, whatever it is about. Throws EarlyExit where nobody can be asked. */
+/** Asks for a yes. Throws EarlyExit without a terminal to ask on. */
 export async function confirmed(
   flags: Pick<ConsentFlags, "yes">,
+  { stdin, stderr }: Machine,
   interrupt: AbortSignal,
   { would, done } = { would: "this run would spend credits", done: "submitted" },
 ): Promise<boolean> {
   if (flags.yes) return true;
-  if (!process.stdin.isTTY) {
+  if (!stdin.isTTY) {
     throw new EarlyExit(
       "usage",
-      `${would} and there is no terminal to ask on: add --yes. Nothing was ${done}.`,
+      `${would}, and there is no terminal to ask on. Add --yes to agree. Nothing was ${done}.`,
     );
   }
-  const { createInterface } = await import("node:readline/promises");
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const terminal = createInterface({ input: stdin, output: stderr });
   const unanswered = new AbortController();
   terminal.once("SIGINT", () => unanswered.abort("interrupted"));
-  // Ctrl-D, or a terminal that went away: nobody says yes.
+  // Ctrl-D or a closed terminal means no.
   terminal.once("close", () => unanswered.abort("closed"));
   const signal = AbortSignal.any([unanswered.signal, interrupt]);
   try {
-    const answer = await terminal.question("Go on? [y/N] ", { signal });
+    const answer = await terminal.question("Continue? [y/N] ", { signal });
     return /^y(es)?$/i.test(answer.trim());
   } catch (error) {
     if (!signal.aborted) throw error;
-    process.stderr.write("\n");
+    stderr.write("\n");
     if (!interrupt.aborted && unanswered.signal.reason !== "interrupted") return false;
-    throw new EarlyExit("interrupted", `interrupted; nothing was ${done}`);
+    throw new EarlyExit("interrupted", `interrupted. Nothing was ${done}.`);
   } finally {
     terminal.close();
   }

@@ -1,17 +1,17 @@
+import type { Machine } from "../../machine.js";
 import { progressLine, waitingLine } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
-import { systemClock } from "../../system.js";
 
-/** What a person sees on stderr while a run goes on: one line, rewritten on a terminal, now and then in a file. */
+/** Progress of a run on stderr: one line, rewritten on a terminal, printed now and then elsewhere. */
 export interface Display {
   progress(progress: Progress): void;
-  /** A request waits for its place in the quota. */
+  /** A request waits for a free slot of the quota. */
   waiting(what: "minute" | "day" | "service", until: number): void;
-  /** What is waited for, in words. */
+  /** What the command waits for, in words. */
   status(line: string): void;
   /** A line of its own. */
   say(line: string): void;
-  /** Leaves the progress line behind before the summary. */
+  /** Ends the progress line before the summary. */
   end(): void;
 }
 
@@ -19,8 +19,7 @@ export interface Display {
 const quietMs = 5_000;
 const rewriteMs = 100;
 
-export function openDisplay(quiet: boolean): Display {
-  const { stderr } = process;
+export function openDisplay(quiet: boolean, { stderr, clock }: Machine): Display {
   const terminal = stderr.isTTY === true;
   let shown = "";
   let shownAt = Number.NEGATIVE_INFINITY;
@@ -36,13 +35,13 @@ export function openDisplay(quiet: boolean): Display {
   };
   const update = (line: string) => {
     if (quiet || line === shown) return;
-    const now = systemClock.monotonic();
+    const now = clock.monotonic();
     if (now - shownAt >= (terminal ? rewriteMs : quietMs)) show(line, now);
   };
   return {
-    progress: (progress) => update(progressLine({ ...progress, now: systemClock.now() })),
+    progress: (progress) => update(progressLine({ ...progress, now: clock.now() })),
     status: (line) => update(line),
-    waiting: (what, until) => update(waitingLine(what, until, systemClock.now())),
+    waiting: (what, until) => update(waitingLine(what, until, clock.now())),
     say(line) {
       if (quiet) return;
       clear();

@@ -1,64 +1,46 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { CommanderError } from "commander";
 import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
-
-/** Sets the code that the process ends with. */
-export function endWith(exit: ExitName): void {
-  process.exitCode = exitCode(exit);
-}
+import type { Machine } from "../../machine.js";
 
 /**
- * Runs a command to its end and turns whatever it throws into one clear message and the documented exit code. What is
- * not foreseen is a defect: it is shown with its stack, so that it can be reported.
+ * Turns what a command throws into one clear message and the documented exit code. Errors that no command foresaw are
+ * defects: their stack is printed, so that they can be reported.
  */
-export async function ended(command: () => Promise<unknown>): Promise<void> {
-  try {
-    await command();
-  } catch (error) {
-    if (error instanceof CommanderError) {
-      // Commander has printed its message; help and version are no errors.
-      process.exitCode = error.exitCode === 0 ? 0 : exitCode("usage");
-      return;
+export async function reportError(error: unknown, { stderr, cwd }: Machine): Promise<number> {
+  if (error instanceof EarlyExit) {
+    if (error.problems) {
+      const { problemsText } = await import("../../report/problem-text.js");
+      stderr.write(`${problemsText(error.problems, cwd)}\n`);
     }
-    if (error instanceof EarlyExit) {
-      if (error.problems) {
-        const { problemsText } = await import("../../report/problem-text.js");
-        process.stderr.write(`${problemsText(error.problems, process.cwd())}\n`);
-      }
-      process.stderr.write(`bulkgen: ${error.message}\n`);
-      endWith(error.exit);
-      return;
-    }
-    const { message, stack } = error instanceof Error ? error : new Error(String(error));
-    const exit = exitOf(error);
-    const text = exit === "crash" ? stackWithModules(stack ?? message) : await refusal(error, message);
-    process.stderr.write(`bulkgen: ${text}\n`);
-    endWith(exit);
+    stderr.write(`bulkgen: ${error.message}\n`);
+    return exitCode(error.exit);
   }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  const exit = exitOf(error);
+  const text = exit === "crash" ? stackWithModules(stack ?? message) : await refusal(error, message);
+  stderr.write(`bulkgen: ${text}\n`);
+  return exitCode(exit);
 }
 
-/** What the system refuses, or SQLite on its behalf; `ERR_…` and any other code of SQLite mean a defect of ours. */
+/** Codes of refusals by the system or by SQLite. `ERR_…` and any other code of SQLite mean a defect of ours. */
 const refusals = /^(E[A-Z0-9]+|SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOTADB|PERM|READONLY)\w*)$/;
 
-/** The exit that something thrown leads to. What the system or a newer database refuses was foreseen. */
+/** The exit of an error. Refusals by the system and databases of a newer bulkgen are usage errors, not crashes. */
 export function exitOf(error: unknown): ExitName {
   if (error instanceof EarlyExit) return error.exit;
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   return name === "NewerDatabase" || refusals.test(code ?? "") ? "usage" : "crash";
 }
 
-/** What is refused, and what to do about it; a newer database's own words say that already. */
+/** The refusal and what to do about it; the error of a newer database says that already. */
 async function refusal(error: unknown, message: string): Promise<string> {
   const { wayOut } = await import("../../store/open.js");
   const todo = (error as Error).name === "NewerDatabase" ? null : wayOut(error);
   return todo === null ? message : `${message}; ${todo}`;
 }
 
-/**
- * A stack in which each place in the bundle is followed by the module that it lies in: a file of the bundle holds many,
- * and its name tells only one of them.
- */
+/** Adds the name of its module to each place of a stack in the bundle, where one file holds many modules. */
 export function stackWithModules(stack: string): string {
   return stack.replace(
     /(file:\/\/\S+\/dist\/bin\/\S+\.js):(\d+):\d+/g,
@@ -76,7 +58,7 @@ function moduleAt(file: string, line: number): string | undefined {
     const head = /^\/\/ (?:\.\.\/)*(\S+\.[cm]?js)$/;
     return head.exec(before.findLast((text) => head.test(text)) ?? "")?.[1];
   } catch {
-    // A file that is gone by now: the stack is told as it is.
+    // The file is gone: print the stack unchanged.
     return undefined;
   }
 }

@@ -11,26 +11,26 @@ import type { Progress } from "../../run/loop.js";
 import { type ItemStep, openSteps, type Steps } from "../../store/workspace/steps.js";
 
 /**
- * A run as NDJSON for programs that follow it. What is told of items is read from the steps that the store has
- * committed, so nothing is told that a crash could take back, each step is told once, and none is guessed from counts.
+ * A run as NDJSON, for programs that follow it. Events of items are read from the steps that the store has committed: a
+ * crash cannot undo them, and each step is reported once.
  */
 export interface Events {
   begin(run: Run): void;
   progress(progress: Progress): void;
-  /** A request waits for its place in the quota until then (UTC ms). */
+  /** A request waits for a free slot of the quota until then (UTC ms). */
   waiting(what: "minute" | "day" | "service", until: number): void;
   finish(end: RunEnd): void;
 }
 
-/** What a run came to. */
+/** How a run ended. */
 export interface RunEnd {
   exit: ExitName;
   facts: RunSummary;
   stops: readonly Stop[];
 }
 
-/** Steps that are told, by the name they are told under. The others are of no use without bulkgen's own tables. */
-const told: Readonly<Partial<Record<ItemEvent, string>>> = {
+/** Steps that become events, with the event's name. The others mean nothing outside bulkgen. */
+const publicEvents: Readonly<Partial<Record<ItemEvent, string>>> = {
   accepted: "submitted",
   completed: "completed",
   task_failed: "failed",
@@ -49,28 +49,28 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
   let stopped: readonly Stop[] = [];
   let wait = { what: "", until: 0 };
 
-  const tell = (event: string, at: number, facts: object) =>
+  const writeEvent = (event: string, at: number, facts: object) =>
     write(`${JSON.stringify({ event, time: new Date(at).toISOString(), run: run?.id ?? null, ...facts })}\n`);
-  const tellSteps = () => {
+  const writeSteps = () => {
     if (!run || !steps) return;
     for (const step of steps.after(run.id, seen)) {
       seen = step.number;
-      const event = told[step.event];
-      if (event) tell(event, step.at, itemFacts(event, step, run));
+      const event = publicEvents[step.event];
+      if (event) writeEvent(event, step.at, itemFacts(event, step, run));
     }
   };
-  const tellStops = (stops: readonly Stop[]) => {
+  const writeStops = (stops: readonly Stop[]) => {
     const added = stops.filter((stop) => !stopped.includes(stop));
     const lifted = stopped.filter((stop) => !stops.includes(stop));
-    for (const { kind, message } of added) tell("stopped", clock.now(), { kind, message });
-    for (const { kind } of lifted) tell("continued", clock.now(), { kind });
+    for (const { kind, message } of added) writeEvent("stopped", clock.now(), { kind, message });
+    for (const { kind } of lifted) writeEvent("continued", clock.now(), { kind });
     stopped = stops;
   };
   const waiting = (what: string, until: number) => {
-    // The same wait is looked at many times until it is over.
+    // The same wait is reported many times until it is over.
     if (wait.what === what && wait.until > clock.now()) return;
     wait = { what, until };
-    tell("waiting", clock.now(), { for: what, until: new Date(until).toISOString() });
+    writeEvent("waiting", clock.now(), { for: what, until: new Date(until).toISOString() });
   };
 
   return {
@@ -78,7 +78,7 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
       run = begun;
       steps = openSteps(stateFile);
       seen = steps.newest();
-      tell("run_started", clock.now(), {
+      writeEvent("run_started", clock.now(), {
         job: run.jobName,
         manifest: run.manifest,
         folder: jobFolder(run),
@@ -86,17 +86,17 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
       });
     },
     progress(progress) {
-      tellSteps();
-      tellStops(progress.stops);
+      writeSteps();
+      writeStops(progress.stops);
       const { waiting: what, until } = progress;
       if (what === null || what === "tasks" || until === null) wait = { what: "", until: 0 };
       else waiting(what, until);
     },
     waiting,
     finish({ exit, facts, stops }) {
-      tellSteps();
-      tellStops(stops);
-      tell("run_finished", clock.now(), endFacts(exit, facts));
+      writeSteps();
+      writeStops(stops);
+      writeEvent("run_finished", clock.now(), endFacts(exit, facts));
       steps?.close();
     },
   };

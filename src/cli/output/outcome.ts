@@ -6,9 +6,9 @@ import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
 import { reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
 import { heldAdvice, nextLookText } from "../../job/workspace/evidence-text.js";
+import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
-import { systemClock } from "../../system.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import type { Display } from "./display.js";
@@ -16,25 +16,25 @@ import type { RunEnd } from "./events.js";
 
 const namesMax = 5;
 
-/** Prints what the run came to, on stderr when stdout is for events, and returns it. */
+/** Prints the summary of a run, on stderr if stdout is for events, and returns how the run ended. */
 export async function showOutcome(
   outcome: Outcome,
   flags: { json?: boolean; events?: boolean },
-  display: Display,
+  { display, machine }: { display: Display; machine: Machine },
 ): Promise<RunEnd> {
   const exit = weightiest([outcome.execution.exit, ...(outcome.leftOut > 0 ? (["credits"] as const) : [])]);
-  const facts = await factsOf(outcome, exit);
+  const facts = await factsOf(outcome, exit, machine);
   display.end();
-  const stream = flags.events ? process.stderr : process.stdout;
-  const shown = { ...facts, folder: shownPath(facts.folder, process.cwd()) };
+  const stream = flags.events ? machine.stderr : machine.stdout;
+  const shown = { ...facts, folder: shownPath(facts.folder, machine.cwd) };
   const text = flags.json
     ? JSON.stringify(summaryJson(facts))
-    : summarise(shown, terminalStyle(stream, process.env));
+    : summarise(shown, terminalStyle(stream, machine.env));
   stream.write(`${text}\n`);
   return { exit, facts, stops: outcome.execution.stops };
 }
 
-async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunSummary> {
+async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Promise<RunSummary> {
   const { execution, hold, startedAt } = outcome;
   const { run, counts, reasons, balance, books } = execution;
   const unfinished = exit === "unfinished";
@@ -59,9 +59,9 @@ async function factsOf(outcome: Outcome, exit: ExitName): Promise<RunSummary> {
     left: balance,
     books,
     requests: run.requests,
-    // Of a run that was gone on with, only a part was seen here.
+    // Of a continued run, this process saw only a part.
     forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
-    elapsedMs: systemClock.now() - startedAt,
+    elapsedMs: clock.now() - startedAt,
     ...(await hold.store.filesOf(run.id)),
     folder: jobFolder(run),
     nextStep: nextStep(exit, execution, { overdue, nextLookAt }),
@@ -75,10 +75,10 @@ function failuresOf(items: readonly Item[]): RunSummary["failures"] {
 }
 
 function leftOutText({ leftOut }: Outcome): string[] {
-  return leftOut === 0 ? [] : [`${leftOut} items were left out because the credits do not reach them`];
+  return leftOut === 0 ? [] : [`${leftOut} items were left out because the credits do not cover them`];
 }
 
-/** What to do after each way to end. */
+/** What to do next, by how the run ended. */
 function nextStep(
   exit: ExitName,
   { run, reasons, stops, counts, resumeAt }: Outcome["execution"],
@@ -86,12 +86,12 @@ function nextStep(
 ): string | null {
   const { sandbox } = run.options;
   const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
-  if (run.state === "cancelled") return run.owes ? `${resume} downloads what is at the service` : null;
+  if (run.state === "cancelled") return run.owes ? `${resume} collects what is still at the service` : null;
   if (stops.some(({ kind }) => kind === "paused"))
-    return `${resume} goes on; tasks at the service go on without us`;
+    return `${resume} continues; submitted tasks keep running at the service`;
   const steps: Partial<Record<ExitName, string>> = {
     key: `set a valid key of the same user, or activate a plan, then ${resume}`,
-    unreachable: `${resume} when the service is back`,
+    unreachable: `${resume} when the service is reachable again`,
     credits: "top up, then run the same command again",
     held: heldAdvice(sandbox),
     cap: afterCap(stops, resume),
@@ -100,24 +100,24 @@ function nextStep(
         ? `${resume} ${resumeAt === null ? "later" : nextLookText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
         : nextLookAt === null || reasons.length > 0
           ? `${resume} later`
-          : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} may be looked at again`,
-    failed: "mend the rows that failed and run again; nothing archived is paid twice",
-    interrupted: `${resume} goes on; tasks at the service go on without us`,
+          : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} can be polled again`,
+    failed: "fix the failed rows and run again; archived items are never charged twice",
+    interrupted: `${resume} continues; submitted tasks keep running at the service`,
   };
   return steps[exit] ?? null;
 }
 
-/** What goes on after a cap, by the one that was reached. */
+/** How to continue after a cap, by which cap it was. */
 function afterCap(stops: Outcome["execution"]["stops"], resume: string): string {
   const again = "run the same command again";
   const steps: Partial<Record<StopKind, string>> = {
     cap: `raise --max-credits and ${again}`,
     keep: `top up or lower --keep-credits, then ${again}`,
-    daily: `${resume} goes on tomorrow, or at once with a higher --max-credits-per-day`,
-    failures: `look at why they failed, then ${again}`,
+    daily: `${resume} continues tomorrow, or now with a higher --max-credits-per-day`,
+    failures: `find out why they failed, then ${again}`,
   };
   const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);
-  return reached ?? "raise the model's cap, or look at its new price, and run the manifest again";
+  return reached ?? "raise the model's cap, or check its new price, and run the manifest again";
 }
 
 /** The first few row ids, and how many more there are. */

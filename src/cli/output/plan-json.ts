@@ -2,7 +2,7 @@ import { toNumber } from "../../core/money.js";
 import type { Plan } from "../../plan/plan.js";
 import { mapped } from "../../text/listing.js";
 
-/** A plan for programs: the same facts, credits as plain numbers. What it lists is to be written one by one. */
+/** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
 export function planJson(plan: Plan): object {
   const { needed, within, balance, after, maxCredits, spent } = plan.money;
   const { sheet: _sheet, due: _due, unselected, ...rest } = plan;

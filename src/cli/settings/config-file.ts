@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 
-/** A setting as a file says it: the words that its flag would take, once for each time it would be given. */
+/** A setting of a file: the words that its flag takes, one for each time the flag would be given. */
 export interface FileSetting {
   words: string[];
   /** `file:line:column` */
@@ -12,7 +12,7 @@ export interface FileSetting {
 
 export interface ConfigFile {
   path: string;
-  /** The user's own file, and not one that lies in a folder which may be anybody's. */
+  /** The user's own file, not one in a folder that may come from somebody else. */
   own: boolean;
   settings: ReadonlyMap<string, FileSetting>;
 }
@@ -24,10 +24,14 @@ export function workspaceConfig(root: string): string {
 }
 
 export function userConfig(environment: Readonly<Record<string, string | undefined>>): string {
-  return join(environment["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "bulkgen", configName);
+  return join(
+    environment["XDG_CONFIG_HOME"] || join(environment["HOME"] || homedir(), ".config"),
+    "bulkgen",
+    configName,
+  );
 }
 
-/** Null when there is no such file. Throws EarlyExit for one that cannot be read, and says where. */
+/** Null when there is no file. Throws EarlyExit, with the place, for a file that cannot be read. */
 export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
   let text: string;
   try {
@@ -62,7 +66,7 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
   return { path, own, settings };
 }
 
-/** A list is a flag given again and again; a map is given as `key=value`; an object in a list stays one. */
+/** A list is a repeated flag; a map is written as `key=value`; an object in a list stays an object. */
 function wordsOf(value: unknown): string[] {
   if (Array.isArray(value))
     return value.map((each) => (isObject(each) ? JSON.stringify(each) : String(each)));

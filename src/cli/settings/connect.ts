@@ -1,14 +1,13 @@
 import { dirname, resolve } from "node:path";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { Log } from "../../core/ports/send.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "../../job/workspace/account.js";
 import { forLooking, type Workspace } from "../../job/workspace/workspace.js";
-import { systemClock, systemRandom } from "../../system.js";
-import type { SharedFlags } from "../flags/shared.js";
-import { openLog } from "../output/log.js";
-import { workspaceOf } from "../output/session.js";
-import { interruption } from "../output/signals.js";
-import { envFile, foreignAddress, inheritedEnvironment, type Setting, serviceSettings } from "./env.js";
+import type { Machine } from "../../machine.js";
+import type { ServiceSetting, SharedFlags } from "../flags/shared.js";
+import { envFile, foreignAddress, serviceSettings } from "./env.js";
+import { workspaceOf } from "./workspace.js";
 
 export interface Connected {
   connection: ServiceConnection;
@@ -16,31 +15,32 @@ export interface Connected {
 }
 
 /**
- * The service that the flags and the environment name; starts the sandbox when it is asked for. What a person should
- * know of the settings is told before anything is sent. Throws EarlyExit.
+ * The service that the flags and the environment name; starts the sandbox if that is asked for. Warnings about the
+ * settings are printed before anything is sent. Throws EarlyExit.
  */
 export async function connect(
   flags: SharedFlags,
+  machine: Machine,
   workspace: Workspace,
-  { manifest, warn = onStderr }: { manifest?: string; warn?: (line: string) => void } = {},
+  { manifest, warn }: { manifest?: string; warn?: (line: string) => void } = {},
 ): Promise<Connected> {
-  return flags.sandbox
-    ? connectSandbox(workspace, manifest)
-    : { connection: remote(flags, workspace, warn), close: async () => {} };
+  if (flags.sandbox) return connectSandbox(machine, workspace, manifest);
+  const onStderr = (line: string) => machine.stderr.write(`bulkgen: ${line}\n`);
+  return { connection: remote(flags, machine, workspace, warn ?? onStderr), close: async () => {} };
 }
 
-function onStderr(line: string): void {
-  process.stderr.write(`bulkgen: ${line}\n`);
-}
-
-async function connectSandbox(workspace: Workspace, manifest: string | undefined): Promise<Connected> {
+async function connectSandbox(
+  { clock, random, cwd }: Machine,
+  workspace: Workspace,
+  manifest: string | undefined,
+): Promise<Connected> {
   const { serveSandbox } = await import("../../sandbox/serve.js");
   const sandbox = await serveSandbox({
-    clock: systemClock,
-    random: systemRandom,
+    clock,
+    random,
     file: workspace.serviceFile,
-    // Local inputs are named from the manifest's folder.
-    inputRoot: manifest === undefined ? workspace.root : dirname(resolve(manifest)),
+    // Paths of local inputs start from the manifest's folder.
+    inputRoot: manifest === undefined ? workspace.root : dirname(resolve(cwd, manifest)),
   });
   return {
     connection: { origin: "sandbox", baseUrl: sandbox.url, key: sandbox.key, sandbox: true },
@@ -48,8 +48,13 @@ async function connectSandbox(workspace: Workspace, manifest: string | undefined
   };
 }
 
-function remote(flags: SharedFlags, workspace: Workspace, warn: (line: string) => void): ServiceConnection {
-  const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, inheritedEnvironment());
+function remote(
+  flags: SharedFlags,
+  machine: Machine,
+  workspace: Workspace,
+  warn: (line: string) => void,
+): ServiceConnection {
+  const { baseUrl, key, warning } = serviceSettings(flags, workspace.root, machine);
   if (warning) warn(warning);
   const missing = [
     ...(baseUrl?.value ? [] : ["the service's address (--base-url or BULKGEN_BASE_URL)"]),
@@ -67,8 +72,8 @@ function remote(flags: SharedFlags, workspace: Workspace, warn: (line: string) =
   return connection;
 }
 
-/** The key, when it has the form of one. Throws EarlyExit. */
-export function checkedKey({ value, from }: Setting): string {
+/** The key, if it has the form of one. Throws EarlyExit. */
+export function checkedKey({ value, from }: ServiceSetting): string {
   if (isKeyForm(value)) return value;
   throw new EarlyExit(
     "key",
@@ -76,12 +81,12 @@ export function checkedKey({ value, from }: Setting): string {
   );
 }
 
-/** What can be said of a bad key without showing it. */
+/** Describes a malformed key without showing it. */
 export function shapeOf(key: string): string {
   return `${key.length} characters ${key.startsWith("svc_") ? "beginning with svc_" : "that do not begin with svc_"}`;
 }
 
-/** A base URL that requests may go to, cleaned. Throws EarlyExit. */
+/** A base URL without a slash at its end. Throws EarlyExit for one that requests must not go to. */
 export function address(baseUrl: string): { origin: string; baseUrl: string } {
   const expected = "expected an address such as https://service.example";
   if (!URL.canParse(baseUrl))
@@ -101,23 +106,22 @@ export function address(baseUrl: string): { origin: string; baseUrl: string } {
   return { origin: clean, baseUrl: clean };
 }
 
-/** Opens the account for a command that only reads, and closes it after. */
+/** Opens the account for a command that only reads, and closes it afterwards. */
 export async function withAccount<Result>(
-  flags: SharedFlags,
+  { flags, machine, log }: { flags: SharedFlags; machine: Machine; log: Log },
   use: (account: OpenAccount) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = forLooking(workspaceOf(flags), flags.sandbox ?? false);
-  const log = await openLog(flags.logLevel);
-  const { connection, close } = await connect(flags, workspace);
+  const workspace = forLooking(workspaceOf(flags, machine), flags.sandbox ?? false);
+  const { connection, close } = await connect(flags, machine, workspace);
   try {
     const { accountsFile, stateFile } = workspace;
     const account = await openAccount({
       connection,
       accountsFile,
       stateFile,
-      clock: systemClock,
+      clock: machine.clock,
       log,
-      signal: interruption(),
+      signal: machine.interrupt(),
       onDailyLimit: "stop",
     });
     try {

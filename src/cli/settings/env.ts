@@ -1,25 +1,20 @@
 import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { EarlyExit } from "../../core/exit.js";
+import type { Machine } from "../../machine.js";
+import type { Configured, ServiceSetting } from "../flags/shared.js";
 import { workspaceConfig } from "./config-file.js";
-import type { Configured } from "./settings.js";
 
 /**
- * Where the service's address and the key come from: a flag, the environment, the `.env` of the workspace, or a
- * `bulkgen.config.yaml`, in this order. The file is read with Node's own parser and only these two names are taken from it: a variable such as
- * NODE_TLS_REJECT_UNAUTHORIZED would change this process for the worse, and a key that never enters the environment is
- * inherited by no other program.
+ * The service's address and the key come from a flag, the environment, the workspace's `.env`, or a
+ * `bulkgen.config.yaml`, in this order. Only these two names are read from `.env`: a variable such as
+ * NODE_TLS_REJECT_UNAUTHORIZED would change this process, and a key that never enters the environment is not inherited
+ * by other programs.
  */
-export interface Setting {
-  value: string;
-  /** The flag, the variable or the file that it comes from, as people know it. */
-  from: string;
-}
-
 export interface ServiceSettings {
-  baseUrl: Setting | null;
-  key: Setting | null;
+  baseUrl: ServiceSetting | null;
+  key: ServiceSetting | null;
   /** What is wrong with the file's permissions, in one line. */
   warning: string | null;
 }
@@ -27,55 +22,43 @@ export interface ServiceSettings {
 const baseUrlName = "BULKGEN_BASE_URL";
 const keyName = "BULKGEN_API_KEY";
 
-let inherited: Readonly<Record<string, string | undefined>> | null = null;
-
-/**
- * The environment as this process was given it. The key is taken out of the one that the process has: a report that
- * Node writes when it crashes lists it whole, and every program that is started from here on would inherit it.
- */
-export function inheritedEnvironment(): Readonly<Record<string, string | undefined>> {
-  inherited ??= { ...process.env };
-  delete process.env[keyName];
-  return inherited;
-}
-
-/** Reads the settings; the file only when something is still missing. Throws EarlyExit when a file cannot be read. */
+/** Reads the settings; the file only if something is still missing. Throws EarlyExit when a file cannot be read. */
 export function serviceSettings(
   flags: { baseUrl?: string; apiKeyFile?: string; configured?: Configured },
   root: string,
-  environment: Readonly<Record<string, string | undefined>>,
+  { env, cwd }: Pick<Machine, "env" | "cwd">,
 ): ServiceSettings {
-  const baseUrl = given(flags.baseUrl, "--base-url") ?? given(environment[baseUrlName], baseUrlName);
+  const baseUrl = given(flags.baseUrl, "--base-url") ?? given(env[baseUrlName], baseUrlName);
   const key =
-    flags.apiKeyFile === undefined ? given(environment[keyName], keyName) : keyFromFile(flags.apiKeyFile);
+    flags.apiKeyFile === undefined ? given(env[keyName], keyName) : keyFromFile(flags.apiKeyFile, cwd);
   if (baseUrl && key) return { baseUrl, key, warning: null };
   const path = envFile(root);
   const file = readEnvFile(path);
   return {
     baseUrl: baseUrl ?? given(file?.[baseUrlName], path) ?? flags.configured?.baseUrl ?? null,
-    key: key ?? given(file?.[keyName], path) ?? configuredKey(flags.configured),
+    key: key ?? given(file?.[keyName], path) ?? configuredKey(flags.configured, cwd),
     warning: file === null ? null : openToOthers(path),
   };
 }
 
-function configuredKey({ apiKeyFile }: Configured = {}): Setting | null {
-  return apiKeyFile ? keyFromFile(apiKeyFile.value) : null;
+function configuredKey({ apiKeyFile }: Configured = {}, cwd: string): ServiceSetting | null {
+  return apiKeyFile ? keyFromFile(apiKeyFile.value, cwd) : null;
 }
 
 export function envFile(root: string): string {
   return join(root, ".env");
 }
 
-/** One line when others than its owner may read the file; null when they may not, or when there is no file. */
+/** One line when users other than its owner can read the file; null otherwise, or when there is no file. */
 export function openToOthers(path: string): string | null {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return null;
-  return `${path} may be read by others (mode ${(mode & 0o777).toString(8).padStart(4, "0")}); \`chmod 600\` makes it yours alone`;
+  return `other users can read ${path} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). Run \`chmod 600 ${path}\`.`;
 }
 
 /**
- * One line when a key of yours goes to an address that the folder names; null otherwise. Whoever made the folder could
- * have named any address, so the person must see which, before anything is sent.
+ * One line when a key of the user goes to an address that the folder sets; null otherwise. The folder may come from
+ * somebody else, so the user must see the address before anything is sent.
  */
 export function foreignAddress(
   { baseUrl, key }: Pick<ServiceSettings, "baseUrl" | "key">,
@@ -85,11 +68,11 @@ export function foreignAddress(
   const from = baseUrl?.from;
   const ofFolder = from === envFile(root) || from === workspaceConfig(root);
   if (!ofFolder || key === null || key.from === envFile(root)) return null;
-  return `the key from ${key.from} goes to ${address}, as ${from} says; set ${baseUrlName} to choose the address yourself`;
+  return `the key from ${key.from} is sent to ${address}, the address set in ${from}. To choose the address yourself, set ${baseUrlName}.`;
 }
 
-/** A variable that is set to nothing is set, as everywhere: it hides the one in the file. */
-function given(value: string | undefined, from: string): Setting | null {
+/** A variable that is set to an empty text counts as set: it hides the one in the file. */
+function given(value: string | undefined, from: string): ServiceSetting | null {
   return value === undefined ? null : { value, from };
 }
 
@@ -105,14 +88,14 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
       `the settings file ${path} cannot be read (${code ?? message}). Make it readable, or set ${baseUrlName} and ${keyName} yourself.`,
     );
   }
-  // Some editors begin a file with a byte order mark, which would become a letter of the first name.
+  // Some editors start a file with a byte order mark, which would become part of the first name.
   return parseEnv(text.replace(/^\ufeff/, ""));
 }
 
 /** Throws EarlyExit. */
-export function keyFromFile(file: string): Setting {
+export function keyFromFile(file: string, cwd: string): ServiceSetting {
   try {
-    return { value: readFileSync(file, "utf8").trim(), from: file };
+    return { value: readFileSync(resolve(cwd, file), "utf8").trim(), from: file };
   } catch (error) {
     throw new EarlyExit("usage", `--api-key-file: ${(error as Error).message}`);
   }

@@ -1,205 +1,202 @@
 import { dirname, resolve } from "node:path";
-import { Command, InvalidArgumentError, type Option } from "commander";
 import { EarlyExit } from "../../core/exit.js";
 import type { Flag } from "../../store/schedules.js";
 import { nearest } from "../../text/nearest.js";
-import { withRun } from "../flags/run.js";
-import type { RunFlags } from "../output/session.js";
-import { type ConfigFile, type FileSetting, readConfig, userConfig, workspaceConfig } from "./config-file.js";
-import type { Setting } from "./env.js";
+import { type FlagDefinition, type FlagSet, nameOf, variableOf } from "../flags/definition.js";
+import { type RunFlags, runFlags } from "../flags/run.js";
+import type { Configured } from "../flags/shared.js";
+import { FlagError } from "../flags/values.js";
+import { type ConfigFile, readConfig, userConfig, workspaceConfig } from "./config-file.js";
 
 /**
- * What holds and where it comes from: a flag, else the environment, else `bulkgen.config.yaml` in the workspace, else
- * the one in the user's own config folder, else the default. Every flag of `run` may stand in a file, but for those
- * that belong to one call.
+ * The value of each flag, and where it comes from: the command line, else the environment, else `bulkgen.config.yaml`
+ * in the workspace, else the one in the user's own config folder, else the default. Files may set every flag of `run`
+ * except those that belong to one call.
  */
-const ofOneCall = [
-  "yes",
-  "fresh",
-  "edition",
-  "json",
-  "events",
-  "workspace",
-  "help",
-  "filter",
-  "only-failed",
-  "range",
-  "sample",
-  "first",
-  "sheet",
-];
-/** What runs a program or names a secret's file: somebody else's folder must not say it. */
-const ownOnly = ["notify-command", "api-key-file"];
-/** Read where the address and the key are, together with the workspace's `.env`. */
-const ofService = ["base-url", "api-key-file"];
-const ofPaths = ["out", "api-key-file"];
+
+/** Found together with the workspace's `.env`, in env.ts. */
+const ofService = ["baseUrl", "apiKeyFile"];
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a command knows of the files: address and key wait until the environment and `.env` have been asked. */
-export interface Configured {
-  baseUrl?: Setting;
-  apiKeyFile?: Setting;
-}
+/** The words that the command line gives each flag, by attribute; a switch is given `true` or `false`. */
+export type LineWords = Readonly<Record<string, readonly string[]>>;
 
-/** Names of the settings that may stand in a file. */
-function settingNames(): string[] {
-  return optionsOf(withRun(new Command())).map((option) => option.name());
-}
-
-function optionsOf(command: Command): Option[] {
-  return command.options.filter((option) => !ofOneCall.includes(option.name()));
-}
-
-export function variableOf(name: string): string {
-  return `BULKGEN_${name.toUpperCase().replaceAll("-", "_")}`;
-}
-
-/** The files that hold here, the nearer one first. Throws EarlyExit for what cannot be read or is not known. */
+/** The settings files that apply here, the workspace's first. Throws EarlyExit for a file that cannot be used. */
 export async function configFiles(root: string, environment: Environment): Promise<ConfigFile[]> {
   const found = [
     await readConfig(workspaceConfig(root), false),
     await readConfig(userConfig(environment), true),
   ];
   const files = found.filter((file) => file !== null);
-  const names = files.length === 0 ? [] : settingNames();
-  for (const file of files)
-    for (const [name, { place }] of file.settings) checkName(name, place, file, names);
+  for (const file of files) for (const [name, { place }] of file.settings) checkName(name, place, file);
   return files;
 }
 
-function checkName(name: string, place: string, { own }: ConfigFile, names: readonly string[]): void {
+function checkName(name: string, place: string, { own }: ConfigFile): void {
+  const flags = new Map(
+    Object.entries(runFlags as FlagSet).map(([attribute, flag]) => [nameOf(attribute), flag]),
+  );
+  const flag = flags.get(name);
   if (name === "api-key") {
     throw new EarlyExit(
       "usage",
-      `${place}: a key does not belong into this file: set BULKGEN_API_KEY, or api-key-file in your own ${userConfig({})}`,
+      `${place}: a key does not belong in this file. Set BULKGEN_API_KEY, or api-key-file in your own ${userConfig({})}.`,
     );
   }
-  if (!names.includes(name)) {
-    const near = nearest(name, names);
-    const hint = near === undefined ? "" : `; did you mean ${near}?`;
-    const why = ofOneCall.includes(name) ? "belongs to one call and is given as a flag" : "is no setting";
-    throw new EarlyExit("usage", `${place}: ${JSON.stringify(name)} ${why}${hint}`);
+  if (flag?.inFiles === "never")
+    throw new EarlyExit("usage", `${place}: "${name}" applies to one call only. Give it as a flag.`);
+  if (flag === undefined) {
+    const settings = [...flags].filter(([, { inFiles }]) => inFiles !== "never").map(([known]) => known);
+    const near = nearest(name, settings);
+    const hint = near === undefined ? "" : ` Did you mean ${near}?`;
+    throw new EarlyExit("usage", `${place}: ${JSON.stringify(name)} is not a setting.${hint}`);
   }
-  if (ownOnly.includes(name) && !own) {
+  if (flag.inFiles === "own files" && !own) {
     throw new EarlyExit(
       "usage",
-      `${place}: ${name} is taken from your own settings only (a flag, ${variableOf(name)}, or ${userConfig({})}): a folder may be somebody else's`,
+      `${place}: ${name} is read from your own settings only (a flag, ${variableOf(name)}, or ${userConfig({})}), because this folder may come from somebody else.`,
     );
   }
 }
 
-/** Fills in what no flag of the command says. Throws EarlyExit for a value that its flag would not take. */
-export function applySettings(
-  command: Command,
+/** Every flag with its value. Throws EarlyExit for a value that a flag does not take. */
+export function flagValues(
+  flags: FlagSet,
+  line: LineWords,
   files: readonly ConfigFile[],
   environment: Environment,
-): void {
+): Record<string, unknown> {
   const configured: Configured = {};
-  for (const option of optionsOf(command)) {
-    const name = option.name();
-    if (command.getOptionValueSource(option.attributeName()) === "cli") continue;
-    const variable = ofService.includes(name) ? undefined : environment[variableOf(name)];
-    if (variable !== undefined) {
-      set(command, option, { words: [variable], place: variableOf(name) }, "env");
-      continue;
+  const values: Record<string, unknown> = { configured };
+  for (const [attribute, flag] of Object.entries(flags)) {
+    const found = wordsOf(attribute, flag, line, files, environment);
+    if (found !== null && ofService.includes(attribute) && found.source === "file") {
+      configured[attribute as keyof Configured] = { value: found.words.join(""), from: found.file };
+    } else if (found === null || (ofService.includes(attribute) && found.source === "environment")) {
+      if (flag.default !== undefined) values[attribute] = flag.default;
+    } else {
+      const value = parsed(flag, found.words, found.from);
+      if (value !== undefined) values[attribute] = value;
     }
-    const file = files.find(({ settings }) => settings.has(name));
-    const setting = file?.settings.get(name);
-    if (!file || !setting) continue;
-    const words = ofPaths.includes(name)
-      ? setting.words.map((word) => resolve(dirname(file.path), word))
-      : setting.words;
-    if (ofService.includes(name)) {
-      const value = { value: words.join(""), from: file.path };
-      if (name === "base-url") configured.baseUrl = value;
-      else configured.apiKeyFile = value;
-    } else set(command, option, { ...setting, words }, "config");
   }
-  command.setOptionValueWithSource("configured", configured, "config");
+  return values;
 }
 
-function set(command: Command, option: Option, { words, place }: FileSetting, source: string): void {
-  const attribute = option.attributeName();
-  if (option.isBoolean()) {
-    const value = switchOf(words, `${place}: ${option.name()}`);
-    command.setOptionValueWithSource(attribute, value || undefined, source);
-    return;
+/** The values of the command line alone, to refuse wrong ones before any file is read. Throws EarlyExit. */
+export function checkLine(flags: FlagSet, line: LineWords): void {
+  for (const [attribute, words] of Object.entries(line)) {
+    const flag = flags[attribute];
+    if (flag) parsed(flag, words, `--${nameOf(attribute)}`);
   }
-  let value: unknown;
-  for (const word of words) value = parsed(option, word, value, place);
-  command.setOptionValueWithSource(attribute, value, source);
 }
 
-function parsed(option: Option, word: string, before: unknown, place: string): unknown {
+interface Words {
+  words: readonly string[];
+  source: "line" | "environment" | "file";
+  /** In front of a message about them: `--name`, `VARIABLE: name` or `file:line:column: name`. */
+  from: string;
+  file: string;
+}
+
+function wordsOf(
+  attribute: string,
+  flag: FlagDefinition,
+  line: LineWords,
+  files: readonly ConfigFile[],
+  environment: Environment,
+): Words | null {
+  const name = nameOf(attribute);
+  const given = line[attribute];
+  if (given) return { words: given, source: "line", from: `--${name}`, file: "" };
+  if (flag.inFiles === "never") return null;
+  const variable = environment[variableOf(name)];
+  if (variable !== undefined)
+    return { words: [variable], source: "environment", from: `${variableOf(name)}: ${name}`, file: "" };
+  const file = files.find(({ settings }) => settings.has(name));
+  const setting = file?.settings.get(name);
+  if (!file || !setting) return null;
+  const words = flag.isPath ? setting.words.map((word) => resolve(dirname(file.path), word)) : setting.words;
+  return { words, source: "file", from: `${setting.place}: ${name}`, file: file.path };
+}
+
+function parsed(flag: FlagDefinition, words: readonly string[], from: string): unknown {
+  if (flag.value === null) return switchOf(words, from) || (flag.negatable ? false : undefined);
   try {
-    return option.parseArg ? option.parseArg(word, before) : word;
+    // Flags that may be repeated collect their values; of the others the last one counts.
+    return words.reduce<unknown>((before, word) => flag.parse(word, before), undefined);
   } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error;
-    throw new EarlyExit("usage", `${place}: ${option.name()}: ${error.message}`);
+    if (!(error instanceof FlagError)) throw error;
+    throw new EarlyExit("usage", `${from}: ${error.message}`);
   }
 }
 
-function switchOf([word = ""]: readonly string[], place: string): boolean {
+function switchOf(words: readonly string[], from: string): boolean {
+  const word = words.at(-1) ?? "";
   if (/^(true|yes|on|1)$/i.test(word)) return true;
   if (/^(false|no|off|0|)$/i.test(word)) return false;
-  throw new EarlyExit("usage", `${place}: expected true or false, got ${JSON.stringify(word)}.`);
+  throw new EarlyExit("usage", `${from}: expected true or false, got ${JSON.stringify(word)}`);
 }
 
-/** The flags of a run that is given these words. */
-export function runFlagsOf(words: Words, files: readonly ConfigFile[], environment: Environment): RunFlags {
-  return filledIn(words, files, environment).opts<RunFlags>();
+/** The flags of a run that is given these flags. */
+export function runFlagsOf(
+  given: readonly Flag[],
+  files: readonly ConfigFile[],
+  environment: Environment,
+): RunFlags {
+  return flagValues(runFlags, lineOf(given), files, environment) as unknown as RunFlags;
 }
 
-type Words = readonly Flag[];
-
-function filledIn(words: Words, files: readonly ConfigFile[], environment: Environment): Command {
-  const command = withRun(new Command().exitOverride());
-  const text = words.map(([name = "", value]) => (value === undefined ? name : `${name}=${value}`));
-  // The manifest is asked for and not looked at.
-  command.parse([...text, "--", ""], { from: "user" });
-  applySettings(command, files, environment);
-  return command;
+/** Flags as they were written, by attribute. */
+function lineOf(given: readonly Flag[]): LineWords {
+  const attributes = new Map(Object.keys(runFlags).map((attribute) => [`--${nameOf(attribute)}`, attribute]));
+  const line: Record<string, string[]> = {};
+  for (const [name, value = "true"] of given) {
+    const attribute = attributes.get(name);
+    if (attribute === undefined) throw new EarlyExit("usage", `unknown flag ${name}`);
+    line[attribute] = [...(line[attribute] ?? []), value];
+  }
+  return line;
 }
 
-/** A setting as it holds, for people. */
+/** A setting with its value, for people. */
 export interface Held {
   name: string;
   value: string;
-  /** `flag`, a variable, a place in a file, or `default`. */
+  /** A flag, a variable, a place in a file, or `default`. */
   from: string;
 }
 
-/** Every setting of a run that is given these words, that has a value. Addresses and words that may be secret are not shown. */
-export function heldSettings(words: Words, files: readonly ConfigFile[], environment: Environment): Held[] {
-  const command = filledIn(words, files, environment);
-  return optionsOf(command).flatMap((option) => {
-    const name = option.name();
-    if (ofService.includes(name)) return [];
-    const given = words.filter(([flag]) => flag === option.long).map(([, value]) => value ?? "");
-    const held = heldWords(option, given, files, environment);
-    if (held !== null) return [{ name, value: shown(name, held.words), from: held.from }];
-    const value = command.getOptionValue(option.attributeName());
-    if (value === undefined || value === false) return [];
-    return [{ name, value: option.defaultValueDescription ?? String(value), from: "default" }];
+/** Every setting of a run with a value. Parts of addresses that may be secret are not shown. Throws EarlyExit. */
+export function heldSettings(
+  given: readonly Flag[],
+  files: readonly ConfigFile[],
+  environment: Environment,
+): Held[] {
+  const line = lineOf(given);
+  checkLine(runFlags, line);
+  return Object.entries(runFlags as FlagSet).flatMap(([attribute, flag]) => {
+    const name = nameOf(attribute);
+    if (ofService.includes(attribute) || flag.inFiles === "never") return [];
+    const found = wordsOf(attribute, flag, line, files, environment);
+    if (found !== null) {
+      parsed(flag, found.words, found.from);
+      const setting = files.find(({ settings }) => settings.has(name))?.settings.get(name);
+      const from =
+        found.source === "line"
+          ? `--${name}`
+          : found.source === "environment"
+            ? variableOf(name)
+            : (setting?.place ?? found.file);
+      const words = found.source === "file" ? (setting?.words ?? []) : found.words;
+      return [{ name, value: shown(name, words), from }];
+    }
+    if (flag.default === undefined) return [];
+    return [{ name, value: flag.defaultText ?? String(flag.default), from: "default" }];
   });
 }
 
-function heldWords(
-  option: Option,
-  given: readonly string[],
-  files: readonly ConfigFile[],
-  environment: Environment,
-): { words: readonly string[]; from: string } | null {
-  const name = option.name();
-  if (given.length > 0) return { words: given, from: `--${name}` };
-  const variable = environment[variableOf(name)];
-  if (variable !== undefined) return { words: [variable], from: variableOf(name) };
-  const setting = files.find(({ settings }) => settings.has(name))?.settings.get(name);
-  return setting ? { words: setting.words, from: setting.place } : null;
-}
-
-/** Addresses of notices carry their secret in the path, and mail servers a password. */
+/** The path of a webhook address is a secret, and so is the password of a mail server. */
 function shown(name: string, words: readonly string[]): string {
   if (name !== "notify" && name !== "smtp-url") return words.join(", ");
   return words.map((word) => (word.startsWith("$") ? word : hostOf(word))).join(", ");

@@ -14,6 +14,8 @@ export interface FindQuery {
   text?: string;
   model?: string;
   params: Readonly<Record<string, string>>;
+  /** The folder that a relative path of `text` starts from (default: the current one). */
+  cwd?: string;
   /** When it was saved: from the first instant up to and without the second (UTC ms). */
   since?: number;
   until?: number;
@@ -35,7 +37,7 @@ export async function findOutputs(
   const store = openWorkspace(workspace, clock);
   try {
     const outputs = (await store.archived()).map((output) => ({ ...output, path: pathOf(output) }));
-    const named = wanted.text === undefined ? null : await fileNamed(wanted.text);
+    const named = wanted.text === undefined ? null : await fileNamed(wanted.cwd ?? ".", wanted.text);
     return outputs
       .filter((output) => fits(output, wanted))
       .filter((output) => (named === null ? hasWords(output, wanted.text) : isFile(output, named)))
@@ -75,8 +77,8 @@ interface NamedFile {
 }
 
 /** A file is known by its content, so that a copy under another name leads back too. Null when the text names none. */
-async function fileNamed(text: string): Promise<NamedFile | null> {
-  const path = resolve(text);
+async function fileNamed(cwd: string, text: string): Promise<NamedFile | null> {
+  const path = resolve(cwd, text);
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return null;
   const hash = createHash("sha256");
   for await (const piece of createReadStream(path)) hash.update(piece as Buffer);

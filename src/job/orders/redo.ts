@@ -12,12 +12,12 @@ import { selectItems } from "./retry.js";
 
 /**
  * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
- * items are named, or selected among those of the newest run, or both.
+ * items are named, or selected among those of the newest run, or both. Paths of files start from `cwd`.
  */
-export function redoItems(names: readonly string[], selection: Selection): FindItems {
+export function redoItems(names: readonly string[], selection: Selection, cwd: string): FindItems {
   return async (store) => {
     const { run, items } =
-      names.length === 0 ? await selected(store, selection) : await named(store, names, selection);
+      names.length === 0 ? await selected(store, selection) : await named(store, names, selection, cwd);
     const agreed = plus(...items.map(({ price }) => price));
     const offered = await variantsOf(store, run, items);
     return { run, offered, order: { do: "redo", items: items.map(({ id }) => id), agreed } };
@@ -33,8 +33,9 @@ async function named(
   store: Store,
   names: readonly string[],
   selection: Selection,
+  cwd: string,
 ): Promise<{ run: Run; items: Item[] }> {
-  const items = await Promise.all(names.map((name) => itemNamed(store, name)));
+  const items = await Promise.all(names.map((name) => itemNamed(store, name, cwd)));
   const run = await newestRunOf(store, items);
   return { run, items: selectItems(run, items, selection) };
 }

@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import type { Task } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/job-folder.js";
 import { EarlyExit } from "../../core/exit.js";
@@ -14,9 +14,9 @@ import type { FindItems } from "./request.js";
 export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
 
 /** Decides on a held item. */
-export function resolveHeld(name: string, resolution: Resolution): FindItems {
+export function resolveHeld(name: string, resolution: Resolution, cwd: string): FindItems {
   return async (store) => {
-    const item = await heldNamed(store, name);
+    const item = await heldNamed(store, name, cwd);
     if (typeof resolution === "object") await mustBeFree(store, item, resolution.adopt);
     const run = item.runId === null ? null : await store.run(item.runId);
     if (!run) {
@@ -33,10 +33,10 @@ function orderOf({ id, price }: Item, resolution: Resolution): ItemOrder {
 }
 
 /** The held item of that name, whatever else goes by it. Throws EarlyExit where none is held, or several are. */
-async function heldNamed(store: Store, name: string): Promise<Item> {
-  const held = (await itemsNamed(store, name)).filter(({ state }) => state === "held");
+async function heldNamed(store: Store, name: string, cwd: string): Promise<Item> {
+  const held = (await itemsNamed(store, name, cwd)).filter(({ state }) => state === "held");
   if (held.length > 1) throw severalHeld(name, held, await store.runs());
-  const item = held[0] ?? (await itemNamed(store, name));
+  const item = held[0] ?? (await itemNamed(store, name, cwd));
   mustBeHeld(item);
   return item;
 }
@@ -120,9 +120,9 @@ export async function adopt(store: Store, books: SpendLog, item: Item, task: Tas
     await books.answered(attempt.bookEntry, { outcome: "accepted", charged, taskId });
 }
 
-/** The newest item that goes by a row id, a key, a task id or the path of a file. */
-export async function itemNamed(store: Store, name: string): Promise<Item> {
-  const [newest] = await itemsNamed(store, name);
+/** The newest item that goes by a row id, a key, a task id or the path of a file, which starts from `cwd`. */
+export async function itemNamed(store: Store, name: string, cwd: string): Promise<Item> {
+  const [newest] = await itemsNamed(store, name, cwd);
   if (newest) return newest;
   throw new EarlyExit(
     "usage",
@@ -131,11 +131,11 @@ export async function itemNamed(store: Store, name: string): Promise<Item> {
 }
 
 /** Every item that goes by this name, the newest run's first: editions and jobs may have the same row ids. */
-export async function itemsNamed(store: Store, name: string): Promise<Item[]> {
+async function itemsNamed(store: Store, name: string, cwd: string): Promise<Item[]> {
   const found = await store.find(name);
   if (found.length > 0) return found;
   const ofRun = await namedInRun(store, name);
-  return ofRun.length > 0 ? ofRun : namedByPath(store, await store.runs(), name);
+  return ofRun.length > 0 ? ofRun : namedByPath(store, await store.runs(), resolve(cwd, name));
 }
 
 /** `3:cup` is the cup of run 3. */

@@ -88,8 +88,15 @@ function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundI
 function fromIntent(intent: IntentLine, position: number): NewItem {
   const { model, prompt = null, params = {} } = intent.request;
   return {
-    ...{ key: intent.key, edition: intent.edition, position, priority: 0, cells: [] },
-    ...{ model, prompt, params, inputs: inputsOf(intent.request) },
+    key: intent.key,
+    edition: intent.edition,
+    position,
+    priority: 0,
+    cells: [],
+    model,
+    prompt,
+    params,
+    inputs: inputsOf(intent.request),
     occurrence: intent.occurrence,
     variant: intent.variant,
     rowNumber: intent.rowNumber,

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Model } from "../../api/records.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/room.js";
@@ -154,7 +155,9 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     roomBytes: await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
     repair: asked.reading.repair ?? false,
-    ...(asked.sandbox ? { localInputs: new LocalInputs(manifest.file) } : {}),
+    ...(asked.sandbox
+      ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
+      : {}),
   };
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());

@@ -193,9 +193,14 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
   const identity = readIdentity(markerFolder);
   const whole = identity?.state ?? markerFolder;
   const state = hints.sandbox ? join(whole, "sandbox") : whole;
-  const sharedFolder = join(hints.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "bulkgen");
+  const sharedFolder = join(
+    hints.env.XDG_STATE_HOME || join(hints.env["HOME"] || homedir(), ".local", "state"),
+    "bulkgen",
+  );
   return {
-    ...{ root, markerFolder, sharedFolder },
+    root,
+    markerFolder,
+    sharedFolder,
     ...filesIn(state),
     lockFile: join(state, "run.lock"),
     accountsFile: hints.sandbox ? join(state, "accounts.db") : join(sharedFolder, "accounts.db"),

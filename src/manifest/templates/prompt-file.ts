@@ -20,8 +20,8 @@ export class PromptFiles {
   private readonly folder: string;
   private readonly read = new Map<string, string | TemplateProblem>();
 
-  constructor(manifest: string) {
-    this.folder = manifest === standardInput ? resolve(".") : dirname(resolve(manifest));
+  constructor(manifest: string, cwd: string) {
+    this.folder = manifest === standardInput ? cwd : dirname(resolve(cwd, manifest));
   }
 
   /** The text of a file, without the line break at its end. Throws TemplateFault. */

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { z } from "zod";
 import { type FaultPlan, type FaultPlanSettings, faultPlan } from "./plan.js";
 
@@ -80,17 +81,17 @@ export const presets = {
  * The plan of a preset, or of a JSON file. Throws an error that says what was expected, what was found and where;
  * `seed`, where it is given, replaces the plan's own.
  */
-export async function readFaults(fileOrPreset: string, seed?: string): Promise<FaultPlan> {
+export async function readFaults(fileOrPreset: string, seed?: string, folder = "."): Promise<FaultPlan> {
   const settings = Object.hasOwn(presets, fileOrPreset)
     ? presets[fileOrPreset as keyof typeof presets]
-    : await fromFile(fileOrPreset);
+    : await fromFile(fileOrPreset, folder);
   const plan = faultPlan.safeParse(settings);
   if (!plan.success) throw new Error(`${fileOrPreset} is no plan of faults:\n${z.prettifyError(plan.error)}`);
   return seed === undefined ? plan.data : { ...plan.data, seed };
 }
 
-async function fromFile(file: string): Promise<unknown> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+async function fromFile(file: string, folder: string): Promise<unknown> {
+  const text = await readFile(resolve(folder, file), "utf8").catch((error: NodeJS.ErrnoException) => {
     const names = Object.keys(presets).join(", ");
     throw new Error(`expected a JSON file or one of ${names}, got ${file} (${error.code})`);
   });

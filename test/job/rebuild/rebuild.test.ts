@@ -76,7 +76,12 @@ function intent(id: string, attempt = 1, change: object = {}): void {
 function answer(id: string, event: string, attempt = 1, outcome: object = {}): void {
   lines.push(
     JSON.stringify({
-      ...{ at: at(attempt), type: "answer", job: "demo", key: `k1:${id}`, attempt, event },
+      at: at(attempt),
+      type: "answer",
+      job: "demo",
+      key: `k1:${id}`,
+      attempt,
+      event,
       ...outcome,
     }),
   );

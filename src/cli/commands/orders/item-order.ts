@@ -1,54 +1,36 @@
-import { type Command, Option } from "commander";
 import { EarlyExit, type ExitName } from "../../../core/exit.js";
 import type { RunOptions } from "../../../core/next/options.js";
-import type { Carried } from "../../../job/orders/give.js";
-import type { FindItems, PriceConsent } from "../../../job/orders/request.js";
+import { continuationOf } from "../../../job/orders/continuation.js";
+import { type Carried, giveOrder } from "../../../job/orders/give.js";
+import { agreedTo, type FindItems, type PriceConsent } from "../../../job/orders/request.js";
+import { continueJob } from "../../../job/run/continue-job.js";
 import type { JobOptions } from "../../../job/run/run-job.js";
-import { withCarry, withDailyCap, withService } from "../../flags/shared.js";
-import { oneOf } from "../../flags/values.js";
-import { endWith } from "../../output/ending.js";
-import type { CarryFlags, Prepared } from "../../output/session.js";
-import { onSlow, showCarried } from "./order.js";
-
-/** Flags of the commands that want something of items: they carry a run on, or have the one at work do it. */
-export interface ItemOrderFlags extends Omit<CarryFlags, "ifLocked"> {
-  ifLocked: CarryFlags["ifLocked"] | "order";
-  yes?: boolean;
-}
-
-export function withItemOrder(command: Command): Command {
-  const carrying = withCarry(
-    withService(command),
-    new Option(
-      "--if-locked <what>",
-      "when another run holds the workspace: order it of that run, or fail, wait or skip",
-    )
-      .argParser(oneOf("order", "fail", "wait", "skip"))
-      .default("order"),
-  );
-  return withDailyCap(carrying).option("--yes", "do not ask before spending (required without a terminal)");
-}
+import { holderOf } from "../../../job/workspace/holder.js";
+import type { Machine } from "../../../machine.js";
+import type { ItemOrderFlags } from "../../flags/orders.js";
+import { askPrice } from "../../output/consent.js";
+import { followed } from "../../output/follow.js";
+import { jobOptions, type PreparedRun } from "../../output/job-options.js";
+import { settledWorkspace } from "../../settings/workspace.js";
+import { onSlow, showCarried } from "./run-order.js";
 
 /**
- * Does what a person wants of items: goes on with their run, or has the process that holds the workspace do it. `what`
- * names what they are about to pay for.
+ * Carries out an order about items: continues their run, or has the process with the workspace do it. `what` says what
+ * the user pays for.
  */
-export async function wantOfItems(wish: FindItems, what: string, flags: ItemOrderFlags): Promise<void> {
-  const [{ continueJob }, { continuationOf }, { jobOptions, settledWorkspace }, { askPrice }, { followed }] =
-    await Promise.all([
-      import("../../../job/run/continue-job.js"),
-      import("../../../job/orders/continuation.js"),
-      import("../../output/session.js"),
-      import("../../output/consent.js"),
-      import("../../output/follow.js"),
-    ]);
+export async function orderItems(
+  wish: FindItems,
+  what: string,
+  flags: ItemOrderFlags,
+  machine: Machine,
+): Promise<ExitName> {
   const { ifLocked } = flags;
   const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
-  const prepared = await jobOptions(carry, settledWorkspace(flags));
-  const consent = onceAsked((items, credits) => askPrice({ what, items, credits }, flags, prepared));
+  const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
+  const consent = askedOnce((items, credits) => askPrice({ what, items, credits }, flags, prepared));
   const here = () =>
     followed(prepared, carry, (show) => continueJob(prepared.options, continuationOf(wish, consent), show));
-  endWith(ifLocked === "order" ? await hereOrThere(here, wish, consent, flags, prepared) : await here());
+  return ifLocked === "order" ? hereOrThere(here, wish, consent, flags, prepared) : here();
 }
 
 async function hereOrThere(
@@ -56,30 +38,26 @@ async function hereOrThere(
   wish: FindItems,
   consent: PriceConsent,
   flags: ItemOrderFlags,
-  { options }: Prepared,
+  { options, machine }: PreparedRun,
 ): Promise<ExitName> {
-  const [{ giveOrder }, { agreedTo }, { holderOf }] = await Promise.all([
-    import("../../../job/orders/give.js"),
-    import("../../../job/orders/request.js"),
-    import("../../../job/workspace/holder.js"),
-  ]);
-  const told = await giveOrder(
-    { ...options, signal: options.interrupt, onSlow: onSlow(flags) },
+  const slow = onSlow(flags, machine);
+  const carried = await giveOrder(
+    { ...options, signal: options.interrupt, onSlow: slow },
     async (store) => {
       const { run, order, offered } = await wish(store);
       return { run, order: await agreedTo(order, offered, consent) };
     },
-    // Its end is told to nobody where it cannot begin for being carried out elsewhere.
+    // If it cannot start here because another process took the workspace, that process gets the order.
     async () => (holderOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
   );
-  if (typeof told === "string") return told;
-  if (told.kind === "done" && isOtherDay(told.run.options, options)) {
-    onSlow(flags)("the process at work keeps to the day's cap that it was begun with");
+  if (typeof carried === "string") return carried;
+  if (carried.kind === "done" && isOtherDay(carried.run.options, options)) {
+    slow("the running process keeps the daily cap that it was started with");
   }
-  return endOf(told, flags);
+  return endOf(carried, flags, machine);
 }
 
-/** Whether the day's cap as it is set now is another one than that of the run. */
+/** Whether the daily cap of this call differs from that of the run. */
 function isOtherDay(run: RunOptions, { dailyCredits }: JobOptions): boolean {
   return dailyCredits !== undefined && dailyCredits !== run.dailyCredits;
 }
@@ -89,15 +67,15 @@ function nullWhereLocked(error: unknown): null {
   throw error;
 }
 
-/** Refusals are told like those of a command that does it itself. */
-export function endOf(carried: Carried, flags: ItemOrderFlags): ExitName {
+/** A refusal is reported as if the command had done the work itself. */
+export function endOf(carried: Carried, flags: ItemOrderFlags, machine: Machine): ExitName {
   if (carried.kind === "refused" && !flags.json) throw new EarlyExit("usage", carried.message);
-  showCarried(carried, flags);
+  showCarried(carried, flags, machine);
   return carried.kind === "done" ? "done" : "usage";
 }
 
-/** A person who has agreed to a price is not asked again when another process comes or goes meanwhile. */
-function onceAsked(consent: PriceConsent): PriceConsent {
+/** Does not ask again about a price that was agreed to, when another process comes or goes in the meantime. */
+function askedOnce(consent: PriceConsent): PriceConsent {
   let agreed = -1;
   return async (items, credits) => {
     if (credits <= agreed) return true;

@@ -1,64 +1,37 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { type PlanName, plans, subscriptionStatuses } from "../../../api/plans.js";
-import type { AccountChange } from "../../../sandbox/admin/accounts.js";
+import type { Machine } from "../../../machine.js";
+import {
+  type AccountChange,
+  changeAccount,
+  createAccount,
+  findAccount,
+  listAccounts,
+} from "../../../sandbox/admin/accounts.js";
 import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
-import { terminalStyle } from "../../../text/table.js";
-import { amount, oneOf } from "../../flags/values.js";
-import { administer, type StateFlags, withState } from "./state.js";
+import { labelled, terminalStyle } from "../../../text/table.js";
+import type { SandboxAccountFlags } from "../../flags/sandbox.js";
+import type { Call } from "../call.js";
+import { administer } from "./state.js";
 
-interface Flags extends StateFlags {
-  user?: string;
-  create?: string;
-  all?: boolean;
-  json?: boolean;
-  name?: string;
-  plan?: PlanName;
-  credits?: number;
-  subscription?: NonNullable<AccountChange["subscription"]>;
-  cancelAtPeriodEnd?: boolean;
-  periodEnd?: number;
-}
-
-/** Adds `sandbox account`. */
-export function defineSandboxAccount(sandbox: Command): void {
-  const subscriptions = [...subscriptionStatuses, "none"] as const;
-  withState(sandbox.command("account"))
-    .description("show or change an account of a sandbox, also while it is being served")
-    .option("--user <email>", "whose account (default: the sandbox's own user)")
-    .option("--create <email>", "make an account for another user")
-    .option("--name <name>", "the user's full name")
-    .option("--plan <plan>", plans.join(", "), oneOf(...plans))
-    .option("--credits <n>", "the new balance", amount)
-    .option("--subscription <status>", subscriptions.join(", "), oneOf(...subscriptions))
-    .option("--cancel-at-period-end", "the subscription ends with its period")
-    .option("--no-cancel-at-period-end", "the subscription goes on")
-    .option("--period-end <date>", "when the present period ends, such as 2026-12-31", instant)
-    .option("--all", "show the accounts of all users")
-    .option("--json", "one JSON document on stdout")
-    .action((_: Flags, command: Command) => account(command.optsWithGlobals<Flags>()));
-}
-
-async function account(flags: Flags): Promise<void> {
-  const { changeAccount, createAccount, findAccount, listAccounts } = await import(
-    "../../../sandbox/admin/accounts.js"
-  );
+export async function changeSandboxAccount({
+  flags,
+  machine,
+}: Call<SandboxAccountFlags>): Promise<undefined> {
   const change = changeOf(flags);
-  const accounts = await administer(flags, flags.create !== undefined, (desk) => {
+  const accounts = administer(flags, machine, flags.create !== undefined, (desk) => {
     if (flags.create !== undefined) return [createAccount(desk, flags.create, change)];
     if (flags.all) return listAccounts(desk);
     return [changeAccount(desk, findAccount(desk, flags.user).id, change)];
   });
   if (flags.json) {
     const shown = accounts.map(view);
-    process.stdout.write(`${JSON.stringify(flags.all ? shown : shown[0])}\n`);
+    machine.stdout.write(`${JSON.stringify(flags.all ? shown : shown[0])}\n`);
     return;
   }
-  const texts = await Promise.all(accounts.map(accountText));
-  process.stdout.write(`${texts.join("\n\n")}\n`);
+  machine.stdout.write(`${accounts.map((each) => accountText(each, machine)).join("\n\n")}\n`);
 }
 
-function changeOf(flags: Flags): AccountChange {
+function changeOf(flags: SandboxAccountFlags): AccountChange {
   const { name, plan, credits, subscription, cancelAtPeriodEnd, periodEnd } = flags;
   const named = Object.entries({ name, plan, credits, subscription, cancelAtPeriodEnd, periodEnd });
   return Object.fromEntries(named.filter(([, value]) => value !== undefined));
@@ -80,8 +53,7 @@ function view(account: AccountRecord) {
   };
 }
 
-async function accountText(account: AccountRecord): Promise<string> {
-  const { labelled } = await import("../../../text/table.js");
+function accountText(account: AccountRecord, { stdout, env }: Machine): string {
   const { user, credits, subscription } = view(account);
   const end = subscription?.current_period_end.slice(0, 10);
   const ends = subscription?.cancel_at_period_end || subscription?.status === "canceled";
@@ -92,14 +64,6 @@ async function accountText(account: AccountRecord): Promise<string> {
       ["plan", account.plan],
       ["subscription", subscription ? `${subscription.status}, ${ends ? "ends" : "renews"} ${end}` : "none"],
     ],
-    terminalStyle(process.stdout, process.env),
+    terminalStyle(stdout, env),
   );
-}
-
-function instant(text: string): number {
-  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) {
-    throw new InvalidArgumentError(`expected a date such as 2026-12-31, got ${JSON.stringify(text)}.`);
-  }
-  return ms;
 }

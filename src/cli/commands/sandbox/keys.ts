@@ -1,76 +1,47 @@
-import type { Command } from "commander";
-import type { KeyListing } from "../../../sandbox/admin/keys.js";
-import { terminalStyle } from "../../../text/table.js";
-import { administer, type StateFlags, withState } from "./state.js";
+import type { Machine } from "../../../machine.js";
+import { findAccount } from "../../../sandbox/admin/accounts.js";
+import { createKey, type KeyListing, listKeys, revokeKey } from "../../../sandbox/admin/keys.js";
+import { table, terminalStyle } from "../../../text/table.js";
+import type { SandboxKeyFlags } from "../../flags/sandbox.js";
+import type { Call } from "../call.js";
+import { administer } from "./state.js";
 
-interface Flags extends StateFlags {
-  user?: string;
-  json?: boolean;
-}
-
-/** Adds `sandbox keys create|list|revoke`. */
-export function defineSandboxKeys(sandbox: Command): void {
-  const keys = sandbox
-    .command("keys")
-    .description("create, list or revoke API keys of a sandbox")
-    .helpCommand(false);
-  withFlags(keys.command("create"))
-    .description("make a key; its value is printed this once, on stdout")
-    .argument("<name>", "what the key is called")
-    .action((name: string, _: Flags, command: Command) => create(name, command.optsWithGlobals<Flags>()));
-  withFlags(keys.command("list"))
-    .description("list the keys and their usage")
-    .action((_: Flags, command: Command) => list(command.optsWithGlobals<Flags>()));
-  withFlags(keys.command("revoke"))
-    .description("revoke a key: from then on it is refused as one that does not exist")
-    .argument("<key>", "its name or id")
-    .action((key: string, _: Flags, command: Command) => revoke(key, command.optsWithGlobals<Flags>()));
-}
-
-function withFlags(command: Command): Command {
-  return withState(command)
-    .option("--user <email>", "whose keys (default: the sandbox's own user)")
-    .option("--json", "one JSON document on stdout");
-}
-
-async function create(name: string, flags: Flags): Promise<void> {
-  const [{ createKey }, { findAccount }] = await rooms();
-  const { made, email } = await administer(flags, true, (desk) => {
+export async function createSandboxKey({
+  flags,
+  args,
+  machine,
+}: Call<SandboxKeyFlags, { name: string }>): Promise<undefined> {
+  const { stdout, stderr } = machine;
+  const { made, email } = administer(flags, machine, true, (desk) => {
     const { id, email } = findAccount(desk, flags.user);
-    return { made: createKey(desk, id, name), email };
+    return { made: createKey(desk, id, args.name), email };
   });
   const { id, value } = made;
-  if (flags.json)
-    process.stdout.write(`${JSON.stringify({ id, name: made.name, key: value, user: email })}\n`);
+  if (flags.json) stdout.write(`${JSON.stringify({ id, name: made.name, key: value, user: email })}\n`);
   else {
-    process.stderr.write(`key ${JSON.stringify(made.name)} of ${email}; it is shown this once only:\n`);
-    process.stdout.write(`${value}\n`);
+    stderr.write(`key ${JSON.stringify(made.name)} of ${email}; it is shown only this once:\n`);
+    stdout.write(`${value}\n`);
   }
 }
 
-async function list(flags: Flags): Promise<void> {
-  const [{ listKeys }, { findAccount }] = await rooms();
-  const keys = await administer(flags, false, (desk) => listKeys(desk, findAccount(desk, flags.user).id));
-  process.stdout.write(flags.json ? `${JSON.stringify(keys.map(listed))}\n` : `${await keysText(keys)}\n`);
+export async function listSandboxKeys({ flags, machine }: Call<SandboxKeyFlags>): Promise<undefined> {
+  const keys = administer(flags, machine, false, (desk) => listKeys(desk, findAccount(desk, flags.user).id));
+  machine.stdout.write(flags.json ? `${JSON.stringify(keys.map(listed))}\n` : `${keysText(keys, machine)}\n`);
 }
 
-async function revoke(key: string, flags: Flags): Promise<void> {
-  const [{ revokeKey }, { findAccount }] = await rooms();
-  const revoked = await administer(flags, false, (desk) =>
-    revokeKey(desk, findAccount(desk, flags.user).id, key),
+export async function revokeSandboxKey({
+  flags,
+  args,
+  machine,
+}: Call<SandboxKeyFlags, { key: string }>): Promise<undefined> {
+  const revoked = administer(flags, machine, false, (desk) =>
+    revokeKey(desk, findAccount(desk, flags.user).id, args.key),
   );
-  process.stdout.write(
+  machine.stdout.write(
     flags.json
       ? `${JSON.stringify(listed(revoked))}\n`
       : `revoked ${JSON.stringify(revoked.name)} (${revoked.id})\n`,
   );
-}
-
-function rooms() {
-  return Promise.all([
-    import("../../../sandbox/admin/keys.js"),
-    import("../../../sandbox/admin/accounts.js"),
-  ]);
 }
 
 /** A key in the service's own words. */
@@ -86,8 +57,7 @@ function listed(key: KeyListing) {
   };
 }
 
-async function keysText(keys: readonly KeyListing[]): Promise<string> {
-  const { table } = await import("../../../text/table.js");
+function keysText(keys: readonly KeyListing[], { stdout, env }: Machine): string {
   const columns = [
     { title: "name", flexible: true },
     { title: "id" },
@@ -101,5 +71,5 @@ async function keysText(keys: readonly KeyListing[]): Promise<string> {
     const standing = key.revokedAt === null ? (key.isPublic ? "public" : "") : "revoked";
     return [name, id, created_at.slice(0, 16).replace("T", " "), requests_count, credits_used, standing];
   });
-  return table(columns, rows, terminalStyle(process.stdout, process.env));
+  return table(columns, rows, terminalStyle(stdout, env));
 }

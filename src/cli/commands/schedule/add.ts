@@ -1,64 +1,47 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
-import { type Command, Option } from "commander";
 import { EarlyExit } from "../../../core/exit.js";
-import type { Flag, Schedule } from "../../../store/schedules.js";
-import { systemClock } from "../../../system.js";
-import { givenFlags } from "../../flags/given.js";
+import { checkedManifest } from "../../../job/run/check-manifest.js";
+import { manifestProblems } from "../../../job/run/prepare.js";
+import type { Machine } from "../../../machine.js";
+import { targetsOf } from "../../../notify/target.js";
+import { checkLine } from "../../../schedule/due.js";
+import { scheduledEdition, scheduledEnd } from "../../../schedule/night.js";
+import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { readingOf } from "../../flags/manifest.js";
-import { withRun } from "../../flags/run.js";
-import { oneOf } from "../../flags/values.js";
-import type { RunFlags } from "../../output/session.js";
-import { settledWorkspace, workspaceOf } from "../../output/session.js";
+import type { ScheduleAddFlags } from "../../flags/schedule.js";
+import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
+import type { Call } from "../call.js";
 import { schedulesFile } from "./place.js";
+import { showSchedules } from "./show.js";
 
-interface AddFlags extends RunFlags {
-  cron: string;
-  tz?: string;
-  missed: Schedule["missed"];
-}
-
-/** Flags that belong to the adding, not to the nights; a night consents by being there. */
+/** Flags of adding a schedule, not of its runs; adding it is the consent to its runs. */
 const ofAdding = ["--cron", "--tz", "--missed", "--workspace", "--json", "--quiet", "--yes", "--events"];
+const ofPaths = ["--out", "--api-key-file"];
 
-export function defineScheduleAdd(schedule: Command): void {
-  const command = withRun(schedule.command("add").argument("<name>", "name of the schedule"))
-    .description("add a schedule, with the flags that every night's run is given")
-    .requiredOption("--cron <line>", 'when: minute hour day month weekday, such as "0 2 * * *"')
-    .option("--tz <zone>", "the zone of that time, such as Europe/Berlin (default: this machine's)")
-    .addOption(
-      new Option(
-        "--missed <what>",
-        "nights that nobody was there for: once (the newest is caught up) or skip",
-      )
-        .argParser(oneOf("once", "skip"))
-        .default("once"),
-    );
-  const given = givenFlags(command, ofAdding);
-  command.action((name: string, manifest: string, flags: AddFlags) => add(name, manifest, flags, given));
-}
-
-async function add(name: string, manifest: string, flags: AddFlags, given: readonly Flag[]): Promise<void> {
+export async function addSchedule({
+  flags,
+  args,
+  given,
+  machine,
+}: Call<ScheduleAddFlags, { name: string; manifest: string }>): Promise<undefined> {
+  const { clock, cwd, env, stdout } = machine;
+  const { name, manifest } = args;
   checkName(name);
   if (manifest === "-")
-    throw new EarlyExit("usage", "manifest: expected a file; nobody feeds standard input at night");
-  const [{ checkLine }, { scheduledEdition, scheduledEnd }, { openSchedules }] = await Promise.all([
-    import("../../../schedule/due.js"),
-    import("../../../schedule/night.js"),
-    import("../../../store/schedules.js"),
-  ]);
-  const now = systemClock.now();
-  // Rehearsals lie apart, their schedules do not.
+    throw new EarlyExit("usage", "manifest: expected a file; scheduled runs cannot read standard input");
+  const now = clock.now();
+  // Rehearsals have a state of their own, but not their own schedules.
   const real = { ...flags, sandbox: false };
-  const { root } = workspaceOf(real, manifest);
-  const path = resolve(manifest);
+  const { root } = workspaceOf(real, machine, manifest);
+  const path = resolve(cwd, manifest);
   const below = relative(root, path);
   const schedule: Schedule = {
     name,
     manifest: below.startsWith("..") ? path : below,
     cron: flags.cron,
     zone: flags.tz ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-    flags: given,
+    flags: keptFlags(given, cwd),
     missed: flags.missed,
     seenUntil: now,
   };
@@ -66,30 +49,38 @@ async function add(name: string, manifest: string, flags: AddFlags, given: reado
   if (flags.until?.includes("T"))
     throw new EarlyExit("usage", `--until: expected a time of day such as 06:00, got ${flags.until}`);
   if (flags.fresh && flags.edition !== undefined)
-    throw new EarlyExit("usage", "--fresh and --edition: expected one of them; both name the edition");
+    throw new EarlyExit("usage", "--fresh cannot be used with --edition: both set the edition");
   scheduledEdition(schedule, now);
   scheduledEnd(schedule, now);
-  await checkManifest(path, flags);
-  if (flags.notify) (await import("../../../notify/target.js")).targetsOf(flags, process.env);
-  const schedules = openSchedules(
-    schedulesFile(settledWorkspace(real, manifest, { make: true })),
-    systemClock,
-  );
+  await checkManifest(path, flags, machine);
+  if (flags.notify) targetsOf(flags, env);
+  const place = settledWorkspace(real, machine, { manifest, make: true });
+  const schedules = openSchedules(schedulesFile(place), clock);
   try {
     if (!(await schedules.add(schedule)))
       throw new EarlyExit(
         "usage",
-        `there is a schedule ${name} already; \`bulkgen schedule remove ${name}\` first`,
+        `a schedule ${name} exists. To replace it, run \`bulkgen schedule remove ${name}\` first.`,
       );
   } finally {
     schedules.close();
   }
-  const { showSchedule } = await import("./show.js");
-  await showSchedule(name, { workspace: root, ...(flags.json ? { json: true } : {}) });
+  const shown = { workspace: root, ...(flags.json ? { json: true } : {}) };
+  await showSchedules({ flags: shown, args: { name }, machine });
   if (!flags.json)
-    process.stdout.write(
+    stdout.write(
       "`bulkgen schedule start` runs it; `bulkgen schedule print` shows how to keep that running.\n",
     );
+}
+
+/** The flags for each run. Paths are absolute, because the runs start elsewhere. */
+function keptFlags(given: readonly Flag[], cwd: string): Flag[] {
+  return given
+    .filter(([flag]) => !ofAdding.includes(flag))
+    .map(([flag, value]): Flag => {
+      if (value === undefined) return [flag];
+      return [flag, ofPaths.includes(flag) ? resolve(cwd, value) : value];
+    });
 }
 
 function checkName(name: string): void {
@@ -100,13 +91,9 @@ function checkName(name: string): void {
   );
 }
 
-/** A manifest that cannot be read now can not be read at night either. Throws EarlyExit. */
-async function checkManifest(path: string, flags: AddFlags): Promise<void> {
+/** A manifest that cannot be read now cannot be read by a scheduled run either. Throws EarlyExit. */
+async function checkManifest(path: string, flags: ScheduleAddFlags, machine: Machine): Promise<void> {
   if (!existsSync(path)) throw new EarlyExit("usage", `${path}: expected a manifest, found no file`);
-  const [{ checkedManifest }, { manifestProblems }] = await Promise.all([
-    import("../../../job/run/check-manifest.js"),
-    import("../../../job/run/prepare.js"),
-  ]);
-  const { problems, rows } = await checkedManifest(path, readingOf(flags));
+  const { problems, rows } = await checkedManifest(path, readingOf(flags, machine));
   if (problems.length > 0 && (rows === 0 || !flags.skipInvalid)) throw manifestProblems(problems);
 }

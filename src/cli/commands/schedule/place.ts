@@ -1,47 +1,38 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Command } from "commander";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
-import type { Schedule, Schedules } from "../../../store/schedules.js";
-import { systemClock } from "../../../system.js";
+import type { Machine } from "../../../machine.js";
+import { openSchedules, type Schedule, type Schedules } from "../../../store/schedules.js";
 import { nearest } from "../../../text/nearest.js";
-import { settledWorkspace } from "../../output/session.js";
+import type { ScheduleFlags } from "../../flags/schedule.js";
+import { settledWorkspace } from "../../settings/workspace.js";
 
-/** Flags of every command about schedules. */
-export interface PlaceFlags {
-  workspace?: string;
-  json?: boolean;
-}
-
-export function withPlace(command: Command): Command {
-  return command
-    .option("--workspace <folder>", "the folder with .bulkgen/ (default: found from here upwards)")
-    .option("--json", "one JSON document on stdout");
-}
-
-/** Where a workspace keeps its schedules; real ones and rehearsals lie together, as each names its service itself. */
+/** The schedules of a workspace, real ones and rehearsals together: the flags of each say which it is. */
 export function schedulesFile({ stateFile }: Pick<Workspace, "stateFile">): string {
   return join(dirname(stateFile), "schedules.db");
 }
 
-/** The lock of the one daemon that a workspace has. */
+/** The lock of the workspace's one daemon. */
 export function daemonLock({ stateFile }: Pick<Workspace, "stateFile">): string {
   return join(dirname(stateFile), "schedule.lock");
 }
 
-/** Opens the schedules of the workspace that the flags name. Throws EarlyExit where there are none. */
+/** Opens the schedules of the workspace that the flags name. Throws EarlyExit if there are none. */
 export async function withSchedules<Result>(
-  flags: PlaceFlags,
+  flags: Pick<ScheduleFlags, "workspace">,
+  machine: Machine,
   use: (schedules: Schedules, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = settledWorkspace({ logLevel: "warn", ...flags });
+  const workspace = settledWorkspace(flags, machine);
   const file = schedulesFile(workspace);
   if (!existsSync(file)) {
-    throw new EarlyExit("usage", `no schedule in ${workspace.root}; \`bulkgen schedule add\` makes one`);
+    throw new EarlyExit(
+      "usage",
+      `there is no schedule in ${workspace.root}. \`bulkgen schedule add\` adds one.`,
+    );
   }
-  const { openSchedules } = await import("../../../store/schedules.js");
-  const schedules = openSchedules(file, systemClock);
+  const schedules = openSchedules(file, machine.clock);
   try {
     return await use(schedules, workspace);
   } finally {
@@ -49,16 +40,16 @@ export async function withSchedules<Result>(
   }
 }
 
-/** The schedule of that name. Throws EarlyExit, with the nearest name, where there is none. */
+/** The schedule with this name. Throws EarlyExit, with the nearest name, if there is none. */
 export async function scheduleNamed(schedules: Schedules, name: string): Promise<Schedule> {
   const all = await schedules.all();
   const found = all.find((schedule) => schedule.name === name);
   if (found) return found;
   const names = all.map((schedule) => schedule.name);
   const near = nearest(name, names);
-  const known = names.length === 0 ? "there is none" : `there are ${names.join(", ")}`;
+  const known = names.length === 0 ? "There are none." : `There are: ${names.join(", ")}.`;
   throw new EarlyExit(
     "usage",
-    `no schedule ${JSON.stringify(name)}: ${near ? `did you mean ${near}?` : known}`,
+    `there is no schedule ${JSON.stringify(name)}. ${near ? `Did you mean ${near}?` : known}`,
   );
 }

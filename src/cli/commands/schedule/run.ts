@@ -1,37 +1,32 @@
-import type { Command } from "commander";
-import { systemClock } from "../../../system.js";
-import { interruption } from "../../output/signals.js";
-import { type PlaceFlags, scheduleNamed, withPlace, withSchedules } from "./place.js";
+import { launchScheduledRun } from "../../../schedule/launch.js";
+import { scheduledCommand } from "../../../schedule/night.js";
+import type { ScheduleFlags } from "../../flags/schedule.js";
+import type { Call } from "../call.js";
+import { scheduleNamed, withSchedules } from "./place.js";
 
-export function defineScheduleRun(schedule: Command): void {
-  withPlace(schedule.command("run"))
-    .description("make the night of a schedule now, and wait for its end")
-    .argument("<name>", "name of the schedule")
-    .action(runNow);
-}
-
-/** The night begins now; what it shows is what `bulkgen run` shows, and it ends as that ends. */
-async function runNow(name: string, flags: PlaceFlags): Promise<void> {
-  const [{ launchScheduledRun }, { scheduledCommand }, { thisProgram }] = await Promise.all([
-    import("../../../schedule/launch.js"),
-    import("../../../schedule/night.js"),
-    import("./start.js"),
-  ]);
-  await withSchedules(flags, async (schedules, { root }) => {
+/** Starts a scheduled run now. It prints what `bulkgen run` prints, and ends with the same code. */
+export async function runScheduleNow({
+  flags,
+  args,
+  machine,
+}: Call<ScheduleFlags, { name: string }>): Promise<number> {
+  const { clock, env, program, stdout } = machine;
+  const { name } = args;
+  return withSchedules(flags, machine, async (schedules, { root }) => {
     const schedule = await scheduleNamed(schedules, name);
-    const dueAt = systemClock.now();
+    const dueAt = clock.now();
     await schedules.claim(name, dueAt, { state: "running", startedAt: dueAt, note: "by hand" });
-    const night = launchScheduledRun(scheduledCommand(schedule, { dueAt, run: null }), {
-      program: thisProgram,
+    const run = launchScheduledRun(scheduledCommand(schedule, { dueAt, run: null }), {
+      program,
       root,
-      environment: process.env,
-      clock: systemClock,
+      environment: env,
+      clock,
       watched: flags.json ?? false,
     });
-    interruption(() => night.stop());
-    const { resumeAt: _, ...end } = await night.ended;
-    await schedules.change(name, dueAt, { ...end, state: "ended", endedAt: systemClock.now() });
-    if (flags.json) process.stdout.write(`${JSON.stringify({ schedule: name, ...end })}\n`);
-    process.exitCode = end.exit ?? 1;
+    machine.interrupt(() => run.stop());
+    const { resumeAt: _, ...end } = await run.ended;
+    await schedules.change(name, dueAt, { ...end, state: "ended", endedAt: clock.now() });
+    if (flags.json) stdout.write(`${JSON.stringify({ schedule: name, ...end })}\n`);
+    return end.exit ?? 1;
   });
 }

@@ -1,80 +1,70 @@
-import type { Command } from "commander";
 import { EarlyExit } from "../../../core/exit.js";
-import type { UpcomingRun } from "../../../schedule/tonight.js";
-import type { Schedule, ScheduledRun, Schedules } from "../../../store/schedules.js";
-import { systemClock } from "../../../system.js";
-import { type PlaceFlags, scheduleNamed, withPlace, withSchedules } from "./place.js";
+import type { Machine } from "../../../machine.js";
+import { listedSchedule, schedulesTable, type UpcomingRun, upcomingText } from "../../../schedule/tonight.js";
+import type { Schedule, Schedules } from "../../../store/schedules.js";
+import { terminalStyle } from "../../../text/table.js";
+import type { ScheduleFlags } from "../../flags/schedule.js";
+import { configFiles, heldSettings } from "../../settings/settings.js";
+import type { Call } from "../call.js";
+import { scheduleNamed, withSchedules } from "./place.js";
 
-/** Nights that are shown of one schedule. */
-const nightsMax = 10;
+/** How many of its last runs are shown for a schedule. */
+const runsMax = 10;
 
-export function defineScheduleList(schedule: Command): void {
-  withPlace(schedule.command("list"))
-    .description("list the schedules: when each is due, and what came of its last night")
-    .action(list);
-}
-
-export function defineScheduleShow(schedule: Command): void {
-  withPlace(schedule.command("show"))
-    .description("say in plain words what happens next, and what came of the last nights")
-    .argument("[name]", "name of the schedule (default: every one)")
-    .action(showSchedule);
-}
-
-export function defineScheduleRemove(schedule: Command): void {
-  withPlace(schedule.command("remove"))
-    .description("remove a schedule; its nights stay on record")
-    .argument("<name>", "name of the schedule")
-    .action(remove);
-}
-
-async function list(flags: PlaceFlags): Promise<void> {
-  await withSchedules(flags, async (schedules, { root }) => {
-    const all = await Promise.all((await schedules.all()).map((each) => tonightOf(schedules, each, root)));
-    const [{ schedulesTable }, { terminalStyle }, { listedSchedule }] = await Promise.all([
-      import("../../../schedule/tonight.js"),
-      import("../../../text/table.js"),
-      import("../../../schedule/tonight.js"),
-    ]);
+export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
+  const { clock, stdout, env } = machine;
+  await withSchedules(flags, machine, async (schedules, { root }) => {
+    const all = await Promise.all(
+      (await schedules.all()).map((each) => tonightOf(schedules, each, root, machine)),
+    );
     const text = flags.json
-      ? JSON.stringify(all.map((each) => listedSchedule(each, systemClock.now())))
-      : schedulesTable(all, systemClock, terminalStyle(process.stdout, process.env));
-    process.stdout.write(`${all.length === 0 && !flags.json ? "no schedules" : text}\n`);
+      ? JSON.stringify(all.map((each) => listedSchedule(each, clock.now())))
+      : schedulesTable(all, clock, terminalStyle(stdout, env));
+    stdout.write(`${all.length === 0 && !flags.json ? "no schedules" : text}\n`);
   });
 }
 
-export async function showSchedule(name: string | undefined, flags: PlaceFlags): Promise<void> {
-  await withSchedules(flags, async (schedules, { root }) => {
+export async function showSchedules({
+  flags,
+  args,
+  machine,
+}: Pick<Call<ScheduleFlags, { name?: string }>, "flags" | "args" | "machine">): Promise<undefined> {
+  const { clock, stdout, env } = machine;
+  const { name } = args;
+  await withSchedules(flags, machine, async (schedules, { root }) => {
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
-    if (chosen.length === 0) throw new EarlyExit("usage", `no schedule in ${root}`);
-    const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root)));
-    const [{ upcomingText }, { terminalStyle }, { listedSchedule }] = await Promise.all([
-      import("../../../schedule/tonight.js"),
-      import("../../../text/table.js"),
-      import("../../../schedule/tonight.js"),
-    ]);
+    if (chosen.length === 0) throw new EarlyExit("usage", `there is no schedule in ${root}`);
+    const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root, machine)));
     if (flags.json) {
-      const documents = all.map((each) => listedSchedule(each, systemClock.now()));
-      process.stdout.write(`${JSON.stringify(name === undefined ? documents : documents[0])}\n`);
+      const documents = all.map((each) => listedSchedule(each, clock.now()));
+      stdout.write(`${JSON.stringify(name === undefined ? documents : documents[0])}\n`);
       return;
     }
-    const look = terminalStyle(process.stdout, process.env);
-    process.stdout.write(`${all.map((each) => upcomingText(each, systemClock, look)).join("\n\n")}\n`);
+    const look = terminalStyle(stdout, env);
+    stdout.write(`${all.map((each) => upcomingText(each, clock, look)).join("\n\n")}\n`);
   });
 }
 
-async function remove(name: string, flags: PlaceFlags): Promise<void> {
-  await withSchedules(flags, async (schedules) => {
+export async function removeSchedule({
+  flags,
+  args,
+  machine,
+}: Call<ScheduleFlags, { name: string }>): Promise<undefined> {
+  const { name } = args;
+  await withSchedules(flags, machine, async (schedules) => {
     await scheduleNamed(schedules, name);
     await schedules.remove(name);
-    process.stdout.write(flags.json ? `${JSON.stringify({ removed: name })}\n` : `${name} is removed\n`);
+    machine.stdout.write(flags.json ? `${JSON.stringify({ removed: name })}\n` : `removed ${name}\n`);
   });
 }
 
-/** What is known of a schedule, with the settings that hold for its nights. */
-async function tonightOf(schedules: Schedules, schedule: Schedule, root: string): Promise<UpcomingRun> {
-  const { configFiles, heldSettings } = await import("../../settings/settings.js");
-  const nights: ScheduledRun[] = await schedules.nights(schedule.name, nightsMax);
-  const files = await configFiles(root, process.env);
-  return { schedule, nights, settings: heldSettings(schedule.flags, files, process.env) };
+/** A schedule with its last runs and the settings that apply to the next one. */
+async function tonightOf(
+  schedules: Schedules,
+  schedule: Schedule,
+  root: string,
+  { env }: Machine,
+): Promise<UpcomingRun> {
+  const nights = await schedules.nights(schedule.name, runsMax);
+  return { schedule, nights, settings: heldSettings(schedule.flags, await configFiles(root, env), env) };
 }

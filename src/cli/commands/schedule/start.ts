@@ -1,45 +1,38 @@
-import { type Command, Option } from "commander";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Log } from "../../../core/ports/send.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
-import { packageFile } from "../../../package-file.js";
-import type { DaemonEvent } from "../../../schedule/daemon.js";
+import type { Machine } from "../../../machine.js";
+import { deliver } from "../../../notify/deliver.js";
+import { scheduledRunNotification } from "../../../notify/facts.js";
+import { targetsOf } from "../../../notify/target.js";
+import { Daemon, type DaemonEvent } from "../../../schedule/daemon.js";
+import { serveHealth } from "../../../schedule/health.js";
+import { launchScheduledRun } from "../../../schedule/launch.js";
+import { takeLock } from "../../../store/lock.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
-import { systemClock } from "../../../system.js";
-import { wholeNumber } from "../../flags/values.js";
-import { interruption } from "../../output/signals.js";
-import { daemonLock, type PlaceFlags, withPlace, withSchedules } from "./place.js";
+import type { ScheduleStartFlags } from "../../flags/schedule.js";
+import { openLog } from "../../output/log.js";
+import { configFiles, runFlagsOf } from "../../settings/settings.js";
+import type { Call } from "../call.js";
+import { daemonLock, withSchedules } from "./place.js";
 
-interface StartFlags extends PlaceFlags {
-  port: number;
-  logLevel: string;
+/** What the daemon works with. */
+interface DaemonPlace {
+  machine: Machine;
+  workspace: Workspace;
+  schedules: Schedules;
+  log: Log;
 }
 
-/** What a night's process is started with. */
-export const thisProgram: [string, string] = [process.execPath, packageFile("dist/bin/bulkgen.js")];
-
-export function defineScheduleStart(schedule: Command): void {
-  withPlace(schedule.command("start"))
-    .description("run the schedules of this workspace until SIGTERM or Ctrl-C")
-    .addOption(
-      new Option("--port <n>", "port of /healthz on 127.0.0.1")
-        .argParser(wholeNumber)
-        .default(0, "any free one"),
-    )
-    .option("--log-level <level>", "debug, info, warn, error or silent", "info")
-    .action(start);
-}
-
-async function start(flags: StartFlags): Promise<void> {
-  const [{ takeLock }, { openLog }] = await Promise.all([
-    import("../../../store/lock.js"),
-    import("../../output/log.js"),
-  ]);
-  const log = await openLog(flags.logLevel);
-  const stop = interruption(() =>
-    log.info({}, "no night begins any more; what is at work ends in good order; again to end at once"),
+export async function startSchedules({ flags, machine }: Call<ScheduleStartFlags>): Promise<undefined> {
+  const log = await openLog(flags.logLevel, machine);
+  const stop = machine.interrupt(() =>
+    log.info(
+      {},
+      "stopping: no scheduled run starts any more, waiting for the running ones. Press Ctrl-C again to quit now.",
+    ),
   );
-  await withSchedules(flags, async (schedules, workspace) => {
+  await withSchedules(flags, machine, async (schedules, workspace) => {
     const lock = takeLock(daemonLock(workspace));
     if (!lock) {
       throw new EarlyExit(
@@ -48,78 +41,62 @@ async function start(flags: StartFlags): Promise<void> {
       );
     }
     try {
-      await serveNights(flags, schedules, workspace, log, stop);
+      await runDaemon(flags, { machine, workspace, schedules, log }, stop);
     } finally {
       lock.release();
     }
   });
 }
 
-async function serveNights(
-  flags: StartFlags,
-  schedules: Schedules,
-  { root }: Workspace,
-  log: Log,
-  stop: AbortSignal,
-): Promise<void> {
-  const [{ Daemon }, { launchScheduledRun }, { serveHealth }] = await Promise.all([
-    import("../../../schedule/daemon.js"),
-    import("../../../schedule/launch.js"),
-    import("../../../schedule/health.js"),
-  ]);
-  const telling = new Set<Promise<void>>();
+async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: AbortSignal): Promise<void> {
+  const { machine, schedules, log } = place;
+  const { root } = place.workspace;
+  const { clock, env, program, stdout } = machine;
+  const sending = new Set<Promise<void>>();
   const daemon = new Daemon({
     schedules,
-    clock: systemClock,
+    clock,
     log,
     launch: (command) =>
-      launchScheduledRun(command, {
-        program: thisProgram,
-        root,
-        environment: process.env,
-        clock: systemClock,
-        watched: true,
-      }),
+      launchScheduledRun(command, { program, root, environment: env, clock, watched: true }),
     notify(schedule, notice) {
-      const told = tell(schedule, notice, root, log).finally(() => telling.delete(told));
-      telling.add(told);
+      const sent = send(schedule, notice, place).finally(() => sending.delete(sent));
+      sending.add(sent);
     },
   });
-  const health = await serveHealth({ daemon, schedules, clock: systemClock, port: flags.port });
+  const health = await serveHealth({ daemon, schedules, clock, port: flags.port });
   const text = flags.json
     ? JSON.stringify({ url: health.url })
-    : `schedules of ${root} run until Ctrl-C; ${health.url}/healthz shows their state`;
-  process.stdout.write(`${text}\n`);
+    : `running the schedules of ${root} until Ctrl-C; health at ${health.url}/healthz`;
+  stdout.write(`${text}\n`);
   try {
     await daemon.go(stop);
-    await Promise.all(telling);
+    await Promise.all(sending);
   } finally {
     await health.close();
   }
 }
 
-/** Tells what no run can tell, by the schedule's own notices. Never throws: a notice holds nothing up. */
-async function tell(schedule: Schedule, notice: DaemonEvent, root: string, log: Log): Promise<void> {
+/** Sends what no run can report, to the targets of the schedule. Never throws: a notification must not stop the daemon. */
+async function send(
+  schedule: Schedule,
+  { event, dueAt, message }: DaemonEvent,
+  { machine, workspace, log }: DaemonPlace,
+): Promise<void> {
+  const { env, clock, cwd } = machine;
   try {
-    const [{ deliver }, { scheduledRunNotification }, { targetsOf }, { configFiles, runFlagsOf }] =
-      await Promise.all([
-        import("../../../notify/deliver.js"),
-        import("../../../notify/facts.js"),
-        import("../../../notify/target.js"),
-        import("../../settings/settings.js"),
-      ]);
-    const flags = runFlagsOf(schedule.flags, await configFiles(root, process.env), process.env);
-    const { event, dueAt, message } = notice;
+    const flags = runFlagsOf(schedule.flags, await configFiles(workspace.root, env), env);
     await deliver(
-      targetsOf(flags, process.env),
+      targetsOf(flags, env),
       scheduledRunNotification(event, { schedule: schedule.name, dueAt, message }),
       {
-        environment: process.env,
-        clock: systemClock,
+        environment: env,
+        clock,
+        cwd,
         warn: (line) => log.warn({ schedule: schedule.name }, line),
       },
     );
   } catch (error) {
-    log.warn({ schedule: schedule.name }, `its notices cannot be sent: ${(error as Error).message}`);
+    log.warn({ schedule: schedule.name }, `cannot send its notifications: ${(error as Error).message}`);
   }
 }

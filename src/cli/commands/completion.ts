@@ -1,0 +1,31 @@
+import { EarlyExit } from "../../core/exit.js";
+import type { Call } from "./call.js";
+
+const scripts = {
+  bash: `# bash completion for bulkgen. Load it with: source <(bulkgen completion bash)
+_bulkgen_completions() {
+  local IFS=$'\\n'
+  local word="\${COMP_WORDS[COMP_CWORD]}"
+  COMPREPLY=($(bulkgen --get-completions "\${COMP_WORDS[@]:1:COMP_CWORD}"))
+  # Without a match, complete file names.
+  if [ \${#COMPREPLY[@]} -eq 0 ]; then COMPREPLY=($(compgen -f -- "$word")); fi
+}
+complete -o filenames -F _bulkgen_completions bulkgen
+`,
+  zsh: `#compdef bulkgen
+# zsh completion for bulkgen. Load it with: source <(bulkgen completion zsh)
+_bulkgen_completions() {
+  local -a replies
+  replies=("\${(@f)$(bulkgen --get-completions "\${words[@]:1:$((CURRENT - 1))}")}")
+  if [ -n "\${replies[1]}" ]; then _describe 'bulkgen' replies; else _files; fi
+}
+compdef _bulkgen_completions bulkgen
+`,
+};
+
+export async function completion({ args, machine }: Call<unknown, { shell?: string }>): Promise<undefined> {
+  const shell = args.shell ?? (machine.env["SHELL"]?.endsWith("zsh") ? "zsh" : "bash");
+  if (shell !== "bash" && shell !== "zsh")
+    throw new EarlyExit("usage", `shell: expected bash or zsh, got ${JSON.stringify(shell)}`);
+  machine.stdout.write(scripts[shell]);
+}

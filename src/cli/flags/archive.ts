@@ -1,0 +1,53 @@
+import { type FlagsOf, option, toggle } from "./definition.js";
+import { manifestFlags } from "./manifest.js";
+import { outFlag } from "./run.js";
+import { selectionFlags } from "./selection.js";
+import { carryFlags, type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
+import { anyText, day, oneOf, parameter, percentage } from "./values.js";
+
+/** Flags of the commands around the archive. */
+
+export const exportFlags = {
+  format: option(
+    "<format>",
+    "csv, xlsx, json or jsonl (default: from the file name, else csv)",
+    oneOf("csv", "xlsx", "json", "jsonl"),
+  ),
+  to: option("<file>", "write to this file (default: stdout)", anyText),
+  failed: toggle("only the failed rows, with the reason, as a manifest that can be run", {
+    conflicts: ["zip"],
+  }),
+  zip: option("<file>", "pack the archived files, their index and the sheet", anyText),
+  force: toggle("replace an existing file"),
+  ...workspaceFlags,
+  ...selectionFlags,
+};
+export type ExportFlags = FlagsOf<typeof exportFlags>;
+
+export const verifyFlags = {
+  readData: toggle("read and hash every byte", { conflicts: ["subset"] }),
+  subset: option("<share>", "read and hash a random share of the files, such as 10%", percentage),
+  repair: toggle("fetch missing and damaged files again (no credits) and repair the index"),
+  clean: toggle("list leftovers of broken downloads; with --yes, remove them"),
+  yes: toggle("remove what --clean lists", { inFiles: "never" }),
+  ...serviceFlags,
+};
+export type VerifyFlags = FlagsOf<typeof verifyFlags> & SharedFlags;
+
+export const findFlags = {
+  model: option("<key>", "made by this model", anyText, { inFiles: "never" }),
+  param: option("<key=value>", "made with this parameter; repeatable", parameter, { inFiles: "never" }),
+  since: option("<date>", "saved on this day (YYYY-MM-DD, local time) or later", day, { inFiles: "never" }),
+  until: option("<date>", "saved before this day", day, { inFiles: "never" }),
+  ...workspaceFlags,
+};
+export type FindFlags = FlagsOf<typeof findFlags>;
+
+export const adoptFlags = {
+  dryRun: toggle("only show what would be adopted"),
+  out: outFlag,
+  ...serviceFlags,
+  ...manifestFlags,
+  ...carryFlags,
+};
+export type AdoptFlags = FlagsOf<typeof adoptFlags> & SharedFlags;

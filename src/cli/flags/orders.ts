@@ -1,0 +1,41 @@
+import { type FlagsOf, option, toggle } from "./definition.js";
+import { yesFlag } from "./run.js";
+import { selectionFlags } from "./selection.js";
+import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags } from "./shared.js";
+import { anyText, failureKindList, oneOf } from "./values.js";
+
+/** Flags of the commands that change items: they continue the run, or have the process that runs it do the work. */
+export const itemOrderFlags = {
+  yes: yesFlag,
+  ...serviceFlags,
+  ...carryFlags,
+  ifLocked: option(
+    "<what>",
+    "when another run has the workspace: order it of that run, or fail, wait or skip",
+    oneOf("order", "fail", "wait", "skip"),
+    { default: "order", group: "While it runs:" },
+  ),
+  ...dailyCapFlags,
+};
+export type ItemOrderFlags = Omit<CarryFlags, "ifLocked"> & FlagsOf<typeof itemOrderFlags>;
+
+export const retryFlags = {
+  only: option("<kinds>", "only failures of these kinds, such as provider,unknown", failureKindList),
+  ...selectionFlags,
+  ...itemOrderFlags,
+};
+export type RetryFlags = ItemOrderFlags & FlagsOf<typeof retryFlags>;
+
+export const redoFlags = { ...selectionFlags, ...itemOrderFlags };
+export type RedoFlags = ItemOrderFlags & FlagsOf<typeof redoFlags>;
+
+export const resolveFlags = {
+  adopt: option("<task>", "this task is the item's; bulkgen checks it against the task's record", anyText, {
+    conflicts: ["resubmit", "refetch", "skip"],
+  }),
+  resubmit: toggle("submit it again; allows one more charge", { conflicts: ["refetch", "skip"] }),
+  refetch: toggle("ask for its outputs again", { conflicts: ["skip"] }),
+  skip: toggle("drop it; what it may have cost stays counted"),
+  ...itemOrderFlags,
+};
+export type ResolveFlags = ItemOrderFlags & FlagsOf<typeof resolveFlags>;

@@ -1,0 +1,72 @@
+import { plans, subscriptionStatuses } from "../../api/plans.js";
+import { type FlagsOf, option, toggle } from "./definition.js";
+import { amount, anyText, FlagError, oneOf, wholeNumber } from "./values.js";
+
+/** Flags that say where the state of a sandbox is. */
+export const stateFlags = {
+  state: option(
+    "<file>",
+    "the sandbox's state (default: .bulkgen/sandbox/service.db of the workspace)",
+    anyText,
+  ),
+  workspace: option("<folder>", "folder with .bulkgen/ (default: the nearest at or above this one)", anyText),
+};
+export type StateFlags = FlagsOf<typeof stateFlags>;
+
+export const sandboxFlags = {
+  port: option("<n>", "port on 127.0.0.1", wholeNumber, { default: 0, defaultText: "any free port" }),
+  plan: option(
+    "<plan>",
+    `plan of its account: ${plans.join(", ")} (default: unchanged; Pro at first)`,
+    oneOf(...plans),
+  ),
+  credits: option("<n>", "credits of its account (default: unchanged; 500 at first)", amount),
+  models: option("<file>", "offer the models in a file that bulkgen models --save wrote", anyText),
+  switches: option("<file>", "where services differ, behave as this file says", anyText),
+  faults: option("<file|preset>", "inject the faults of a file or a preset, such as flaky", anyText),
+  faultSeed: option("<text>", "inject the faults in other places", anyText),
+  taskMs: option("<min-max>", "how long tasks take, in ms", milliseconds),
+  json: toggle("print {url, key, dashboard} on one line once it listens"),
+  ...stateFlags,
+};
+export type SandboxFlags = FlagsOf<typeof sandboxFlags>;
+
+export const sandboxKeyFlags = {
+  user: option("<email>", "owner of the keys (default: the sandbox's own user)", anyText),
+  json: toggle("print one JSON document on stdout"),
+  ...stateFlags,
+};
+export type SandboxKeyFlags = FlagsOf<typeof sandboxKeyFlags>;
+
+const subscriptions = [...subscriptionStatuses, "none"] as const;
+
+export const sandboxAccountFlags = {
+  user: option("<email>", "owner of the account (default: the sandbox's own user)", anyText),
+  create: option("<email>", "create an account for another user", anyText),
+  name: option("<name>", "the user's full name", anyText),
+  plan: option("<plan>", plans.join(", "), oneOf(...plans)),
+  credits: option("<n>", "the new balance", amount),
+  subscription: option("<status>", subscriptions.join(", "), oneOf(...subscriptions)),
+  cancelAtPeriodEnd: toggle("the subscription ends with its period", { negatable: true }),
+  periodEnd: option("<date>", "when the current period ends, such as 2026-12-31", instant),
+  all: toggle("show the accounts of all users"),
+  json: toggle("print one JSON document on stdout"),
+  ...stateFlags,
+};
+export type SandboxAccountFlags = FlagsOf<typeof sandboxAccountFlags>;
+
+function milliseconds(text: string): { min: number; max: number } {
+  const match = /^(\d+)(?:-(\d+))?$/.exec(text);
+  const min = Number(match?.[1]);
+  const max = Number(match?.[2] ?? match?.[1]);
+  if (!match || min > max)
+    throw new FlagError(`expected a range such as 500-1800, got ${JSON.stringify(text)}`);
+  return { min, max };
+}
+
+function instant(text: string): number {
+  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms))
+    throw new FlagError(`expected a date such as 2026-12-31, got ${JSON.stringify(text)}`);
+  return ms;
+}

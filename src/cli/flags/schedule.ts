@@ -1,0 +1,46 @@
+import { type FlagsOf, option, toggle } from "./definition.js";
+import { type RunFlags, runFlags } from "./run.js";
+import { anyText, oneOf, wholeNumber } from "./values.js";
+
+/** Flags of every command about schedules. */
+export const scheduleFlags = {
+  workspace: option(
+    "<folder>",
+    "folder with .bulkgen/ (default: the nearest at or above this one)",
+    anyText,
+    {
+      inFiles: "never",
+    },
+  ),
+  json: toggle("print one JSON document on stdout", { inFiles: "never" }),
+};
+export type ScheduleFlags = FlagsOf<typeof scheduleFlags>;
+
+export const scheduleAddFlags = {
+  cron: option("<line>", 'when: minute hour day month weekday, such as "0 2 * * *"', anyText, {
+    required: true,
+    inFiles: "never",
+  }),
+  tz: option("<zone>", "time zone of --cron, such as Europe/Berlin (default: this machine's)", anyText, {
+    inFiles: "never",
+  }),
+  missed: option(
+    "<what>",
+    "runs that were due while the daemon was off: once (catch up once, with the latest) or skip",
+    oneOf("once", "skip"),
+    { default: "once", inFiles: "never" },
+  ),
+  ...runFlags,
+};
+export type ScheduleAddFlags = RunFlags & Omit<FlagsOf<typeof scheduleAddFlags>, "cron"> & { cron: string };
+
+export const scheduleStartFlags = {
+  port: option("<n>", "port of /healthz on 127.0.0.1", wholeNumber, {
+    default: 0,
+    defaultText: "any free port",
+    inFiles: "never",
+  }),
+  logLevel: option("<level>", "debug, info, warn, error or silent", anyText, { default: "info" }),
+  ...scheduleFlags,
+};
+export type ScheduleStartFlags = FlagsOf<typeof scheduleStartFlags>;

@@ -1,0 +1,53 @@
+import { type FlagsOf, option, toggle } from "./definition.js";
+import { manifestFlags } from "./manifest.js";
+import { capFlags } from "./run.js";
+import { type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
+import { anyText, FlagError } from "./values.js";
+
+/** Flags of the commands before a run: init, plan, models, doctor; and of status. */
+
+export const initFlags = {
+  baseUrl: option("<url>", "address of the service", anyText),
+  apiKeyFile: option("<file>", "file with the API key, to be copied to .env", anyText),
+  sandbox: toggle("for the sandbox only; asks nothing", { conflicts: ["baseUrl", "apiKeyFile"] }),
+  schema: toggle("print the JSON Schema of JSON and YAML manifests, for editors", {
+    conflicts: ["baseUrl", "apiKeyFile", "sandbox"],
+  }),
+};
+export type InitFlags = FlagsOf<typeof initFlags>;
+
+export const planFlags = {
+  rows: toggle("list every item"),
+  save: option("<file>", "save the plan for bulkgen run FILE (a name that ends in .json)", planFile, {
+    short: "o",
+  }),
+  ...serviceFlags,
+  ...manifestFlags,
+  ...capFlags,
+};
+export type PlanFlags = FlagsOf<typeof planFlags> & SharedFlags;
+
+export const modelsFlags = {
+  save: option("<file>", "write them to a file as JSON, for bulkgen sandbox --models", anyText),
+  ...serviceFlags,
+};
+export type ModelsFlags = FlagsOf<typeof modelsFlags> & SharedFlags;
+
+export const doctorFlags = {
+  out: option("<folder>", "output folder to check (default: outputs in the workspace)", anyText, {
+    isPath: true,
+  }),
+  rebuild: toggle("rebuild a lost or damaged database from receipts and archive; checks nothing"),
+  yes: toggle("with --rebuild: do not ask (required without a terminal)", { inFiles: "never" }),
+  separate: toggle("make a copied workspace independent of the original; checks nothing"),
+  ...serviceFlags,
+};
+export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;
+
+export const statusFlags = { all: toggle("list every run"), ...workspaceFlags };
+export type StatusFlags = FlagsOf<typeof statusFlags>;
+
+function planFile(text: string): string {
+  if (text.endsWith(".json")) return text;
+  throw new FlagError(`expected a name that ends in .json, got ${JSON.stringify(text)}`);
+}

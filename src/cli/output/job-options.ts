@@ -1,0 +1,56 @@
+import type { Log } from "../../core/ports/send.js";
+import type { JobOptions } from "../../job/run/run-job.js";
+import type { Workspace } from "../../job/workspace/workspace.js";
+import type { Machine } from "../../machine.js";
+import { dailyOf } from "../flags/run.js";
+import type { CarryFlags } from "../flags/shared.js";
+import { connect } from "../settings/connect.js";
+import { type Display, openDisplay } from "./display.js";
+import { type Events, openEvents } from "./events.js";
+import { openLog } from "./log.js";
+
+/** What a command that continues a run works with. */
+export interface PreparedRun {
+  options: JobOptions;
+  display: Display;
+  log: Log;
+  events: Events | null;
+  machine: Machine;
+}
+
+/** What `run` and `resume` have in common: the service, the workspace, and how progress is shown. */
+export async function jobOptions(
+  flags: CarryFlags,
+  machine: Machine,
+  workspace: Workspace,
+): Promise<PreparedRun> {
+  const { clock, stdout } = machine;
+  const log = await openLog(flags.logLevel, machine);
+  const display = openDisplay(flags.quiet ?? false, machine);
+  const interrupt = machine.interrupt(() =>
+    display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),
+  );
+  const write = (line: string) => stdout.write(line);
+  const events = flags.events ? openEvents(workspace.stateFile, clock, write) : null;
+  const options: JobOptions = {
+    workspace,
+    connect: (manifest) => connect(flags, machine, workspace, { manifest }),
+    clock,
+    log,
+    interrupt,
+    unreachableMs: flags.unreachableWait,
+    ...dailyOf(flags),
+    onBegin: (run) => events?.begin(run),
+    onProgress(progress) {
+      display.progress(progress);
+      events?.progress(progress);
+    },
+    onWait(what, until) {
+      display.waiting(what, until);
+      events?.waiting(what, until);
+    },
+    ifLocked: flags.ifLocked,
+    onLocked: (message) => display.status(message),
+  };
+  return { options, display, log, events, machine };
+}

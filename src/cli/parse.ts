@@ -1,0 +1,220 @@
+import yargs, { type Argv, type Options } from "yargs";
+import { EarlyExit } from "../core/exit.js";
+import type { Flag } from "../store/schedules.js";
+import { nearest } from "../text/nearest.js";
+import type { CommandDefinition, Positional } from "./command-list.js";
+import { type FlagDefinition, type FlagSet, nameOf } from "./flags/definition.js";
+import { FlagError } from "./flags/values.js";
+import { checkLine, type LineWords } from "./settings/settings.js";
+
+/**
+ * Reads the command line with yargs, which finds the command and splits the words into flags and arguments. It prints
+ * nothing and never ends the process. Values are read and mistakes are reported by our own definitions, so that a flag
+ * behaves the same on the command line, in the environment and in a file.
+ */
+export interface CommandLine {
+  /** The command, after the commands above it. */
+  path: readonly CommandDefinition[];
+  /** `--help` was given. The rest is then unchecked. */
+  help: boolean;
+  line: LineWords;
+  given: Flag[];
+  args: Readonly<Record<string, unknown>>;
+}
+
+type Words = Record<string, unknown> & { _: (string | number)[] };
+type Called = { path: readonly CommandDefinition[]; words: Words };
+
+/** Throws EarlyExit for a line that cannot be read. */
+export function parseLine(commands: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
+  const called: Called[] = [];
+  const parser = parserOf(commands, (path, words) => called.push({ path, words }));
+  const rest = parser.parse([...argv]) as unknown as Words;
+  const [found] = called;
+  if (!found) throw unknownCommand(commands, rest);
+  return lineOf(found, argv);
+}
+
+type OnCalled = (path: readonly CommandDefinition[], words: Words) => void;
+
+function parserOf(commands: readonly CommandDefinition[], onCalled: OnCalled): Argv {
+  const register = (
+    parser: Argv,
+    list: readonly CommandDefinition[],
+    above: readonly CommandDefinition[],
+  ) => {
+    for (const command of list) {
+      const path = [...above, command];
+      parser.command({
+        command: command.name,
+        describe: command.describe,
+        builder(inner: Argv) {
+          for (const [name, options] of yargsOptions(command.flags ?? {})) inner.option(name, options);
+          return register(inner, command.subcommands ?? [], path);
+        },
+        handler: (words: unknown) => onCalled(path, words as Words),
+      });
+    }
+    return parser;
+  };
+  const parser = yargs()
+    .scriptName("bulkgen")
+    .help(false)
+    .version(false)
+    .exitProcess(false)
+    .detectLocale(false)
+    .showHelpOnFail(false)
+    .fail((message, error) => {
+      throw new EarlyExit("usage", yargsMessage(message ?? error.message));
+    })
+    .parserConfiguration({
+      "boolean-negation": false,
+      "camel-case-expansion": false,
+      "dot-notation": false,
+      "greedy-arrays": false,
+      "parse-numbers": false,
+      "parse-positional-numbers": false,
+      "short-option-groups": false,
+    });
+  return register(parser, commands, []);
+}
+
+const helpFlag: FlagDefinition<boolean> = {
+  describe: "show help",
+  value: null,
+  short: "h",
+  parse: () => true,
+};
+
+function yargsOptions(flags: FlagSet): [string, Options][] {
+  return Object.entries<FlagDefinition>({ ...flags, help: helpFlag }).flatMap(([attribute, flag]) => {
+    const name = nameOf(attribute);
+    // yargs hands the options of a command on to its subcommands unless it is told not to.
+    const base: Options = {
+      global: false,
+      ...(flag.short === undefined ? {} : { alias: flag.short }),
+    };
+    if (flag.value === null) {
+      const negated: [string, Options][] = flag.negatable
+        ? [[`no-${name}`, { ...base, type: "boolean" }]]
+        : [];
+      return [[name, { ...base, type: "boolean" }] as [string, Options], ...negated];
+    }
+    return [[name, { ...base, type: "string", nargs: 1 }] as [string, Options]];
+  });
+}
+
+/** The only mistake that yargs itself finds is a flag without its value; the others are found below. */
+function yargsMessage(message: string): string {
+  const flag = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
+  if (flag === undefined) return message;
+  return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE. See \`bulkgen --help\`.`;
+}
+
+function lineOf({ path, words }: Called, argv: readonly string[]): CommandLine {
+  const command = path.at(-1) as CommandDefinition;
+  const flags = command.flags ?? {};
+  const line: Record<string, string[]> = {};
+  const given: Flag[] = [];
+  for (const [attribute, flag] of Object.entries(flags)) {
+    const name = nameOf(attribute);
+    const texts = listOf(words[name]);
+    if (flag.value !== null && texts.length > 0) {
+      line[attribute] = texts;
+      given.push(...texts.map((text): Flag => [`--${name}`, text]));
+    } else if (texts.includes("true") || words[`no-${name}`] === true) {
+      line[attribute] = [texts.includes("true") ? "true" : "false"];
+      given.push([texts.includes("true") ? `--${name}` : `--no-${name}`]);
+    }
+  }
+  const help = listOf(words["help"]).includes("true");
+  if (help) return { path, help, line, given, args: {} };
+  const mistake = mistakeIn(flags, line, words, argv);
+  const hint = `See \`bulkgen ${path.map(({ name }) => name).join(" ")} --help\`.`;
+  if (mistake !== null) throw new EarlyExit("usage", `${mistake} ${hint}`);
+  try {
+    checkLine(flags, line);
+    return { path, help, line, given, args: argsOf(command, words._.slice(path.length).map(String)) };
+  } catch (error) {
+    if (error instanceof EarlyExit) throw new EarlyExit("usage", `${error.message}. ${hint}`);
+    throw error;
+  }
+}
+
+function listOf(value: unknown): string[] {
+  return value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)];
+}
+
+/** What is wrong with the flags as a whole; null when nothing is. */
+function mistakeIn(flags: FlagSet, line: LineWords, words: Words, argv: readonly string[]): string | null {
+  const known = yargsOptions(flags);
+  const names = new Set(known.flatMap(([name, { alias }]) => [name, ...listOf(alias)]));
+  const unknown = Object.keys(words).find((name) => name !== "_" && name !== "$0" && !names.has(name));
+  if (unknown !== undefined) {
+    const near = nearest(
+      unknown,
+      known.map(([name]) => name),
+    );
+    const flag = unknown.length === 1 ? `-${unknown}` : `--${unknown}`;
+    return `unknown option ${flag}.${near === undefined ? "" : ` Did you mean --${near}?`}`;
+  }
+  const end = argv.indexOf("--");
+  const valued = (end < 0 ? argv : argv.slice(0, end)).find((word) =>
+    known.some(([name, { type }]) => type === "boolean" && word.startsWith(`--${name}=`)),
+  );
+  if (valued !== undefined) return `${valued.split("=")[0]}: expected no value.`;
+  for (const [attribute, flag] of Object.entries(flags)) {
+    const name = nameOf(attribute);
+    if (flag.required && !line[attribute]) return `--${name} ${flag.value ?? ""} is missing.`;
+    const other = line[attribute] && flag.conflicts?.find((each) => line[each]);
+    if (other) return `--${name} cannot be used with --${nameOf(other)}.`;
+  }
+  return null;
+}
+
+/** Throws EarlyExit. */
+function argsOf({ positionals = [], subcommands = [] }: CommandDefinition, words: readonly string[]) {
+  const args: Record<string, unknown> = {};
+  let used = 0;
+  for (const positional of positionals) {
+    const { name, many, required } = positional;
+    const mine = many ? words.slice(used) : words.slice(used, used + 1);
+    used += mine.length;
+    if (required && mine.length === 0)
+      throw new EarlyExit("usage", `expected ${name} (${positional.describe}), got nothing`);
+    if (many) args[name] = mine;
+    else if (mine[0] !== undefined) args[name] = argOf(positional, mine[0]);
+  }
+  const extra = words[used];
+  if (extra === undefined) return args;
+  const near = nearest(
+    extra,
+    subcommands.map(({ name }) => name),
+  );
+  const hint = near === undefined ? "" : `. Did you mean ${near}?`;
+  throw new EarlyExit("usage", `unexpected argument ${JSON.stringify(extra)}${hint}`);
+}
+
+function argOf({ name, parse }: Positional, word: string): unknown {
+  if (!parse) return word;
+  try {
+    return parse(word);
+  } catch (error) {
+    if (error instanceof FlagError) throw new EarlyExit("usage", `${name}: ${error.message}`);
+    throw error;
+  }
+}
+
+function unknownCommand(commands: readonly CommandDefinition[], { _: [word], ...flags }: Words): EarlyExit {
+  const hint = "See `bulkgen --help`.";
+  if (word === undefined) {
+    const flag = Object.keys(flags).find((name) => name !== "$0" && name !== "h" && name !== "help");
+    return new EarlyExit("usage", `expected a command before --${flag ?? ""}. ${hint}`);
+  }
+  const near = nearest(
+    String(word),
+    commands.map(({ name }) => name),
+  );
+  const meant = near === undefined ? "" : ` Did you mean ${near}?`;
+  return new EarlyExit("usage", `unknown command ${JSON.stringify(word)}.${meant} ${hint}`);
+}

@@ -1,0 +1,92 @@
+import { exitCode } from "../core/exit.js";
+import type { Machine } from "../machine.js";
+import { ownVersion } from "../package-file.js";
+import { type CommandDefinition, commandList } from "./command-list.js";
+import { completions } from "./completion.js";
+import { commandHelp, programHelp } from "./help.js";
+import { reportError } from "./output/ending.js";
+import type { CommandLine } from "./parse.js";
+
+/**
+ * The whole program as a function: runs the command line and returns the exit code. It keeps nothing between two calls,
+ * so that several can run in one process. Each command's module is loaded only when the command is called, and help and
+ * version load nothing else, so that they start fast.
+ */
+export async function runCommand(argv: readonly string[], machine: Machine): Promise<number> {
+  try {
+    return await dispatch(argv, machine);
+  } catch (error) {
+    return reportError(error, machine);
+  }
+}
+
+async function dispatch(argv: readonly string[], machine: Machine): Promise<number> {
+  const { stdout, stderr } = machine;
+  const path = leadingCommands(argv);
+  const [next] = argv.slice(path.length);
+  if (next === "--help" || next === "-h") return print(stdout, helpOf(path, stdout.columns));
+  if (path.length === 0 && (next === "--version" || next === "-V")) return print(stdout, ownVersion());
+  if (next === undefined && !path.at(-1)?.load) {
+    print(stderr, helpOf(path, stderr.columns));
+    return exitCode("usage");
+  }
+  if (path.length === 0 && next === "--get-completions")
+    return print(stdout, completions(commandList, argv.slice(1)).join("\n"));
+  const { parseLine } = await import("./parse.js");
+  const line = parseLine(commandList, argv);
+  if (line.help) return print(stdout, helpOf(line.path, stdout.columns));
+  return call(line, machine);
+}
+
+/** The commands that the line starts with, such as `sandbox keys list`. */
+function leadingCommands(argv: readonly string[]): CommandDefinition[] {
+  const path: CommandDefinition[] = [];
+  for (const word of argv) {
+    const list: readonly CommandDefinition[] =
+      path.length === 0 ? commandList : (path.at(-1)?.subcommands ?? []);
+    const found = list.find(({ name }) => name === word);
+    if (!found) break;
+    path.push(found);
+  }
+  return path;
+}
+
+function helpOf(path: readonly CommandDefinition[], columns: number | undefined): string {
+  return path.length === 0 ? programHelp(commandList, columns) : commandHelp(path, columns);
+}
+
+function print(stream: Machine["stdout"], text: string): number {
+  stream.write(`${text}\n`);
+  return exitCode("done");
+}
+
+async function call({ path, line, given, args }: CommandLine, machine: Machine): Promise<number> {
+  const command = path.at(-1);
+  if (!command?.load) {
+    print(machine.stderr, helpOf(path, machine.stderr.columns));
+    return exitCode("usage");
+  }
+  const [handler, flags] = await Promise.all([command.load(), flagsOf(command, line, args, machine)]);
+  const exit = await handler({ machine, flags, args, given } as never);
+  return typeof exit === "number" ? exit : exitCode(exit ?? "done");
+}
+
+/** The values of a command's flags. Settings files and the environment apply to commands with a workspace. */
+async function flagsOf(
+  { flags = {} }: CommandDefinition,
+  line: CommandLine["line"],
+  args: CommandLine["args"],
+  machine: Machine,
+): Promise<Record<string, unknown>> {
+  const { configFiles, flagValues } = await import("./settings/settings.js");
+  if (!("workspace" in flags)) return flagValues(flags, line, [], {});
+  const { workspaceOf } = await import("./settings/workspace.js");
+  const workspace = line["workspace"]?.at(-1);
+  const manifest = args["manifest"];
+  const { root } = workspaceOf(
+    workspace === undefined ? {} : { workspace },
+    machine,
+    typeof manifest === "string" ? manifest : undefined,
+  );
+  return flagValues(flags, line, await configFiles(root, machine.env), machine.env);
+}

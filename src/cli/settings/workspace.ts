@@ -1,0 +1,57 @@
+import { statfsSync } from "node:fs";
+import type { Filesystem } from "../../job/place/filesystem.js";
+import { placeWorkspace } from "../../job/place/place.js";
+import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
+import type { Machine } from "../../machine.js";
+
+/** Flags that say where the workspace is. */
+export interface PlaceFlags {
+  sandbox?: boolean;
+  workspace?: string;
+  out?: string;
+}
+
+/** The workspace that the flags name. */
+export function workspaceOf(flags: PlaceFlags, { cwd, env }: Machine, manifest?: string): Workspace {
+  return findWorkspace({
+    cwd,
+    sandbox: flags.sandbox ?? false,
+    env,
+    ...(flags.workspace === undefined ? {} : { named: flags.workspace }),
+    ...(flags.out === undefined ? {} : { out: flags.out }),
+    ...(manifest === undefined ? {} : { manifest }),
+  });
+}
+
+/**
+ * The workspace for a command that changes it. Its state moves to a disk where databases are safe if it is not on one.
+ * Throws EarlyExit.
+ */
+export function settledWorkspace(
+  flags: PlaceFlags,
+  machine: Machine,
+  { manifest, make = false }: { manifest?: string; make?: boolean } = {},
+): Workspace {
+  const { clock, random, stderr } = machine;
+  return placeWorkspace({
+    find: () => workspaceOf(flags, machine, manifest),
+    make,
+    ground: groundOf(machine),
+    clock,
+    random,
+    tell: (line) => stderr.write(`bulkgen: ${line}\n`),
+  });
+}
+
+/** What this system knows about its file systems. */
+export function groundOf({ mounts }: Machine): Filesystem {
+  return { mounts: mounts(), fileSystemNumber };
+}
+
+function fileSystemNumber(folder: string): number | null {
+  try {
+    return statfsSync(folder).type;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,30 @@
+import type { Readable, Writable } from "node:stream";
+import type { AlarmClock, Random } from "./clock.js";
+
+/**
+ * What a command knows of the machine that it runs on. The real one is made in `system.ts`; tests bring their own, so
+ * that commands run inside the test process, side by side, with a clock that is moved by hand.
+ */
+export interface Machine {
+  /** The folder that relative paths start from; absolute. */
+  readonly cwd: string;
+  /** The environment as the process was given it, the API key included. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable & { isTTY?: boolean };
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly clock: AlarmClock;
+  readonly random: Random;
+  /**
+   * From this call on, the first Ctrl-C, SIGTERM or closed terminal aborts the signal and calls `onFirst`; the second
+   * ends the process at once, which is safe because every intent is saved before it is acted on. Before this call, the
+   * first one ends the process.
+   */
+  interrupt(onFirst?: () => void): AbortSignal;
+  /** The program and its first argument that start bulkgen once more: Node and the built file. */
+  readonly program: readonly [string, string];
+  /** The system's list of mounted file systems; null when it has none. Default: read from the system. */
+  readonly mounts: () => string | null;
+}
+
+export type OutputStream = Writable & { isTTY?: boolean; columns?: number };

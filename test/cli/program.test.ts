@@ -1,0 +1,142 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { commandList } from "../../src/cli/command-list.js";
+import { newPlace, type Place, run, spawned } from "../e2e/command.js";
+import { ManualClock } from "../manual-clock.js";
+
+let at: Place;
+beforeEach(() => {
+  at = newPlace();
+  at.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\n");
+});
+
+describe("the command line", () => {
+  test.each([
+    [["runn"], 'unknown command "runn". Did you mean run?'],
+    [["run", "set.csv", "--max-credit", "5"], "unknown option --max-credit. Did you mean --max-credits?"],
+    [["status", "-x"], "unknown option -x."],
+    [
+      ["run"],
+      "expected manifest (CSV, XLSX, JSON, JSONL or YAML file with the rows; - reads standard input)",
+    ],
+    [["plan", "set.csv", "more"], 'unexpected argument "more".'],
+    [["sandbox", "keyz"], 'unexpected argument "keyz". Did you mean keys?'],
+    [
+      ["plan", "set.csv", "--max-credits", "much"],
+      "--max-credits: expected an amount with at most six decimals",
+    ],
+    [["plan", "set.csv", "--max-credits"], "--max-credits: expected a value, got none."],
+    [["plan", "set.csv", "--rows=yes"], "--rows: expected no value."],
+    [["status", "first"], "run: expected a whole number"],
+    [["schedule", "add", "nightly", "set.csv"], "--cron <line> is missing."],
+    [["resolve", "a", "--skip", "--refetch"], "--refetch cannot be used with --skip."],
+    [["--json", "status"], "expected a command before --json."],
+  ])("refuses %j and names the mistake", async (args, message) => {
+    const { code, stdout, stderr } = await run(at, args);
+    expect(stderr).toContain(`bulkgen: ${message}`);
+    expect(stderr).toMatch(/ See `bulkgen .*--help`\.\n$/);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(at.files()).toEqual(["here/set.csv"]);
+  });
+
+  test("takes words after -- as arguments, and values that start with a dash after =", async () => {
+    at.write("--set.csv", "id,prompt\na,\n");
+    const { code, stdout } = await run(at, [
+      "plan",
+      "--sandbox",
+      "--rows",
+      "--model=aurora-image-mini",
+      "--prompt=- a cup",
+      "--",
+      "--set.csv",
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("- a cup");
+  });
+
+  test("takes the last of a flag that is given twice, and all of one that may be repeated", async () => {
+    at.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\nb,aurora-image-mini,a jug\n");
+    const plan = async (...flags: string[]) =>
+      JSON.parse((await run(at, ["plan", "set.csv", "--sandbox", "--json", ...flags])).stdout);
+    expect((await plan("--max-credits", "3", "--max-credits", "4")).money.maxCredits).toBe(4);
+    expect((await plan("--filter", "id=*", "--filter", "prompt=a jug")).items).toHaveLength(1);
+  });
+
+  test("turns a switch off with --no-", async () => {
+    await run(at, ["sandbox", "keys", "create", "first", "--state", "service.db"]);
+    const account = async (...flags: string[]) =>
+      JSON.parse((await run(at, ["sandbox", "account", "--state", "service.db", "--json", ...flags])).stdout);
+    expect((await account("--cancel-at-period-end")).subscription.cancel_at_period_end).toBe(true);
+    expect((await account("--no-cancel-at-period-end")).subscription.cancel_at_period_end).toBe(false);
+    expect((await account()).subscription.cancel_at_period_end).toBe(false);
+  });
+});
+
+describe("help", () => {
+  test("leads with the commands that are used most", async () => {
+    const { code, stdout } = await run(at, ["--help"]);
+    expect(code).toBe(0);
+    const names = [...stdout.matchAll(/^ {2}([a-z]+) +\S/gm)].map(([, name]) => name);
+    expect(names.slice(0, 6)).toEqual(["init", "plan", "run", "status", "redo", "export"]);
+    expect(names).toEqual(commandList.map(({ name }) => name));
+  });
+
+  test("of a command lists its arguments and flags, wherever --help stands", async () => {
+    const first = await run(at, ["run", "--help"]);
+    expect(first.stdout).toMatch(/^Usage: bulkgen run \[options\] <manifest>\n/);
+    expect(first.stdout).toMatch(/^ {2}--max-credits <n> +spend at most this many credits in this run$/m);
+    expect(await run(at, ["run", "set.csv", "--yes", "-h"])).toEqual(first);
+  });
+
+  test("is what a command without its subcommand answers, on stderr", async () => {
+    const { code, stdout, stderr } = await run(at, ["schedule"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^Usage: bulkgen schedule \[options\] <command>\n/);
+    expect((await run(at, [])).code).toBe(2);
+  });
+
+  test("the built command prints the same", async () => {
+    for (const args of [["--help"], ["--version"], ["status", "--all"]])
+      expect(await spawned(at, args)).toEqual(await run(at, args));
+  });
+});
+
+describe("shell completion", () => {
+  const next = async (...words: string[]) =>
+    (await run(at, ["--get-completions", ...words])).stdout.split("\n").filter((word) => word !== "");
+
+  test("offers commands, flags and the values of a flag, and nothing where a file is meant", async () => {
+    expect(await next("re")).toEqual(["redo", "resume", "retry", "resolve"]);
+    expect(await next("sandbox", "keys", "")).toEqual(["create", "list", "revoke"]);
+    expect(await next("run", "set.csv", "--max-c")).toEqual([
+      "--max-credits",
+      "--max-credits-per-model",
+      "--max-credits-per-day",
+    ]);
+    expect(await next("run", "--order", "")).toEqual(["priority", "sheet", "cheapest"]);
+    expect(await next("run", "se")).toEqual([]);
+  });
+
+  test("prints a script for the shell in SHELL, or the one that is named", async () => {
+    const script = async (args: string[], shell: string) =>
+      (await run(at, ["completion", ...args], { env: { SHELL: shell } })).stdout;
+    expect(await script([], "/bin/zsh")).toMatch(/^#compdef bulkgen/);
+    expect(await script([], "/bin/bash")).toContain("complete -o filenames -F _bulkgen_completions bulkgen");
+    expect(await script(["bash"], "/bin/zsh")).toContain("complete -o filenames");
+    expect((await run(at, ["completion", "fish"])).code).toBe(2);
+  });
+});
+
+test("two calls in one process do not influence each other", async () => {
+  const other = newPlace();
+  other.write("set.csv", "id,model,prompt\nb,aurora-image-mini,a jug\n");
+  const clock = new ManualClock(Date.UTC(2030, 0, 1));
+  const [here, there] = await Promise.all([
+    run(at, ["plan", "set.csv", "--rows", "--json"], {
+      env: { BULKGEN_SANDBOX: "1", BULKGEN_MAX_CREDITS: "5" },
+    }),
+    run(other, ["plan", "set.csv", "--sandbox", "--json"], { clock }),
+  ]);
+  const [mine, its] = [JSON.parse(here.stdout), JSON.parse(there.stdout)];
+  expect([mine.money.maxCredits, its.money.maxCredits]).toEqual([5, null]);
+  expect([mine.items[0].rowId, its.items[0].rowId]).toEqual(["a", "b"]);
+});

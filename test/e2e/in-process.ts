@@ -1,0 +1,98 @@
+import { Readable, Writable } from "node:stream";
+import { runCommand } from "../../src/cli/program.js";
+import type { AlarmClock } from "../../src/clock.js";
+import type { Machine } from "../../src/machine.js";
+import { mountTable, systemClock, systemRandom } from "../../src/system.js";
+import { searchOutput } from "./canary.js";
+import { type Ended, main, type Place } from "./process.js";
+
+/**
+ * Runs commands inside the test process, on a machine made for the test: the same program as the built command, but
+ * without starting a process, and by any clock. Worker threads (file checks, sandbox media) still come from `dist`.
+ *
+ * SQLite drops its locks on a file when the process closes any descriptor of it. So a test must not read a database file
+ * with `fs` while a command runs in its workspace; `openSqlite` is fine.
+ */
+export interface InProcess {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Controls every wait of the command. Default: real time. */
+  clock?: AlarmClock;
+  /** What the command reads from its standard input. Default: nothing. */
+  stdin?: string;
+}
+
+/** A command under way. */
+export interface Started {
+  stdout(): string;
+  stderr(): string;
+  /** Does what the first Ctrl-C does. */
+  interrupt(): void;
+  /** Resolves when the pattern is in what was printed; rejects when the command ends without it. */
+  prints(pattern: RegExp): Promise<RegExpExecArray>;
+  ended: Promise<Ended>;
+}
+
+/** Starts a command. */
+export function started(place: Place, args: readonly string[], how: InProcess = {}): Started {
+  const text = { stdout: "", stderr: "" };
+  const waiting = new Set<() => void>();
+  const stream = (name: "stdout" | "stderr") =>
+    new Writable({
+      decodeStrings: false,
+      write(piece: string | Buffer, _, done) {
+        text[name] += piece.toString();
+        for (const look of waiting) look();
+        done();
+      },
+    });
+  const interrupts = new Set<() => void>();
+  const machine: Machine = {
+    cwd: how.cwd ?? place.folder,
+    env: { ...place.env, ...how.env },
+    stdin: Readable.from(how.stdin === undefined ? [] : [Buffer.from(how.stdin)]),
+    stdout: stream("stdout"),
+    stderr: stream("stderr"),
+    clock: how.clock ?? systemClock,
+    random: systemRandom,
+    interrupt(onFirst = () => {}) {
+      const controller = new AbortController();
+      interrupts.add(() => {
+        controller.abort();
+        onFirst();
+      });
+      return controller.signal;
+    },
+    program: [process.execPath, main],
+    mounts: mountTable,
+  };
+  const ended = runCommand(args, machine).then((code): Ended => {
+    searchOutput(args.join(" "), text.stdout + text.stderr);
+    return { code, signal: null, ...text };
+  });
+  return {
+    stdout: () => text.stdout,
+    stderr: () => text.stderr,
+    ended,
+    interrupt() {
+      for (const hit of interrupts) hit();
+    },
+    prints: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = pattern.exec(text.stdout + text.stderr);
+          if (!found) return;
+          waiting.delete(look);
+          resolve(found);
+        };
+        waiting.add(look);
+        look();
+        void ended.then((end) => reject(new Error(`ended without ${pattern}: ${JSON.stringify(end)}`)));
+      }),
+  };
+}
+
+/** Runs a command to its end. */
+export function run(place: Place, args: readonly string[], how?: InProcess): Promise<Ended> {
+  return started(place, args, how).ended;
+}
