@@ -74,6 +74,13 @@ describe("the check of ranks", () => {
     ["src/job/start.ts", `import { serve } from "../sandbox/http.js";`, "only cli knows the sandbox"],
     ["src/newroom/a.ts", `import { follow } from "../core/item.js";`, "the room newroom has no rank"],
     ["src/cli/run.ts", `import { a } from "../newroom/a.js";`, "the room newroom has no rank"],
+    [
+      "src/core/quota/quota.ts",
+      `import type { Store } from "../ports/store.js";`,
+      "in core, quota comes before ports and does not import from it",
+    ],
+    ["src/core/item.ts", `import { next } from "./next/next.js";`, "in core, . comes before next"],
+    ["src/run/attic/a.ts", `import { a } from "../loop.js";`, "the folder attic of run has no place"],
   ])("in %s forbids %s", (path, text, reason) => {
     expect(messages(checkRanks([{ path, text }]))).toEqual([expect.stringContaining(reason)]);
   });

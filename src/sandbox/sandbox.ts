@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import PQueue from "p-queue";
 import type { PlanName } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
-import { errorAnswer, Refusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
+import { errorAnswer, SandboxRefusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
 import type { FileAnswer } from "./answers/file-reply.js";
 import { catalogue } from "./catalogue/catalogue.js";
 import type { SandboxModel } from "./catalogue/model.js";
@@ -146,7 +146,7 @@ export class Sandbox implements Behind {
 function busy(error: unknown): WorldResponse {
   if (!(error instanceof PoolFull)) throw error;
   return errorAnswer(
-    new Refusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
+    new SandboxRefusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
   );
 }
 export interface SandboxOptions {

@@ -62,9 +62,43 @@ const sqlClock =
   /\bcurrent_(timestamp|date|time)\b|\b(datetime|date|time|strftime|julianday|unixepoch)\s*\(([^()]*,\s*)?'now'|\bunixepoch\s*\(\s*\)|\brandom\s*\(\s*\)|\brandomblob\s*\(/i;
 
 export function checkBans(files: readonly SourceFile[]): Finding[] {
-  return files
-    .filter(({ path }) => path.startsWith("src/") && path !== exempt && !threads.includes(path))
-    .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]);
+  const sources = files.filter((file) => file.path.startsWith("src/"));
+  return [
+    ...sources
+      .filter(({ path }) => path !== exempt && !threads.includes(path))
+      .flatMap((file) => [...bannedImports(file), ...bannedUses(file)]),
+    ...sources.filter((file) => file.path !== client).flatMap(secondClients),
+    ...sources.filter((file) => file.path !== transition).flatMap(otherTransitions),
+  ];
+}
+
+/** The one file that may change the state of an item. */
+const transition = "src/store/workspace/transition.ts";
+
+/** A statement that sets the state: what comes after WHERE only compares it. */
+const setsState = /\bupdate\s+items\s+set\b(?:(?!\bwhere\b)[\s\S])*?\bstate\s*=/i;
+
+function otherTransitions(file: SourceFile): Finding[] {
+  return [...visit(parse(file), holdsValues)]
+    .filter(({ node }) => setsState.test(stringOf(node) ?? ""))
+    .map(({ node }) =>
+      finding(file, node.start, `sets the state of an item: only applyTransition in ${transition} does`),
+    );
+}
+
+/** The one file that may open HTTP to the service: there the key is removed from every answer (P21). */
+const client = "src/client/service.ts";
+
+function secondClients(file: SourceFile): Finding[] {
+  return importsOf(file)
+    .filter(({ from, names }) => names.includes("openHttp") || (from?.endsWith("client/http.js") ?? false))
+    .map(({ start }) =>
+      finding(
+        file,
+        start,
+        `imports openHttp: only ${client} opens HTTP to the service, so that the key is removed from every answer`,
+      ),
+    );
 }
 
 function bannedImports(file: SourceFile): Finding[] {

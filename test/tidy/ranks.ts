@@ -14,17 +14,43 @@ const ranks: Readonly<Record<string, number>> = {
   store: 2,
   client: 2,
   archive: 2,
-  report: 2,
   plan: 3,
   run: 3,
-  notify: 3,
   job: 4,
+  report: 5,
+  notify: 5,
   schedule: 5,
   fleet: 5,
   dashboard: 5,
   cli: 6,
   "index.ts": 6,
   "system.ts": 6,
+};
+
+/** The sub-folders of a room, each importing only those before it; "." is the room's own folder. */
+const folders: Readonly<Record<string, readonly string[]>> = {
+  core: [".", "quota", "charges", "pace", "next", "ports"],
+  manifest: ["shape", "formats", "job-file", "templates", "."],
+  store: ["draft", ".", "workspace", "accounts"],
+  archive: ["disk", "check", "download", "."],
+  run: ["gate", "receipts", "."],
+  job: ["workspace", "place", "orders", "run", "rebuild", "doctor", "archive"],
+  cli: ["flags", "settings", "output", "commands", "."],
+  sandbox: [
+    "catalogue",
+    "inputs",
+    "state",
+    "answers",
+    "limiter",
+    "faults",
+    "world",
+    "http",
+    "media",
+    "admin",
+    "reference",
+    "dashboard",
+    ".",
+  ],
 };
 
 /** The sandbox stands aside: its limiter and its ledger share no code with core, or a bug would cancel out. */
@@ -67,7 +93,24 @@ function objection(file: SourceFile, { from }: Import): string | undefined {
   const target = path.replace(/\.js$/, ".ts");
   if (target === "package.json") return undefined;
   if (!target.startsWith("src/")) return "sources import nothing from outside src";
-  return roomObjection(room, roomOf(target));
+  return roomObjection(room, roomOf(target)) ?? folderObjection(room, file.path, target);
+}
+
+/** Why one sub-folder of a room may not import from another. Folders below a sub-folder count as part of it. */
+function folderObjection(room: string, path: string, target: string): string | undefined {
+  const order = folders[room];
+  if (order === undefined || roomOf(target) !== room) return undefined;
+  const [own, other] = [folderOf(path), folderOf(target)];
+  for (const folder of [own, other])
+    if (!order.includes(folder)) return `the folder ${folder} of ${room} has no place in its order`;
+  return order.indexOf(other) <= order.indexOf(own)
+    ? undefined
+    : `in ${room}, ${own} comes before ${other} and does not import from it`;
+}
+
+function folderOf(path: string): string {
+  const [, , folder, file] = path.split("/");
+  return file === undefined ? "." : (folder ?? ".");
 }
 
 /** A worker thread cannot load TypeScript, so sources may name their own compiled form. What is bundled is the command. */

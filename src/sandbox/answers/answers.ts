@@ -29,7 +29,7 @@ export interface WorldResponse {
 export type BodyForm = "json" | "text" | "empty";
 
 /** A request that ends in an error answer. Thrown inside the world, never out of it. */
-export class Refusal extends Error {
+export class SandboxRefusal extends Error {
   override readonly name = "Refusal";
 
   constructor(
@@ -44,8 +44,12 @@ export class Refusal extends Error {
 }
 
 /** A refusal with a code of the service's table, which also gives the status. */
-export function refuse(code: ErrorCode, message: string, headers: Record<string, string> = {}): Refusal {
-  return new Refusal(errorRow(code).status, code, message, headers);
+export function refuse(
+  code: ErrorCode,
+  message: string,
+  headers: Record<string, string> = {},
+): SandboxRefusal {
+  return new SandboxRefusal(errorRow(code).status, code, message, headers);
 }
 
 export function succeed(body: unknown): WorldResponse {
@@ -53,7 +57,10 @@ export function succeed(body: unknown): WorldResponse {
 }
 
 /** The answer of a refusal, in the one shape that all errors have. */
-export function errorAnswer(refusal: Refusal, shape: Switches["errorShape"] = "nested"): WorldResponse {
+export function errorAnswer(
+  refusal: SandboxRefusal,
+  shape: Switches["errorShape"] = "nested",
+): WorldResponse {
   const { status, headers, code, message, form } = refusal;
   const body = form === "json" ? shaped(shape, code, message) : message;
   return { status, headers, body, form };

@@ -1,4 +1,4 @@
-import { Refusal, refuse, type WorldRequest } from "./answers.js";
+import { refuse, SandboxRefusal, type WorldRequest } from "./answers.js";
 
 /** The largest body that the sandbox reads, in bytes. */
 export const bodyBytesMax = 1024 * 1024;
@@ -6,11 +6,11 @@ export const bodyBytesMax = 1024 * 1024;
 /** The JSON object in a request's body. Throws 413, 415 or 400 when there is none. */
 export function jsonObject(request: WorldRequest): Record<string, unknown> {
   if (request.tooLarge) {
-    throw new Refusal(413, "PAYLOAD_TOO_LARGE", `A body may have ${bodyBytesMax} bytes at most.`);
+    throw new SandboxRefusal(413, "PAYLOAD_TOO_LARGE", `A body may have ${bodyBytesMax} bytes at most.`);
   }
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
-    throw new Refusal(
+    throw new SandboxRefusal(
       415,
       "UNSUPPORTED_MEDIA_TYPE",
       "The body is to be JSON: send Content-Type: application/json.",

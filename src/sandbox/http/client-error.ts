@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { errorAnswer, Refusal } from "../answers/answers.js";
+import { errorAnswer, SandboxRefusal } from "../answers/answers.js";
 import { written } from "../answers/reply.js";
 
 /** The most bytes that a request's line and headers may have together. */
@@ -28,11 +28,15 @@ export function unreadable(): Response {
   return new Response(body, { status, headers });
 }
 
-function refusalOf(code: string | undefined): Refusal {
+function refusalOf(code: string | undefined): SandboxRefusal {
   if (code === "HPE_HEADER_OVERFLOW") {
-    return new Refusal(431, "HEADERS_TOO_LARGE", `The headers may have ${headerBytesMax} bytes at most.`);
+    return new SandboxRefusal(
+      431,
+      "HEADERS_TOO_LARGE",
+      `The headers may have ${headerBytesMax} bytes at most.`,
+    );
   }
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return new Refusal(408, "REQUEST_TIMEOUT", "The request took too long.");
-  return new Refusal(400, "INVALID_REQUEST", "This request cannot be read.");
+    return new SandboxRefusal(408, "REQUEST_TIMEOUT", "The request took too long.");
+  return new SandboxRefusal(400, "INVALID_REQUEST", "This request cannot be read.");
 }

@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from "hono";
-import { errorAnswer, Refusal } from "../answers/answers.js";
+import { errorAnswer, SandboxRefusal } from "../answers/answers.js";
 import { written } from "../answers/reply.js";
 
 /**
@@ -16,7 +16,7 @@ export function isLoopbackHost(host: string): boolean {
 export const loopbackOnly: MiddlewareHandler = async (context, next) => {
   const host = context.req.header("host") ?? new URL(context.req.url).host;
   if (isLoopbackHost(host)) return next();
-  const refusal = new Refusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only.");
+  const refusal = new SandboxRefusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only.");
   const { status, headers, body } = written(errorAnswer(refusal));
   return new Response(body, { status, headers });
 };

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
-import { errorAnswer, Refusal, type WorldRequest } from "../answers/answers.js";
+import { errorAnswer, SandboxRefusal, type WorldRequest } from "../answers/answers.js";
 import { type FileAnswer, fileReply } from "../answers/file-reply.js";
 import { type SandboxReply, written } from "../answers/reply.js";
 import { bodyBytesMax } from "../answers/request-body.js";
@@ -49,7 +49,7 @@ export function httpApp(handlers: HttpHandlers): Hono<Env> {
 }
 
 function refusal(status: number, code: string, message: string): SandboxReply {
-  return written(errorAnswer(new Refusal(status, code, message)));
+  return written(errorAnswer(new SandboxRefusal(status, code, message)));
 }
 
 async function readRequest(context: Context<Env>): Promise<WorldRequest> {

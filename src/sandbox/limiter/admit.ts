@@ -1,7 +1,7 @@
 import { limitsOf } from "../../api/plans.js";
 import type { AccountRecord, Bucket, Change, WorldState } from "../state/state.js";
 import type { LimiterSwitches } from "../state/switches.js";
-import type { Gate, Span } from "./gate.js";
+import type { RequestLimit, Span } from "./gate.js";
 import { fixedWindow, type RequestLog, slidingCounter, slidingLog } from "./log-gates.js";
 import { refilled, tokenBucket } from "./token-bucket.js";
 
@@ -18,7 +18,7 @@ export interface Admission {
 }
 
 interface Counting {
-  gate: Gate;
+  gate: RequestLimit;
   span: Span;
   /** What is left in the bucket before this request, where there is a bucket. */
   tokens: number | undefined;
@@ -93,7 +93,7 @@ function logged(account: AccountRecord, both: readonly Counting[], now: number):
   return [{ kind: "request admitted", accountId: account.id, n: account.admitted + 1, at: now }];
 }
 
-function after(gate: Gate, taken: number) {
+function after(gate: RequestLimit, taken: number) {
   const { remaining, resetMs } = gate.standing();
   return { limit: gate.limit, remaining: Math.max(0, remaining - taken), resetMs };
 }

@@ -1,5 +1,5 @@
 /** One limit as a request finds it: so many requests in a window, counted in some manner. */
-export interface Gate {
+export interface RequestLimit {
   limit: number;
   /** Milliseconds until one more request can pass; 0 or less when it can now. */
   waitMs: number;

@@ -1,5 +1,5 @@
 import type { WorldState } from "../state/state.js";
-import { type Gate, type Span, windowStart } from "./gate.js";
+import { type RequestLimit, type Span, windowStart } from "./gate.js";
 
 /**
  * The limiters that follow from the log of counted requests. Those are numbered from 1 and their times never fall,
@@ -14,7 +14,7 @@ export interface RequestLog {
 }
 
 /** At most `limit` requests in any window, wherever it begins. */
-export function slidingLog(log: RequestLog, limit: number, span: Span, now: number): Gate {
+export function slidingLog(log: RequestLog, limit: number, span: Span, now: number): RequestLimit {
   const nthLast = nthLastAt(log, limit);
   return {
     limit,
@@ -28,7 +28,7 @@ export function slidingLog(log: RequestLog, limit: number, span: Span, now: numb
 }
 
 /** At most `limit` requests in each of the windows that follow one another. */
-export function fixedWindow(log: RequestLog, limit: number, span: Span, now: number): Gate {
+export function fixedWindow(log: RequestLog, limit: number, span: Span, now: number): RequestLimit {
   const start = windowStart(span, now);
   const nthLast = nthLastAt(log, limit);
   const resetMs = start + span.ms - now;
@@ -43,7 +43,7 @@ export function fixedWindow(log: RequestLog, limit: number, span: Span, now: num
  * The usual approximation of a sliding log: the count of this fixed window, and that of the one before weighted by
  * how much of it the sliding window still covers.
  */
-export function slidingCounter(log: RequestLog, limit: number, span: Span, now: number): Gate {
+export function slidingCounter(log: RequestLog, limit: number, span: Span, now: number): RequestLimit {
   const start = windowStart(span, now);
   const current = countSince(log, start);
   const previous = countSince(log, start - span.ms) - current;

@@ -1,5 +1,5 @@
 import type { Bucket } from "../state/state.js";
-import type { Gate, Span } from "./gate.js";
+import type { RequestLimit, Span } from "./gate.js";
 
 /** Sums of small fractions fall a hair short of the whole that they stand for. */
 const hair = 1e-6;
@@ -17,7 +17,7 @@ export function refilled(
 }
 
 /** A bucket of tokens: each request takes one, `limit` come back in each window. */
-export function tokenBucket(tokens: number, capacity: number, limit: number, span: Span): Gate {
+export function tokenBucket(tokens: number, capacity: number, limit: number, span: Span): RequestLimit {
   const tokenMs = span.ms / limit;
   return {
     limit,

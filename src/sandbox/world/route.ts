@@ -1,5 +1,5 @@
 import { type Endpoint, endpoints } from "../../api/endpoints.js";
-import { Refusal, type WorldRequest } from "../answers/answers.js";
+import { SandboxRefusal, type WorldRequest } from "../answers/answers.js";
 
 export interface Route {
   endpoint: Endpoint;
@@ -15,10 +15,10 @@ const taskPrefix = endpoints.task.path.replace(":taskId", "");
  */
 export function route(request: WorldRequest): Route {
   const found = match(request.path);
-  if (!found) throw new Refusal(404, "NOT_FOUND", `There is no ${request.path} here.`);
+  if (!found) throw new SandboxRefusal(404, "NOT_FOUND", `There is no ${request.path} here.`);
   const { method } = endpoints[found.endpoint];
   if (request.method === method) return found;
-  throw new Refusal(
+  throw new SandboxRefusal(
     405,
     "METHOD_NOT_ALLOWED",
     `${request.path} answers ${method} only, not ${request.method}.`,

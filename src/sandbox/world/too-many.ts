@@ -1,11 +1,16 @@
-import { Refusal, refuse } from "../answers/answers.js";
+import { refuse, SandboxRefusal } from "../answers/answers.js";
 import type { Switches } from "../state/switches.js";
 
 /** The 429 of a request that may pass in `waitMs` milliseconds, in the form that the switches give it. */
-export function tooMany(switches: Switches["tooMany"], waitMs: number, now: number, why: string): Refusal {
+export function tooMany(
+  switches: Switches["tooMany"],
+  waitMs: number,
+  now: number,
+  why: string,
+): SandboxRefusal {
   const { status, code } = refuse("RATE_LIMITED", why);
   const headers = retryAfter(switches.retryAfter, waitMs, now);
-  return new Refusal(status, code, why, headers, switches.body);
+  return new SandboxRefusal(status, code, why, headers, switches.body);
 }
 
 function retryAfter(

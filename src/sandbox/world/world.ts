@@ -2,8 +2,8 @@ import type { Endpoint } from "../../api/endpoints.js";
 import type { Random } from "../../clock.js";
 import {
   errorAnswer,
-  Refusal,
   refuse,
+  SandboxRefusal,
   succeed,
   type WorldRequest,
   type WorldResponse,
@@ -80,7 +80,11 @@ export class World {
 
   /** The answer to a signed URL whose time is over. */
   expired(): WorldResponse {
-    const refusal = new Refusal(403, "URL_EXPIRED", "This URL has expired: GET the task for a new one.");
+    const refusal = new SandboxRefusal(
+      403,
+      "URL_EXPIRED",
+      "This URL has expired: GET the task for a new one.",
+    );
     return errorAnswer(refusal, this.settings.switches.errorShape);
   }
 
@@ -99,7 +103,7 @@ export class World {
     try {
       return this.answer(visit);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof SandboxRefusal)) throw error;
       const answer = errorAnswer(error, this.settings.switches.errorShape);
       return { ...answer, headers: { ...answer.headers } };
     }
@@ -217,7 +221,9 @@ export class World {
   }
 
   private refusedFile(status: number, code: string, message: string): FileLookup {
-    return { refused: errorAnswer(new Refusal(status, code, message), this.settings.switches.errorShape) };
+    return {
+      refused: errorAnswer(new SandboxRefusal(status, code, message), this.settings.switches.errorShape),
+    };
   }
 }
 
