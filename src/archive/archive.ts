@@ -3,14 +3,14 @@ import { Partials } from "./download/partial.js";
 import { Indexes, type JobIndex } from "./index-file.js";
 import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "./save.js";
 
-/** The archive as one process uses it: its saves share what they know of indexes and of broken transfers. */
+/** The archive of one process. All saves share the open indexes and the broken transfers. */
 export interface Archive {
   save(request: SaveRequest, signal?: AbortSignal): Promise<SaveResult>;
   /** Why the disk would refuse every file of a job's folder now; null where there is room. */
   refusal(jobFolder: string): Promise<DiskRefusal | null>;
-  /** What the index of a job's folder tells. */
+  /** The index of a job's folder. */
   indexOf(jobFolder: string): Promise<JobIndex>;
-  /** Puts away what only a further save could have used. */
+  /** Removes the temporary files of broken transfers. */
   close(): Promise<void>;
 }
 

@@ -8,11 +8,11 @@ import { quarantineName } from "./quarantine.js";
 import { sidecarOf } from "./sidecar.js";
 
 /**
- * Whether a job's folder still holds what was put there: every file that the workspace or the folder's own index knows
- * of must be there in its length and, where it is read, with its hash; and nothing else should be.
+ * Compares a job's folder with what the workspace and the folder's index say: every known file must be there in its
+ * length and, if it is read, with its hash. Other files are reported.
  */
 export interface KnownFile {
-  /** The output that it is; see `identityOf`. */
+  /** Of its output; see `identityOf`. */
   identity: string;
   /** Relative to the job's folder. */
   file: string;
@@ -23,17 +23,17 @@ export interface KnownFile {
 export type FileFinding =
   | { kind: "missing"; file: string; identity: string }
   | { kind: "damaged"; file: string; identity: string; reason: string }
-  /** Whole, but the index has no line for it, or another one. */
+  /** Intact, but the index has no line for it, or a different one. */
   | { kind: "unindexed"; file: string; identity: string }
   /** As it was saved, but it may have been cut off then: the server stated no length. */
   | { kind: "unproven"; file: string; identity: string }
-  /** Neither the workspace nor the index knows it. */
+  /** In neither the workspace nor the index. */
   | { kind: "unknown"; file: string; bytes: number }
-  /** What a run that died left, or a download that was not what was ordered. */
+  /** A temporary file of a crashed run, or a download that failed its check. */
   | { kind: "leftover"; file: string; bytes: number };
 
 export interface Examination {
-  /** Files that are known, and how many of them were read in full. */
+  /** Known files, and how many of them were read in full. */
   files: number;
   read: number;
   bytesRead: number;
@@ -41,14 +41,14 @@ export interface Examination {
 }
 
 export interface ExamineOptions {
-  /** Which files are read in full; the others are only looked for and measured. */
+  /** Which files are read in full. The others are only checked for existence and length. */
   reads(file: KnownFile): boolean;
-  /** Told after each file. */
+  /** Called after each file. */
   onFile?(): void;
   signal?: AbortSignal;
 }
 
-/** Examines one folder. `known` is what the workspace knows of it. Rejects with errors of the disk. */
+/** Examines one folder. `known` are the workspace's files there. Rejects with errors of the disk. */
 export async function examine(
   disk: Disk,
   jobFolder: string,
@@ -107,7 +107,7 @@ async function examineFile(
   return { kind: "damaged", file, identity, reason };
 }
 
-/** Files at the top of a job's folder that bulkgen itself writes there, and folders of its own. */
+/** Files and folders that bulkgen itself writes at the top of a job's folder. */
 const ownFiles = new Set([indexName, "problems.csv", "gallery.html"]);
 const ownFolders = new Set(["_gallery"]);
 

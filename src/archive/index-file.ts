@@ -12,7 +12,7 @@ export const indexName = "index.jsonl";
 /** Ends the check of a file whose end is proven neither by its content nor by a length that the server stated. */
 export const lengthUnknown = "length unknown";
 
-/** What the archive is told about an output; copied into its line as it is. */
+/** Facts about an output that are copied into its index line. */
 export interface IndexFacts {
   /** The row's id, for people. */
   item: string;
@@ -57,7 +57,7 @@ export function identityOf(line: Pick<IndexLine, "key" | "task" | "output">): st
 
 export class JobIndex {
   private readonly lines = new Map<string, IndexLine>();
-  /** Folded name → the identity that holds it, or null for a file that no line tells of. */
+  /** Folded name → the identity of its output, or null for a file without an index line. */
   private readonly holders = new Map<string, string | null>();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
@@ -91,7 +91,7 @@ export class JobIndex {
     }
   }
 
-  /** A later line of an output says where its file lies now; a later line of a name, what lies there now. */
+  /** The latest line of an output says where its file is; the latest line of a name says which output has it. */
   private know(line: IndexLine): void {
     const identity = identityOf(line);
     const other = this.holder(line.file);
@@ -104,13 +104,13 @@ export class JobIndex {
     return this.lines.get(identity);
   }
 
-  /** Learns which names the files in a folder take, those that no line tells of too. `folder` is relative. */
+  /** Learns the names of all files in a folder, with or without index lines. `folder` is relative. */
   async learnNames(folder: string): Promise<void> {
     let known = this.listed.get(folder);
     if (known === undefined) {
       known = this.list(folder);
       this.listed.set(folder, known);
-      // A disk that fails now may not fail later.
+      // After an error the next call tries again.
       known.catch(() => this.listed.delete(folder));
     }
     await known;
@@ -123,31 +123,31 @@ export class JobIndex {
     }
   }
 
-  /** The identity that holds a name, in any case of its letters; null for a file without a line; undefined when free. */
+  /** The identity of the output with this name, ignoring case; null for a file without a line; undefined when free. */
   holder(file: string): string | null | undefined {
     return this.holders.get(foldName(file));
   }
 
-  /** Says who holds a name from now on, in the terms of `holder`. */
+  /** Sets what `holder` returns for a name. */
   hold(file: string, identity: string | null): void {
     this.holders.set(foldName(file), identity);
   }
 
-  /** Every line, the newest for each output. */
+  /** The latest line of each output. */
   all(): IndexLine[] {
     return [...this.lines.values()];
   }
 
-  /** Nothing is under this name any more. */
+  /** Marks a name as free. */
   free(file: string): void {
     this.holders.delete(foldName(file));
   }
 
-  /** Writes a line and returns when it is durable; does nothing when the very same file is on record already. */
+  /** Appends a line and returns when it is durable. Does nothing when the same file is already in the index. */
   async add(line: IndexLine): Promise<void> {
     const last = this.lines.get(identityOf(line));
     if (last?.file === line.file && last.sha256 === line.sha256) return;
-    // One after the other, or two lines could be woven into each other.
+    // One append at a time: two at once could mix their lines.
     const write = this.writing.then(() => this.write(line));
     this.writing = write.catch(() => undefined);
     await write;
@@ -156,7 +156,7 @@ export class JobIndex {
 
   private async write(line: IndexLine): Promise<void> {
     const path = join(this.jobFolder, indexName);
-    // A line that was cut short, by a full disk or a crash, must not swallow this one.
+    // Start a new line after one that a full disk or a crash cut short.
     const text = `${this.endsInLine ? "" : "\n"}${JSON.stringify(line)}\n`;
     this.endsInLine = false;
     await this.disk.append(path, text);
@@ -164,7 +164,7 @@ export class JobIndex {
   }
 }
 
-/** The indexes that one process has open, by job folder. */
+/** The open indexes of one process, by job folder. */
 export class Indexes {
   private readonly open = new Map<string, Promise<JobIndex>>();
 
@@ -182,7 +182,7 @@ export class Indexes {
   }
 }
 
-/** Null for what is no line of ours: cut short, or edited by hand so that it points out of the folder. */
+/** Null for a line that was cut short, or edited by hand so that it points out of the folder. */
 function parse(row: string): IndexLine | null {
   let line: Partial<IndexLine> | null;
   try {

@@ -14,8 +14,8 @@ export async function findLeftovers(disk: Disk, jobFolder: string): Promise<stri
 }
 
 /**
- * Removes what dead runs left, and returns their paths. To be called while the workspace's lock is held and before
- * anything is fetched: then no temporary file of this workspace is in use.
+ * Removes the temporary files of crashed runs and returns their paths. Call it while holding the workspace's lock and
+ * before anything is fetched: then no temporary file of this workspace is in use.
  */
 export async function removeLeftovers(disk: Disk, jobFolder: string): Promise<string[]> {
   const found = await findLeftovers(disk, jobFolder);

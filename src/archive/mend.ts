@@ -5,9 +5,9 @@ import type { KnownFile } from "./examine.js";
 import { type IndexLine, JobIndex } from "./index-file.js";
 import { quarantine } from "./quarantine.js";
 
-/** What an archive can do about its own faults, before anything is fetched. Each rejects with errors of the disk. */
+/** Repairs that need no download. Each rejects with errors of the disk. */
 
-/** Takes a damaged file out of the archive into the quarantine: its name is free for the good one, and nothing is lost. */
+/** Moves a damaged file into the quarantine, so that its name is free for the good file. */
 export async function setAside(
   disk: Disk,
   jobFolder: string,
@@ -25,13 +25,13 @@ export async function setAside(
   };
   await quarantine(disk, jobFolder, path, `damaged-${file}`, facts);
   await disk.unlink(path).catch((error: { code?: unknown }) => {
-    // Without hard links the file was moved.
+    // On a filesystem without hard links the file was moved.
     if (error.code !== "ENOENT") throw error;
   });
   await disk.syncFolder(join(jobFolder, posix.dirname(file)));
 }
 
-/** What lies there now. Of what cannot be read to its end, that much counts. */
+/** The size and hash of the readable part of a file. */
 async function contentOf(disk: Disk, path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash("sha256");
   let bytes = 0;
@@ -44,7 +44,7 @@ async function contentOf(disk: Disk, path: string): Promise<{ bytes: number; sha
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** Writes a line that the index lacks. */
+/** Adds a line that is missing in the index. */
 export async function writeLine(disk: Disk, jobFolder: string, line: IndexLine): Promise<void> {
   const index = await JobIndex.open(disk, jobFolder);
   await index.add(line);

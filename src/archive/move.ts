@@ -6,13 +6,13 @@ import { foldName, numberedName } from "./disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 
-/** Where files go whose row asks for something else now. They stay in the index, and come back with their prompt. */
+/** The folder for files whose row has changed. They stay in the index, and come back when the old prompt does. */
 const supersededFolder = "_superseded";
 
 /**
- * Gives a file of the archive another name, without extension, or the next free one like it; returns it. Content that
- * was paid for is never without a name: the new one is made and durable before the index tells of it, and the index
- * tells of it before the old one goes. So a crash leaves two names for one file, and the next move takes one away.
+ * Renames a file of the archive to `name` plus its extension, or to the next free name like it; returns the name. The
+ * new name is durable before the index says so, and the index says so before the old name is removed. So a crash
+ * leaves two names for one file, and the next move removes one of them.
  * Rejects with errors of the disk.
  */
 export async function moveFile(
@@ -21,7 +21,7 @@ export async function moveFile(
   index: JobIndex,
   { line, name, item = line.item }: { line: IndexLine; name: string; item?: string },
 ): Promise<string> {
-  // Once this is known, no list of the folder that was read meanwhile can take the old name for a stranger's file.
+  // Learn the names first: a later listing of the folder must not take the old name for an untracked file.
   await index.learnNames(posix.dirname(line.file));
   const folder = await folderBelow(disk, jobFolder, posix.dirname(name));
   const file = await freeName(disk, jobFolder, index, line, name);
@@ -39,7 +39,7 @@ export async function moveFile(
   return file;
 }
 
-/** Puts a file away whose place another one takes. */
+/** Moves a file away because another one takes its place. */
 export function supersede(disk: Disk, jobFolder: string, index: JobIndex, line: IndexLine): Promise<string> {
   const stem = line.file.slice(0, -extname(line.file).length);
   return moveFile(disk, jobFolder, index, { line, name: `${supersededFolder}/${stem}` });
@@ -49,7 +49,7 @@ export function isSuperseded(file: string): boolean {
   return file.startsWith(`${supersededFolder}/`);
 }
 
-/** Links the file to the first name that is free, or finds that an earlier move did. */
+/** Links the file to the first free name, or finds the link of an earlier move. */
 async function freeName(
   disk: Disk,
   jobFolder: string,
@@ -61,7 +61,7 @@ async function freeName(
   await index.learnNames(posix.dirname(name));
   for (let number = 1; ; number++) {
     const file = numberedName(name, number, extname(line.file).slice(1));
-    // On many disks names that differ in capitals alone are one.
+    // Many filesystems ignore case.
     if (foldName(file) === foldName(line.file)) return line.file;
     const holder = index.holder(file);
     if (typeof holder === "string") continue;
@@ -73,7 +73,7 @@ async function freeName(
   }
 }
 
-/** On a file system without hard links, naming the file anew took its old name away. */
+/** On a filesystem without hard links the old name is already gone. */
 async function gone(disk: Disk, path: string): Promise<void> {
   try {
     await disk.unlink(path);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
 import { folderBelow } from "./disk/folder-below.js";
 
-/** Downloads that are not what was ordered, kept for whoever wants to know why. They never count as archived. */
+/** Downloads that failed their check, kept so that a person can see why. They never count as archived. */
 export const quarantineName = "_quarantine";
 
 export interface QuarantineFacts {
@@ -15,8 +15,8 @@ export interface QuarantineFacts {
 }
 
 /**
- * Gives the file at `from` a name in the job's quarantine and notes the reason beside it. The same content is kept
- * once, however often it comes. Returns the path relative to the job's folder. Rejects with errors of the disk.
+ * Links the file at `from` into the job's quarantine and writes the reason to the index there. The same content is
+ * kept once. Returns the path relative to the job's folder. Rejects with errors of the disk.
  */
 export async function quarantine(
   disk: Disk,
@@ -26,7 +26,7 @@ export async function quarantine(
   facts: QuarantineFacts,
 ): Promise<string> {
   const folder = await folderBelow(disk, jobFolder, quarantineName);
-  // Not under its own extension: a page from a stranger should not open with a click.
+  // Not under its own extension: an unknown page should not open with a click.
   const file = `${name.replaceAll("/", "-").slice(0, 60)}-${facts.sha256.slice(0, 12)}.bad`;
   try {
     await disk.link(from, join(folder, file));

@@ -22,16 +22,16 @@ import { quarantine } from "./quarantine.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 
 /**
- * How an output gets into the archive. The order is the promise (P13): everything a name in the archive stands for
- * is true before the name exists, and the caller's row is written only after this returned. So a crash at any step
- * leaves either nothing, a temporary file, or a complete file that the redo recognises by its hash and adopts.
+ * How an output gets into the archive. The order is the promise (P13): the file is complete, checked and durable before it
+ * has its name, and the caller writes its row only after this returned. So a crash at any step leaves nothing, a
+ * temporary file, or a complete file that the next try recognises by its hash and adopts.
  */
 export interface SaveRequest {
   /** The signed URL. */
   url: string;
   /** The job's folder: absolute path. */
   jobFolder: string;
-  /** The wanted name, as the manifest gave it: made safe here. */
+  /** The name as the manifest gives it; it is made safe here. */
   name: string;
   /** Number of the output within its task, from 1, and how many there are. */
   outputNumber: number;
@@ -39,7 +39,7 @@ export interface SaveRequest {
   /** The task's category. */
   category: string;
   index: IndexFacts;
-  /** Files that make way for this one: of the same row, as it was before. */
+  /** Files of an earlier version of the row, which are moved away. */
   replaces?: readonly string[];
 }
 
@@ -49,17 +49,17 @@ export interface SavePorts {
   clock: Clock;
   /** Shared by all saves of a process. */
   indexes: Indexes;
-  /** The same. */
+  /** Shared likewise. */
   partials: Partials;
   /** bulkgen's version, for the index. */
   version: string;
-  /** Whether each file gets one with its facts beside it. */
+  /** Whether each file gets a sidecar. */
   sidecars?: boolean;
-  /** DuePolls at what came. Rejects with errors of the disk. */
+  /** Checks the received file. Rejects with errors of the disk. */
   inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
-  /** Ends the transfer; what is complete by then is still saved. */
+  /** Ends the transfer. A file that is complete by then is still saved. */
   signal?: AbortSignal;
-  /** In place of the category's own. */
+  /** Instead of those of the category. */
   limits?: Limits;
 }
 
@@ -72,18 +72,18 @@ export type SaveResult =
       sha256: string;
       mime: string;
       check: string;
-      /** Files that made way, with their new names. */
+      /** Files that were moved away, with their new names. */
       moved?: readonly { from: string; to: string }[];
     }
-  /** The URL is no longer good: a new one is due. */
+  /** The URL has expired: fetch a new one. */
   | { kind: "expired"; status: number }
-  /** Broken off, stalled, cut short, or not what was ordered (then it lies in `_quarantine/`). */
+  /** Broken off, stalled, cut short, or refused by the check (the file is then in `_quarantine/`). */
   | { kind: "try_again"; reason: string }
-  /** Will not get better: an address that is not allowed, or an output that is too large. */
+  /** For good: an address that is not allowed, or an output that is too large. */
   | { kind: "refused"; reason: string }
   | DiskRefusal;
 
-/** Fetches one output into the archive, or finds that it is there already. Rejects only on a defect of the program. */
+/** Fetches one output into the archive, unless it is there already. Rejects only on a defect of the program. */
 export async function saveOutput(request: SaveRequest, ports: SavePorts): Promise<SaveResult> {
   try {
     const index = await ports.indexes.of(request.jobFolder);
@@ -157,14 +157,14 @@ async function reject(
 interface Checked {
   /** Wanted, safe, relative to the job's folder, without extension. */
   name: string;
-  /** The folder it lies in: absolute path. */
+  /** Its folder: absolute path. */
   folder: string;
   temporary: Temporary;
   received: Received;
   content: Extract<MediaContent, { kind: "media" }>;
 }
 
-/** From a checked temporary file to a file of the archive. The order of these lines is the durability. */
+/** Turns a checked temporary file into a file of the archive. Durability depends on the order of these lines. */
 async function place(
   request: SaveRequest,
   ports: SavePorts,
@@ -201,8 +201,8 @@ async function place(
 }
 
 /**
- * Links the file to the first name that is free, and returns it. A file that lies there without a line and has the
- * very same content was left by a crash between link and line: it is adopted.
+ * Links the file to the first free name and returns it. A file with the same content and without an index line was left
+ * by a crash between link and line: it is adopted.
  */
 async function giveName(
   disk: Disk,
@@ -219,10 +219,10 @@ async function giveName(
     const holder = index.holder(file);
     const taken = typeof holder === "string" && holder !== identity;
     if (taken && !(await isLost(disk, path, holder, request))) continue;
-    // Two files that differ by their extension alone would share one. A file that is there may be what a crash left.
+    // Two files that differ only in their extension would share a sidecar. An existing sidecar may be from a crash.
     if (sidecars && !sidecarIsFree(index, file, identity)) continue;
-    // Held before the first await, so that two outputs at once cannot both find it free; and still held when a step
-    // after this one fails, so that the redo comes back to it.
+    // Reserved before the next await, so that two outputs cannot both find it free. It stays reserved when a later step
+    // fails, so that the next try uses it again.
     index.hold(file, identity);
     if (sidecars) index.hold(sidecarOf(file), identity);
     if (holder !== null && (await linked(disk, temporary.path, path))) return file;
@@ -231,7 +231,7 @@ async function giveName(
   }
 }
 
-/** Whether the name is held by an earlier output of the same item whose file is gone: it was made anew to have it back. */
+/** Whether the name belongs to an earlier output of the same item whose file is lost: the item was made again for it. */
 async function isLost(disk: Disk, path: string, holder: string, request: SaveRequest): Promise<boolean> {
   const { key, output } = keyOf(request);
   const same = holder.startsWith(`${key}\n`) && holder.endsWith(`\n${output}`);
@@ -250,7 +250,7 @@ function saved(
   return { kind: "saved", file, bytes, sha256, mime, check, ...(moved.length === 0 ? {} : { moved }) };
 }
 
-/** Not before the new file is there and good: until then the old one is the best that there is. */
+/** Called only when the new file is complete: until then the old file stays in place. */
 async function makeWay(
   disk: Disk,
   { jobFolder, replaces = [] }: SaveRequest,

@@ -3,14 +3,14 @@ import type { Disk } from "../core/ports/disk.js";
 import { openTemporary } from "./disk/temporary.js";
 import { type IndexLine, identityOf } from "./index-file.js";
 
-/** A `NAME.json` beside `NAME.png`, with the line that the index has for it: for tools that look at one file at a time. */
+/** The `NAME.json` beside `NAME.png`: a copy of its index line, for tools that read one file at a time. */
 export function sidecarOf(file: string): string {
   return file.replace(/\.[^./]*$/, "") + sidecarExtension;
 }
 
 export const sidecarExtension = ".json";
 
-/** Writes it as a file of the archive is written, but for the folder, which the caller syncs. */
+/** Writes the sidecar durably. The caller syncs the folder. */
 export async function writeSidecar(
   disk: Disk,
   jobFolder: string,
@@ -23,7 +23,7 @@ export async function writeSidecar(
     await temporary.file.sync();
     await disk.link(temporary.path, join(jobFolder, sidecarOf(line.file)));
   } catch (error) {
-    // A redo after a crash finds its own: no other file may have this name.
+    // A redo after a crash finds its own sidecar: no other file may have this name.
     if ((error as { code?: unknown }).code !== "EEXIST") throw error;
   } finally {
     await temporary.discard();

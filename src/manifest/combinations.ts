@@ -11,11 +11,11 @@ import type {
   Written,
 } from "./shape/source.js";
 
-/** One way in which each row is made: a value from every axis, and a step. */
+/** One combination for each row: a value from every axis, and a step. */
 export interface Combination {
-  /** What the axes set, in columns and variables. */
+  /** Columns and variables that the axes set. */
   cells: Cells;
-  /** What the step says; it comes before what the row says. */
+  /** The fields of the step, which override the row. */
   stepCells: Cells;
   marks: Record<string, Mark>;
   /** Part of ids and names, such as `de-16x9`. */
@@ -26,7 +26,7 @@ export interface Combination {
 
 const onlyOne: Combination = { cells: {}, stepCells: {}, marks: {}, label: "", text: "" };
 
-/** Every combination of a job, in order: the first axis changes slowest, and steps come after the job's own axes. */
+/** Every combination of a job, in order: the first axis changes slowest, then come the steps. */
 export function combinationsOf(job: SourceJob | undefined): Combination[] {
   if (!job) return [onlyOne];
   const base = combined([onlyOne], job.axes);
@@ -39,7 +39,7 @@ export function axesOf(job: SourceJob | undefined): Axis[] {
   return job ? [...job.axes, ...job.steps.flatMap((step) => step.axes)] : [];
 }
 
-/** How many there are, without making them. */
+/** The number of combinations, without making them. */
 function countOf(job: SourceJob | undefined): number {
   const product = (axes: readonly Axis[]) => axes.reduce((number, axis) => number * axis.settings.length, 1);
   if (!job) return 1;
@@ -50,8 +50,8 @@ function countOf(job: SourceJob | undefined): number {
 export const itemsMaxDefault = 100_000;
 
 /**
- * Counts the items that rows ask for before they are made, for a job that asks for more than anybody means. A plain
- * sheet may have any number of rows: nothing in it multiplies.
+ * Counts the items of a job before they are made, to refuse a job that multiplies to far too many. A plain sheet may have
+ * any number of rows.
  */
 export class Bound {
   rows = 0;
@@ -72,7 +72,7 @@ export class Bound {
     this.made += copies(repeat, this.shared) * this.each;
   }
 
-  /** Nothing more is to be made, only counted. */
+  /** The limit is reached: items are only counted. */
   get exceeded(): boolean {
     return this.made > this.itemsMax && this.made > this.rows;
   }
@@ -93,13 +93,13 @@ export class Bound {
     };
   }
 
-  /** One row alone asks for more. */
+  /** One row alone exceeds the limit. */
   get eachExceeds(): boolean {
     return this.each > this.itemsMax && this.each > 1;
   }
 }
 
-/** Of a cell that holds no number the row tells later; here it counts as one. */
+/** A cell without a number counts as one here; the row reports it later. */
 function copies(cell: string | undefined, missing = 1): number {
   if (cell === undefined) return missing;
   const number = Number(cell);
@@ -139,7 +139,7 @@ function withStep(to: Combination, step: SourceStep): Combination {
   };
 }
 
-/** Where a field's text comes from: a step says more than the row, an axis as well, and a default says least. */
+/** Where a field's text comes from: steps and axes override the row, which overrides defaults. */
 export class Layers {
   readonly label: string;
   /** For messages, such as `lang=de`. */
@@ -149,7 +149,7 @@ export class Layers {
   readonly step: string | null;
   private readonly stepCells: Cells;
   private readonly defaults: Written;
-  /** Of everything but the row. */
+  /** Of everything except the row. */
   private readonly ofJob: Record<string, Mark>;
   private readonly severalSteps: boolean;
   private readonly onlyRow: boolean;
@@ -171,7 +171,7 @@ export class Layers {
     this.onlyRow = [defaults.cells, cells, stepCells].every((layer) => Object.keys(layer).length === 0);
   }
 
-  /** All that is said of a row: not to be changed. */
+  /** All fields of a row. Do not change the object. */
   written(row: SourceRow): Cells {
     if (this.onlyRow) return row.cells;
     const cells: Cells = {};
@@ -182,7 +182,7 @@ export class Layers {
     return cells;
   }
 
-  /** The row as written, and what its combination adds. */
+  /** The row as written, with the values of its combination. */
   columns(row: SourceRow): Cells {
     return this.label === "" ? row.cells : { ...row.cells, ...this.axes };
   }
@@ -192,10 +192,10 @@ export class Layers {
     return { ...this.defaults.marks, ...row.marks, ...this.ofJob };
   }
 
-  /** Whether the row does not ask for it by itself: a model that does not take it goes without. */
+  /** Whether a param is not from the row itself: it is left out for a model that does not take it. */
   byDefault(column: string, row: SourceRow): boolean {
     if (Object.hasOwn(this.stepCells, column)) return false;
-    // One row, several models: what is meant for the picture is not meant for the voice.
+    // A row may have several models, and a param of one may not suit another.
     if (this.severalSteps && paramKey(column) !== null) return true;
     return !Object.hasOwn(this.axes, column) && !Object.hasOwn(row.cells, column);
   }
@@ -209,7 +209,7 @@ export class Layers {
   }
 }
 
-/** One by one: spreading several objects into one takes many times as long, and is done for every row. */
+/** Assigns key by key: spreading several objects takes many times as long, and this runs for every row. */
 function put(cells: Cells, layer: Cells): void {
   for (const column in layer) cells[column] = layer[column] as string;
 }

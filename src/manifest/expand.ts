@@ -19,27 +19,27 @@ import {
 export interface Expansion {
   file: string;
   job: SourceJob | undefined;
-  /** Of the command line, and of the job over them. */
+  /** Defaults of the command line, overridden by those of the job. */
   defaults: Written;
   combinations: readonly Combination[];
-  /** The local day, as templates know it. */
+  /** The local date: the variable `today` of templates. */
   today: string;
-  /** Take what a spreadsheet changed for what it was. */
+  /** Repair values that a spreadsheet changed. */
   repair: boolean;
 }
 
-/** What renders templates; loaded only for manifests that have some. */
+/** Renders templates; loaded only for manifests that have templates. */
 export interface Rendering {
   templates: Templates;
   names: Names;
   files: PromptFiles;
 }
 
-/** Makes rows of source rows, one after the other, and gathers what is wrong with them. */
+/** Makes rows from source rows and collects their problems. */
 export class Expander {
   rendering: Rendering | null = null;
   private problems: Problem[] = [];
-  /** What was told of the job's own texts, which every row meets again. */
+  /** Problems of the job's own texts, which are reported once and not for each row. */
   private readonly told = new Set<string>();
   private readonly axisKeys: readonly string[];
   private readonly layers: readonly Layers[];
@@ -50,7 +50,7 @@ export class Expander {
     this.layers = from.combinations.map((combination) => new Layers(from, combination));
   }
 
-  /** All rows of a source row, without those whose templates cannot be rendered. `index` counts them from 1. */
+  /** All rows of a source row, except those whose templates cannot be rendered. `index` counts source rows from 1. */
   add(row: SourceRow, index: number, rows: Row[]): void {
     for (const key of this.axisKeys) if (row.cells[key] !== undefined) this.problems.push(conflict(row, key));
     for (const layers of this.layers) {
@@ -59,7 +59,7 @@ export class Expander {
     }
   }
 
-  /** What was found wrong since the last time. */
+  /** The problems since the last call. */
   take(): Problem[] {
     const { problems } = this;
     this.problems = [];
@@ -76,7 +76,7 @@ export class Expander {
     return rowOf({ row, layers, cells, lateName: late, sets: this.sets }, this.from.repair, this.problems);
   }
 
-  /** Names the file of the row that is being made, where that needs to know more than the manifest. */
+  /** Renders the output name of the current row later, when it depends on more than the manifest. */
   private lateName: Row["lateName"] = null;
 
   private rendered(
@@ -149,13 +149,13 @@ export class Expander {
     const problem = { ...placed(error, column, row, layers, this.from.file), ...error.fault };
     const key = JSON.stringify([problem.place, problem.message]);
     if (this.told.has(key)) return;
-    // A runtime fault is of one item alone, so only what comes again is worth remembering.
+    // A runtime fault concerns one item, so only faults of the text itself are remembered.
     if (error.everywhere && this.told.size < toldMax) this.told.add(key);
     this.problems.push(problem);
   }
 }
 
-/** A job has not so many texts of its own; rows may have. */
+/** The most remembered texts: a job has fewer, but rows may have more. */
 const toldMax = 10_000;
 
 function placed(
@@ -184,12 +184,12 @@ function textOf(column: string, text: string, values: Values, { templates, files
   return file === null ? said : renderedText(files.text(file), values, templates);
 }
 
-/** The row of a job that has none says nothing of its own. */
+/** The empty row of a job without rows. */
 function isImplied(row: SourceRow): boolean {
   return row.mark === undefined && Object.keys(row.cells).length === 0;
 }
 
-/** Ids and outputs tell combinations apart; one that is a template does so by itself. */
+/** Adds the label of a combination to ids and outputs, unless they are templates. */
 function named(cells: Cells, written: Cells, label: string, implied: boolean): Cells {
   if (label === "") return cells;
   const { id = "", output = "" } = cells;
@@ -202,7 +202,7 @@ function named(cells: Cells, written: Cells, label: string, implied: boolean): C
   };
 }
 
-/** Whether a known field's text has to be made into another one. */
+/** Whether the text of a field is a template, or names a prompt file. */
 export function needsRendering(column: string, text: string): boolean {
   return isTemplate(text) || (column === "prompt" && promptFile(text) !== null);
 }

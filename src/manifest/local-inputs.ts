@@ -7,21 +7,21 @@ import { nearest } from "../text/nearest.js";
 import type { Row } from "./shape/manifest.js";
 import { leaves } from "./shape/within.js";
 
-/** A local file that a row names as its input: its content's hash, or why it cannot be used. */
+/** A local input file: the hash of its content, or why it cannot be used. */
 export type LocalInput =
   | { path: string; sha256: string }
   | { wrong: string; expected: string; nearest?: string };
 
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
 
-/** Whether a media field's value is a path and not an address. */
+/** Whether the value of a media field is a path and not a URL. */
 export function isLocalPath(value: string): boolean {
   return !scheme.test(value);
 }
 
-/** The local files that rows name, each read once, from the manifest's folder and nowhere above it. */
+/** The local input files of rows. Each is read once, and only from the manifest's folder. */
 export class LocalInputs {
-  /** By their values as the rows write them. */
+  /** By their paths as written in the rows. */
   readonly found = new Map<string, LocalInput>();
   private readonly folder: string;
 
@@ -29,7 +29,7 @@ export class LocalInputs {
     this.folder = dirname(resolve(manifest));
   }
 
-  /** Reads what these rows name and no row before them named. */
+  /** Reads the files that only these rows name so far. */
   async read(rows: Iterable<Pick<Row, "inputs">>): Promise<void> {
     for (const { inputs } of rows) {
       for (const field of mediaFields) {
@@ -49,7 +49,7 @@ async function localInput(folder: string, value: string): Promise<LocalInput> {
   const path = resolve(folder, value);
   if (isAbsolute(value) || leaves(folder, path)) return outside;
   try {
-    // A link may point out of the folder, so the path that counts is the one behind it.
+    // A link may point out of the folder, so the resolved path is checked.
     if (leaves(await realpath(folder), await realpath(path))) return outside;
     if (!(await stat(path)).isFile()) return { wrong: "it is not a file", expected: "a media file" };
     return { path, sha256: await hashOf(path) };

@@ -1,9 +1,9 @@
-/** A sheet whose params are others in each row has as many sets as rows; those beyond this many are not kept. */
+/** The most sets that are kept: a sheet may have different params in each row. */
 const keptMax = 1_000;
 
 /**
- * The params of rows. Nearly every row says what some row before it said, and gets the very same object: what was found
- * out about it once, such as its price, need not be found out again for a million rows.
+ * The params of rows. Rows with equal params share one object, so that facts about them, such as the price, are computed
+ * once and not for each of a million rows.
  */
 export class ParamSets {
   private readonly root = new ParamSet(null, "", "");
@@ -26,7 +26,7 @@ export class ParamSets {
   }
 }
 
-/** Params in the order in which they were said: those before, and one more. */
+/** A set of params: another set and one more param, in order. */
 export class ParamSet {
   readonly next = new Map<string, Map<string, ParamSet>>();
   private made: Readonly<Record<string, string>> | null = null;

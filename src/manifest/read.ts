@@ -16,15 +16,13 @@ import { isUsed, namesFrom } from "./templates/scope.js";
 export interface SourceOptions {
   /** Standard input, for the manifest `-`. */
   stdin?: AsyncIterable<Uint8Array>;
-  /** The folder of files that a manifest from standard input names. */
-  cwd?: string;
-  /** The delimiter of a CSV, where it is not to be guessed. */
+  /** The delimiter of a CSV; guessed by default. */
   delimiter?: DelimiterName;
-  /** The sheet of a workbook; otherwise its first. */
+  /** The sheet of a workbook; by default the first. */
   sheet?: string;
 }
 
-/** Opens a manifest, of whatever format, and the file that it names for its rows. Throws for nothing that a file can hold. */
+/** Opens a manifest of any format, and the file that it names for its rows. Never throws because of a file's content. */
 export async function openSource(path: string, options: SourceOptions): Promise<Source> {
   const bytes = await openBytes(path, options.stdin);
   if ("problem" in bytes) return unreadSource(bytes.problem);
@@ -66,7 +64,7 @@ export async function sourceOf(
   if ("problem" in found) return { source: unreadSource(found.problem) };
   const start = await startText(bytes, found.encoding);
   const format = formatOf(file, start);
-  // A job may name a workbook for its rows; the flag is for that one then.
+  // A job may name a workbook for its rows; then the flag means that workbook.
   const chooses = sheet !== undefined && (format === "csv" || format === "lines");
   if (chooses) return { source: unreadSource(noSheets(file, sheet)) };
   const parsed = await parsedAs(format, file, { bytes, found, start }, delimiter);
@@ -80,7 +78,7 @@ interface Opened {
   start: string;
 }
 
-/** Only a sheet is read piece by piece: what a document says may stand at its very end. */
+/** Only sheets are read in pieces: any part of a document may be at its end. */
 async function parsedAs(
   format: Format,
   file: string,
@@ -102,7 +100,7 @@ async function startOf(bytes: Bytes): Promise<Uint8Array> {
   return new Uint8Array();
 }
 
-/** The text's beginning, enough of it to show what it is. */
+/** The beginning of the text, enough to recognise its format. */
 async function startText(bytes: Bytes, encoding: Encoded["encoding"]): Promise<string> {
   let text = "";
   for await (const piece of textPieces(bytes, encoding)) {
@@ -124,14 +122,14 @@ const formats: Readonly<Record<string, Format>> = {
   ".yml": "YAML",
 };
 
-/** A text shows what it is well before this many characters. */
+/** Characters in which the format shows. */
 const startCharactersMax = 65_536;
 
-/** By the name where it tells, else by how the text begins: no sheet's header begins with a bracket or like YAML. */
+/** The format by the file's extension, else by its beginning: no header of a sheet begins with a bracket or like YAML. */
 function formatOf(file: string, text: string): Format {
   const named = formats[extname(file).toLowerCase()];
   if (named) return named;
-  // Comments may go before, in any of them.
+  // Any format may begin with comments.
   const start = text.replace(/^(?:\s*#[^\n]*\n)+/, "").trimStart();
   if (/^\{.*\}[ \t]*\r?\n\s*(\{|$)/.test(start) && !/^\{\s*"?(rows|name)"?\s*:/.test(start)) return "lines";
   if (/^[[{]/.test(start)) return "JSON";
@@ -148,19 +146,19 @@ function noSheets(file: string, sheet: string): Problem {
 }
 
 export interface ReadOptions extends SourceOptions {
-  /** From the command line; the manifest's own defaults and its rows come before them. */
+  /** From the command line; the manifest's defaults and its rows override them. */
   defaults?: Defaults;
-  /** Take what a spreadsheet changed for what it was, and tell each. */
+  /** Repair values that a spreadsheet changed, and report each. */
   repair?: boolean;
-  /** A job whose combinations come to more items than this is refused before any of them is made. */
+  /** A job with more combinations is refused before any item is made. */
   itemsMax?: number;
-  /** The local day, `YYYY-MM-DD`, which templates know as `today`. */
+  /** The local date, `YYYY-MM-DD`: the variable `today` of templates. */
   today?: string;
 }
 
 /**
- * Opens a manifest, to be read a part at a time: each row comes in every combination of its job, with its templates
- * rendered. All is checked that can be checked without the service; problems come with the parts, and it throws for none.
+ * Opens a manifest that is read a part at a time: each row in every combination of its job, with its templates rendered.
+ * Checks everything that needs no service. Problems come with the parts; none is thrown.
  */
 export async function openManifest(path: string, options: ReadOptions = {}): Promise<Manifest> {
   return manifestOf(path, await openSource(path, options), options);
@@ -228,14 +226,14 @@ function expansionOf(file: string, { job }: Source, options: ReadOptions, bound:
       cells: { ...defaultCells(options.defaults ?? {}), ...job?.defaults.cells },
       marks: job?.defaults.marks ?? {},
     },
-    // There may be more of them than memory holds.
+    // There may be more than fit in memory.
     combinations: bound.eachExceeds ? [] : combinationsOf(job),
     today: options.today ?? "",
     repair: options.repair ?? false,
   };
 }
 
-/** The template engine is loaded only for manifests that have something to render, once that shows. */
+/** Loads the template engine only when a template is found. */
 async function renderingOf(
   path: string,
   { columns, job }: Source,
@@ -266,7 +264,7 @@ function needsEngine({ rows }: SourceBatch, { defaults, job }: Expansion): boole
   return [...(job?.steps ?? []), ...settings].some(({ cells }) => hasOne(cells));
 }
 
-/** Variables and axes that change nothing: an axis then makes the same thing again and again. */
+/** Notes about variables and axes that are not used: such an axis makes the same item several times. */
 function idleNotes({ job }: Source, used: ReadonlySet<string>): string[] {
   if (!job) return [];
   return [
@@ -293,7 +291,7 @@ function unusedNotes(unused: readonly string[], columns: readonly string[]): str
   return unused.filter((column) => !isFilledIn(column, columns)).map(unusedNote);
 }
 
-/** Whether a column is one of those that an export adds: all of them together are nobody's slip. */
+/** Whether an export adds a column of that name: these columns need no note. */
 function isFilledIn(column: string, columns: readonly string[]): boolean {
   const filled: readonly string[] = filledColumns;
   return filled.includes(column) && filled.every((name) => columns.includes(name));

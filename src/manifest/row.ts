@@ -7,10 +7,10 @@ import { cellPlace, type Defaults, type Row } from "./shape/manifest.js";
 import { wholeNumberBefore } from "./shape/repairs.js";
 import type { Cells, SourceRow } from "./shape/source.js";
 
-/** More copies of one row than anybody means; a bound against a slip of the keyboard. */
+/** The most copies of a row: a bound against typing errors. */
 const repeatMax = 1_000;
 
-/** What a row is made from: its source, and its cells as they are once they are rendered. */
+/** What a row is made from: its source and its rendered cells. */
 export interface Made {
   row: SourceRow;
   layers: Layers;
@@ -19,7 +19,7 @@ export interface Made {
   sets: ParamSets;
 }
 
-/** A row from its cells; what is wrong with them joins the problems. Never throws. */
+/** Makes a row from its cells and adds their problems. Never throws. */
 export function rowOf(
   { row: source, layers, cells, lateName, sets }: Made,
   repair: boolean,
@@ -59,7 +59,7 @@ function placeOf({ file, number, mark }: SourceRow, id: string | null, combinati
   return place;
 }
 
-/** Defaults from the command line as cells, so that every default goes one way. */
+/** Turns defaults of the command line into cells, the form of all defaults. */
 export function defaultCells(defaults: Defaults): Cells {
   const params = Object.entries(defaults.params ?? {}).map(([key, value]) => [paramColumn(key), value]);
   return Object.fromEntries([
@@ -69,14 +69,14 @@ export function defaultCells(defaults: Defaults): Cells {
   ]);
 }
 
-/** Spreadsheets leave spaces behind, which no id, key or address means. Prompts are kept as written. */
+/** Trims spaces that spreadsheets add. Prompts are kept as written. */
 function trimmed(cell: string | undefined): string | null {
   return cell?.trim() || null;
 }
 
 const noNames: string[] = [];
 
-/** A parameter that a template left empty is none, like an empty cell. */
+/** A parameter that a template rendered empty is left out, like an empty cell. */
 function paramsOf(
   cells: Cells,
   layers: Layers,
@@ -104,7 +104,7 @@ function inputsOf(cells: Cells): Row["inputs"] {
   return inputs;
 }
 
-/** The values that can be used, and the one of an empty cell. */
+/** The valid range, and the value of an empty cell. */
 const bounds = {
   repeat: { min: 1, max: repeatMax, missing: 1 },
   priority: { min: -1_000, max: 1_000, missing: 0 },
@@ -127,7 +127,7 @@ function wholeNumber(
   }
   problems.push({
     place: cellPlace(row, column),
-    message: `${column} is not a number that can be used`,
+    message: `${column} is not a valid number`,
     expected: `a whole number from ${min} to ${max}`,
     got: text,
     ...(before === null ? {} : { repair: before }),

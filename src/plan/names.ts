@@ -127,7 +127,7 @@ function clashProblem(row: Row, other: number, column: "id" | "output", name: st
   return {
     place: cellPlace(row, column),
     message: `${whose} ${what}`,
-    expected: "a different name for each item (upper and lower case count as the same)",
+    expected: "a different name for each item (ignoring case)",
     got: name,
   };
 }

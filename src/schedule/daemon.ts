@@ -15,22 +15,22 @@ import {
 import { localText } from "./zone.js";
 
 /**
- * The daemon: it claims each night in the database before it starts a process for it, so that no night is made twice,
- * whatever is killed when. It keeps nothing in memory that matters: what it did not see to its end goes on when it is
- * back. It asks the clock again at least every half minute, because a laptop that sleeps takes its timers along.
+ * The daemon starts a process for each scheduled run. It claims the run in the database first, so no crash makes a run
+ * start twice. Its memory holds nothing that matters: the next daemon continues the runs it left unfinished. It reads
+ * the clock at least every half minute, because timers stop while a laptop sleeps.
  */
 export interface DaemonPorts {
   schedules: Schedules;
   clock: Clock;
   log: Log;
-  /** Starts the process of a night. Never throws. */
+  /** Starts the process of a scheduled run. Never throws. */
   launch(command: ScheduledCommand, schedule: Schedule): ScheduledProcess;
-  /** Tells people of what no run can tell them. */
+  /** Sends a notification about something that no run can report itself. */
   notify(schedule: Schedule, notice: DaemonEvent): void;
 }
 
 export interface ScheduledProcess {
-  /** Asks it to end in good order. */
+  /** Asks the process to end after the requests in flight. */
   stop(): void;
   ended: Promise<ScheduledRunEnd>;
 }
@@ -41,13 +41,13 @@ export interface DaemonEvent {
   message: string;
 }
 
-/** The longest sleep without a look at the clock (ms). */
+/** The longest sleep (ms). */
 const napMsMax = 30_000;
-/** A night that is seen later than this was missed (ms). */
+/** A due time that is seen later than this was missed (ms). */
 const lateMs = 5 * 60_000;
-/** Until what the disk refused is tried again (ms). */
+/** Time until a refused write is tried again (ms). */
 const refusedMs = 10_000;
-/** How many missed nights of one absence are written down. */
+/** How many missed runs are recorded after one absence. */
 const missedMax = 1_000;
 
 export class Daemon {
@@ -57,9 +57,9 @@ export class Daemon {
   private crash: unknown;
   private readonly over = new AbortController();
   private readonly writing: Writing;
-  /** Nights of daemons before this one have been put down as waiting. */
+  /** Runs that an earlier daemon left running are recorded as waiting. */
   private hasTakenOver = false;
-  /** When the loop last went round, on the clock that never goes back. */
+  /** When the loop last finished a turn (monotonic ms). */
   turnedAt: number;
 
   constructor(private readonly ports: DaemonPorts) {
@@ -67,17 +67,17 @@ export class Daemon {
     this.writing = new Writing(ports.log, ports.notify);
   }
 
-  /** Schedules whose night is at work. */
+  /** Names of the schedules with a run at work. */
   get running(): string[] {
     return [...this.processes.keys()];
   }
 
-  /** What is wrong with the disk; null while all is well. */
+  /** What the disk refuses, in one line; null while it takes all writes. */
   get trouble(): string | null {
     return this.writing.trouble;
   }
 
-  /** Goes on until the signal; then processes are asked to end and waited for. */
+  /** Runs until the signal, then asks the processes to end and waits for them. */
   async go(stop: AbortSignal): Promise<void> {
     const { schedules, clock } = this.ports;
     stop.addEventListener("abort", () => this.wake.abort(), { once: true });
@@ -110,13 +110,13 @@ export class Daemon {
     return Math.max(1, Math.min(napMsMax, ...times.flatMap((at) => (at === null ? [] : [at - now]))));
   }
 
-  /** What an earlier daemon did not see to its end goes on. */
+  /** Runs that an earlier daemon left unfinished will continue. */
   private async takeOver(all: readonly Schedule[]): Promise<void> {
     const { schedules, clock } = this.ports;
     if (this.hasTakenOver) return;
     let complete = true;
     for (const night of await schedules.nightsIn("running")) {
-      const change = { state: "waiting", resumeAt: clock.now(), note: "the daemon was away" } as const;
+      const change = { state: "waiting", resumeAt: clock.now(), note: "the daemon was not running" } as const;
       const schedule = all.find(({ name }) => name === night.schedule) ?? { name: night.schedule };
       const written = await this.writing.write(schedule, night.dueAt, () => this.change(night, change));
       complete &&= written;
@@ -124,8 +124,8 @@ export class Daemon {
     this.hasTakenOver = complete;
   }
 
-  /** Deals with every night of a schedule that came due since the last look. */
-  private async pollAt(schedule: Schedule): Promise<void> {
+  /** Handles the due times of a schedule since the last turn. */
+  private async lookAt(schedule: Schedule): Promise<void> {
     const now = this.ports.clock.now();
     const [newest, ...older] = dueBetween(schedule, schedule.seenUntil, now, missedMax);
     if (newest === undefined) return;
@@ -138,19 +138,19 @@ export class Daemon {
     if (newest === undefined) return;
     const reason = this.reasonToMiss(schedule, newest, now);
     const missed = reason === null ? older : due;
-    const why = reason ?? "nobody was there; the night after it is made in its place";
+    const why = reason ?? "the daemon was not running; a later run takes its place";
     await this.miss(schedule, missed.toReversed(), why);
     if (reason === null) await this.begin(schedule, newest);
     await schedules.seen(schedule.name, now);
   }
 
-  /** Why a night is not made any more; null when it is. */
+  /** Why a due time is not caught up; null when it is. */
   private reasonToMiss(schedule: Schedule, dueAt: number, now: number): string | null {
     if (now - dueAt <= lateMs) return null;
-    if (schedule.missed === "skip") return "nobody was there";
+    if (schedule.missed === "skip") return "the daemon was not running";
     const end = scheduledEnd(schedule, dueAt);
     if (end === null || now < end) return null;
-    return `nobody was there until its end, ${localText(end, schedule.zone)}`;
+    return `the daemon was not running before its end at ${localText(end, schedule.zone)}`;
   }
 
   private async miss(schedule: Schedule, times: readonly number[], why: string): Promise<void> {
@@ -166,8 +166,8 @@ export class Daemon {
     const { name, zone } = schedule;
     const nights =
       missed.length === 1
-        ? `the night of ${localText(first, zone)}`
-        : `${missed.length} nights, ${localText(first, zone)} to ${localText(last, zone)},`;
+        ? `the scheduled run of ${localText(first, zone)}`
+        : `${missed.length} scheduled runs, ${localText(first, zone)} to ${localText(last, zone)},`;
     const message = `${name}: ${nights} ${missed.length === 1 ? "was" : "were"} missed: ${why}`;
     log.warn({ schedule: name, missed: missed.length }, message);
     notify(schedule, { event: "missed", dueAt: last, message });
@@ -177,9 +177,9 @@ export class Daemon {
     const { schedules, clock, log, notify } = this.ports;
     const { name, zone } = schedule;
     if (this.processes.has(name)) {
-      const note = "the night before it was still at work";
+      const note = "the previous run was still at work";
       if (!(await schedules.claim(name, dueAt, { state: "skipped", endedAt: clock.now(), note }))) return;
-      const message = `${name}: the night of ${localText(dueAt, zone)} is skipped: ${note}`;
+      const message = `${name}: the scheduled run of ${localText(dueAt, zone)} is skipped: ${note}`;
       log.warn({ schedule: name }, message);
       notify(schedule, { event: "skipped", dueAt, message });
       return;
@@ -187,24 +187,24 @@ export class Daemon {
     const startedAt = clock.now();
     if (!(await schedules.claim(name, dueAt, { state: "running", startedAt }))) return;
     const late = startedAt - dueAt > lateMs ? ", caught up" : "";
-    log.info({ schedule: name }, `${name}: the night of ${localText(dueAt, zone)} begins${late}`);
+    log.info({ schedule: name }, `${name}: the scheduled run of ${localText(dueAt, zone)} starts${late}`);
     this.start(schedule, { schedule: name, dueAt, run: null, losses: 0 });
   }
 
-  /** Nights that wait and whose time has come; one of a schedule at a time. */
+  /** Continues waiting runs whose time has come, one for each schedule. */
   private async goOn(all: readonly Schedule[]): Promise<void> {
     const { schedules, clock, log } = this.ports;
     for (const night of await schedules.nightsIn("waiting")) {
       const schedule = all.find(({ name }) => name === night.schedule);
       if (!schedule) {
-        const note = "its schedule was removed; `bulkgen resume` goes on";
+        const note = "its schedule was removed; continue it with `bulkgen resume`";
         const gone = () => this.change(night, { state: "ended", resumeAt: null, note });
         await this.writing.write({ name: night.schedule }, night.dueAt, gone);
       } else if ((night.resumeAt ?? 0) <= clock.now() && !this.processes.has(night.schedule)) {
         const goesOn = () => this.change(night, { state: "running", resumeAt: null });
         if (!(await this.writing.write(schedule, night.dueAt, goesOn))) continue;
         const due = localText(night.dueAt, schedule.zone);
-        log.info({ schedule: schedule.name }, `${schedule.name}: the night of ${due} goes on`);
+        log.info({ schedule: schedule.name }, `${schedule.name}: the scheduled run of ${due} continues`);
         this.start(schedule, night);
       }
     }
@@ -246,16 +246,16 @@ export class Daemon {
         : { state: "waiting", resumeAt: again };
     const write = () => this.change(night, { ...known, losses, ...ended });
     while (!(await this.writing.write(schedule, night.dueAt, write))) {
-      // On record it is at work, so the next daemon takes it over.
+      // The record still says that it is running, so the next daemon takes it over.
       if (this.over.signal.aborted) return;
       await clock.sleep(refusedMs, this.over.signal);
     }
     const { name, zone } = schedule;
     const due = localText(night.dueAt, zone);
-    const next = again === null ? "" : `; goes on at ${localText(again, zone)}`;
-    const message = `${name}: the night of ${due}: ${endText(end)}${next}`;
+    const next = again === null ? "" : `; continues at ${localText(again, zone)}`;
+    const message = `${name}: the scheduled run of ${due}: ${endText(end)}${next}`;
     log[isLost(end) ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
-    // A process that ends by itself has told its end; one that was killed could not.
+    // A process that ends by itself sends its own notification; a killed one cannot.
     if (end.exit === null) notify(schedule, { event: "lost", dueAt: night.dueAt, message });
   }
 
@@ -265,11 +265,11 @@ export class Daemon {
 }
 
 /**
- * What the daemon writes of nights. A full or read-only disk does not end it: nothing begins that could not be written
- * down, people are told once for each night, and it is tried again until the disk takes it.
+ * The daemon's writes. A full or read-only disk does not end the daemon: a run starts only after it was recorded, each
+ * failing run is reported once, and the write is tried again until it succeeds.
  */
 export class Writing {
-  /** Nights of which the disk takes no word, and what is said of them. */
+  /** Runs that could not be recorded, with the message about each. */
   private readonly refused = new Map<string, string>();
 
   constructor(
@@ -277,13 +277,13 @@ export class Writing {
     private readonly notify: (schedule: Schedule, notice: DaemonEvent) => void,
   ) {}
 
-  /** One line for people; null while all is well. */
+  /** The first message; null while all writes succeed. */
   get trouble(): string | null {
     const [message = null] = this.refused.values();
     return message;
   }
 
-  /** Whether it was written. Rejects with what is no matter of the disk. */
+  /** False when the disk refused the write. Rethrows errors that are not disk errors. */
   async write(
     schedule: Pick<Schedule, "name"> | Schedule,
     dueAt: number,
@@ -298,7 +298,7 @@ export class Writing {
       return false;
     }
     if (this.refused.delete(night) && this.refused.size === 0)
-      this.log.info({}, "the disk takes what is written again");
+      this.log.info({}, "the disk takes writes again");
     return true;
   }
 
@@ -309,10 +309,10 @@ export class Writing {
     error: Error,
   ): void {
     const due = "zone" in schedule ? localText(dueAt, schedule.zone) : new Date(dueAt).toISOString();
-    const message = `${schedule.name}: the night of ${due} cannot be written down (${error.message}); it is tried again until the disk takes it`;
+    const message = `${schedule.name}: could not record the scheduled run of ${due} (${error.message}); retrying until the disk takes it`;
     this.refused.set(night, message);
     this.log.error({ schedule: schedule.name }, message);
-    // A schedule that was removed meanwhile tells nobody.
+    // A removed schedule has no targets for notifications.
     if ("zone" in schedule) this.notify(schedule, { event: "trouble", dueAt, message });
   }
 }

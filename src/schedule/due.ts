@@ -3,8 +3,8 @@ import { EarlyExit } from "../core/exit.js";
 import type { Schedule } from "../store/schedules.js";
 
 /**
- * When a schedule is due. A cron line is read on the clock of a zone: where clocks are put forward, a night that lies
- * in the gap is due right after it; where they are put back, a night is due at the first of its two times only.
+ * When a schedule is due, in its zone. A time that is skipped when clocks go forward is due right after the gap. A time
+ * that occurs twice when clocks go back is due at the first of the two.
  */
 type Line = Pick<Schedule, "cron" | "zone">;
 
@@ -43,17 +43,17 @@ function checkZone(zone: string): void {
 export function nextDue(cronLine: Line, after: number): number | null {
   const line = read(cronLine);
   const { from, next } = line.asked;
-  // Asked again and again while nothing is due, and each answer costs a search.
+  // The answer is kept: it is asked for at every turn, and each costs a search.
   if (from <= after && (next === null || after < next)) return next;
   line.asked = { from: after, next: line.cron.nextRun(new Date(after))?.getTime() ?? null };
   return line.asked.next;
 }
 
-/** The due times after `after` and up to `until`, newest first, at most so many. */
+/** The due times after `after` up to `until`, newest first, at most `limit`. */
 export function dueBetween(line: Line, after: number, until: number, limit: number): number[] {
   const first = nextDue(line, after);
   if (first === null || first > until) return [];
-  // Each time costs, and mostly there is one. Croner looks strictly before, and at whole seconds.
+  // Each time costs a search, and mostly there is one. Croner searches strictly before, in whole seconds.
   for (let asked = 1; ; asked = Math.min(limit, asked * 4)) {
     const times = read(line)
       .cron.previousRuns(asked, new Date(until + 1_000))
@@ -66,7 +66,7 @@ export function dueBetween(line: Line, after: number, until: number, limit: numb
 
 interface ReadLine {
   cron: Cron;
-  /** The last answer: the first due time after `from`. */
+  /** The latest answer: the first due time after `from`. */
   asked: { from: number; next: number | null };
 }
 

@@ -7,8 +7,8 @@ import type { ScheduledProcess } from "./daemon.js";
 import type { ScheduledCommand, ScheduledRunEnd } from "./night.js";
 
 /**
- * A night is a process of its own: whatever ends it, the daemon lives. It has a process group of its own too, so that
- * Ctrl-C reaches it once, from whoever started it, and it ends in good order.
+ * Each scheduled run is a process of its own, so a crash of it does not end the daemon. It has its own process group
+ * too: Ctrl-C reaches it once, from the daemon.
  */
 export interface LaunchOptions {
   /** The program and its first words: `node …/main.js`. */
@@ -17,13 +17,13 @@ export interface LaunchOptions {
   root: string;
   environment: Readonly<Record<string, string | undefined>>;
   clock: Clock;
-  /** Whether stdout is read for the summary, or belongs to the person who waits. */
+  /** True: stdout is read for the summary. False: it goes to the terminal. */
   watched: boolean;
 }
 
-/** The summary is one JSON document; whatever is longer is none. */
+/** The longest summary that is read. */
 const summaryCharactersMax = 64 * 1024 * 1024;
-/** Until a night whose run could not even begin for lack of requests is tried again (ms). */
+/** Time until a run that could not start for lack of requests is tried again (ms). */
 const againMs = 30 * 60_000;
 const unfinishedExit = 8;
 
@@ -84,7 +84,7 @@ function endOf(exit: number | null, signal: string | null, text: string, now: nu
   };
 }
 
-/** Null for a run that could not begin: it has no summary. */
+/** Null for a run that could not start: it has no summary. */
 function readSummary(text: string): Summary | null {
   try {
     return JSON.parse(text) as Summary;

@@ -5,13 +5,13 @@ import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { nextDue } from "./due.js";
 import { localTime } from "./zone.js";
 
-/** The value of a flag of a schedule; the empty text for one without a value, null when it is not there. */
+/** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
 export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string | null {
   const flag = flags.find(([known]) => known === name);
   return flag ? (flag[1] ?? "") : null;
 }
 
-/** When a night submits nothing more (UTC ms): the first `--until` after it was due, on the clocks of its zone. */
+/** When a scheduled run stops submitting (UTC ms): the first `--until` after its due time, in the zone of the schedule. */
 export function scheduledEnd(schedule: Pick<Schedule, "flags" | "zone">, dueAt: number): number | null {
   const until = flagOf(schedule, "--until");
   if (until === null) return null;
@@ -20,15 +20,15 @@ export function scheduledEnd(schedule: Pick<Schedule, "flags" | "zone">, dueAt: 
 }
 
 /**
- * The edition that a night makes; null when it goes on with the job's only one. It belongs to the due time, not to the
- * time of the start: a night that is begun again, or caught up a day late, makes what it would have made.
+ * The edition of a scheduled run; null when the job has only one. It depends on the due time, not on the time of the
+ * start: a run that is started again, or caught up a day late, makes the same edition.
  * Throws EarlyExit for a template that cannot be filled in.
  */
 export function scheduledEdition(
   schedule: Pick<Schedule, "flags" | "zone" | "name">,
   dueAt: number,
 ): string | null {
-  // To the minute, in UTC: no two nights share it, not even where clocks show an hour twice.
+  // To the minute, in UTC: due times stay distinct when clocks are put back an hour.
   if (flagOf(schedule, "--fresh") !== null) return `${new Date(dueAt).toISOString().slice(0, 16)}Z`;
   const template = flagOf(schedule, "--edition");
   if (template === null) return null;
@@ -39,18 +39,18 @@ export function scheduledEdition(
   } catch (error) {
     throw new EarlyExit(
       "usage",
-      `--edition: expected a name, with {{ date }}, {{ time }} or {{ schedule }} in it where wanted, got ${JSON.stringify(template)}: ${(error as Error).message}`,
+      `--edition: expected a name, which may contain {{ date }}, {{ time }} and {{ schedule }}, got ${JSON.stringify(template)}: ${(error as Error).message}`,
     );
   }
 }
 
-/** What the process of a night is told: a command of bulkgen and its words. */
+/** The command and the arguments of a scheduled run's process. */
 export interface ScheduledCommand {
   command: "run" | "resume";
   words: string[];
 }
 
-/** Flags that `resume` takes too; the others are kept with the run. */
+/** Flags that `resume` takes too; the run itself keeps the others. */
 const carried = [
   "--sandbox",
   "--base-url",
@@ -63,12 +63,12 @@ const carried = [
   "--smtp-url",
   "--smtp-from",
 ];
-/** Flags that a night fills in itself. */
+/** Flags whose values depend on the due time. */
 const filledIn = ["--until", "--fresh", "--edition"];
 
 /**
- * A night's first start reads the manifest. One whose run is known goes on with it as it was planned, also when the
- * manifest is gone meanwhile. The end of the night is told as an instant, so that a late start moves nothing.
+ * The first start reads the manifest. Once the run is known, it is resumed as planned, even without the manifest.
+ * `--until` becomes an instant, so that a late start does not move it.
  */
 export function scheduledCommand(
   schedule: Schedule,
@@ -79,7 +79,7 @@ export function scheduledCommand(
     resumes ? carried.includes(name) : !filledIn.includes(name),
   );
   const words = flags.flatMap(([name, value]) => (value === undefined ? [name] : [`${name}=${value}`]));
-  // Another run of the workspace, by hand or of another schedule, is waited for.
+  // Wait for another run of the workspace, whether a person or a schedule started it.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
   if (resumes) return { command: "resume", words: [...words, String(night.run)] };
   const end = scheduledEnd(schedule, night.dueAt);
@@ -89,33 +89,33 @@ export function scheduledCommand(
   return { command: "run", words: [...words, "--yes", "--", schedule.manifest] };
 }
 
-/** What came of the process of a night. */
+/** How the process of a scheduled run ended. */
 export interface ScheduledRunEnd {
-  /** Null when a signal ended it, or when it could not be started. */
+  /** Null when a signal ended the process, or it could not be started. */
   exit: number | null;
-  /** In one line. */
+  /** One line. */
   note: string;
   run: number | null;
   credits: Credits | null;
   archived: number | null;
   failed: number | null;
   held: number | null;
-  /** When it can go on by itself (UTC ms). */
+  /** When the run can continue by itself (UTC ms). */
   resumeAt: number | null;
 }
 
-/** Until a night whose process was lost goes on (ms), and how often it does. */
+/** Time until a run whose process was lost continues (ms), and how often it does. */
 const lostMs = 60_000;
 const lossesMax = 2;
 const interruptedExit = 130;
 const crashExit = 1;
 
-/** Whether its process ended by a signal or by a defect. */
+/** Whether a signal or a defect ended the process. */
 export function isLost({ exit }: ScheduledRunEnd): boolean {
   return exit === null || exit === crashExit;
 }
 
-/** When a night goes on by itself (UTC ms); null when it is over. */
+/** When the run continues by itself (UTC ms); null when it is over. */
 export function againAt(
   end: ScheduledRunEnd,
   { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },
@@ -125,7 +125,7 @@ export function againAt(
   return end.resumeAt === null ? null : Math.max(end.resumeAt, now + lostMs);
 }
 
-/** The end in one line. */
+/** How it ended, in one line. */
 export function endText({ exit, note, credits }: ScheduledRunEnd): string {
   const spent = credits === null ? "" : `, ${inCredits(credits)}`;
   return `${note}${spent}${exit === null ? "" : ` (exit ${exit})`}`;

@@ -8,17 +8,17 @@ import { nextDue } from "./due.js";
 import { scheduledEdition, scheduledEnd } from "./night.js";
 import { localText, localTime } from "./zone.js";
 
-/** A setting as it holds for the night, and where it comes from. */
+/** A setting of the scheduled run, and where it comes from. */
 export interface ScheduleSetting {
   name: string;
   value: string;
   from: string;
 }
 
-/** What a schedule does next, in plain words. */
+/** A schedule with its settings and its latest runs. */
 export interface UpcomingRun {
   schedule: Schedule;
-  /** What holds for the run of a night, flags over environment over files. */
+  /** Flags override the environment, which overrides configuration files. */
   settings: readonly ScheduleSetting[];
   nights: readonly ScheduledRun[];
 }
@@ -59,10 +59,10 @@ export function upcomingText(
     ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
     ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],
     ["failures", failureText(value)],
-    ["overlap", "a night that is due while the one before it is at work is skipped, and that is told"],
+    ["overlap", "a run that comes due while the previous one is at work is skipped, with a notification"],
     ["missed", missed[schedule.missed]],
-    ["tells", noticeText(value)],
-    ["last", nights[0] ? scheduledRunText(nights[0], zone) : "no night yet"],
+    ["notifies", noticeText(value)],
+    ["last", nights[0] ? scheduledRunText(nights[0], zone) : "no run yet"],
   );
   const from = settings.filter(({ from }) => from !== "default").map(settingText);
   const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", look);
@@ -75,8 +75,8 @@ function settingText({ name, value, from }: ScheduleSetting): string {
 
 function editionText(schedule: Schedule, dueAt: number): string {
   const edition = scheduledEdition(schedule, dueAt);
-  if (edition === null) return "what is new in the manifest; what is archived is not paid again";
-  return `everything anew, once, as edition ${edition}`;
+  if (edition === null) return "new rows of the manifest; archived items are not paid again";
+  return `all items again, once, as edition ${edition}`;
 }
 
 function endText(schedule: Schedule, dueAt: number, value: (name: string) => string | null): string {
@@ -86,11 +86,11 @@ function endText(schedule: Schedule, dueAt: number, value: (name: string) => str
     ...(end === null ? [] : [`${localTime(end, schedule.zone).time} (${localText(end, schedule.zone)})`]),
     ...(most === null ? [] : [`${most} of work`]),
   ];
-  if (after.length === 0) return "when all is made: no --until, no --max-duration";
-  return `submits nothing after ${after.join(" or ")}; what is at the service by then is still fetched`;
+  if (after.length === 0) return "when all items are done: no --until, no --max-duration";
+  return `submits nothing after ${after.join(" or ")}; tasks submitted by then are still collected`;
 }
 
-/** Credits as a setting gives them, be it no amount. */
+/** The setting's own text where it is not an amount. */
 function creditsSet(value: string): string {
   const amount = creditsTold(Number(value));
   return amount === null ? `${value} credits` : inCredits(amount);
@@ -110,38 +110,38 @@ function capText(value: (name: string) => string | null): string {
     const found = value(name);
     return found === null ? [] : [words(found)];
   });
-  return set.length === 0 ? "as much as the plan of the night says: no cap is set" : set.join("; ");
+  return set.length === 0 ? "as much as the plan of the run says: no cap is set" : set.join("; ");
 }
 
 const insufficient: Readonly<Record<string, string>> = {
-  refuse: "when the balance does not cover the plan, nothing is begun",
-  fit: "when the balance does not cover the plan, what it covers is made",
-  stop: "goes on until the balance is used up",
-  wait: "waits for more when the balance is used up",
+  refuse: "if the balance does not cover the plan, nothing is submitted",
+  fit: "if the balance does not cover the plan, the items it covers are made",
+  stop: "stops when the balance is used up",
+  wait: "waits for more credits when the balance is used up",
 };
 
 const dayLimit: Readonly<Record<string, string>> = {
-  stop: "when the day's requests are used up it stops, and goes on by itself when they come back",
-  wait: "when the day's requests are used up it waits for them",
+  stop: "stops when the day's requests are used up, and continues by itself when they come back",
+  wait: "waits when the day's requests are used up",
 };
 
 const missed: Readonly<Record<Schedule["missed"], string>> = {
-  once: "nights that nobody was there for are caught up once, by the newest of them",
-  skip: "nights that nobody was there for are left out, and that is told",
+  once: "missed runs are caught up once, with the latest one",
+  skip: "missed runs are left out, with a notification",
 };
 
 function failureText(value: (name: string) => string | null): string {
   const most = value("max-failures");
   const retries = value("retries") ?? "1";
-  return `tasks that fail at the provider are tried ${retries} more; ${most === null ? "any number may fail" : `submits nothing more once ${most} failed`}`;
+  return `failures at the provider are retried ${retries === "1" ? "once" : `${retries} times`}; ${most === null ? "any number may fail" : `stops submitting once ${most} failed`}`;
 }
 
 function noticeText(value: (name: string) => string | null): string {
   const targets = [value("notify"), value("notify-command") === null ? null : "a command"].filter(Boolean);
-  return targets.length === 0 ? "nobody: no --notify, no --notify-command" : targets.join(", ");
+  return targets.length === 0 ? "no one: no --notify, no --notify-command" : targets.join(", ");
 }
 
-/** Schedules on a line each: when they are due and what came of the last night. */
+/** One line a schedule: when it is due next, and how its last run ended. */
 export function schedulesTable(
   all: readonly UpcomingRun[],
   clock: Clock,
@@ -172,19 +172,19 @@ function wentWell({ state, exit }: ScheduledRun): boolean {
   return state === "running" || state === "waiting" || (state === "ended" && exit === 0);
 }
 
-/** One night in one line. */
+/** A scheduled run in one line. */
 export function scheduledRunText(night: ScheduledRun, zone: string): string {
   const due = localText(night.dueAt, zone);
   const note = night.note === null ? "" : `: ${night.note}`;
   if (night.state === "waiting" && night.resumeAt !== null)
-    return `${due}: goes on at ${localText(night.resumeAt, zone)}${note}`;
+    return `${due}: continues at ${localText(night.resumeAt, zone)}${note}`;
   if (night.state !== "ended") return `${due}: ${night.state}${note}`;
   const name = exitCodes.find(({ code }) => code === night.exit)?.name ?? "lost";
   const spent = night.credits === null ? "" : `, ${inCredits(night.credits)}`;
   return `${due}: ${night.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
 }
 
-/** A schedule for programs: times in ISO 8601, credits as numbers. */
+/** A schedule as JSON: times in ISO 8601, credits as numbers. */
 export function listedSchedule({ schedule, settings, nights }: UpcomingRun, now: number): object {
   const { name, manifest, cron, zone, missed } = schedule;
   const next = nextDue(schedule, now);

@@ -1,4 +1,4 @@
-/** Dates and times as clocks in a zone show them. */
+/** A date and time in a zone. */
 export interface LocalTime {
   /** `2026-11-21` */
   date: string;
@@ -6,7 +6,7 @@ export interface LocalTime {
   time: string;
   /** `Sat` */
   weekday: string;
-  /** What the zone calls it: `CET`, `GMT+11`. */
+  /** `CET`, `GMT+11` */
   zone: string;
 }
 

@@ -7,11 +7,11 @@ export interface LaneOptions {
   folder: string;
   /** How many lanes this process may use. */
   count: number;
-  /** The file that everybody shares who sends with the same key. */
+  /** The file that all processes with the same key share. */
   gateFile: string;
 }
 
-/** Lanes as locks: one file for each, and one for the key, of which every taken lane holds a share. */
+/** Lanes as locks: one file for each lane, and one for the key, on which each taken lane holds a shared lock. */
 export function openLanes({ folder, count, gateFile }: LaneOptions): Lanes {
   return {
     take() {

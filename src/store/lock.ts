@@ -2,10 +2,10 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { named, openSqlite, type Sqlite } from "../sqlite.js";
 
-/** Held here as well as by the caller: a database that is garbage closes itself, and its lock would fall unseen. */
+/** A reference to each lock: a garbage-collected database closes itself and would drop its lock. */
 const held = new Set<Sqlite>();
 
-/** A lock that the kernel frees when its process ends, however it ends. */
+/** A lock that the kernel frees when the process ends, also after kill -9. */
 export interface Lock {
   release(): void;
 }
@@ -20,9 +20,9 @@ export function takeLock(path: string): Lock | null {
   return locked(path, ["BEGIN EXCLUSIVE"]);
 }
 
-/** Takes a share of the lock at `path`: others may too, but nobody gets it whole. Null while somebody has it whole. */
+/** Takes a shared lock at `path`: others may share it, but no one can take it exclusively. Null while it is exclusive. */
 export function shareLock(path: string): Lock | null {
-  // What a transaction has read stays locked for others' writing until it ends.
+  // Until this transaction ends, others cannot write what it has read.
   return locked(path, ["BEGIN", "SELECT count(*) FROM sqlite_schema"]);
 }
 
@@ -32,7 +32,7 @@ function locked(path: string, statements: readonly string[]): Lock | null {
   try {
     db.pragma("journal_mode = DELETE");
     for (const statement of statements) db.exec(statement);
-    // What may only be read SQLite opens all the same, and gives everybody a lock that keeps nobody out.
+    // SQLite opens a read-only file without an error, but its lock then excludes no one.
     accessSync(path, constants.W_OK);
   } catch (error) {
     db.close();

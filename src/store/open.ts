@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSy
 import { dirname } from "node:path";
 import { named, openSqlite, type Sqlite, statements } from "../sqlite.js";
 
-/** One step of a schema. Steps are never edited once released: the next change is another step. */
+/** One version of a schema. A released version is never edited: the next change is another version. */
 export type Migration = (db: Sqlite) => void;
 
 export class NewerDatabase extends Error {
@@ -10,10 +10,10 @@ export class NewerDatabase extends Error {
 }
 
 /**
- * Opens a database so that what is committed survives a power loss: WAL with `synchronous=FULL`. The setting belongs
- * to the connection, and better-sqlite3's build sets another one for WAL, so it is set here at every open and read
- * back after the first write. Brings the schema up to date: one transaction, after a whole copy beside the file.
- * Throws NewerDatabase when a newer bulkgen wrote it.
+ * Opens a database so that commits survive a power loss: WAL with `synchronous=FULL`. The setting belongs to the
+ * connection, and the build of better-sqlite3 has another default for WAL, so it is set at every open and read back after
+ * the first write. Migrates the schema in one transaction, after a backup beside the file. Throws NewerDatabase for a
+ * database of a newer bulkgen.
  */
 export function openDatabase(path: string, migrations: readonly Migration[]): Sqlite {
   if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
@@ -35,7 +35,7 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
   }
 }
 
-/** Whether it is the disk that refuses what a database writes: full, gone, or read-only. */
+/** Whether the disk refused a write: it is full, gone or read-only. */
 export function refusedByDisk(error: unknown): error is Error {
   const { code } = (error ?? {}) as { code?: unknown };
   return error instanceof Error && /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(String(code));
@@ -46,25 +46,25 @@ function migrate(db: Sqlite, path: string, migrations: readonly Migration[]): vo
   let backup: string | null = null;
   try {
     db.transaction(() => {
-      // Another process may have migrated between our look and this lock.
+      // Another process may have migrated before this transaction began.
       const found = schemaOf(db, path, migrations.length);
       if (found === migrations.length) return;
       if (found > 0 && path !== ":memory:") {
         backup = freeName(`${path}.schema-${found}`);
-        // A second connection copies: none can within its own transaction, whose lock keeps all others from writing.
+        // VACUUM INTO needs a second connection. The lock of this transaction keeps all others from writing.
         copyDatabase(path, backup);
       }
       for (const step of migrations.slice(found)) step(db);
       db.pragma(`user_version = ${migrations.length}`);
     }).immediate();
   } catch (error) {
-    // Nothing was changed; and each try would leave another copy.
+    // Nothing was changed, and each try would leave another backup.
     if (backup !== null) rmSync(backup, { force: true });
     throw error;
   }
 }
 
-/** The schema that the database has. Throws NewerDatabase for one that this program does not know. */
+/** The schema version of the database. Throws NewerDatabase for a version that this program does not know. */
 function schemaOf(db: Sqlite, path: string, newest: number): number {
   const found = db.pragma("user_version", { simple: true }) as number;
   if (found <= newest) return found;
@@ -73,17 +73,17 @@ function schemaOf(db: Sqlite, path: string, newest: number): number {
   );
 }
 
-/** A backup is never written over, nor taken for one of today: an older database may have been put back since. */
+/** An existing backup is neither overwritten nor reused: an older database may have been restored since. */
 function freeName(stem: string): string {
   let name = `${stem}.backup`;
   for (let number = 2; existsSync(name); number++) name = `${stem}.${number}.backup`;
   return name;
 }
 
-/** Does work in a transaction that may write from its beginning, and takes it all back when the work throws. */
+/** Runs work in a transaction with a write lock from its start, and rolls back when the work throws. */
 export type Atomic = <Result>(work: () => Result) => Result;
 
-/** better-sqlite3 builds a wrapper for each function that it is to run in a transaction; here one serves them all. */
+/** One wrapper for all work: better-sqlite3 builds a new one for each function that it runs in a transaction. */
 export function transactions(db: Sqlite): Atomic {
   const run = db.transaction((work: () => unknown) => work());
   return <Result>(work: () => Result) => {
@@ -95,7 +95,7 @@ export function transactions(db: Sqlite): Atomic {
   };
 }
 
-/** A whole copy of a database, with what its log holds. Throws SQLite's error. */
+/** Copies a database, including its write-ahead log. Throws SQLite's error. */
 export function copyDatabase(from: string, to: string): void {
   const db = openSqlite(from, { fileMustExist: true });
   try {
@@ -105,7 +105,7 @@ export function copyDatabase(from: string, to: string): void {
   }
 }
 
-/** The same of an open one. The copy has its name only when it is complete and on the device. */
+/** Copies an open database. The copy has its name only when it is complete and durable. */
 export function copyInto(db: Sqlite, to: string): void {
   const part = `${to}.part`;
   rmSync(part, { force: true });
@@ -124,21 +124,21 @@ function sync(path: string): void {
   }
 }
 
-/** What each database is for, and what is to be done where it is damaged: by its file's name. */
+/** What to do about a damaged database, by its file name. */
 const whereDamaged: Readonly<Record<string, string>> = {
   "state.db":
-    "restore it from a backup, or `bulkgen doctor --rebuild` makes it again from the receipts and the archive",
+    "restore it from a backup, or rebuild it from the receipts and the archive with `bulkgen doctor --rebuild`",
   "accounts.db":
-    "it holds what all workspaces share: the request ledger and the books of the keys. Restore it from a backup, or put it aside while nothing runs, with its -wal and -shm, and it begins anew: requests sent so far are no longer counted against the limits, learned times are learned again, and paid requests without an answer are held for you to decide. No task and no file is lost",
+    "it holds what all workspaces share: the quota ledger and the spend log. Restore it from a backup. Or move it away with its -wal and -shm files while no bulkgen runs, and bulkgen starts a new one: it then does not count the requests sent so far against the limits, learns durations again, and holds paid requests without an answer for you to decide. No task and no file is lost",
   "service.db":
-    "it holds the sandbox's accounts and tasks, which cost nothing. Put it aside while no sandbox runs, with its -wal and -shm, and it begins anew",
+    "it holds the sandbox's accounts and tasks, which cost nothing. Move it away with its -wal and -shm files while no sandbox runs, and bulkgen starts a new one",
   "schedules.db":
-    "it holds the schedules and their nights. Restore it from a backup, or put it aside while no daemon runs, with its -wal and -shm, and give the schedules again with `bulkgen schedule add`. No run is lost",
+    "it holds the schedules and the record of their runs. Restore it from a backup. Or move it away with its -wal and -shm files while no daemon runs, and add the schedules again with `bulkgen schedule add`. No run is lost",
 };
 
 /**
- * What to do about a database, or a file of the workspace, that cannot be used, by what was thrown, which names it;
- * null where that is not known. Only one that is damaged is to be replaced: a newer program's, or one on a full disk, is whole.
+ * What a person can do about the error of a database or of a file of the workspace; null when that is not known. Only a
+ * damaged database needs replacing: one of a newer program, or on a full disk, is intact.
  */
 export function wayOut(error: unknown): string | null {
   const { code, message, path } = error as NodeJS.ErrnoException;
@@ -149,13 +149,13 @@ export function wayOut(error: unknown): string | null {
     case "FULL":
       return "free some space on its disk";
     case "IOERR":
-      return "see that its disk has room and may be written";
+      return "check that its disk has free space and is writable";
     case "READONLY":
     case "CANTOPEN":
     case "PERM":
       return "make it and its folder writable";
     case "BUSY":
-      return "another process is writing in it: try again when that has ended";
+      return "another process is writing to it: try again when that process has ended";
     case "CORRUPT":
     case "NOTADB":
       return damaged(message);
@@ -164,7 +164,7 @@ export function wayOut(error: unknown): string | null {
   }
 }
 
-/** Whether a database cannot be opened for what it is stored on, or for another process: nothing is known of what is in it. */
+/** Whether the disk or another process keeps a database from being opened, so that its content is unknown. */
 export function isRefused(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return /^SQLITE_(FULL|READONLY|CANTOPEN|PERM|BUSY)/.test(String(code));
@@ -172,7 +172,7 @@ export function isRefused(error: unknown): boolean {
 
 function damaged(message: string): string | null {
   if (/[/\\]sandbox[/\\]state\.db: /.test(message))
-    return "nothing in it was paid for: `bulkgen doctor --sandbox --rebuild` makes it again, or remove it";
-  if (/\.lock: /.test(message)) return "it holds nothing: remove it while no bulkgen runs";
+    return "nothing in it was paid for: rebuild it with `bulkgen doctor --sandbox --rebuild`, or remove it";
+  if (/\.lock: /.test(message)) return "it holds no data: remove it while no bulkgen runs";
   return whereDamaged[/([a-z]+\.db): /.exec(message)?.[1] ?? ""] ?? null;
 }

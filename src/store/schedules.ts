@@ -5,73 +5,73 @@ import { type Migration, openDatabase, transactions } from "./open.js";
 
 export type Flag = readonly [name: string, value?: string];
 
-/** A job by the clock, as it was added. */
+/** A job that runs at set times. */
 export interface Schedule {
   name: string;
-  /** The manifest's path: below the workspace relative to it, else absolute. */
+  /** The manifest's path: relative to the workspace if it is inside, else absolute. */
   manifest: string;
   /** Five fields, or a name such as `@daily`. */
   cron: string;
   /** IANA name of the zone in which the cron line is read. */
   zone: string;
-  /** The flags of `bulkgen run`: each by its long name, with its value where it takes one. */
+  /** The flags of `bulkgen run`, by their long names, with their values. */
   flags: readonly Flag[];
-  /** What becomes of nights that nobody was there for. */
+  /** Whether missed runs are caught up. */
   missed: "once" | "skip";
-  /** Due times up to here have been dealt with (UTC ms). */
+  /** Due times up to here have been handled (UTC ms). */
   seenUntil: number;
 }
 
 /**
- * running: its process is, or was when the daemon died, at work. waiting: it goes on at `resumeAt`. ended: with an
- * exit. skipped: it was due while the one before it was at work. missed: nobody was there, and it is not caught up.
+ * running: its process is at work, or was when the daemon died. waiting: it continues at `resumeAt`. ended: with an exit
+ * code. skipped: it came due while the previous run was at work. missed: no daemon ran, and it is not caught up.
  */
 type NightState = "running" | "waiting" | "ended" | "skipped" | "missed";
 
-/** One due time of a schedule. */
+/** A scheduled run: one due time of a schedule. */
 export interface ScheduledRun {
   schedule: string;
-  /** UTC ms; by hand: when it was begun. */
+  /** UTC ms; for a run started by hand, its start. */
   dueAt: number;
   state: NightState;
   startedAt: number | null;
   endedAt: number | null;
-  /** The exit code of its process; null where a signal ended it. */
+  /** The exit code of its process; null when a signal ended it. */
   exit: number | null;
-  /** The run's number in the workspace, once it is known, and what it came to. */
+  /** The run's number in the workspace, once it is known, and its results. */
   run: number | null;
   credits: Credits | null;
   archived: number | null;
   failed: number | null;
   held: number | null;
   resumeAt: number | null;
-  /** How often its process was lost: ended by a signal or by a defect. */
+  /** How often a signal or a defect ended its process. */
   losses: number;
-  /** One line: what came of it, or why nothing did. */
+  /** Its result in one line. */
   note: string | null;
 }
 
 export type ScheduledRunChange = Partial<Omit<ScheduledRun, "schedule" | "dueAt">>;
 
-/** The schedules of a workspace and their nights. Every method is one transaction. */
+/** The schedules of a workspace and their runs. Each method is one transaction. */
 export interface Schedules {
-  /** False when there is one of that name. */
+  /** False when the name is taken. */
   add(schedule: Schedule): Promise<boolean>;
-  /** Its nights stay, so that a schedule of the same name never makes one of them again. False when there is none. */
+  /** False when there is no such schedule. Its runs stay, so that a new schedule of that name cannot repeat them. */
   remove(name: string): Promise<boolean>;
   all(): Promise<Schedule[]>;
-  /** Claims a night in the state given: false when it was claimed before, by whomever. Moves `seenUntil` along. */
+  /** Claims a due time: false when it was claimed before, by any process. Moves `seenUntil` forward. */
   claim(
     schedule: string,
     dueAt: number,
     change: ScheduledRunChange & { state: NightState },
   ): Promise<boolean>;
   change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<void>;
-  /** Due times up to here have been dealt with. */
+  /** Marks due times up to here as handled. */
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
   nights(schedule: string, limit: number): Promise<ScheduledRun[]>;
-  /** Nights in one of these states, oldest first. */
+  /** Runs in one of these states, oldest first. */
   nightsIn(...states: NightState[]): Promise<ScheduledRun[]>;
   close(): void;
 }

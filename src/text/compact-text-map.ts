@@ -1,14 +1,14 @@
 /**
- * Texts that were seen before, each with a number, in twelve bytes a text however long it is: a million rows are held
- * against each other in 25 MB. Texts are told apart by 64 bits of their hash, so of a million texts two are taken for
- * one about once in thirty million sheets; who cannot bear that looks at `same`.
+ * A map from texts to numbers that stores twelve bytes for each text: a million rows are compared in 25 MB. Texts are
+ * compared by 64 bits of their hash: among a million texts, two collide about once in thirty million sheets. Pass `same`
+ * to rule that out.
  */
 export class CompactTextMap {
   private size = 0;
   private capacity = 1_024;
   private table = new Uint32Array(3 * this.capacity);
 
-  /** The number that came with the text first, or null for one that is new; then this number is kept for it. */
+  /** The number stored for the text, or null for a new text, which then gets this number. */
   put(text: string, number: number, same: (number: number) => boolean = () => true): number | null {
     if (this.size * 2 >= this.capacity) this.grow();
     hash(text);
@@ -19,7 +19,7 @@ export class CompactTextMap {
     return null;
   }
 
-  /** The number that came with the text first, or null for one that was never put here. */
+  /** The number stored for the text, or null. */
   find(text: string): number | null {
     if (this.size === 0) return null;
     hash(text);
@@ -27,7 +27,7 @@ export class CompactTextMap {
     return kept === 0 ? null : kept - 1;
   }
 
-  /** Where the text is that was hashed last, or where it would go. */
+  /** The slot of the text that was hashed last, or the free slot for it. */
   private placeOf(same: (number: number) => boolean): number {
     const low = lanes[0] as number;
     const high = lanes[1] as number;
@@ -39,7 +39,7 @@ export class CompactTextMap {
     }
   }
 
-  /** Numbers are kept with one added, because nought means that a place is free. */
+  /** Numbers are stored plus one: zero marks a free slot. */
   private write(at: number, low: number, high: number, number: number): void {
     this.table[at] = low;
     this.table[at + 1] = high;
@@ -62,7 +62,7 @@ export class CompactTextMap {
 
 const lanes = new Uint32Array(2);
 
-/** Two 32-bit lanes over the text's code units, mixed into each other at the end. */
+/** Two 32-bit hashes over the text's code units, mixed at the end. */
 function hash(text: string): void {
   let one = 0x9e3779b9;
   let two = 0x85ebca6b;

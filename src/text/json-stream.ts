@@ -1,6 +1,6 @@
 /**
- * An object as JSON in pieces, so that what it lists may be longer than a text can be: its values that are iterable and
- * no arrays are written one by one. All of it is one line, or each thing that is listed has a line of its own.
+ * Writes an object as JSON in pieces, so that its lists may exceed the length of a string. Values that are iterable but not
+ * arrays are written one by one, all on one line or one a line.
  */
 export function* jsonPieces(object: object, lineEnd: "" | "\n" = ""): Generator<string> {
   let before = "{";

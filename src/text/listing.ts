@@ -1,9 +1,9 @@
-/** Many things that are counted at once and looked at one by one: an array, or what a database holds. */
+/** A countable list that is read one by one: an array, or the rows of a query. */
 export interface Listing<Thing> extends Iterable<Thing> {
   readonly length: number;
 }
 
-/** The first ones. */
+/** The first elements. */
 export function firstOf<Thing>(things: Iterable<Thing>, count: number): Thing[] {
   const first: Thing[] = [];
   if (count <= 0) return first;
@@ -14,7 +14,7 @@ export function firstOf<Thing>(things: Iterable<Thing>, count: number): Thing[] 
   return first;
 }
 
-/** The same things made into others. */
+/** Maps the elements. */
 export function mapped<Thing, Other>(things: Listing<Thing>, made: (thing: Thing) => Other): Listing<Other> {
   return {
     get length() {
@@ -26,7 +26,7 @@ export function mapped<Thing, Other>(things: Listing<Thing>, made: (thing: Thing
   };
 }
 
-/** Those of them that are wanted. */
+/** Filters the elements. */
 export function* only<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boolean): Generator<Thing> {
   for (const thing of things) if (wanted(thing)) yield thing;
 }

@@ -1,6 +1,6 @@
 import { distance as editDistance } from "fastest-levenshtein";
 
-/** The candidate that a person most likely meant, or undefined when none is near (at most a third of its letters differ). */
+/** The candidate that a person most likely meant; undefined when more than a third of the letters differ from each. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;

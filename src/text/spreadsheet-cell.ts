@@ -1,7 +1,6 @@
 /**
- * Text in a CSV cell that a spreadsheet would run as a formula gets an apostrophe before it, which is how spreadsheets
- * themselves mark text (P24). The mark is taken off again when such a file is read as a manifest, so that a prompt is
- * the same prompt after the journey. Numbers are numbers, signs and all.
+ * CSV text that a spreadsheet would run as a formula gets an apostrophe before it, the spreadsheets' own mark for text (P24).
+ * Reading the file as a manifest removes the mark, so that prompts survive a round trip. Signed numbers are not marked.
  */
 const dangerous = /^'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 const marked = /^''*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
@@ -11,7 +10,7 @@ export function spreadsheetText(text: string): string {
   return dangerous.test(text) && !number.test(text) ? `'${text}` : text;
 }
 
-/** What `spreadsheetText` was given. */
+/** Reverses `spreadsheetText`. */
 export function fromSpreadsheetText(text: string): string {
   return marked.test(text) ? text.slice(1) : text;
 }

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 
 /**
- * Text of the service or of a manifest may hold sequences that move the cursor, retitle the window or turn the
- * reading direction around, so that a line shows something else than it says. What a terminal gets is on one line,
- * without control and format characters; only the joiners stay that some scripts and emoji are written with.
+ * Text from the service or a manifest may contain sequences that move the cursor, change the window title or reverse the
+ * reading direction, and so falsify a line. The result is one line without control and format characters, except the
+ * joiners that some scripts and emoji need.
  */
 export function terminalText(text: string): string {
   return stripVTControlCharacters(text)
@@ -13,7 +13,7 @@ export function terminalText(text: string): string {
     .trim();
 }
 
-/** The same, cut to so many characters. */
+/** The same, cut to that many characters. */
 export function shortText(text: string, charactersMax: number): string {
   const characters = [...terminalText(text)];
   return characters.length <= charactersMax

@@ -190,7 +190,7 @@ describe("doctor", () => {
     expect(checks.find(({ name }) => name === "history")).toMatchObject({
       state: "problem",
       got: expect.stringMatching(/state\.db: (disk I\/O error|database or disk is full)/),
-      todo: expect.stringMatching(/^(see that its disk has room|free some space)/),
+      todo: expect.stringMatching(/^(check that its disk has free space|free some space)/),
     });
   });
 
@@ -199,7 +199,7 @@ describe("doctor", () => {
     const { code, of, checks } = await doctor(["--sandbox"]);
     expect(code).toBe(2);
     expect(of["accounts"]).toMatch(/^problem: .*accounts\.db: file is not a database$/);
-    expect(checks.find(({ name }) => name === "accounts")?.todo).toMatch(/request ledger.*put it aside/);
+    expect(checks.find(({ name }) => name === "accounts")?.todo).toMatch(/quota ledger.*move it away/);
     expect(of["history"]).toMatch(/^ok: /);
     expect(of["service"]).toBe("not checked: no request can be counted without accounts.db");
   });

@@ -67,7 +67,7 @@ describe.concurrent("by night", () => {
     await hook.got(1);
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "lost",
-      summary: expect.stringMatching(/its process was ended by SIGKILL; goes on at /),
+      summary: expect.stringMatching(/its process was ended by SIGKILL; continues at /),
     });
     const sql = "SELECT state, losses FROM scheduled_runs";
     expect(withSchedules(place, (db) => db.prepare(sql).all())).toEqual([{ state: "waiting", losses: 1 }]);
@@ -102,11 +102,11 @@ describe.concurrent("by night", () => {
       event: "trouble",
       schedule: "nightly",
       exit: null,
-      summary: expect.stringMatching(/^nightly: the night of .* cannot be written down \(.+\); it is tried/),
+      summary: expect.stringMatching(/^nightly: could not record the scheduled run of .* \(.+\); retrying/),
     });
     const { status, body } = await get(`${url}/healthz`);
     expect([status, body]).toEqual([503, expect.objectContaining({ ok: false })]);
-    expect(body.trouble).toMatch(/cannot be written down/);
+    expect(body.trouble).toMatch(/could not record/);
     expect(withSchedules(place, (db) => db.prepare("SELECT * FROM scheduled_runs").all())).toEqual([]);
     room();
     await hook.got(2);

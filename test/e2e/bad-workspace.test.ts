@@ -133,7 +133,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     expectRefusal(
       end,
       2,
-      /state\.db: (disk I\/O error|database or disk is full); see that its disk has room/,
+      /state\.db: (disk I\/O error|database or disk is full); check that its disk has free space/,
     );
     expect(service.asked).toEqual([]);
     const again = await run(place, begin, service);
@@ -151,7 +151,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     place.write("set.csv", sheet(1, "plain-image"));
     place.write(join(".bulkgen", name === "accounts.db" ? "sandbox" : "", name), "no database ".repeat(200));
     const end = await run(place, args);
-    expectRefusal(end, 2, /\.db: file is not a database; it holds .* put it aside/);
+    expectRefusal(end, 2, /\.db: file is not a database; it holds .* move it away/);
     expect(end.stderr).toContain(name);
   });
 

@@ -41,13 +41,13 @@ describe.concurrent("schedules of the built command", () => {
     const added = await run(place, ["schedule", "add", "soon", "set.csv", ...minutely, ...notify], { env });
     expect(added, added.stderr).toMatchObject({ code: 0 });
     const first = start(place, daemonWords, { env });
-    await first.prints(/the night of .* begins/);
+    await first.prints(/the scheduled run of .* starts/);
     first.signal("SIGKILL");
     expect((await first.ended).signal).toBe("SIGKILL");
 
     const second = start(place, daemonWords, { env });
     const url = await health(second);
-    await second.prints(/the night of .* goes on/);
+    await second.prints(/the scheduled run of .* continues/);
     const third = await run(place, daemonWords, { env });
     expect(third).toMatchObject({ code: 9, stderr: expect.stringContaining("another daemon") });
     await second.prints(/3 of 3 archived/);
@@ -81,11 +81,11 @@ describe.concurrent("schedules of the built command", () => {
     await run(place, ["schedule", "add", "nightly", "set.csv", ...flags, ...policy]);
     const { stdout } = await run(place, ["schedule", "show"]);
     expect(stdout).toMatch(/^next +\w{3} \d{4}-\d\d-\d\d 02:00 CES?T, in /m);
-    expect(stdout).toMatch(/^makes +everything anew, once, as edition /m);
+    expect(stdout).toMatch(/^makes +all items again, once, as edition /m);
     expect(stdout).toMatch(/^ends +submits nothing after 06:00/m);
     expect(stdout).toMatch(/^spends +at most 9 credits a run/m);
-    expect(stdout).toMatch(/^credits +when the balance does not cover the plan, what it covers is made/m);
-    expect(stdout).toMatch(/^day limit +when the day's requests are used up it waits for them/m);
+    expect(stdout).toMatch(/^credits +if the balance does not cover the plan, the items it covers are made/m);
+    expect(stdout).toMatch(/^day limit +waits when the day's requests are used up/m);
     expect((await run(place, ["schedule", "list"])).stdout).toMatch(/^nightly +set.csv +0 2 \* \* \*/m);
     const again = await run(place, ["schedule", "add", "nightly", "set.csv", ...flags]);
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("a schedule nightly exists") });

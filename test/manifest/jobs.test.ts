@@ -99,7 +99,7 @@ matrix: { lang: [en, de] }
     [
       "a key in both",
       "matrix: { a: [x] }\nzip: { a: [y] }",
-      { place: { line: 3 }, message: "a cannot be varied: it stands in it twice" },
+      { place: { line: 3 }, message: "a cannot be varied: it is listed twice" },
     ],
     [
       "a key that names the item",
@@ -206,7 +206,7 @@ describe("the bound on what a job multiplies", () => {
   });
 });
 
-test("what stands at the top of the job and among its defaults is a problem", async () => {
+test("what is set at the top of the job and in its defaults is a problem", async () => {
   const { problems } = await job("rows: products.csv\nprompt: p\ndefaults: { prompt: q }\n");
   expect(problems).toMatchObject([{ place: { row: null, column: "prompt", line: 2 }, got: "both" }]);
 });

@@ -108,7 +108,7 @@ describe("a file that cannot be read gives one problem", () => {
     [
       "bytes of no encoding",
       Buffer.from("id,prompt\na,caf\x81\n", "latin1"),
-      { place: { row: null, line: 2, lineColumn: 1 }, got: "a byte 0x81, which is no letter" },
+      { place: { row: null, line: 2, lineColumn: 1 }, got: "a byte 0x81, which is not a character" },
     ],
     [
       "a workbook cut short",

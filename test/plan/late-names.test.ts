@@ -54,6 +54,6 @@ test("a column of that name is that column, in any field", async () => {
 test("a filter that fails on a late name is a problem with its place", async () => {
   const { problems } = await planOf('model,prompt,output\npaint,x,"{{ category | date: ""%Y"" }}"\n');
   expect(problems).toMatchObject([
-    { place: { row: 2, column: "output" }, message: "date has no date to write", got: "image" },
+    { place: { row: 2, column: "output" }, message: "date has no valid date", got: "image" },
   ]);
 });

@@ -78,7 +78,7 @@ async function passes(ms: number): Promise<void> {
 
 const nights = async () => (await schedules.nights("nightly", 10)).toReversed();
 
-describe("a night", () => {
+describe("a scheduled run", () => {
   test("begins when it is due, and is written down with what came of it", async () => {
     await add({ flags: [["--sandbox"], ["--until", "06:00"], ["--edition", "{{ date }}"]] });
     start();
@@ -105,7 +105,7 @@ describe("a night", () => {
     expect(began).toHaveLength(1);
   });
 
-  test("that is due while the one before it is at work is skipped, and that is told", async () => {
+  test("that comes due while the previous one is at work is skipped, with a notification", async () => {
     await add({ cron: "0 * * * *" });
     start();
     await passes(hour);
@@ -118,7 +118,7 @@ describe("a night", () => {
     expect(began).toHaveLength(2);
   });
 
-  test("stopped by the day's limit goes on as the same run when it can", async () => {
+  test("stopped by the day's limit continues as the same run when it can", async () => {
     await add({ flags: [["--sandbox"], ["--max-credits", "9"]] });
     start();
     await passes(due - evening);
@@ -132,7 +132,7 @@ describe("a night", () => {
     expect(await nights()).toMatchObject([{ state: "ended", exit: 0 }]);
   });
 
-  test("whose process was lost goes on once; lost again, it is over; each loss is told", async () => {
+  test("whose process was lost continues once; lost again, it is over; each loss sends a notification", async () => {
     await add();
     start();
     await passes(due - evening);
@@ -148,7 +148,7 @@ describe("a night", () => {
   });
 });
 
-describe("nights that nobody was there for", () => {
+describe("missed runs", () => {
   test("are caught up once, by the newest; the others are told", async () => {
     await add({ flags: [["--edition", "{{ date }}"]] });
     clock.advance(3 * 24 * hour);
@@ -156,7 +156,9 @@ describe("nights that nobody was there for", () => {
     await settle();
     expect(began.map(({ command }) => command)).toEqual([expect.stringContaining("--edition=2026-11-23 ")]);
     expect((await nights()).map(({ state }) => state)).toEqual(["missed", "missed", "running"]);
-    expect(notices).toMatchObject([{ event: "missed", message: expect.stringContaining("2 nights") }]);
+    expect(notices).toMatchObject([
+      { event: "missed", message: expect.stringContaining("2 scheduled runs") },
+    ]);
   });
 
   test("are left out where that is wanted", async () => {
@@ -175,7 +177,7 @@ describe("nights that nobody was there for", () => {
     await settle();
     expect(began).toEqual([]);
     expect(notices).toMatchObject([
-      { event: "missed", message: expect.stringContaining("nobody was there until its end") },
+      { event: "missed", message: expect.stringContaining("the daemon was not running before its end") },
     ]);
   });
 
@@ -190,7 +192,7 @@ describe("nights that nobody was there for", () => {
 });
 
 describe("a daemon", () => {
-  test("that was killed goes on with the night that was at work", async () => {
+  test("that was killed continues the run that was at work", async () => {
     await add();
     await schedules.claim("nightly", evening - hour, { state: "running", startedAt: evening - hour, run: 3 });
     start();
@@ -198,7 +200,7 @@ describe("a daemon", () => {
     expect(began.map(({ command }) => command)).toEqual(["resume --if-locked=wait 3"]);
   });
 
-  test("that is stopped ends its night in good order, and it goes on with the next daemon", async () => {
+  test("that is stopped ends its run after the requests in flight, and the next daemon continues it", async () => {
     await add();
     const { stop, over } = start();
     await passes(due - evening);

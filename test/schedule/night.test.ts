@@ -6,8 +6,8 @@ import { scheduledCommand } from "../../src/schedule/night.js";
 /** Set by the daemon itself, or by the person who looks on. */
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
 
-test("a scheduled run that continues is given every flag of its schedule that resume takes, and no other", () => {
-  const taken = Object.keys({ ...carryFlags, ...serviceFlags }).map((attribute) => `--${nameOf(attribute)}`);
+test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
+  const taken = withCarry(withService(new Command())).options.flatMap(({ long }) => long ?? []);
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };

@@ -38,7 +38,7 @@ describe("damage that shows only when it is met", () => {
     const error = await accounts.accountOf("https://a.example", "f").catch((thrown: unknown) => thrown);
     accounts.close();
     expect((error as Error).message).toBe(`${file}: database disk image is malformed`);
-    expect(wayOut(error)).toMatch(/request ledger/);
+    expect(wayOut(error)).toMatch(/quota ledger/);
   });
 
   test("is told of by whoever follows a run", () => {
@@ -81,7 +81,7 @@ test("a damaged lock is told with its file, and that nothing is lost with it", (
     error = thrown;
   }
   expect((error as Error).message).toBe(`${file}: file is not a database`);
-  expect(wayOut(error)).toBe("it holds nothing: remove it while no bulkgen runs");
+  expect(wayOut(error)).toBe("it holds no data: remove it while no bulkgen runs");
 });
 
 test("what was made in memory, or has no name, is told in SQLite's own words", () => {

@@ -55,8 +55,8 @@ test("a database of a newer program asks for a newer program", () => {
 
 test.each([
   ["state.db", /backup.*doctor --rebuild/],
-  ["accounts.db", /request ledger and the books.*put it aside/],
-  ["schedules.db", /schedules and their nights.*put it aside.*schedule add/],
+  ["accounts.db", /quota ledger and the spend log.*move it away/],
+  ["schedules.db", /schedules and the record of their runs.*move it away.*schedule add/],
 ])("what to do where %s is damaged depends on what it holds", (name, expected) => {
   const path = join(folder, name);
   writeFileSync(path, "no database ".repeat(200));

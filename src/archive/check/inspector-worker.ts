@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { nodeDisk } from "../disk/node-disk.js";
 import { inspect, type MediaContent } from "./content.js";
 
-/** The inside of a thread that looks at files: one at a time. */
+/** The worker thread that checks files, one at a time. */
 export interface InspectorJob {
   path: string;
   category: string;

@@ -5,19 +5,19 @@ import type { MediaContent } from "./content.js";
 import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
 /**
- * Files are looked at in threads of their own, because what decodes them was made for good files: a hostile one may
- * keep a decoder busy for ever or eat the memory. Such a thread is ended, and its file is no output. The compiled
- * worker is used also when this file runs from its source: Node cannot start a thread from that.
+ * Files are checked in worker threads, because a broken or hostile file may keep a decoder busy for ever or fill the
+ * memory. That thread is then terminated and the file refused. The compiled worker is used even when this file runs from
+ * its TypeScript source, which Node cannot start a thread from.
  */
 const workerFile = packageFile("dist/archive/check/inspector-worker.js");
 
 const threadsMax = 2;
-/** Memory of a thread's own heap; pictures are decoded outside of it, in strips. */
+/** The heap of a thread; pictures are decoded outside of it, in strips. */
 const heapMebibytesMax = 512;
 
 export interface InspectorSettings {
   clock: Clock;
-  /** Milliseconds for one file, whatever its size; and bytes a second beyond that. */
+  /** Milliseconds for one file of any size, plus its bytes at this speed. */
   msMax?: number;
   bytesPerSecondMin?: number;
   /** For tests. */
@@ -25,7 +25,7 @@ export interface InspectorSettings {
 }
 
 export interface Inspector {
-  /** DuePolls at a file of this machine. Rejects with errors of the disk. */
+  /** Checks a file of this machine. Rejects with errors of the disk. */
   inspect(path: string, category: string, bytes: number): Promise<MediaContent>;
   close(): Promise<void>;
 }
@@ -36,7 +36,7 @@ interface Waiting extends InspectorJob {
   reject(error: Error): void;
 }
 
-/** Threads start with the first files and do not keep the process alive. */
+/** Threads start with the first file and do not keep the process alive. */
 export function openInspector(settings: InspectorSettings): Inspector {
   const pool = new Pool(settings);
   return {
@@ -71,7 +71,7 @@ class Pool {
     else this.work(worker, job);
   }
 
-  /** A thread costs more to start than most files to look at, so another starts only for more than wait anyway. */
+  /** Starting a thread takes longer than checking most files, so another starts only when more files wait. */
   private isShort(): boolean {
     return this.busy.size < threadsMax && this.queue.length > this.busy.size;
   }
@@ -86,9 +86,9 @@ class Pool {
       if (job !== undefined) tell(job, answer);
       this.dispatch();
     });
-    // A thread that dies says what it died of, and takes only its own file with it.
-    worker.on("error", (error) => this.lose(worker, `reading it failed: ${error.message}`));
-    worker.on("exit", () => this.lose(worker, "reading it ended the reader"));
+    // A thread that dies affects only its own file.
+    worker.on("error", (error) => this.lose(worker, `the check failed: ${error.message}`));
+    worker.on("exit", () => this.lose(worker, "the check ended its thread"));
     return worker;
   }
 
@@ -100,7 +100,7 @@ class Pool {
     worker.postMessage({ path: job.path, category: job.category } satisfies InspectorJob);
     const ms = Math.ceil(msMax + (job.bytes / bytesPerSecondMin) * 1000);
     void clock.sleep(ms, over.signal).then(() => {
-      if (!over.signal.aborted) this.lose(worker, `reading it took longer than ${Math.round(ms / 1000)} s`);
+      if (!over.signal.aborted) this.lose(worker, `the check took longer than ${Math.round(ms / 1000)} s`);
     });
   }
 

@@ -3,7 +3,7 @@ import type { Disk } from "../../core/ports/disk.js";
 import { folderBelow } from "../disk/folder-below.js";
 import { openTemporary } from "../disk/temporary.js";
 
-/** Small pictures for the gallery, named after the content that they show: one is made once, and never goes stale. */
+/** Small pictures for the gallery. Each is named after the hash of its picture, so it is made once and never stale. */
 export const thumbnailFolder = "_gallery";
 
 const sideMax = 560;
@@ -56,7 +56,7 @@ async function measured(disk: Disk, path: string): Promise<{ width: number; heig
     .catch(() => null);
 }
 
-/** A name that is taken has the very same picture. */
+/** An existing file of that name is the same picture. */
 async function put(disk: Disk, folder: string, path: string, bytes: Uint8Array): Promise<void> {
   const temporary = await openTemporary(disk, folder, `thumbnail ${path}`);
   try {

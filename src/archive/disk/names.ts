@@ -1,8 +1,8 @@
 import filenamify from "filenamify";
 
 /**
- * Names of output files. What a manifest or the service wants is text from outside: it may try to leave the output
- * folder, differ from another name only by case, or be forbidden on some system that the archive is copied to later.
+ * Names of output files. A wanted name is untrusted text: it may lead out of the output folder, differ from another name
+ * only by case, or be forbidden on a system to which the archive is copied later.
  */
 
 /** Bytes of UTF-8 in one segment of a name. File systems allow 255; suffix, extension and sync tools need room. */
@@ -17,7 +17,7 @@ const mediaExtension =
 const ownFolders = /^_+(?=(?:quarantine|superseded|thumbs?|gallery)$)/i;
 
 /**
- * The safe name for what was wanted: a relative path with `/` between segments, without extension, never empty. A
+ * The safe form of a wanted name: a relative path with `/` between segments, without extension, never empty. A
  * media extension at the end is dropped, because the extension comes from the content. `16:9` becomes `16x9`.
  */
 export function safeName(wanted: string): string {
@@ -40,13 +40,13 @@ function safeSegment(text: string): string {
   if (/^[.\s]*$/.test(whole)) return "";
   const named = filenamify(whole, { replacement: "-", maxLength: Number.POSITIVE_INFINITY });
   const short = cutToBytes(named, segmentBytesMax);
-  // Cutting may have laid a trailing dot, a space, or a name such as `con` bare.
+  // The cut may end in a dot or a space, or leave a reserved name such as `con`.
   return short === named
     ? named
     : filenamify(short, { replacement: "-", maxLength: Number.POSITIVE_INFINITY });
 }
 
-/** The longest beginning of whole code points that fits. */
+/** The longest prefix of whole code points that fits. */
 function cutToBytes(text: string, bytesMax: number): string {
   let bytes = 0;
   let end = 0;
@@ -63,12 +63,12 @@ export function outputName(name: string, outputNumber: number, outputCount: numb
   return outputCount > 1 ? `${name}-${outputNumber}` : name;
 }
 
-/** What two names share that some file system takes for the same. */
+/** Equal for two names that some filesystem treats as the same. */
 export function foldName(path: string): string {
   return path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 }
 
-/** The names to try for a file, one after the other: `name.ext`, `name-2.ext`, `name-3.ext` … */
+/** The names to try for a file, in order: `name.ext`, `name-2.ext`, `name-3.ext` … */
 export function numberedName(name: string, number: number, extension: string): string {
   return `${number === 1 ? name : `${name}-${number}`}.${extension}`;
 }

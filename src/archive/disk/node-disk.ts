@@ -15,9 +15,9 @@ import { dirname } from "node:path";
 import type { ByteRange, Disk, NewFile } from "../../core/ports/disk.js";
 
 /**
- * The disk of this machine. Two things that are easily forgotten: a file's content and its name are made durable
- * separately (a synced file in an unsynced folder may be gone after a power cut), and Node's `rename` replaces, so a
- * finished file gets its name by `link`, which does not.
+ * The disk of this machine. Two traps: a file's content and its name become durable separately (a synced file in an
+ * unsynced folder may be gone after a power cut), and Node's `rename` replaces an existing file, so a finished file gets
+ * its name by `link`, which does not.
  */
 export const nodeDisk: Disk = {
   makeFolder,
@@ -36,7 +36,7 @@ export const nodeDisk: Disk = {
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;
-  // Every folder that was made is a new name in the one above it.
+  // Each new folder is a new name in its parent, which needs a sync.
   for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
@@ -57,7 +57,7 @@ async function create(path: string): Promise<NewFile> {
   };
 }
 
-/** One write call may take less than it was given. */
+/** One call may write fewer bytes than requested. */
 async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number | null): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     const place = position === null ? null : position + at;
@@ -67,7 +67,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number 
 }
 
 async function append(path: string, text: string): Promise<void> {
-  // A symbolic link planted under this name would lead the text elsewhere.
+  // A symbolic link under this name would lead the text elsewhere.
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const handle = await open(path, flags, 0o666);
   try {
@@ -80,7 +80,7 @@ async function append(path: string, text: string): Promise<void> {
   }
 }
 
-/** What file systems without hard links (exFAT, some network and container mounts) answer to `link`. */
+/** The errors of `link` on filesystems without hard links (exFAT, some network and container mounts). */
 const noHardLinks = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 async function link(from: string, to: string): Promise<void> {
@@ -92,7 +92,7 @@ async function link(from: string, to: string): Promise<void> {
   }
 }
 
-/** The exclusive creation makes sure that the rename replaces nothing but our own empty file. */
+/** Creates the target exclusively first, so that the rename can only replace that empty file. */
 export async function renameToFreeName(from: string, to: string): Promise<void> {
   await (await open(to, "wx")).close();
   try {
@@ -103,7 +103,7 @@ export async function renameToFreeName(from: string, to: string): Promise<void> 
   }
 }
 
-/** File systems that cannot sync a folder say so with these; there is nothing more to be done on them. */
+/** The errors of filesystems that cannot sync a folder. Nothing more can be done on them. */
 const noFolderSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 
 async function syncFolder(path: string): Promise<void> {

@@ -2,23 +2,20 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Disk, NewFile } from "../../core/ports/disk.js";
 
-/** A file on its way into the archive, in the folder that it will stay in: a link cannot cross file systems. */
+/** A file on its way into the archive. It lies in its final folder, because a link cannot cross filesystems. */
 export interface Temporary {
   path: string;
   file: NewFile;
-  /**
-   * Closes it and removes its name, unless that is done; what cannot be removed is left to `leftovers`. The caller syncs
-   * the folder.
-   */
+  /** Closes and removes the file, once. The caller syncs the folder; `removeLeftovers` removes what stayed. */
   discard(): Promise<void>;
-  /** The same for good: a power cut would bring the name back, and a run that has ended does not come back for it. */
+  /** The same, and syncs the folder: a power cut after the end of the run would bring the name back. */
   abandon(): Promise<void>;
 }
 
-/** What a run that died leaves behind. */
+/** The names of files that a crashed run leaves. */
 export const temporaryName = /^\.bulkgen-[0-9a-f]{16}-\d+\.part$/;
 
-/** Opens a temporary file for the output with that identity; never one that another process may be writing. */
+/** Opens a new temporary file for the output with that identity, never one of another process. */
 export async function openTemporary(disk: Disk, folder: string, identity: string): Promise<Temporary> {
   const short = createHash("sha256").update(identity).digest("hex").slice(0, 16);
   for (let number = 1; ; number++) {

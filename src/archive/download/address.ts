@@ -55,15 +55,15 @@ function reachOfParsed(address: IPv4 | IPv6): Reach {
 }
 
 export interface AddressRule {
-  /** Throws AddressRefused when the URL's scheme, its user info, or its address (where written as one) is refused. */
+  /** Throws AddressRefused when the URL's scheme, user info or literal address is refused. */
   check(url: URL): Promise<void>;
-  /** For the socket: looks a name up and hands on only addresses that are allowed. */
+  /** For the socket: resolves a name and returns only addresses that are allowed. */
   lookup: LookupFunction;
 }
 
 /**
- * The rule for a service at `baseUrl`: https only, plain http only beside a service that is itself plain http on
- * loopback; public addresses only, and besides those of the kind the service itself lives at.
+ * The rule for a service at `baseUrl`. Only https, except that a service with plain http on loopback may name plain http.
+ * Only public addresses, and addresses of the same kind as the service's own.
  */
 export function addressRule(
   baseUrl: string,
@@ -143,7 +143,7 @@ function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || reachOf(host) === "loopback";
 }
 
-/** A URL writes IPv6 addresses in brackets; everything else wants them bare. */
+/** The host without the brackets that a URL has around IPv6 addresses. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }

@@ -2,14 +2,14 @@ import { createHash, type Hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 /**
- * Checksums that a server states for a whole file, in the headers that object stores and RFC 9530 use. A file is
- * hashed with SHA-256 anyway; whatever else the server states is computed on the way and compared at the end.
+ * Checksums that a server states for a whole file, in the headers of object stores and of RFC 9530. Every file is hashed
+ * with SHA-256; the stated checksums are computed during the transfer and compared at its end.
  */
 type Algorithm = "sha-256" | "sha-512" | "sha-1" | "md5" | "crc32";
 
 interface Stated {
   algorithm: Algorithm;
-  /** As many bytes as the algorithm gives. */
+  /** Its length is that of the algorithm. */
   digest: Buffer;
 }
 
@@ -21,7 +21,7 @@ const digestBytes: Readonly<Record<Algorithm, number>> = {
   crc32: 4,
 };
 
-/** Headers with one checksum, and the ones that list several by name. */
+/** Headers with one checksum; `lists` are headers with several named ones. */
 const single: Readonly<Record<string, Algorithm>> = {
   "content-md5": "md5",
   "x-amz-checksum-sha256": "sha-256",
@@ -31,7 +31,7 @@ const single: Readonly<Record<string, Algorithm>> = {
 const lists = ["repr-digest", "content-digest", "digest", "x-goog-hash"];
 
 function statedIn(headers: Readonly<Record<string, string>>): Stated[] {
-  // Of a file that was uploaded in parts it may be the checksum of the parts' checksums.
+  // For a file that was uploaded in parts it may be a checksum of checksums.
   const composite = headers["x-amz-checksum-type"]?.toUpperCase() === "COMPOSITE";
   const found: (Stated | null)[] = Object.entries(single).map(([header, algorithm]) =>
     composite && header.startsWith("x-amz-") ? null : stated(algorithm, headers[header]),
@@ -45,14 +45,14 @@ function statedIn(headers: Readonly<Record<string, string>>): Stated[] {
   return found.filter((each) => each !== null);
 }
 
-/** Null for what is no checksum of that kind: a header that nobody can read proves nothing. */
+/** Null for a malformed checksum: it proves nothing. */
 function stated(algorithm: Algorithm, base64: string | undefined): Stated | null {
   if (base64 === undefined || !/^[\w+/]+=*$/.test(base64)) return null;
   const digest = Buffer.from(base64, "base64");
   return digest.length === digestBytes[algorithm] ? { algorithm, digest } : null;
 }
 
-/** The checksums of one file, while it comes in. */
+/** The checksums of one file during its transfer. */
 export class Checksums {
   private readonly sha256 = createHash("sha256");
   private readonly others: { stated: Stated; sum: Hash | Crc }[];
@@ -69,7 +69,7 @@ export class Checksums {
     for (const { sum } of this.others) sum.update(piece);
   }
 
-  /** To be called once. `differs` names the first checksum that is not the stated one. */
+  /** Call it once. `differs` names the first checksum that is not the stated one. */
   end(): { sha256: string; differs: Algorithm | null } {
     const wrong = this.others.find(({ stated: { digest }, sum }) => !digest.equals(sum.digest()));
     return { sha256: this.sha256.digest("hex"), differs: wrong?.stated.algorithm ?? null };

@@ -8,8 +8,8 @@ export const redirectsMax = 5;
 
 export interface Downloads {
   /**
-   * Fetches one output as it lies there: identity encoding, nothing unpacked, no credentials. Rejects with
-   * AddressRefused when the URL or a redirect leads where it must not, with any other error when no answer came.
+   * Fetches one output unchanged: identity encoding, nothing unpacked, no credentials. Rejects with AddressRefused for
+   * a URL or a redirect to an address that is not allowed, and with another error when no answer came.
    */
   download: Download;
   /** Closes the sockets that are kept for reuse. */
@@ -17,9 +17,9 @@ export interface Downloads {
 }
 
 export interface DownloadSettings {
-  /** The service's address; see `addressRule` for what it permits. */
+  /** The service's base URL; see `addressRule` for what it permits. */
   baseUrl: string;
-  /** How names become addresses; the system's way when absent. */
+  /** Resolves names; the system's resolver when absent. */
   lookup?: LookupFunction;
 }
 
@@ -28,7 +28,7 @@ export function undiciDownloads(settings: DownloadSettings): Downloads {
   let agent: Promise<Agent> | undefined;
   return {
     async download(url, options) {
-      if (!URL.canParse(url)) throw new AddressRefused("the output's address is no URL");
+      if (!URL.canParse(url)) throw new AddressRefused("the output address is not a URL");
       agent ??= openAgent(rule);
       return follow(new URL(url), options, rule, await agent);
     },
@@ -39,9 +39,9 @@ export function undiciDownloads(settings: DownloadSettings): Downloads {
 }
 
 async function openAgent(rule: AddressRule): Promise<Agent> {
-  // Takes its time to load: commands that fetch nothing do without.
+  // Loaded late: it is slow to load, and most commands download nothing.
   const { Agent } = await import("undici");
-  // How long to wait is for the caller to say, through `signal`: two clocks would disagree.
+  // The caller sets all timeouts through `signal`.
   return new Agent({ connect: { lookup: rule.lookup }, headersTimeout: 0, bodyTimeout: 0 });
 }
 
@@ -66,7 +66,8 @@ async function follow(
     if (location === null) return { status: reply.statusCode, headers, body: reply.body };
     await reply.body.dump();
     if (redirects === redirectsMax) throw new AddressRefused(`more than ${redirectsMax} redirects`);
-    if (!URL.canParse(location, url)) throw new AddressRefused("redirect to something that is no address");
+    if (!URL.canParse(location, url))
+      throw new AddressRefused("the output address redirects to something that is not a URL");
     url = new URL(location, url);
   }
 }

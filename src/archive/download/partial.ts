@@ -4,29 +4,29 @@ import { openTemporary, type Temporary } from "../disk/temporary.js";
 import { Checksums } from "./checksum.js";
 
 /**
- * Transfers that broke off, kept while the process lives so that the next try fetches only the rest. What a dead
- * process left is never gone on with: after a power cut nobody knows which of its bytes are on the device.
+ * Broken transfers, kept while the process lives, so that the next try fetches only the rest. A partial file of an
+ * earlier process is never continued: after a power cut it is unknown which of its bytes reached the device.
  */
 
-/** Bytes that are written at once: a network's pieces are small, and each write costs a turn. */
+/** Bytes of one write: pieces from the network are small, and each write costs a turn of the event loop. */
 const writeBytes = 512 * 1024;
-/** Bytes after which the device is set to work while more come in, so that little is left for the sync at the end. */
+/** Bytes between two flushes during the transfer, so that the sync at the end is short. */
 const flushBytes = 16 * 2 ** 20;
 
-/** A file on its way in, and what is known of the bytes that it has. */
+/** A partly received file with the hashes of its bytes so far. */
 export class Partial {
   bytes = 0;
   sums = new Checksums({});
-  /** The strong ETag of the version that the bytes are from; without one they cannot be gone on with. */
+  /** The strong ETag of the version of these bytes; without it the transfer cannot be continued. */
   etag: string | null = null;
   private gathered: Uint8Array[] = [];
   private gatheredBytes = 0;
   private writing: Promise<void> = Promise.resolve();
   private unflushedBytes = 0;
   private flushing: Promise<void> | null = null;
-  /** A device tells of bytes that it lost once; the sync at the end would hear nothing of them. */
+  /** A device reports lost bytes only once, so the sync at the end would not report them again. */
   private flushError: unknown = null;
-  /** Address without its signature, of which a fresh one only changes the query. */
+  /** Hash of the URL without its query: a fresh signature changes only the query. */
   private place = "";
 
   constructor(
@@ -34,7 +34,7 @@ export class Partial {
     readonly folder: string,
   ) {}
 
-  /** The bytes from 0 on are to come from this address, under these headers. */
+  /** Starts from byte 0 with the answer of this URL and its headers. */
   async begin(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
     await this.settle();
     if (this.bytes > 0) await this.temporary.file.empty();
@@ -44,7 +44,7 @@ export class Partial {
     this.etag = strongTag(headers["etag"]);
   }
 
-  /** One write is under way while the next bytes come in and are hashed. Rejects with what became of an earlier one. */
+  /** Takes the next bytes while an earlier write is under way. Rejects with the error of that write. */
   async take(piece: Uint8Array): Promise<void> {
     this.gathered.push(piece);
     this.gatheredBytes += piece.length;
@@ -53,7 +53,7 @@ export class Partial {
     this.sums.update(piece);
   }
 
-  /** Resolves when all that was taken is in the file. Rejects with what became of an earlier write or flush. */
+  /** Resolves when all bytes are in the file. Rejects with the error of an earlier write or flush. */
   async settle(): Promise<void> {
     if (this.gatheredBytes > 0) await this.write();
     await this.writing;
@@ -69,11 +69,11 @@ export class Partial {
     if (bytes === undefined) return;
     this.flush(bytes.length);
     this.writing = this.temporary.file.write(bytes);
-    // It is awaited before the next one, or by `settle`.
+    // Awaited before the next write, or by `settle`.
     this.writing.catch(() => undefined);
   }
 
-  /** One flush at a time, of whatever is in the file when it begins. */
+  /** Flushes the bytes that are in the file, one flush at a time. */
   private flush(bytes: number): void {
     this.unflushedBytes += bytes;
     if (this.unflushedBytes < flushBytes || this.flushing !== null) return;
@@ -88,7 +88,7 @@ export class Partial {
       });
   }
 
-  /** Whether the rest may be asked for at this address. */
+  /** Whether the rest can be requested at this URL. */
   continues(url: string): boolean {
     return this.bytes > 0 && this.etag !== null && this.place === placeOf(url);
   }
@@ -98,7 +98,7 @@ export class Partial {
   }
 }
 
-/** Null for a weak tag, which two versions may share, and for what is no tag. */
+/** Null for a weak tag, which two versions may share, and for a malformed tag. */
 export function strongTag(etag: string | undefined): string | null {
   return etag !== undefined && /^"[^"]*"$/.test(etag) ? etag : null;
 }
@@ -109,7 +109,7 @@ function placeOf(url: string): string {
   return createHash("sha256").update(`${origin}${pathname}`).digest("hex");
 }
 
-/** The transfers of one process that broke off, by the identity of their output. */
+/** The broken transfers of one process, by the identity of their output. */
 export class Partials {
   private readonly kept = new Map<string, Partial>();
 
@@ -124,14 +124,14 @@ export class Partials {
     return new Partial(await openTemporary(disk, folder, identity), folder);
   }
 
-  /** Each holds an open file and its bytes on the disk, so there are only so many: the oldest goes. */
+  /** Keeps at most `keepMax`, because each holds an open file and space on the disk. The oldest is discarded. */
   async keep(identity: string, partial: Partial): Promise<void> {
     this.kept.set(identity, partial);
     const [oldest] = this.kept.keys();
     if (this.kept.size > this.keepMax && oldest !== undefined) await this.discard(oldest);
   }
 
-  /** When nothing more is fetched. */
+  /** Discards all partial files. */
   async close(): Promise<void> {
     for (const identity of [...this.kept.keys()]) await this.discard(identity);
   }

@@ -14,18 +14,18 @@ export interface Limits extends TransferRate {
 const mebibyte = 2 ** 20;
 const minuteMs = 60_000;
 
-/** Generous for what such services make today, and an end to a server that sends forever. */
+/** Far above the outputs of today's services; they stop a server that sends forever. */
 export const limitsOf: Readonly<Record<"image" | "audio" | "video", Limits>> = {
   image: { bytesMax: 256 * mebibyte, msMax: 10 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 1024 },
   audio: { bytesMax: 1024 * mebibyte, msMax: 30 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 1024 },
   video: { bytesMax: 8192 * mebibyte, msMax: 120 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 4096 },
 };
 
-/** Bytes between two looks at the room that is left. */
-const lookEveryBytes = 16 * mebibyte;
+/** Bytes between two checks of the free space. */
+const checkEveryBytes = 16 * mebibyte;
 
 export type Transfer =
-  /** `lengthStated`: the server said how many bytes there are, and so many came. */
+  /** `lengthStated`: the server stated a length, and that many bytes came. */
   | { kind: "received"; bytes: number; sha256: string; lengthStated: boolean }
   | { kind: "expired"; status: number }
   | { kind: "try_again"; reason: string }
@@ -35,19 +35,19 @@ export interface TransferPorts {
   download: Download;
   clock: Clock;
   signal?: AbortSignal;
-  /** Bytes that may still be written where the file lies. */
+  /** Free bytes on the disk of the file. */
   freeBytes(): Promise<number>;
 }
 
-/** Statuses of a signed URL that is no longer, or not yet, good. S3 answers 400 when the signer's token expired. */
+/** Statuses of a signed URL that is not valid any more, or not yet. S3 answers 400 when the signer's token expired. */
 const expiredStatuses = new Set([400, 401, 403, 404, 410]);
 
-/** The body broke off, as opposed to the disk. */
+/** The transfer broke off; the disk is fine. */
 class BrokenOff extends Error {}
 
 /**
- * Fetches what `partial` lacks of `url`. The rest alone is asked for only of the very version that its bytes are from
- * (P14): by a strong ETag that the server must confirm; on any doubt it begins anew. Rejects only with errors of the disk.
+ * Fetches the rest of `partial` from `url`. Only the rest is requested when it is certain to be of the same version
+ * (P14): the server must confirm a strong ETag. Otherwise the transfer starts again. Rejects only with errors of the disk.
  */
 export async function transfer(
   url: string,
@@ -97,17 +97,17 @@ async function askFor(url: string, from: Partial | null, means: Means): Promise<
     return early;
   }
   try {
-    // A 200 in answer to a range is the whole file, of whatever version it is now.
+    // A 200 to a range request is the whole file, perhaps of another version.
     if (reply.status === 200) await partial.begin(url, reply.headers);
     return await take(reply, means);
   } catch (error) {
-    // A body that nobody reads would hold its connection, and the end of the run with it.
+    // An unread body would keep its connection open, and with it the process.
     await drop(reply.body).catch(() => undefined);
     throw error;
   }
 }
 
-/** What status and headers alone decide; null when the body is wanted. */
+/** The outcome that status and headers decide; null when the body is wanted. */
 function judge(reply: DownloadReply, from: Partial | null, limits: Limits): Transfer | "begin anew" | null {
   const { status, headers } = reply;
   if (expiredStatuses.has(status)) return { kind: "expired", status };
@@ -116,12 +116,15 @@ function judge(reply: DownloadReply, from: Partial | null, limits: Limits): Tran
     return { kind: "try_again", reason: `the server answered ${status}` };
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding !== "identity")
-    return { kind: "try_again", reason: `the server sent it ${encoding}-encoded, unasked` };
+    return {
+      kind: "try_again",
+      reason: `the server sent the file ${encoding}-encoded, which was not requested`,
+    };
   const whole = (statedBytes(reply) ?? 0) + (status === 206 ? (from?.bytes ?? 0) : 0);
   return whole > limits.bytesMax ? tooLarge(`${whole} bytes`, limits) : null;
 }
 
-/** Whether a 206 is the rest of the same version: its own tag says so, and its range begins where ours ends. */
+/** Whether a 206 is the rest of the same version: its ETag is ours, and its range begins where our bytes end. */
 function isRestOf(from: Partial, headers: Readonly<Record<string, string>>): boolean {
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers["content-range"] ?? "") ?? [];
   return (
@@ -132,7 +135,7 @@ function isRestOf(from: Partial, headers: Readonly<Record<string, string>>): boo
   );
 }
 
-/** Bytes of the body as stated; those of a range by the range, because its length may be left out. */
+/** The stated length of the body. For a range it is that of the range, because its Content-Length may be missing. */
 function statedBytes({ status, headers }: DownloadReply): number | null {
   const [, first, last] = /^bytes (\d+)-(\d+)\//.exec(headers["content-range"] ?? "") ?? [];
   if (status === 206) return Number(last) + 1 - Number(first);
@@ -148,15 +151,15 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
   const before = partial.bytes;
   const stated = statedBytes(reply);
   checkSpace(await ports.freeBytes(), stated ?? 0);
-  let pollAt = partial.bytes + lookEveryBytes;
+  let checkAt = partial.bytes + checkEveryBytes;
   for await (const piece of marked(reply.body)) {
     if (partial.bytes + piece.length > limits.bytesMax) return tooLarge("more bytes", limits);
-    if (partial.bytes > pollAt) {
+    if (partial.bytes > checkAt) {
       checkSpace(await ports.freeBytes(), stated === null ? 0 : before + stated - partial.bytes);
-      pollAt = partial.bytes + lookEveryBytes;
+      checkAt = partial.bytes + checkEveryBytes;
     }
     await partial.take(piece);
-    // Only now: a slow disk is not a stalled server.
+    // Counted after the write: a slow disk is not a stalled server.
     watch.moved(piece.length);
   }
   await partial.settle();
@@ -165,10 +168,13 @@ async function take(reply: DownloadReply, { partial, limits, ports, watch }: Mea
     return { kind: "try_again", reason: `the transfer ended after ${received} of ${stated} bytes` };
   const { bytes } = partial;
   const { sha256, differs } = partial.sums.end();
-  // Whatever was damaged on the way must not be gone on with.
+  // Bytes that were damaged on the way must not be continued.
   partial.etag = null;
   if (differs === null) return { kind: "received", bytes, sha256, lengthStated: stated !== null };
-  return { kind: "try_again", reason: `the content does not have the ${differs} that the server states` };
+  return {
+    kind: "try_again",
+    reason: `the ${differs} checksum of the content is not the one that the server stated`,
+  };
 }
 
 async function* marked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -179,12 +185,12 @@ async function* marked(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   }
 }
 
-/** Leaving after the first piece closes the connection; an error page is not worth more. */
+/** Stops after the first piece, which closes the connection. */
 async function drop(body: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of marked(body)) return;
 }
 
-/** The URL is signed, so nothing of it goes into a reason. */
+/** A reason never contains the URL, because it is signed. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   const text = typeof code === "string" ? `${code}: ${message}` : String(message ?? error);
@@ -196,17 +202,17 @@ export interface TransferRate {
   msMax: number;
   /** Milliseconds without a byte. */
   stallMsMax: number;
-  /** Bytes a second that must come over each stretch of `stallMsMax`: a server that drips is no better than a silent one. */
+  /** Least bytes a second, measured over each `stallMsMax`. */
   bytesPerSecondMin: number;
 }
 
-/** Aborts a transfer that stands still, crawls, lasts too long, or is no longer wanted. */
+/** Aborts a transfer that stalls, is too slow, takes too long, or is no longer wanted. */
 export class Watch {
   private readonly abort = new AbortController();
   private readonly over = new AbortController();
   private readonly endMs: number;
   private stalledMs: number;
-  /** The stretch over which the pace is measured now. */
+  /** The current interval in which the speed is measured. */
   private stretch: { endMs: number; bytes: number };
   /** Why it was aborted. */
   reason: string | null = null;
@@ -230,14 +236,14 @@ export class Watch {
     return this.abort.signal;
   }
 
-  /** Bytes came, or the answer itself. */
+  /** Call it when bytes or the answer arrived. */
   moved(bytes: number): void {
     this.stalledMs = this.clock.monotonic() + this.pace.stallMsMax;
     this.stretch.bytes += bytes;
   }
 
   end(): void {
-    // Without a reason of its own each abort would make an error with a stack.
+    // Given a reason, abort does not create an error with a stack.
     this.over.abort("ended");
     this.wanted?.removeEventListener("abort", this.unwanted);
   }
@@ -256,12 +262,12 @@ export class Watch {
     const { msMax, stallMsMax, bytesPerSecondMin } = this.pace;
     const seconds = stallMsMax / 1000;
     if (now >= this.endMs) return `the transfer took longer than ${msMax / 1000} s`;
-    if (now >= this.stalledMs) return `no byte came for ${seconds} s`;
+    if (now >= this.stalledMs) return `no bytes arrived for ${seconds} s`;
     if (now < this.stretch.endMs) return null;
     const { bytes } = this.stretch;
     this.stretch = { endMs: now + stallMsMax, bytes: 0 };
     if (bytes >= bytesPerSecondMin * seconds) return null;
-    return `only ${bytes} bytes came in ${seconds} s; expected at least ${bytesPerSecondMin} a second`;
+    return `only ${bytes} bytes arrived in ${seconds} s; expected at least ${bytesPerSecondMin} a second`;
   }
 
   private give(reason: string): void {

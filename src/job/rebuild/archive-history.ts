@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type IndexLine, identityOf, indexName, JobIndex } from "../../archive/index-file.js";
 
-/** An output that the archive has: its line, with the name under which its content was found. */
+/** An output in the archive: its index line, with the name under which its content was found. */
 export interface ArchivedLine extends IndexLine {
   /** The output folder, and the name of the job's folder in it. */
   outFolder: string;
@@ -12,16 +12,16 @@ export interface ArchivedLine extends IndexLine {
 }
 
 export interface ArchiveHistory {
-  /** Outputs whose files are there, whole, by item key. */
+  /** Outputs whose files are intact, by item key. */
   outputs: Map<string, ArchivedLine[]>;
-  /** Files of which a line tells and whose content is nowhere: they are fetched again. */
+  /** Files with an index line whose content was not found: they are fetched again. */
   missing: string[];
   /** Files that were found under another name. */
   renamed: number;
   indexes: number;
 }
 
-/** Reads the index of every job's folder and holds each line to the file's content. Rejects with errors of the disk. */
+/** Reads the index of every job's folder and compares each line with its file. Rejects with errors of the disk. */
 export async function readArchive(outFolders: readonly string[]): Promise<ArchiveHistory> {
   const history: ArchiveHistory = { outputs: new Map(), missing: [], renamed: 0, indexes: 0 };
   for (const outFolder of outFolders) {
@@ -40,7 +40,7 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
   const others = new OtherFiles(jobFolder, new Set(lines.map((line) => line.file)));
   for (const line of lines) {
     const ofItem = history.outputs.get(line.key) ?? [];
-    // The first folder counts where several have the same file, as a copy of the archive does.
+    // If several folders have the file, as in a copy of the archive, the first counts.
     if (ofItem.some((known) => known.folder === folder && identityOf(known) === identityOf(line))) continue;
     const inPlace = (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
     const file = inPlace ? line.file : await others.find(line);
@@ -53,7 +53,7 @@ async function readJob(history: ArchiveHistory, outFolder: string, folder: strin
   }
 }
 
-/** Files of a job's folder of which no line tells, by their content: somebody may have given one another name. */
+/** Files without an index line, found by content: a person may have renamed one. */
 class OtherFiles {
   private bySize: Map<number, string[]> | null = null;
 
@@ -83,7 +83,7 @@ class OtherFiles {
   }
 }
 
-/** Null when there is no such file, or none of that size. */
+/** Null when the file is missing or has another size. */
 async function hashOf(path: string, bytes: number): Promise<string | null> {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size !== bytes) return null;

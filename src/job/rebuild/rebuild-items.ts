@@ -7,11 +7,11 @@ import type { IntentLine, KnownAttempt } from "../../run/receipts/receipt-lines.
 import type { ArchivedLine, ArchiveHistory } from "./archive-history.js";
 import type { ReceiptHistory } from "./receipt-history.js";
 
-/** An item as receipts and archive know it. */
+/** What receipts and archive say about an item. */
 export interface FoundItem {
   job: string;
   item: NewItem;
-  /** The newest intent; null when only the archive knows the item. */
+  /** The latest intent; null when only the archive has the item. */
   intent: IntentLine | null;
   attempts: ReadonlyMap<number, KnownAttempt>;
   outputs: readonly ArchivedLine[];
@@ -19,11 +19,11 @@ export interface FoundItem {
 
 export interface FoundItems {
   items: FoundItem[];
-  /** Tasks that were paid for, of requests that nobody knows any more. */
+  /** Paid tasks whose requests are not on record. */
   orphans: string[];
 }
 
-/** Puts together what belongs to the same item. Nothing is guessed: an answer without its request is an orphan. */
+/** Groups receipts and files by item. Nothing is guessed: an answer without its request is an orphan. */
 export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): FoundItems {
   const gathering = new Gathering();
   for (const attempt of receipts.attempts) gathering.takeAttempt(attempt);
@@ -33,7 +33,7 @@ export function findItems(receipts: ReceiptHistory, archive: ArchiveHistory): Fo
   return { items, orphans: tasksOf(receipts.attempts).filter((task) => !known.has(task)) };
 }
 
-/** What belongs to one item: a job has one of a key. */
+/** The receipts and files of one item. A job has one item of a key. */
 interface Gathered {
   job: string;
   key: string;
@@ -51,11 +51,11 @@ class Gathering {
   takeAttempt(attempt: KnownAttempt): void {
     const { job, key, number } = attempt;
     const { attempts } = this.of(key).find((item) => item.job === job) ?? this.begin(job, key);
-    // The second of a number is of a database that was made anew without its receipts.
+    // A second attempt with the same number is from a database that was started again beside old receipts.
     if (!attempts.has(number)) attempts.set(number, attempt);
   }
 
-  /** An output belongs to the item whose task it is of, else to the one whose job's folder it lies in. */
+  /** An output belongs to the item of its task, else to the item of the job whose folder it is in. */
   takeOutput(line: ArchivedLine): void {
     const { key, task, folder } = line;
     const items = this.of(key);
@@ -77,7 +77,7 @@ class Gathering {
   }
 }
 
-/** Null for an item of whose request nothing is left. */
+/** Null for an item without any intent or file. */
 function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundItem | null {
   const intent = [...attempts.values()].findLast((attempt) => attempt.intent)?.intent ?? null;
   const [line] = outputs;

@@ -15,24 +15,23 @@ import type { Workspace } from "../workspace/workspace.js";
 import { readIdentity, writeIdentity } from "../workspace/workspace.js";
 import { type ArchiveHistory, readArchive } from "./archive-history.js";
 import { type FoundItem, type FoundItems, findItems } from "./rebuild-items.js";
-import { PastClock, refill } from "./rebuild-store.js";
+import { refill } from "./rebuild-store.js";
 import { type ReceiptHistory, readReceiptHistory } from "./receipt-history.js";
 
 export interface RebuildOptions {
   workspace: Workspace;
   clock: Clock;
-  /** Shown what would come back; false leaves everything as it is. */
+  /** Gets what would come back; false leaves everything as it is. */
   consent(offer: RebuildOffer): Promise<boolean>;
 }
 
 export interface RebuildOffer extends Pick<Rebuilt, "database" | "found" | "readable"> {
-  /** There is a database, whatever state it is in. */
+  /** There is a database, intact or not. */
   present: boolean;
 }
 
 /**
- * Makes the workspace's database again from its receipts and its archive. The old one, however damaged, is kept beside
- * it. Throws EarlyExit.
+ * Rebuilds the workspace's database from its receipts and its archive. The old database is kept beside it. Throws EarlyExit.
  */
 export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOptions): Promise<Rebuilt> {
   const { stateFile, lockFile, markerFolder } = workspace;
@@ -60,12 +59,11 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
     const rebuilt = `${stateFile}.rebuilt`;
     rmSync(rebuilt, { force: true });
     mkdirSync(dirname(stateFile), { recursive: true });
-    const past = new PastClock(clock);
     const verdicts = openVerdicts(workspace, clock);
     try {
-      const beside = { unsaid: unsaidIn(workspace, sources), verdicts };
-      await makeWorkspace({ ...workspace, stateFile: rebuilt }, past, (store) =>
-        refill(store, past, sources.items, beside),
+      const context = { clock, unsaid: unsaidIn(workspace, sources), verdicts };
+      await makeWorkspace({ ...workspace, stateFile: rebuilt }, clock, (store, restore) =>
+        refill({ store, restore }, sources.items, context),
       );
     } finally {
       verdicts.close();
@@ -77,7 +75,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
   } finally {
     note.remove();
     lock.release();
-    // A folder of the state that is there says that nothing is lost.
+    // An empty state folder would say that the state is not lost.
     if (made !== undefined && !existsSync(stateFile)) rmSync(made, { recursive: true });
   }
 }
@@ -107,8 +105,8 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
 }
 
 /**
- * How many items the old database knows; null when it is gone or damaged. Throws NewerDatabase, and EarlyExit for one that
- * the system does not let be used: it may be whole.
+ * How many items the old database has; null when it is missing or damaged. Throws NewerDatabase, and EarlyExit for a
+ * database that cannot be opened but may be intact.
  */
 async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
   if (!existsSync(workspace.stateFile)) return null;
@@ -131,7 +129,7 @@ async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | 
   }
 }
 
-/** Gives the old database a name that nobody takes for one, its log with it. Null when there is none. */
+/** Renames the old database and its write-ahead log. Null when there is none. */
 function putAside(stateFile: string, clock: Clock): string | null {
   const stamp = new Date(clock.now()).toISOString().replaceAll(":", "-");
   const kept = `${stateFile}.before-${stamp}`;

@@ -6,21 +6,21 @@ import { nearest } from "../../text/nearest.js";
 /** Extensions of files that may be manifests. */
 export const manifestExtensions = [".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".xlsx"] as const;
 
-/** The manifest that is read from standard input, and what messages and the job call it. */
+/** The manifest on standard input, and its name in messages and as a job. */
 export const standardInput = "-";
 export const standardInputName = "stdin";
 
-/** Larger files than this are no sheets: a text of more than half a gigabyte cannot even be held. */
+/** The largest manifest: a string cannot hold more than half a gigabyte. */
 const fileBytesMax = 400_000_000;
-/** What is made of a piece is gone again before the next is read: small ones leave less behind for the collector. */
+/** Small pieces leave less for the garbage collector. */
 const pieceBytes = 65_536;
 
-/** What a manifest holds, piece by piece and as often as it is asked for. */
+/** The content of a manifest in pieces, readable more than once. */
 export interface Bytes {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
-/** The bytes of a manifest, or of standard input when its name is `-`, or the one reason why there are none. */
+/** The bytes of a manifest, or of standard input for `-`, or the problem that prevents reading them. */
 export async function openBytes(
   file: string,
   stdin?: AsyncIterable<Uint8Array>,
@@ -42,7 +42,7 @@ export async function openBytes(
   }
 }
 
-/** Bytes that are in memory. */
+/** Bytes in memory. */
 export function bytesOf(bytes: Uint8Array): Bytes {
   return {
     async *pieces() {
@@ -52,7 +52,7 @@ export function bytesOf(bytes: Uint8Array): Bytes {
   };
 }
 
-/** All of them at once. */
+/** All pieces in one buffer. */
 export async function wholeOf({ pieces }: Bytes): Promise<Buffer> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces()) all.push(piece);
@@ -74,7 +74,7 @@ async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A buffer for each piece: whoever reads it may keep it. */
+/** Each piece is a new buffer, which the reader may keep. */
 async function* piecesOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
   for (;;) {
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(pieceBytes), 0, pieceBytes);

@@ -6,20 +6,19 @@ import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { columnName, isKnown } from "../shape/columns.js";
 import type { Source, SourceBatch } from "../shape/source.js";
 
-/** What may part the cells of a sheet that is saved as text. */
+/** The delimiters of cells. */
 export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const;
 export type DelimiterName = keyof typeof delimiters;
 
-/** All three, and not csv-parse's own guess, which takes the first line end for the whole file's. */
+/** All three line ends: csv-parse's guess takes the first one for the whole file. */
 const lineEnds = ["\r\n", "\n", "\r"];
 
-/** A row longer than this is an open quote or a file that is no sheet. */
+/** A longer row is an unclosed quote, or the file is not a sheet. */
 const recordCharactersMax = 1_000_000;
 
 /**
- * Reads a sheet saved as text, piece by piece. A record is a spreadsheet row, so records count as people see them,
- * however many lines a quoted cell spans and however many blank rows lie between; that is why blank ones are not left to
- * the parser. Nothing is read before the header is known.
+ * Reads a sheet saved as text, piece by piece. A record is a row as a spreadsheet counts it: a quoted cell may span lines,
+ * and blank rows count, so the parser must not skip them. Rows are read only once the header is known.
  */
 export async function openCsv(file: string, text: CsvText, named?: DelimiterName): Promise<Source> {
   const hint = separatorLine(text.start);
@@ -40,7 +39,7 @@ export async function openCsv(file: string, text: CsvText, named?: DelimiterName
   return { columns: sheet.columns, problems: [], notes: [], batches };
 }
 
-/** A text as UTF-8, and how it begins. */
+/** A text as UTF-8, and its beginning. */
 export interface CsvText {
   pieces(): AsyncIterable<Uint8Array>;
   start: string;
@@ -50,14 +49,14 @@ export interface CsvText {
 
 interface Reading extends CsvText {
   delimiter: string;
-  /** The line at which the sheet begins. */
+  /** The line on which the sheet begins. */
   from: number;
 }
 
-/** The rows of each piece, up to the first record that cannot be read. */
+/** The rows of each piece, up to the first malformed record. */
 async function* batchesOf(sheet: SheetReader, text: Reading): AsyncGenerator<SourceBatch> {
   const { pieces, returns, delimiter, from } = text;
-  // Only those line ends that the file has: the parser looks for each of them at every byte.
+  // Only the line ends that the file has: the parser compares each of them at every byte.
   const parser = new Records(
     { ...grammar, delimiter, record_delimiter: returns ? lineEnds : ["\n"], from_line: from },
     (record) => sheet.add(record),
@@ -80,7 +79,7 @@ async function* batchesOf(sheet: SheetReader, text: Reading): AsyncGenerator<Sou
 
 const grammar = { relax_column_count: true, max_record_size: recordCharactersMax } as const;
 
-/** The parser with its records handed over at once, also those before one that cannot be read. */
+/** The parser, which returns its records at once, including those before a malformed one. */
 class Records extends Parser {
   /** The line on which the next record begins. */
   line: number;
@@ -91,7 +90,7 @@ class Records extends Parser {
   ) {
     super(options);
     this.line = options.from_line;
-    // Whoever writes is told of an error; as an event nobody needs it.
+    // `write` reports the error; the event is not needed.
     this.on("error", () => {});
   }
 
@@ -112,16 +111,16 @@ class Records extends Parser {
   }
 }
 
-/** Excel's own first line, `sep=;`: it names the delimiter and is no row of the sheet. */
+/** Excel's own first line, `sep=;`: it names the delimiter and is not a row. */
 function separatorLine(text: string): { delimiter: string } | null {
   const match = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text);
   return match ? { delimiter: match[1] as string } : null;
 }
 
-/** A header fits in this many characters; guessing looks no further. */
+/** The characters in which the delimiter is guessed. */
 const headerCharactersMax = 65_536;
 
-/** The delimiter under which the header names most columns that are known, and then most columns at all. */
+/** The delimiter with which the header has the most known columns, then the most columns. */
 function delimiterOf(text: string): string {
   const start = text.slice(0, headerCharactersMax);
   const scores = Object.values(delimiters).map((delimiter) => {
@@ -132,7 +131,7 @@ function delimiterOf(text: string): string {
   return scores.reduce((best, next) => (next.score > best.score ? next : best)).delimiter;
 }
 
-/** As many records as can be read of how a sheet begins. */
+/** The first records of a sheet, as far as they can be read. */
 function recordsIn(start: string, delimiter: string): string[][] {
   const records: string[][] = [];
   try {
@@ -153,11 +152,11 @@ function recordsIn(start: string, delimiter: string): string[][] {
 
 interface Broken {
   code: string;
-  /** The line on which the record begins that could not be read. */
+  /** The line on which the malformed record begins. */
   line: number;
 }
 
-/** A sheet cannot be read beyond a broken quote, so this one concerns the file and no row alone. */
+/** A sheet cannot be read beyond a broken quote, so this problem concerns the whole file. */
 function brokenProblem(file: string, { code, line }: Broken, row: number): Problem {
   const place = { file, row: null, line, lineColumn: 1 };
   if (code === "CSV_MAX_RECORD_SIZE") {
@@ -172,30 +171,30 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
     code === "CSV_QUOTE_NOT_CLOSED"
       ? [`a quote that opens in row ${row} is never closed`, "the end of the file"]
       : code === "INVALID_OPENING_QUOTE"
-        ? [`a quote stands inside a cell of row ${row} that does not begin with one`, 'text like 5" plate']
+        ? [`a cell of row ${row} contains a quote but does not begin with one`, 'text like 5" plate']
         : code === "CSV_INVALID_CLOSING_QUOTE"
           ? [`row ${row} has text after a closing quote`, 'text like "5" plate"']
           : [`row ${row} cannot be read (${code})`, "a broken row"];
   return {
     place,
     message,
-    expected: 'a cell with quotes in quotes, and each of its own quotes doubled: "5"" plate"',
+    expected: 'the cell in quotes, with every quote inside it doubled: "5"" plate"',
     got,
   };
 }
 
 /**
- * Records of cells, as a sheet has them, become rows: the first one that says something is the header, blank ones and
- * comments are passed over, and what does not fit under the header is told. A record's number is its row in the sheet.
+ * Turns the records of a sheet into rows. The first record that is not blank is the header. Blank records and comments are
+ * skipped, and cells beyond the header are problems. A record's number is its row in the sheet.
  */
 export class SheetReader {
-  /** Null until the header was found. */
+  /** Null until the header is found. */
   header: readonly string[] | null = null;
   records = 0;
   private readonly comments: number[] = [];
   private commentCount = 0;
   private read: SourceBatch = { rows: [], problems: [] };
-  /** Every column has a name of its own that an assignment can take. */
+  /** Every column has a distinct name that can be assigned. */
   private plain = false;
 
   constructor(readonly file: string) {}
@@ -219,14 +218,14 @@ export class SheetReader {
     }
   }
 
-  /** What was read since the last time. */
+  /** The rows and problems since the last call. */
   take(): SourceBatch {
     const { read } = this;
     this.read = { rows: [], problems: [] };
     return read;
   }
 
-  /** On comments, once everything is read. */
+  /** A note about comments, once everything is read. */
   notes(): string[] {
     return commentNotes(this.comments, this.commentCount);
   }
@@ -266,14 +265,14 @@ function isBlank(record: readonly string[]): boolean {
   return record.every(isEmpty);
 }
 
-/** Nearly every cell that says something begins with a letter or a digit. */
+/** A fast path: nearly every non-empty cell begins with a letter or a digit. */
 function isEmpty(cell: string): boolean {
   return cell === "" || (!(cell.charCodeAt(0) > 32 && cell.charCodeAt(0) < 127) && cell.trim() === "");
 }
 
 /**
- * A comment begins with `#` and has nothing else in its row; with a comma in it, which made cells of it, it is known
- * by `# ` and by not fitting under the header. In a sheet of one column only `# ` begins one: `#sunset` is a prompt.
+ * A comment begins with `#` and has the row to itself. If commas split it into cells, it is recognised by `# ` and by not
+ * fitting under the header. In a sheet of one column only `# ` begins a comment: `#sunset` is a prompt.
  */
 function isComment(record: readonly string[], columns: number): boolean {
   const first = record[0]?.trimStart() ?? "";
@@ -311,7 +310,7 @@ function headerProblems(file: string, header: readonly string[], row: number): P
   return problems;
 }
 
-/** Cells beyond the header are fine while they are empty: spreadsheets leave such trails. */
+/** Empty cells beyond the header are ignored: spreadsheets write them. */
 function shapeProblem(
   file: string,
   header: readonly string[],

@@ -2,14 +2,14 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument 
 import type { Problem } from "../../core/problem.js";
 import type { Mark } from "../shape/manifest.js";
 
-/** A value of the file with every number, true and false as it is written there; `5` and `"5"` are the same. */
+/** A value of the file. Numbers and booleans are texts as written, so `5` and `"5"` are the same. */
 export type Plain = string | null | Plain[] | { [key: string]: Plain };
 
-/** A parsed file that can tell where each of its values lies. */
+/** A parsed file with the place of each value. */
 export interface Document {
   file: string;
   plain: Plain;
-  /** Where the value at a path begins; where it is missing, where the nearest one around it begins. */
+  /** Where the value at a path begins; if it is missing, where the nearest enclosing value begins. */
   markAt(path: readonly PropertyKey[]): Mark;
 }
 
@@ -19,12 +19,12 @@ export function isObject(value: Plain | undefined): value is { [key: string]: Pl
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A tree with the place of every value is many times the file's size. */
+/** The largest document: a tree with the place of every value is many times the file's size. */
 const charactersMax = 16_000_000;
 
 /**
- * Parses JSON or YAML. JSON is read by the YAML parser, of which it is a subset, because that one knows where each value
- * stands; it thereby also takes comments and a comma too many. `line` is the line of the file on which the text begins.
+ * Parses JSON or YAML. JSON, a subset of YAML, is read by the YAML parser, which knows the place of each value; so comments
+ * and trailing commas are accepted too. `line` is the line of the file on which the text begins.
  */
 export function parsed(
   file: string,
@@ -50,7 +50,7 @@ export function parsed(
     const schema = language === "JSON" ? "json" : "core";
     const document = parseDocument(text, { schema, lineCounter: lines, logLevel: "error" });
     const error = document.errors[0];
-    // How deep the parser gets before it gives up is the machine's affair, and no place in the file.
+    // The depth at which the parser fails depends on the machine, so the error has no place in the file.
     if (error?.message.includes("call stack")) return fail(tooDeep, 0);
     if (error) return fail(plainWords(error.message), error.pos[0]);
     const contents = document.contents;
@@ -74,7 +74,7 @@ function tooLong(file: string, text: string, language: Language): Problem {
   };
 }
 
-/** What YAML allows and a manifest does not, because reading it would change the text or has no end. */
+/** Features of YAML that a manifest must not use, because they change text or may never end. */
 class NotPlain extends Error {
   override readonly name = "NotPlain";
   constructor(
@@ -85,12 +85,12 @@ class NotPlain extends Error {
   }
 }
 
-/** Values that aliases may repeat, all together: a few lines of nested aliases can stand for billions. */
+/** The most values that all aliases together may repeat: a few lines of nested aliases can mean billions. */
 const repeatedMax = 100_000;
 
 class Reading {
   private repeated = 0;
-  /** The newest node of each name: an alias means the last one before it. */
+  /** The latest node of each name: an alias means the last anchor before it. */
   private readonly anchors = new Map<string, unknown>();
 
   constructor(
@@ -98,7 +98,7 @@ class Reading {
     private readonly language: Language,
   ) {}
 
-  /** `within` holds the nodes that aliases led to, from the outermost to here. */
+  /** `within` are the nodes that aliases led to, from the outermost to this one. */
   plainOf(node: unknown, within: readonly unknown[] = []): Plain {
     if (node === null || node === undefined) return null;
     const [start, end] = (node as Node).range ?? [0, 0];
@@ -121,7 +121,7 @@ class Reading {
       );
     }
     if (!isScalar(node)) throw new NotPlain("something that is no value", start);
-    // JSON's strings hold no line breaks; YAML would fold one into a space, and so send another prompt than was written.
+    // A JSON string has no line breaks. YAML would fold one into a space and change the prompt.
     if (
       this.language === "JSON" &&
       typeof node.value === "string" &&
@@ -135,8 +135,8 @@ class Reading {
   private aliased(name: string, start: number, within: readonly unknown[]): Plain {
     if (this.language === "JSON") throw new NotPlain("an alias (*name)", start);
     const meant = this.anchors.get(name);
-    if (!meant) throw new NotPlain("an alias (*name) of nothing", start);
-    if (within.includes(meant)) throw new NotPlain("an alias (*name) that holds itself", start);
+    if (!meant) throw new NotPlain("an alias (*name) without an anchor", start);
+    if (within.includes(meant)) throw new NotPlain("an alias (*name) that contains itself", start);
     return this.plainOf(meant, [...within, meant]);
   }
 

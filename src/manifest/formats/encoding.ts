@@ -3,9 +3,9 @@ import type { Problem } from "../../core/problem.js";
 import type { Bytes } from "./bytes.js";
 
 /**
- * Which encoding a text has. Spreadsheets save UTF-8 with or without a mark, UTF-16 ("Unicode text"), and Windows-1252
- * where nobody chose. The last one cannot be told from its neighbours by its bytes, so a note says that it was taken for
- * that. A large sheet is looked at piece by piece; nearly all are UTF-8, for which the first look is enough.
+ * Which encoding a text has. Spreadsheets save UTF-8 with or without a byte order mark, UTF-16 ("Unicode text"), and by
+ * default Windows-1252. Bytes cannot tell Windows-1252 from similar encodings, so a note says that it was assumed. A large
+ * sheet is read in pieces; nearly all sheets are UTF-8, for which one pass is enough.
  */
 export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
@@ -14,7 +14,7 @@ const startBytes = 1_000;
 
 export type FoundEncoding = Encoded | { problem: Problem };
 
-/** How a text is to be read, found out by looking through all of it. */
+/** How to decode a text, after a pass over all of it. */
 export interface Encoded {
   encoding: Encoding;
   /** It has carriage returns, or may have. */
@@ -22,7 +22,7 @@ export interface Encoded {
   notes: string[];
 }
 
-/** DuePolls at bytes: what they are, whether all of them are UTF-8, and whether there is anything odd among them. */
+/** The first pass, over bytes: are they text, are they all UTF-8, do they contain NUL bytes? */
 export class FirstLook {
   private start: Uint8Array = new Uint8Array();
   private length = 0;
@@ -30,7 +30,7 @@ export class FirstLook {
   private nul = false;
   private returns = false;
   private blank = true;
-  /** The beginning of a character whose end is in the next piece. */
+  /** The first bytes of a character that ends in the next piece. */
   private rest: Uint8Array = new Uint8Array();
 
   constructor(private readonly file: string) {}
@@ -50,7 +50,7 @@ export class FirstLook {
     if (this.blank && this.utf8) this.blank = new TextDecoder().decode(text).trim() === "";
   }
 
-  /** What it is; or what it might be, where only a second look can tell. */
+  /** The result, or the suspected encoding if a second pass has to check it. */
   finding(): FoundEncoding | { suspect: Encoding } {
     const fail = (message: string, expected: string, got: string) =>
       problemOf(this.file, message, expected, got);
@@ -72,7 +72,7 @@ export class FirstLook {
   }
 }
 
-/** DuePolls at the text itself, for the place of what is odd in it. */
+/** The second pass, over decoded text: finds invalid characters and their lines. */
 export class SecondLook {
   private readonly decoder: TextDecoder;
   private line = 1;
@@ -101,7 +101,7 @@ export class SecondLook {
   finding(): FoundEncoding {
     const { file, encoding, odd, accent } = this;
     if (odd && encoding === "windows-1252") {
-      const message = "the file is text of no encoding that is known";
+      const message = "the file is not in a known text encoding";
       return problemOf(file, message, readable, byteName(odd.character), odd.line);
     }
     if (odd) return problemOf(file, "the file has NUL bytes", readable, "a NUL byte", odd.line);
@@ -115,11 +115,11 @@ export class SecondLook {
   }
 }
 
-/** Node decodes these bytes as Latin-1 has them, as control characters; Windows puts letters and quotes there. */
+/** Node decodes these bytes as the control characters of Latin-1; in Windows-1252 they are letters and quotes. */
 const windows = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
 const c1 = /[\x80-\x9f]/g;
 
-/** Decoded text as the program that saved it meant it. */
+/** Decoded text with the characters of Windows-1252. */
 export function asMeant(text: string, encoding: Encoding): string {
   if (encoding !== "windows-1252") return text;
   return text.replace(c1, (one) => windows[one.charCodeAt(0) - 0x80] ?? one);
@@ -130,7 +130,7 @@ function problemOf(file: string, message: string, expected: string, got: string,
   return { problem: { place: { file, row: null, ...at }, message, expected, got } };
 }
 
-/** Up to where a piece of UTF-8 has whole characters: one of up to four bytes may be cut at its end. */
+/** The length of a piece of UTF-8 without a character that is cut at its end. */
 function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;
@@ -141,7 +141,7 @@ function wholeCharacters(bytes: Uint8Array): number {
   return bytes.length;
 }
 
-/** Without a mark UTF-16 shows by its NUL bytes: a header has Latin letters, so nearly every other byte is one. */
+/** UTF-16 without a byte order mark: a header has Latin letters, so nearly every other byte is NUL. */
 function unmarkedUtf16(start: Uint8Array): Encoding | null {
   const nuls = [0, 0];
   for (const [index, byte] of start.entries()) if (byte === 0) nuls[index % 2] = (nuls[index % 2] ?? 0) + 1;
@@ -151,7 +151,7 @@ function unmarkedUtf16(start: Uint8Array): Encoding | null {
   return even > many && odd === 0 ? "utf-16be" : null;
 }
 
-/** Control characters, and the five bytes that Windows-1252 leaves without a meaning. */
+/** Control characters, and the five bytes that are undefined in Windows-1252. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that text does not have.
 const oddIn1252 = /[\0-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]/;
 
@@ -163,14 +163,14 @@ function wordAt(text: string, at: number): string {
 }
 
 function note1252({ line, word }: { line: number; word: string }): string {
-  return `the file is not UTF-8; it was read as Windows-1252 (so "${word}" in line ${line}): look whether that is right, or save it as "CSV UTF-8"`;
+  return `the file is not UTF-8; it was read as Windows-1252 (so "${word}" in line ${line}): check that, or save the file as "CSV UTF-8"`;
 }
 
 function byteName(character: string): string {
-  return `a byte 0x${character.charCodeAt(0).toString(16).padStart(2, "0")}, which is no letter`;
+  return `a byte 0x${character.charCodeAt(0).toString(16).padStart(2, "0")}, which is not a character`;
 }
 
-/** What the file is, when its first bytes tell that it is no text at all. */
+/** The kind of a file whose first bytes show that it is not text. */
 function foreignKind(bytes: Uint8Array): string | null {
   const start = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
   if (start.startsWith("\xd0\xcf\x11\xe0")) return "an old workbook (.xls); save it as .xlsx or CSV";
@@ -179,7 +179,7 @@ function foreignKind(bytes: Uint8Array): string | null {
   return start.startsWith("\x1f\x8b") ? "a gzip file; unpack it first" : null;
 }
 
-/** DuePolls through the bytes of a manifest, and says how they are read or the one reason why they cannot be. */
+/** How to decode a manifest, or the problem that prevents it. */
 export async function examined(file: string, bytes: Bytes): Promise<FoundEncoding> {
   const first = new FirstLook(file);
   for await (const piece of bytes.pieces()) first.see(piece);
@@ -197,13 +197,13 @@ export async function* textPieces(bytes: Bytes, encoding: Encoding): AsyncGenera
   yield asMeant(decoder.decode(), encoding);
 }
 
-/** The same as UTF-8; a mark may stand at its beginning. */
+/** The text as UTF-8, perhaps with a byte order mark. */
 export async function* utf8Pieces(bytes: Bytes, encoding: Encoding): AsyncGenerator<Uint8Array> {
   if (encoding === "utf-8") yield* bytes.pieces();
   else for await (const text of textPieces(bytes, encoding)) yield Buffer.from(text);
 }
 
-/** A text that is read at once, such as a prompt's file. */
+/** Decodes a text in memory, such as a prompt file. */
 export function decodedText(
   file: string,
   bytes: Uint8Array,

@@ -3,7 +3,7 @@ import { nearest } from "../../text/nearest.js";
 import { heldRows, type Source, unreadSource } from "../shape/source.js";
 import { SheetReader } from "./csv.js";
 
-/** A workbook is packed, and a small file may unpack to anything. */
+/** The largest unpacked workbook: a small zip file may unpack to any size. */
 const unpackedBytesMax = 500_000_000;
 
 /** Whether these are the bytes of a workbook (.xlsx), or of another zip file. */
@@ -12,8 +12,8 @@ export function isWorkbook(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads one sheet of a workbook, the first one or the one that is named. What a cell looks like in the spreadsheet is
- * not in the file, only its value: a date or a time comes back in ISO's form, a truth value in capitals.
+ * Reads one sheet of a workbook, the first or the named one. The file has values, not their formatting: dates and times
+ * are read in ISO form, booleans in capitals.
  */
 export async function readWorkbook(file: string, bytes: Uint8Array, named?: string): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
@@ -51,7 +51,7 @@ export async function readWorkbook(file: string, bytes: Uint8Array, named?: stri
   return { columns: sheet.columns, problems: [], notes, batches: heldRows(sheet.take()) };
 }
 
-/** In a workbook a short row is one whose last cells are empty. */
+/** In a workbook, a short row has empty cells at its end. */
 function squared(records: readonly string[][]): string[][] {
   const width = records.reduce((most, record) => Math.max(most, record.length), 0);
   return records.map((record) => [...record, ...Array<string>(width - record.length).fill("")]);
@@ -67,7 +67,7 @@ function cellText(value: unknown): string {
   return typeof value === "boolean" ? String(value).toUpperCase() : String(value);
 }
 
-/** A spreadsheet keeps a time without a day as one of its first days: `16:09` is noon and a bit of 30 December 1899. */
+/** A spreadsheet stores a time without a date as a time on its day zero: `16:09` is 16:09 on 30 December 1899. */
 function dateText(value: Date): string {
   const [day = "", time = ""] = value.toISOString().split("T");
   const [hours = "", minutes = "", seconds = ""] = time.split(/[:.]/);
@@ -78,7 +78,7 @@ function dateText(value: Date): string {
   return clock === "00:00" ? day : `${day} ${clock}`;
 }
 
-/** The sum of the sizes that the zip's own directory states. */
+/** The sum of the sizes in the directory of the zip file. */
 function unpackedBytes(bytes: Uint8Array): number {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const entry = Buffer.from("PK\x01\x02", "latin1");

@@ -6,8 +6,8 @@ import { type Document, isObject, type Plain } from "../formats/document.js";
 import { columnName } from "../shape/columns.js";
 
 /**
- * The shapes of JSON and YAML manifests. The messages say what was expected; what was found is told from the value. The
- * same shapes give the JSON Schema for editors, so every field says what it is for.
+ * The schemas of JSON and YAML manifests. Their messages say what was expected; what was found is described from the value.
+ * The JSON Schema for editors is made from them, so every field has a description.
  */
 const cell = z
   .union([z.string(), z.number(), z.boolean(), z.null()], "text, a number, or true or false")
@@ -89,14 +89,14 @@ export const job = z.strictObject(
   "an array of rows, or an object with rows",
 );
 
-/** Rows are told one by one, each with its number; so the job's own shape takes any of them. */
+/** Rows are checked one by one, each with its number, so the job's schema accepts any rows. */
 const jobOfAnyRows = job.extend({
   rows: z.union([z.array(z.unknown()), z.string()], "an array of rows, or the name of a CSV file").optional(),
 });
 
 const rowSources = ["rows", "prompt", "matrix", "zip", "steps"];
 
-/** What is wrong with the top of a job, without its rows. */
+/** The problems of a job, without its rows. */
 export function checkJob(document: Document): Problem[] {
   const place = { file: document.file, row: null };
   const problems = problemsOf(document, jobOfAnyRows.safeParse(document.plain).error, [], place);
@@ -111,7 +111,7 @@ export function checkJob(document: Document): Problem[] {
   return [...problems, missing];
 }
 
-/** What is wrong with the shape of one row. */
+/** The problems of a row's shape. */
 export function checkRow(
   document: Document,
   path: readonly PropertyKey[],
@@ -146,7 +146,7 @@ function problemsOf(
 
 type Issue = z.core.$ZodIssue;
 
-/** Where one form of several got further than the others, what is wrong inside of it says more than "none fits". */
+/** Of several alternatives, reports the problem inside the one that matched furthest instead of "none fits". */
 function innermost(issue: Issue): Issue[] {
   if (issue.code !== "invalid_union") return [issue];
   const further = issue.errors.find((inner) =>
@@ -189,7 +189,7 @@ function described(value: Plain | undefined): string {
   return typeof value === "object" ? "an object" : `"${value}"`;
 }
 
-/** The JSON Schema of JSON and YAML manifests, for editors: made of the very shapes that manifests are checked by. */
+/** The JSON Schema of manifests, for editors: made from the schemas that check them. */
 export function manifestSchema(): object {
   const manifest = z.union([job, z.array(row)]).meta({
     title: "bulkgen manifest",

@@ -12,12 +12,12 @@ import {
 } from "../shape/source.js";
 import { writtenAt } from "./written.js";
 
-/** Fields that may stand at the top of a job instead of among its defaults. */
+/** Fields that may be at the top of a job instead of in its defaults. */
 const topFields = ["prompt", "output", "repeat"] as const;
 
 type Fields = { [key: string]: Plain };
 
-/** What a job says besides its rows; its shape was checked before. */
+/** The fields of a job besides its rows. Its shape was checked before. */
 export function jobOf(document: Document, top: Fields): { job: SourceJob; problems: Problem[] } {
   const problems: Problem[] = [];
   const own = (path: readonly PropertyKey[], fields: Plain | undefined): Written =>
@@ -59,7 +59,7 @@ function stepOf(
   };
 }
 
-/** Every key of the matrix is an axis of its own; the keys of the zip are one together. */
+/** Every key of the matrix is an axis; all keys of the zip together are one axis. */
 function axesOf(document: Document, from: Fields, path: readonly PropertyKey[], problems: Problem[]): Axis[] {
   const matrix = listsIn(document, from["matrix"], [...path, "matrix"]);
   const zip = listsIn(document, from["zip"], [...path, "zip"]);
@@ -77,7 +77,7 @@ function axesOf(document: Document, from: Fields, path: readonly PropertyKey[], 
   const seen = new Map<string, List>();
   for (const list of [...matrix, ...zip]) {
     const wrong = seen.has(list.key)
-      ? "stands in it twice"
+      ? "is listed twice"
       : keysOfNames.includes(list.key)
         ? "names the item"
         : null;
@@ -107,7 +107,7 @@ interface List {
   mark: Mark;
 }
 
-/** The lists of a matrix or a zip; `params` may hold them one level deeper. */
+/** The lists of a matrix or a zip, including those below `params`. */
 function listsIn(document: Document, plain: Plain | undefined, path: readonly PropertyKey[]): List[] {
   if (!isObject(plain)) return [];
   return Object.entries(plain).flatMap(([written, lists]): List[] => {
@@ -131,7 +131,7 @@ function listOf(document: Document, key: string, plain: Plain, path: readonly Pr
 
 function axis(file: string, lists: readonly List[]): Axis {
   const length = Math.max(0, ...lists.map(({ values }) => values.length));
-  // A zip goes by its first variable: `square` says more than the sizes and voices that go with it.
+  // A zip is named by its first variable: `square` says more than the sizes and voices with it.
   const named = lists.find(({ key }) => !key.includes(".")) ?? lists[0];
   const labels = labelsOf(named?.values.map(({ text }) => text) ?? []);
   const settings = Array.from({ length }, (_, index): SourceSetting => {
@@ -148,10 +148,10 @@ function axis(file: string, lists: readonly List[]): Axis {
   return { keys: lists.map(({ key }) => key), settings };
 }
 
-/** Longer values than this are named by their number. */
+/** Longer values are named by their number. */
 const labelCharactersMax = 24;
 
-/** Short names of values, all different: `16:9` is `16x9`; prompts and addresses go by their number. */
+/** Short, distinct names of values: `16:9` is `16x9`; prompts and URLs are named by their number. */
 function labelsOf(values: readonly string[]): string[] {
   const labels = values.map((value) =>
     value
@@ -166,12 +166,12 @@ function labelsOf(values: readonly string[]): string[] {
   return short && different ? labels : values.map((_, index) => String(index + 1));
 }
 
-/** Of two that say the same, the later one wins. */
+/** The later of two values wins. */
 function joined(first: Written, second: Written): Written {
   return { cells: { ...first.cells, ...second.cells }, marks: { ...first.marks, ...second.marks } };
 }
 
-/** What a job says may be used in rows of another file. */
+/** Applies the fields of a job to rows of another file. */
 function fromJob({ file }: Document, { cells, marks }: Written): Written {
   return {
     cells,
@@ -182,7 +182,7 @@ function fromJob({ file }: Document, { cells, marks }: Written): Written {
 function saidTwice({ file }: Document, column: string, mark: Mark | undefined): Problem {
   return {
     place: { file, row: null, column, ...mark },
-    message: `${column} stands at the top of the job and among its defaults`,
+    message: `${column} is set at the top of the job and in its defaults`,
     expected: "one of the two",
     got: "both",
   };
@@ -196,7 +196,7 @@ function sameSteps({ file, markAt }: Document, steps: readonly SourceStep[]): Pr
           {
             place: { file, row: null, column: "steps", ...markAt(["steps", index, "name"]) },
             message: `two steps are named "${name}"`,
-            expected: "a name of its own for each step",
+            expected: "a different name for each step",
             got: name,
           },
         ],

@@ -5,7 +5,7 @@ import { jobOf } from "./job.js";
 import { checkJob, checkRow } from "./job-shape.js";
 import { writtenAt } from "./written.js";
 
-/** Reads an array of rows, or a job, from JSON or YAML. A job's rows may lie in a file of their own. */
+/** Reads an array of rows, or a job, from JSON or YAML. A job may name another file for its rows. */
 export function readDocument(
   file: string,
   text: string,
@@ -17,7 +17,7 @@ export function readDocument(
   if (Array.isArray(top)) return { source: sourceOf(rowsIn(document, top, [])) };
   const wrong = checkJob(document);
   if (!isObject(top) || wrong.length > 0) {
-    // Rows are told as well, so that everything is told at once.
+    // Rows are checked as well, so that all problems are reported at once.
     const rows = isObject(top) && Array.isArray(top["rows"]) ? top["rows"] : [];
     const read = sourceOf(rowsIn(document, rows, ["rows"]));
     return { source: { ...read, problems: wrong } };
@@ -33,7 +33,7 @@ export function readDocument(
   return { source: { ...read, problems, job } };
 }
 
-/** Reads JSON Lines: a row a line. Each line stands for itself, so a broken one does not keep the others from being read. */
+/** Reads JSON Lines, a row a line. A broken line does not affect the others. */
 export function readLines(file: string, text: string): Source {
   const rows: Read[] = [];
   for (const [index, line] of text.split(/\r\n|\n|\r/).entries()) {
@@ -53,7 +53,7 @@ export function readLines(file: string, text: string): Source {
   return sourceOf(rows);
 }
 
-/** A job without rows is made once, in all its combinations. */
+/** A job without rows has one empty row, in all its combinations. */
 function impliedRow(file: string): Read {
   return { problems: [], row: { number: 1, file, cells: {} } };
 }

@@ -3,7 +3,7 @@ import { columnName, paramColumn } from "../shape/columns.js";
 import type { Mark } from "../shape/manifest.js";
 import type { Written } from "../shape/source.js";
 
-/** Cells of an object whose shape was checked, and where they lie. Nested params become `params.KEY`. */
+/** The cells of a checked object, with their places. Nested params become `params.KEY`. */
 export function writtenAt(
   document: Document,
   object: { [key: string]: Plain },

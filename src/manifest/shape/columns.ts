@@ -1,12 +1,12 @@
 import { mediaFields } from "../../api/inputs.js";
 import { nearest } from "../../text/nearest.js";
 
-/** The columns that mean something to bulkgen, besides `params.KEY`. */
+/** The columns that bulkgen knows, besides `params.KEY`. */
 const knownColumns = ["id", "model", "prompt", ...mediaFields, "output", "repeat", "priority"] as const;
 
 const paramPrefix = "params.";
 
-/** A column's name as the program knows it: known ones by any capitals and spaces, params by their key as written. */
+/** The canonical name of a column: known columns ignore case and spaces, params keep their key as written. */
 export function columnName(written: string): string {
   const trimmed = written.trim();
   const plain = trimmed.toLowerCase().replaceAll(/[\s-]+/g, "_");
@@ -29,7 +29,7 @@ export function isKnown(column: string): boolean {
   return (knownColumns as readonly string[]).includes(column) || paramKey(column) !== null;
 }
 
-/** One line on a column that nothing uses. */
+/** One line about a column that is not used. */
 export function unusedNote(column: string): string {
   const near = nearest(column, knownColumns) ?? nearestParam(column);
   return `column "${column}" is used by nothing${near ? `; did you mean "${near}"?` : " (it is kept for the export)"}`;
@@ -40,17 +40,17 @@ function nearestParam(column: string): string | undefined {
   return key === undefined ? undefined : paramColumn(key);
 }
 
-/** `cup`, `cup-2`, `cup-3`: the first copy keeps the plain name, so that adding copies renames nothing. */
+/** `cup`, `cup-2`, `cup-3`: the first copy keeps the plain name, so that adding copies renames no file. */
 export function copyName(name: string, copy: number): string {
   return copy === 1 ? name : `${name}-${copy}`;
 }
 
-/** The output as wanted, without a media file's extension: the content decides which one it gets. */
+/** The wanted output name without a media extension: the extension comes from the content. */
 export function outputName(output: string): string {
   return output.replace(/\.(png|jpe?g|webp|gif|avif|mp4|webm|mov|mp3|wav|ogg|m4a|flac)$/i, "");
 }
 
-/** A name with what a combination of the job adds to it. */
+/** A name with the label of a combination. */
 export function labelled(name: string, label: string): string {
   return label === "" ? name : `${name}-${label}`;
 }

@@ -2,7 +2,7 @@ import type { MediaField } from "../../api/inputs.js";
 import type { Place, Problem } from "../../core/problem.js";
 import type { Repair } from "./repairs.js";
 
-/** A manifest of which the beginning was read. Models are not looked at here. */
+/** An opened manifest, whose beginning was read. Models are checked elsewhere. */
 export interface Manifest {
   /** The job's name: the field `name`, else the file's name without its extension. */
   name: string;
@@ -10,23 +10,23 @@ export interface Manifest {
   file: string;
   /** All columns in the order of the file, known ones under their known name. */
   columns: string[];
-  /** Its rows and everything that is wrong with the file itself, a part at a time. To be read once. */
+  /** The rows and the problems of the file, a part at a time. Can be read once. */
   parts(): AsyncGenerator<Part, End>;
 }
 
-/** Some rows, one for each item to make before copies, and the problems that were found meanwhile. */
+/** Some rows, one for each item before copies, and the problems found with them. */
 export interface Part {
   rows: Row[];
   problems: Problem[];
 }
 
-/** What is known of a manifest once all of it was read. */
+/** What is known once the whole manifest was read. */
 export interface End {
-  /** Oddities that stop nothing, one line each. */
+  /** Notes that stop nothing, one line each. */
   notes: string[];
-  /** Columns that nothing uses: they are kept for the export. */
+  /** Columns that are not used: they are kept for the export. */
   unusedColumns: string[];
-  /** Why nothing can be made of any row, where that shows only at the end. */
+  /** Why no row can be made, if only the end of the file shows it. */
   refusal: Problem | null;
 }
 
@@ -35,28 +35,28 @@ export interface Row {
   number: number;
   place: Place;
   id: string | null;
-  /** What a combination of the job's axes and steps adds to names, such as `de-16x9`; empty without one. */
+  /** The part of names from the job's axes and steps, such as `de-16x9`; empty without them. */
   label: string;
-  /** The empty text when neither the row nor a default names one. */
+  /** Empty when neither the row nor a default names a model. */
   model: string;
   prompt: string | null;
-  /** Rows that say the same may share one. */
+  /** Rows with equal params may share the object. */
   params: Readonly<Record<string, string>>;
-  /** The params that came from defaults and not from the row: a model that does not take them goes without. */
+  /** The params from defaults: they are left out for a model that does not take them. */
   defaultParams: string[];
   inputs: Partial<Record<MediaField, string>>;
-  /** Wanted name of the output file. */
+  /** The wanted name of the output file. */
   output: string | null;
-  /** The same, where it depends on more than the manifest: the name, or why it cannot be made. */
+  /** Renders a name that depends on more than the manifest; returns a problem when it cannot. */
   lateName: ((late: { category: string; key: string }) => string | Problem) | null;
   repeat: number;
-  /** Higher goes first; 0 when nothing is said. */
+  /** Higher is submitted first; 0 by default. */
   priority: number;
-  /** Values that were taken for what they were before a spreadsheet changed them. */
+  /** Values that a spreadsheet had changed, and that were changed back. */
   repairs: Repair[];
-  /** Every cell of the row as written, and what its combination adds, by column. */
+  /** Every cell of the row as written, and the values of its combination, by column. */
   columns: Record<string, string>;
-  /** Where each cell lies in the file, where the format tells (JSON, YAML) or another file says it. */
+  /** The place of each cell, for formats that have it (JSON, YAML) and for values from other files. */
   marks: Record<string, Mark>;
 }
 

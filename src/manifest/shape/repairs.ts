@@ -1,29 +1,29 @@
 /**
- * What spreadsheets do to values behind people's backs, read backwards. `16:9` is saved as the time 16:09, as 16:09:00
- * or as the share of a day that it is; `true` as TRUE or WAHR; `1.0` as 1; `3-4` as a day in March or April. Nothing of
- * it is ever applied by itself: two values may have become the same one, and only a person knows.
+ * Reverses the changes that spreadsheets make to values. `16:9` is saved as the time 16:09, as 16:09:00 or as a fraction of
+ * a day; `true` as TRUE or WAHR; `1.0` as 1; `3-4` as a day in March or April. A repair is applied only on request: two
+ * values may have become the same, and only a person knows which was meant.
  */
 
-/** A value that was read as what it was before. */
+/** A value, and the option that it is read as. */
 export interface Repair {
   column: string;
   from: string;
   to: string;
 }
 
-/** The one option of which a spreadsheet would have made this value; null when there is none, or more than one. */
+/** The only option that a spreadsheet would turn into this value; null when none or several would. */
 export function optionBefore(value: string, options: readonly string[]): string | null {
   const written = plainText(value);
   const meant = options.filter((option) => becomes(plainText(option), written));
   return meant.length === 1 ? (meant[0] ?? null) : null;
 }
 
-/** A whole number that was given decimals, such as `2.0`; `1,000` may be one or a thousand, so it is neither. */
+/** A whole number with decimals, such as `2.0`. `1,000` is ambiguous, so it is not repaired. */
 export function wholeNumberBefore(value: string): string | null {
   return /^([+-]?\d{1,6})[.,]0{1,2}$/.exec(value.trim())?.[1] ?? null;
 }
 
-/** Dashes, quotes and blanks as a keyboard has them; autocorrection makes others of them. */
+/** Replaces the dashes, quotes and spaces of autocorrection by those of a keyboard. */
 function plainText(text: string): string {
   return text
     .replace(/[\u2010-\u2015\u2212]/g, "-")

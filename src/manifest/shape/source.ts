@@ -1,20 +1,20 @@
 import type { Problem } from "../../core/problem.js";
 import type { Mark } from "./manifest.js";
 
-/** What every format is read into: cells by column, before anything is known of their meaning. */
+/** The form into which all formats are read: cells by column, without their meaning. */
 export interface Source {
-  /** All that rows may have, known before the first row is read. */
+  /** All columns of the rows, known before the first row is read. */
   columns: string[];
-  /** Of the file as a whole, and of its beginning. */
+  /** Problems of the file as a whole and of its beginning. */
   problems: Problem[];
   notes: string[];
-  /** What a job says besides its rows. */
+  /** The fields of a job besides its rows. */
   job?: SourceJob;
-  /** To be read once: a large sheet is never held. */
+  /** Can be read once: a large sheet is never kept in memory. */
   batches(): AsyncIterable<SourceBatch>;
 }
 
-/** Some rows, what is wrong with the shape of rows among them, and notes that the end of a file may bring. */
+/** Some rows, problems with the shape of rows, and notes, which may come at the end of the file. */
 export interface SourceBatch {
   rows: SourceRow[];
   problems: Problem[];
@@ -25,7 +25,7 @@ export interface SourceRow {
   number: number;
   file: string;
   cells: Cells;
-  /** The row's own place, and its cells', where the format tells. */
+  /** The place of the row and of its cells, for formats that have it. */
   mark?: Mark;
   marks?: Record<string, Mark>;
 }
@@ -43,14 +43,14 @@ export interface SourceJob {
   name?: string;
   /** Cells that a row takes when its own are empty. */
   defaults: Written;
-  /** Variables of the templates, the same for all rows. */
+  /** Variables for templates, the same for all rows. */
   vars: Written;
   axes: Axis[];
-  /** Each row gives an item for each of them; without steps it gives one. */
+  /** Each row makes an item for each step; without steps, one. */
   steps: SourceStep[];
 }
 
-/** One way in which every row varies: a key of the matrix, or all keys of the zip together. */
+/** One axis along which every row varies: a key of the matrix, or all keys of the zip together. */
 export interface Axis {
   keys: string[];
   settings: SourceSetting[];
@@ -68,14 +68,14 @@ export interface SourceStep extends Written {
 
 export const noWritten: Written = { cells: {}, marks: {} };
 
-/** A source of which nothing could be read. */
+/** A source that could not be read. */
 export function unreadSource(problem: Problem): Source {
   return { columns: [], problems: [problem], notes: [], batches: async function* () {} };
 }
 
 const batchRows = 1_000;
 
-/** Rows that were read at once, such as those of a document. */
+/** Rows in memory, such as those of a document. */
 export function heldRows({ rows, problems, notes = [] }: SourceBatch): Source["batches"] {
   return async function* () {
     yield { rows: [], problems, notes };

@@ -5,17 +5,17 @@ import { decodedText } from "../formats/encoding.js";
 import { leaves } from "../shape/within.js";
 import { TemplateFault, type TemplateProblem } from "./template.js";
 
-/** `@prompts/winter.txt`; any other text that begins with `@` is a prompt like others. */
+/** `@prompts/winter.txt`; any other text that begins with `@` is an ordinary prompt. */
 const named = /^@(\S(?:.*\S)?\.(?:txt|md|liquid))$/i;
 
-/** The file that a prompt names instead of saying it, or null. */
+/** The file that a prompt names, or null. */
 export function promptFile(prompt: string): string | null {
   return prompt.includes("@") ? (named.exec(prompt.trim())?.[1] ?? null) : null;
 }
 
 const bytesMax = 1_000_000;
 
-/** Reads prompt files of one manifest, each once, from its folder and nowhere else. */
+/** Reads the prompt files of a manifest, each once, and only from its folder. */
 export class PromptFiles {
   private readonly folder: string;
   private readonly read = new Map<string, string | TemplateProblem>();
@@ -44,7 +44,7 @@ export class PromptFiles {
     const path = resolve(this.folder, name);
     if (isAbsolute(name) || leaves(this.folder, path)) return wrong("it lies outside the manifest's folder");
     try {
-      // A link may point out of the folder, so the path that counts is the one behind it.
+      // A link may point out of the folder, so the resolved path is checked.
       if (leaves(realpathSync(this.folder), realpathSync(path))) {
         return wrong("it lies outside the manifest's folder");
       }

@@ -10,12 +10,12 @@ import {
   type Values,
 } from "./template.js";
 
-/** Variables that every template has, whatever the manifest holds. */
+/** Variables of every template. */
 const builtInNames = ["index", "row", "step", "today"] as const;
-/** Those that only the names of files can have: they depend on the service's models, and on the whole of the item. */
+/** Variables of file names only: they depend on the service's models and on the whole item. */
 const lateNames = ["category", "key"] as const;
 
-/** Known fields may be named where no column has them: then they are empty. */
+/** Known fields may be named without a column: then they are empty. */
 const fieldNames = [
   "id",
   "model",
@@ -28,7 +28,7 @@ const fieldNames = [
   "priority",
 ];
 
-/** A column `Product name` is `product_name` in templates, where names have no spaces. */
+/** The column `Product name` is `product_name` in templates, where names have no spaces. */
 export function variableName(column: string): string {
   return column
     .trim()
@@ -37,7 +37,7 @@ export function variableName(column: string): string {
     .replace(/^_+|_+$/g, "");
 }
 
-/** All names that the templates of a manifest may use, from its columns and whatever else gives values. */
+/** All names that the templates of a manifest may use. */
 export function namesFrom(columns: Iterable<string>): Names {
   const all = [...columns];
   const plain = all.filter((column) => paramKey(column) === null);
@@ -53,7 +53,7 @@ export function namesFrom(columns: Iterable<string>): Names {
   };
 }
 
-/** Each other name leads to one column, and never hides a column that has it as its own. */
+/** Each alternative name means one column, and never hides a column of that name. */
 function aliasesOf(columns: readonly string[]): Map<string, string> {
   const taken = new Set([...columns, ...builtInNames, "params", ""]);
   const aliases = new Map<string, string>();
@@ -66,19 +66,19 @@ function aliasesOf(columns: readonly string[]): Map<string, string> {
   return aliases;
 }
 
-/** The columns that templates use, among these. */
+/** Which of these columns the templates use. */
 export function isUsed(column: string, used: ReadonlySet<string>): boolean {
   return isKnown(column) || used.has(column) || used.has(variableName(column));
 }
 
-/** What templates can name of a row in one of its combinations. */
+/** The values of a row in one combination. */
 export interface Named {
   index: number;
   row: number;
   step: string | null;
-  /** Every field that is known, filled up from the defaults. */
+  /** All known fields, with defaults filled in. */
   written: Cells;
-  /** The row's own cells, and those of its combination, which come before them. */
+  /** The row's cells, overridden by those of its combination. */
   cells: Cells;
   axes: Cells;
   /** Null until the service's models are known. */
@@ -86,13 +86,13 @@ export interface Named {
 }
 
 /**
- * What the rendering of one row sees. A value that is itself a template is rendered when somebody asks for it, and again
- * by what it names; so values may build on each other in any order, only not in a circle.
+ * The values for rendering one row. A value that is itself a template is rendered on demand, so values may refer to each
+ * other in any order, but not in a circle.
  */
 export class Scope implements Values {
   readonly param: Values["param"];
   private readonly open: string[] = [];
-  /** Values that were rendered: others may be made of them again and again. */
+  /** Rendered values, which others may use several times. */
   private readonly done = new Map<string, string>();
 
   constructor(
@@ -133,7 +133,7 @@ export class Scope implements Values {
     if (name === "step") return step;
     if (name === "today") return this.shared.today;
     if (name !== "category" && name !== "key") return null;
-    // A column that some row has, though not this one, is that column for all of them.
+    // A column of that name hides the built-in variable, also for rows without a value.
     if (this.shared.names.columns.has(name)) return null;
     if (late === null) throw new LateName(name);
     return late[name];
@@ -160,8 +160,8 @@ export class Scope implements Values {
 
 function circle(names: readonly string[]): TemplateProblem {
   return {
-    message: "the templates go in a circle",
-    expected: "values that do not lead back to themselves",
+    message: "the templates refer to each other in a circle",
+    expected: "values without circular references",
     got: names.join(" → "),
   };
 }

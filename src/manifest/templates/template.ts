@@ -1,7 +1,7 @@
 import { filters as builtIn, type FilterImplOptions, Liquid, type Template as Parsed } from "liquidjs";
 import { nearest } from "../../text/nearest.js";
 
-/** What is wrong with a template, or with one rendering of it. */
+/** A problem of a template, or of one rendering of it. */
 export interface TemplateProblem {
   message: string;
   expected: string;
@@ -9,26 +9,26 @@ export interface TemplateProblem {
   nearest?: string;
 }
 
-/** Thrown by a rendering that cannot be done. */
+/** Thrown when a template cannot be rendered. */
 export class TemplateFault extends Error {
   override readonly name = "TemplateFault";
   constructor(
     readonly fault: TemplateProblem,
-    /** The text itself is wrong, whatever row it is rendered for. */
+    /** The text itself is wrong, for every row. */
     readonly everywhere = false,
   ) {
     super(fault.message);
   }
 }
 
-/** Thrown where a template names what is known only when the service's models are. */
+/** Thrown when a template names a value that depends on the service's models. */
 export class LateName extends Error {
   override readonly name = "LateName";
   constructor(readonly named: string) {
     super(`"${named}" is not known yet`);
   }
 
-  /** What to tell where it will not be known later either. */
+  /** The problem to report if it will not be known later either. */
   get fault(): TemplateProblem {
     return {
       message: `the template names "${this.named}", which is known only when an item's file is named`,
@@ -39,8 +39,8 @@ export class LateName extends Error {
 }
 
 /**
- * The filters of templates. From Liquid's own only those are taken whose result depends on nothing but the text: no
- * clock, no chance, no place on earth, because a prompt that changed by itself would be paid again.
+ * The filters of templates. Of Liquid's own only those whose result depends on the text alone, not on the clock, chance or
+ * time zone: a prompt that changes by itself would be paid for again.
  */
 const taken = [
   "append",
@@ -82,7 +82,7 @@ const taken = [
 
 export const filterNames: readonly string[] = [...taken, "slug", "pad", "date", "column"].toSorted();
 
-/** Gives an engine these filters and takes all others from it; `used` learns which columns are looked up by name. */
+/** Registers these filters in an engine and removes all others. `used` collects the columns that are named by values. */
 export function useFilters(engine: Liquid, used: Set<string>): void {
   const own = { slug, pad, date: dateFilter(engine), column: columnFilter(used) } as Record<
     string,
@@ -107,7 +107,7 @@ function slug(value: unknown): string {
     .replace(/^-+|-+$/g, "");
 }
 
-/** Letters that no decomposition takes apart. */
+/** Letters without a Unicode decomposition. */
 const ligatures: Readonly<Record<string, string>> = { æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d" };
 
 const padMax = 100;
@@ -117,14 +117,14 @@ function pad(value: unknown, width: unknown): string {
   const wanted = Number(width);
   if (!Number.isInteger(wanted) || wanted < 1 || wanted > padMax) {
     const expected = `a width from 1 to ${padMax}, such as pad: 3`;
-    throw new TemplateFault({ message: "pad has no width to use", expected, got: textOf(width) || "none" });
+    throw new TemplateFault({ message: "pad has no valid width", expected, got: textOf(width) || "none" });
   }
   return textOf(value).padStart(wanted, "0");
 }
 
 const isoDate = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?Z?)?$/;
 
-/** Liquid's own date filter, of dates in ISO's form and at the same place on earth for everybody. */
+/** Liquid's date filter, restricted to ISO dates and UTC. */
 function dateFilter(engine: Liquid): (value: unknown, format: unknown) => string {
   const render = engine.filters["date"] as (this: unknown, value: unknown, format: unknown) => string;
   return function (this: unknown, value, format) {
@@ -134,7 +134,7 @@ function dateFilter(engine: Liquid): (value: unknown, format: unknown) => string
     const at = Date.parse(`${day}T${time}Z`);
     if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(day)) {
       throw new TemplateFault({
-        message: "date has no date to write",
+        message: "date has no valid date",
         expected: "a date such as 2026-04-05",
         got: text,
       });
@@ -143,7 +143,7 @@ function dateFilter(engine: Liquid): (value: unknown, format: unknown) => string
   };
 }
 
-/** The value of the column or variable that goes by a name which is itself made of values. */
+/** The value of the column or variable whose name is itself made of values. */
 function columnFilter(used: Set<string>) {
   return function (this: { context: { getSync(path: string[]): unknown } }, name: unknown): unknown {
     used.add(textOf(name));
@@ -158,41 +158,41 @@ function textOf(value: unknown): string {
 /** The names that a template may use: columns, variables, and the keys below `params`. */
 export interface Names {
   top: ReadonlySet<string>;
-  /** Those of them whose values the manifest itself gives. */
+  /** Names whose values the manifest gives. */
   early: ReadonlySet<string>;
-  /** Those of them that are columns or variables of the manifest. */
+  /** Names of columns and variables of the manifest. */
   columns: ReadonlySet<string>;
   params: ReadonlySet<string>;
-  /** Columns by their other name. */
+  /** Columns by their alternative names. */
   aliases: ReadonlyMap<string, string>;
 }
 
-/** What a rendering sees: it is asked for what the template names, and for nothing else. */
+/** The values of a rendering: only those that the template names are requested. */
 export interface Values {
-  /** The value as written, which may be a template itself; null for what has none. */
+  /** The value as written, which may be a template; null when there is none. */
   raw(name: string): string | number | null;
-  /** The value, rendered where it is a template. */
+  /** The value, rendered if it is a template. */
   value(name: string): string | number | null;
   /** Names are the keys below `params`. */
   param: Pick<Values, "raw" | "value">;
 }
 
-/** A text that was compiled. Throws TemplateFault. */
+/** A compiled template. Throws TemplateFault. */
 export type Template = (values: Values) => string;
 
-/** Whether a text holds a template at all; one that does not is never touched. */
+/** Whether a text contains a template; other texts are never changed. */
 export function isTemplate(text: string): boolean {
-  // Most texts of a large sheet have no brace, and are looked through once.
+  // Fast path: most texts have no brace.
   return text.includes("{") && (text.includes("{{") || text.includes("{%"));
 }
 
-/** Rendering more than this is a slip, such as a text that is joined to itself again and again. */
+/** The longest rendered text: more is an error, such as a text that is appended to itself repeatedly. */
 const renderedCharactersMax = 1_000_000;
 const keptMax = 1_000;
-/** No loops, no files: each rendering ends soon, whatever a manifest holds. */
+/** The allowed tags. Without loops and files every rendering ends soon. */
 const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "unless", "#"];
 
-/** Compiles the templates of one manifest, and remembers which names they use. */
+/** Compiles the templates of a manifest and collects the names that they use. */
 export class Templates {
   readonly used = new Set<string>();
   private readonly engine: Liquid;
@@ -214,11 +214,11 @@ export class Templates {
       if (!tagNames.includes(tag)) delete this.engine.tags[tag];
   }
 
-  /** The template, or why there is none: its grammar, or a name that nothing has, which is wrong for every row. */
+  /** The template, or its fault: a syntax error or an unknown name, which is wrong for every row. */
   compile(text: string): Template | TemplateProblem {
     let made = this.kept.get(text);
     if (made === undefined) {
-      // Rows may each bring a text of their own.
+      // Each row may have a different text.
       if (this.kept.size >= keptMax) this.kept.clear();
       made = this.made(text);
       this.kept.set(text, made);
@@ -252,7 +252,7 @@ export class Templates {
   }
 
   private liquidTemplate(liquid: string, parsed: Parsed[], named: Segments): Template {
-    // A name that is made of values may be any.
+    // A name made of values may be any name.
     const any = /\|\s*column\b/.test(liquid);
     const said = named.map(([root]) => String(root));
     const names = [...new Set(any ? [...this.names.early, ...said] : said)];
@@ -301,7 +301,7 @@ export class Templates {
 
 type Segments = readonly (readonly unknown[])[];
 
-/** A value that is a template is rendered when the engine asks for it, which it may never do. */
+/** Renders a value that is a template only when the engine requests it. */
 function put(scope: Record<string, unknown>, name: string, values: Pick<Values, "raw" | "value">): void {
   const raw = values.raw(name);
   if (typeof raw !== "string" || !isTemplate(raw)) scope[name] = raw;
@@ -309,8 +309,8 @@ function put(scope: Record<string, unknown>, name: string, values: Pick<Values, 
 }
 
 /**
- * Most templates only name values, and need no engine: for a million rows it would take longer than all else together.
- * Null for every other template; the engine has found the names before, so that what is a name is its affair.
+ * Renders templates that only name values without the engine, which would take most of the time for a million rows. Null
+ * for all other templates. The engine has parsed the names before.
  */
 function plainTemplate(text: string, named: Segments): Template | null {
   const pieces = text.split(/\{\{\s*(\w+)\s*\}\}/);
@@ -341,7 +341,7 @@ const noFiles = {
 };
 
 const tooLarge: TemplateProblem = {
-  message: "the template makes too large a text",
+  message: "the rendered text is too long",
   expected: `at most ${renderedCharactersMax} characters`,
   got: "more",
 };
@@ -359,7 +359,7 @@ function noName(name: string, names: Iterable<string>): TemplateProblem {
   const near = nearest(name, all);
   const listed = all.slice(0, listedMax).join(", ");
   return {
-    message: `the template names "${name}", which is no column and no variable`,
+    message: `the template names "${name}", which is neither a column nor a variable`,
     expected:
       all.length <= listedMax ? `one of: ${listed}` : `one of: ${listed} and ${all.length - listedMax} more`,
     got: name,
@@ -374,7 +374,7 @@ function paramNames({ params }: Names): string[] {
 function unknownWord(kind: "filter" | "tag", word: string, known: readonly string[]): TemplateProblem {
   const near = nearest(word, known);
   return {
-    message: `there is no ${kind} "${word}" for templates`,
+    message: `unknown template ${kind} "${word}"`,
     expected: `one of: ${known.join(", ")}`,
     got: word,
     ...(near === undefined ? {} : { nearest: near }),
@@ -383,7 +383,7 @@ function unknownWord(kind: "filter" | "tag", word: string, known: readonly strin
 
 const nested = /\{\{(-?)\s*([\w.-]*(?:\{\{\s*\w+\s*\}\}[\w.-]*)+)\s*((?:\|[^{}]*?)?)(-?)\}\}/g;
 
-/** `{{ prompt_{{lang}} }}` means the column whose name ends with the value of `lang`; Liquid itself has no such thing. */
+/** `{{ prompt_{{lang}} }}` means the column whose name ends with the value of `lang`. Liquid itself does not have this. */
 function withNestedNames(text: string): string {
   return text.replace(nested, (_all, open: string, name: string, filters: string, close: string) => {
     const pieces = name.split(/\{\{\s*(\w+)\s*\}\}/);

@@ -13,12 +13,12 @@ import { spendLogOf } from "./spend-log.js";
 import { spentOn, takenFrom } from "./spending.js";
 import { accountRow } from "./windows.js";
 
-/** Opens the data that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
+/** Opens the database that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
 export function openAccounts(path: string, clock: Clock): Accounts {
   return accountsOn(openDatabase(path, accountsMigrations), clock);
 }
 
-/** The accounts in a database that is open and of the newest schema. */
+/** The accounts in an open database with the newest schema. */
 export function accountsOn(db: Sqlite, clock: Clock): Accounts {
   const sql = statements(db);
   const atomic = transactions(db);

@@ -2,7 +2,7 @@ import { observationsMax } from "../../core/pace/pace.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { WorkspaceDatabase } from "../workspace/transition.js";
 
-/** How long generations took: for each model with its params as many as a fit looks at. */
+/** How long generations took: for each model with its params, as many as an estimate uses. */
 export function durationMethods({
   sql,
   atomic,
@@ -32,6 +32,25 @@ export function durationMethods({
         `SELECT model, price_group AS "group", ms FROM durations
          WHERE origin = (SELECT origin FROM accounts WHERE id = ?) AND model IN (SELECT value FROM json_each(?)) ORDER BY id`,
       ).all(accountId, JSON.stringify(models)) as { model: string; group: string; ms: number }[];
+    },
+  };
+}
+
+/** How long output URLs work, for each host. */
+export function lifetimeMethods({ sql }: WorkspaceDatabase): Pick<Accounts, "lifetimes" | "addressesLive"> {
+  return {
+    async lifetimes(accountId) {
+      return sql(
+        `SELECT host, worked_ms AS workedMs, ended_ms AS endedMs FROM lifetimes
+         WHERE origin = (SELECT origin FROM accounts WHERE id = ?) ORDER BY host`,
+      ).all(accountId) as Awaited<ReturnType<Accounts["lifetimes"]>>;
+    },
+
+    async addressesLive(accountId, { host, workedMs, endedMs }) {
+      sql(
+        `INSERT INTO lifetimes SELECT origin, ?, ?, ? FROM accounts WHERE id = ?
+         ON CONFLICT DO UPDATE SET worked_ms = excluded.worked_ms, ended_ms = excluded.ended_ms`,
+      ).run(host, workedMs, endedMs, accountId);
     },
   };
 }

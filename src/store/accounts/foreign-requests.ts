@@ -19,31 +19,31 @@ interface KeyRow {
 
 const ownKey = "origin = @origin AND fingerprint = @fingerprint";
 
-/** An answered request has ended; one that was not counts for so much longer that the two cannot be taken for each other. */
+/** An answered request has ended. One without an answer counts for so much longer that the two can be told apart. */
 const overNow = `
   SELECT sent - (SELECT count(*) FROM requests AS r
     WHERE r.account_id = keys.account_id AND r.fingerprint = keys.fingerprint
       AND r.ended_at > @now AND r.ended_at - r.sent_at >= ${lateMsMax}) AS count
   FROM keys WHERE ${ownKey}`;
 
-/** The requests of a key that were answered, or lost so long ago that none of them arrives any more. */
+/** The requests of a key that were answered, or sent so long ago that they cannot arrive any more. */
 export function overSoFar(sql: Sql, { origin, fingerprint }: Key, now: number): number {
   return (sql(overNow).get({ origin, fingerprint, now }) as { count: number }).count;
 }
 
-/** What a look at the key's counters says of its requests, now that the answer is there. */
+/** What a counter reading says about the key's requests, once its answer is there. */
 export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): KeyRequests {
   const { sent } = sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint }) as {
     sent: number;
   };
-  // The look itself is over as well: every service counts it either within its own answer or after it, each time.
+  // The reading itself has ended too: a service counts it either in its own answer or after it, consistently.
   return { requests, sent, over: over + 1 };
 }
 
 /**
- * Compares the service's count of the key's requests with ours since it was last told. Whatever it has more, somebody
- * else made, on another machine or with another program, and the account's windows hold it too: it is booked evenly
- * over the time in between. Returns how many were foreign; 0 the first time.
+ * Compares the service's count of the key's requests with ours since the last reading. The surplus came from another
+ * machine or program and occupies the account's windows too, so it is recorded evenly over the time in between. Returns
+ * how many were foreign; 0 the first time.
  */
 export function bookForeign(
   sql: Sql,
@@ -80,7 +80,7 @@ function book(
       at,
     );
   }
-  // A refusal since then was theirs to cause.
+  // They may have caused a refusal since then.
   if (account.pacing_before !== null && account.pacing_since !== null && account.pacing_since >= from) {
     sql("UPDATE accounts SET pacing = pacing_before, pacing_before = NULL WHERE id = ?").run(account.id);
   }

@@ -19,7 +19,7 @@ import { bookForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
 import { accountRow, bringBack, pacingOf, quotaOf } from "./windows.js";
 
-/** The account's requests: what occupies its windows, what is owed to open tasks, and how the service took them. */
+/** The quota ledger: the requests in the windows, the requests that open tasks need, and the refusals. */
 type LedgerMethods = Pick<
   Accounts,
   "quota" | "reserve" | "answered" | "release" | "silence" | "owes" | "past" | "counted"
@@ -27,7 +27,7 @@ type LedgerMethods = Pick<
 
 export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): LedgerMethods {
   return {
-    // It only looks, and whatever another process does meanwhile, the reservation finds out: nobody is kept from writing.
+    // Reads without a lock: the reservation checks again.
     quota: async (accountId, claimant) => quotaOf({ sql, atomic }, accountId, { now: clock.now(), claimant }),
 
     reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
@@ -55,14 +55,14 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
         const now = clock.now();
-        // Where the clock was put back meanwhile, it seems to have been sent later.
+        // After the clock was set back, the request seems to be sent later than it ended.
         sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
           now,
           now,
           ticket.id,
         );
         if (isRefused) return;
-        // What was sent before the silence says nothing of whether it is over.
+        // An answer to a request sent before the silence does not show that the silence is over.
         sql(
           `UPDATE accounts SET strikes = 0 FROM requests AS r
            WHERE r.id = ? AND accounts.id = r.account_id AND silent_until <= r.sent_at`,
@@ -80,7 +80,7 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
         const now = clock.now();
         bringBack(sql, accountId, now);
         const row = accountRow(sql, accountId);
-        // Requests that were in flight together are refused together: that is one strike.
+        // Requests in flight at the same time are refused together, which counts as one strike.
         const again = row.silent_until !== null && row.silent_until > now;
         const strikes = again ? row.strikes : strikesInARow(row, now) + 1;
         const wait = ms === null ? silenceMs(strikes) : Math.max(ms, leastSilenceMs(strikes));
@@ -106,18 +106,17 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
   };
 }
 
-/** Strikes count as in a row when the next comes within ten minutes of the last silence. */
+/** Strikes are consecutive when the next comes within ten minutes of the last silence. */
 function strikesInARow(row: AccountRow, now: number): number {
   return row.silent_until !== null && now - row.silent_until < 10 * minuteMs ? row.strikes : 0;
 }
 
-/** A silence longer than this is about the day, and no gait would have spared it. */
+/** A longer silence is about the day's limit, which pacing cannot avoid. */
 const silenceOfMinuteMs = 2 * minuteMs;
 
 /**
- * Every request had its place in the windows, so a 429 says that the service counts in another way, and the gait must
- * be slower: unless somebody else was seen using the key, or there was nothing that this request could have followed
- * too soon.
+ * Every request fitted in the windows, so a 429 means that the service counts differently and pacing must be slower. Except
+ * when foreign requests were seen, or when no other request came before this one.
  */
 function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pacing | null {
   const gait = pacingOf(row, now);
@@ -139,7 +138,7 @@ function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pa
   return slowed;
 }
 
-/** Both the account's requests and the key's are counted: the one by its gait, the other against the service's count. */
+/** Counts the request for the account, whose pacing depends on it, and for the key, to compare with the service's count. */
 function addSent(sql: Sql, request: number, count: 1 | -1): void {
   sql(
     "UPDATE accounts SET sent = sent + ? FROM requests AS r WHERE r.id = ? AND accounts.id = r.account_id",
@@ -162,8 +161,8 @@ function owe(sql: Sql, accountId: number, { claimant, requests }: Claim, now: nu
 }
 
 /**
- * Requests that no window holds any more are of no use. The newest stays: its number would be given once more, and one
- * that was forgotten on its way, because the clock was set ahead, would end another with its answer.
+ * Deletes requests that are in no window any more. The newest stays, or its number would be used again: a request that was
+ * deleted while in flight, because the clock was set ahead, would then end another request with its answer.
  */
 function forget(sql: Sql, accountId: number, now: number): void {
   sql(

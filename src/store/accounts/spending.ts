@@ -4,7 +4,7 @@ import type { BalanceMark, Bounds, TakenCredits } from "../../core/ports/spend-l
 import type { Sql } from "../../sqlite.js";
 import type { WorkspaceDatabase } from "../workspace/transition.js";
 
-/** What an entry of the books has cost, or may have: a task that failed and an answer that was no charge free its price. */
+/** What a paid request has cost, or may have cost. A failed task and an answer without a charge free its price. */
 const cost = `
   CASE
     WHEN outcome = 'free' OR verdict = 'not_charged' THEN 0
@@ -14,8 +14,8 @@ const cost = `
   END`;
 
 /**
- * Nothing is sent in the future: what seems to be was sent while a clock was ahead, perhaps today. It counts until a day
- * has passed on which it was found.
+ * A request with a time in the future was sent while a clock was ahead, perhaps today. It also counts on the day on which
+ * it was found.
  */
 const spent = `
   SELECT
@@ -28,7 +28,7 @@ const find = `
   WHERE sent_at >= @to AND (found_at IS NULL OR found_at >= @to)
     AND (origin, fingerprint) IN (SELECT origin, fingerprint FROM keys WHERE account_id = @accountId)`;
 
-/** What paid requests of all keys of an account, from all workspaces, have cost or may have that were sent on a day. */
+/** What the paid requests that were sent on a day have cost or may have cost, over all keys of the account and all workspaces. */
 export function spentOn(
   { sql, atomic }: Pick<WorkspaceDatabase, "sql" | "atomic">,
   accountId: number,
@@ -41,23 +41,23 @@ export function spentOn(
 
 const ofAccount = "FROM spend_log JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";
 
-/** What was answered before the balance was asked for is in it; a request without an answer, once a reading by then shows its charge. */
+/** Requests answered before the balance reading are in it, and unanswered ones whose charge a reading by then has shown. */
 const isIn = `
   coalesce(outcome <> 'unknown' AND ended_seq <= @seq, 0)
     OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0)`;
 
-// Each part is found by an index of its own; the sign keeps off the other one.
+// Each part uses an index of its own; the unary plus keeps SQLite from the other index.
 const taken = `
   SELECT
     (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND intended_seq > @seq) AS since,
     (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND sent_at > @dayBefore AND +intended_seq <= @seq AND NOT (${isIn})) AS before`;
 
-/** What paid requests of all keys of an account, from all workspaces, have taken or may have from a balance since it was read. */
+/** What paid requests have taken or may have taken from a balance since it was read, over all keys and workspaces. */
 export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): TakenCredits {
   return sql(taken).get({ accountId, ...mark }) as TakenCredits;
 }
 
-/** What the bounds leave for another paid request of the account; null where they leave all. */
+/** The credits that the caps leave for another paid request of the account; null without caps. */
 export function remainingWithin(
   connection: Pick<WorkspaceDatabase, "sql" | "atomic">,
   accountId: number,

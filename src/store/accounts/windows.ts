@@ -16,8 +16,8 @@ import type { WorkspaceDatabase } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
 
 /**
- * What an account's requests leave free. A run asks it at every turn, so the requests of the last minute are read once,
- * and all that is to be known of the minute is taken from them.
+ * What an account's requests leave free. A run asks at every turn, so the requests of the last minute are read once and
+ * everything about the minute is computed from them.
  */
 export function quotaOf(
   { sql, atomic }: Pick<WorkspaceDatabase, "sql" | "atomic">,
@@ -41,7 +41,7 @@ export function quotaOf(
   };
 }
 
-/** What an account may and how it stands, with what its day's window holds and what other runs need of it. */
+/** The limits and the state of an account, its requests of the day, and what other runs need of it. */
 interface AccountOfDay extends Standing {
   limit_day: number | null;
   silent_until: number | null;
@@ -49,11 +49,11 @@ interface AccountOfDay extends Standing {
   used: number;
   first: number | null;
   owed: number;
-  /** When any run has told last what it needs. */
+  /** When a run last stated its need. */
   owed_at: number | null;
 }
 
-/** What the pace of its requests follows from. */
+/** What its pacing depends on. */
 type Standing = Pick<AccountRow, "id" | "limit_minute" | "pacing" | "pacing_since" | "sent">;
 
 const ofDay = "FROM requests WHERE account_id = accounts.id AND ended_at > ?";
@@ -75,13 +75,13 @@ export function pacingOf(
   return since !== null && now - since > pacingMemoryMs ? "burst" : pacing;
 }
 
-/** A request in a window: when it left, and from when on its place is counted (UTC ms). */
+/** A request in a window: when it was sent, and the time from which its window is counted (UTC ms). */
 interface Occupant {
   sentAt: number;
   endedAt: number;
 }
 
-/** The earliest end first. */
+/** Ordered by their ends. */
 function requestsSince(sql: Sql, accountId: number, since: number): Occupant[] {
   return sql(
     `SELECT sent_at AS sentAt, ended_at AS endedAt FROM requests
@@ -112,16 +112,16 @@ function dayWindow(sql: Sql, { id, limit_day: limit, used, first }: AccountOfDay
   };
 }
 
-/** When that one of a window's requests ended, counted from the earliest. */
+/** When the request at that index of a window ended, counted from the earliest. */
 function endedAt(sql: Sql, accountId: number, since: number, index: number): number | null {
-  // Bound alone, the parameter after OFFSET would have the statement planned anew each time.
+  // With a bare parameter after OFFSET, SQLite would plan the statement again each time.
   const row = sql(
     "SELECT ended_at FROM requests WHERE account_id = ? AND ended_at > ? ORDER BY ended_at LIMIT 1 OFFSET ? + 0",
   ).get(accountId, since, index) as { ended_at: number } | undefined;
   return row?.ended_at ?? null;
 }
 
-/** When the gait lets the next request go: so long after the last sending, or after the last answer. */
+/** When the pacing allows the next request: a time after the last one was sent, or answered. */
 function pacing(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
   const gait = pacingOf(row, now);
   const spacing = spacingMs(gait, row.limit_minute);
@@ -130,7 +130,7 @@ function pacing(row: Standing, requests: readonly Occupant[], now: number): Quot
   return { spacingMs: spacing, nextAt: times.length === 0 ? 0 : Math.max(...times) + spacing };
 }
 
-/** A burst, which is kept small where the service has not been seen to accept one yet. */
+/** A burst, kept small until the service has been seen to accept one. */
 function burst(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
   if (row.limit_minute === null || isProven(row, row.limit_minute)) return { spacingMs: 0, nextAt: 0 };
   const open = requests.filter(({ sentAt, endedAt }) => endedAt > now && sentAt > now - promptMs);
@@ -139,20 +139,20 @@ function burst(row: Standing, requests: readonly Occupant[], now: number): Quota
   return { spacingMs: 0, nextAt: atOnce === 0 ? first + promptMs : 0, atOnce };
 }
 
-/** Where bursts were refused once, it is known for a month, and then tried with as much care as the first time. */
+/** A refused burst is remembered for a month; then bursts are tried again, as carefully as the first time. */
 function isProven({ pacing, sent }: Standing, perMinute: number): boolean {
   return pacing === "burst" && sent >= provenMinutes * perMinute;
 }
 
-/** Nothing is sent in the future; by less than this (ms) the clock is corrected now and then. */
+/** No request is sent in the future; smaller differences (ms) are normal corrections of the clock. */
 const aheadMsMax = minuteMs;
 
-/** When what has been sent by now has ended at the latest (UTC ms): the answer to a paid request is awaited longest. */
+/** The latest end of a request that was sent by now (UTC ms): paid requests have the longest timeout. */
 function latestEnd(now: number): number {
   return presumedEnd("generate", now) + aheadMsMax;
 }
 
-/** Whether something was booked at a time that is still to come, because the clock was put back since. */
+/** Whether something was recorded at a time in the future, because the clock was set back since. */
 function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: number): boolean {
   const limit = now + aheadMsMax;
   if ([row.silent_at, row.pacing_since, row.owed_at].some((at) => at !== null && at > limit)) return true;
@@ -161,11 +161,11 @@ function isOfFuture(row: AccountOfDay, requests: readonly Occupant[], now: numbe
 }
 
 /**
- * What was booked before the clock was put back lies in the future and would hold its places for as long. It counts as
- * sent now, which is the latest that it can have been; and a silence begins anew, as does what is remembered for a time.
+ * Requests recorded before the clock was set back lie in the future and would occupy their slots for too long. They count
+ * as sent now, the latest possible time. A silence starts again, and so does everything that is remembered for a time.
  */
 export function bringBack(sql: Sql, accountId: number, now: number): void {
-  // What was answered before the clock was put right has its end in the future alone.
+  // A request that was answered before the clock was corrected has only its end in the future.
   sql(
     `UPDATE requests SET ended_at = min(@now + (ended_at - sent_at), @latest), sent_at = min(sent_at, @now)
      WHERE account_id = @accountId AND ended_at > @limit AND (sent_at > @limit OR ended_at > @latest)`,

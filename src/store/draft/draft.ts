@@ -7,14 +7,14 @@ import { draftChoice, draftReading } from "./read.js";
 import { type DraftPlanned, type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
 
 /**
- * A plan in the making, in a database of its own that is gone when it is closed: SQLite keeps it in memory while it is
- * small, and in a file without a name in the system's temporary folder when it is large.
+ * A plan in the making, in a temporary database: SQLite keeps it in memory while it is small, and in an unnamed file in
+ * the system's temporary folder when it is large.
  */
 export function openDraft(): Draft {
   const db = openSqlite("");
-  // Large pages, because they are written one by one where there is no room for them in memory.
+  // Large pages: those that do not fit in memory are written one by one.
   db.pragma("page_size = 32768");
-  // Nothing of it has to survive anything.
+  // It need not survive a crash.
   for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"])
     db.pragma(pragma);
   db.pragma("cache_size = -24000");

@@ -3,7 +3,7 @@ import type { Sql, Sqlite } from "../../sqlite.js";
 import { listing } from "./read.js";
 import type { DraftProgress } from "./tables.js";
 
-/** What a plan in the making takes from the job's history: where items stand, and what has changed. */
+/** What a plan takes from the job's history: the states of items, and what has changed. */
 export function draftHistory(
   db: Sqlite,
   sql: Sql,
@@ -25,7 +25,7 @@ export function draftHistory(
 
     stand(again) {
       tally.spoil();
-      // A dropped item comes back with its row, unless it was submitted once: then a person skipped it.
+      // A dropped item comes back with its row, unless it was submitted: then a person skipped it.
       sql(
         `UPDATE drafted SET standing = known.state, due =
            known.state IN ('planned', 'blocked')
@@ -51,7 +51,7 @@ export function draftHistory(
   };
 }
 
-/** The ids of the items that wrong rows would have had, of all their copies, also of rows that could not even be read. */
+/** The ids that the items of wrong rows would have, with all copies, including rows that could not be read. */
 const wrongIds = `
   WITH RECURSIVE copies (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM copies WHERE n < 1000)
   INSERT OR IGNORE INTO wrong_ids
@@ -61,7 +61,7 @@ const wrongIds = `
   WHERE first AND repeat > 1 AND id IN (SELECT row_id FROM problems)
 `;
 
-/** The newest of several items of one row id is the one that the row was until now. */
+/** Of several items with one row id, the newest is the one that the row was until now. */
 function findChanges(sql: Sql, fields: Parameters<Draft["compare"]>[0]): void {
   const page = sql(
     `SELECT d.position, d.key, d.model, d.prompt, d.params, d.inputs, k.key AS oldKey, k.document

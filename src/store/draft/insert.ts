@@ -39,9 +39,8 @@ const unusual = [
 type Insert = (row: DraftRow, item: DraftItem | undefined, first: boolean) => void;
 
 /**
- * Puts records into a draft. Nearly all are alike: a row that makes one item which nobody else asks for, named by its id.
- * For a million of them every value that is handed over is felt, so what is usual goes in by itself, and what many have in
- * common only once.
+ * Inserts records into a draft. Nearly all are alike: a row with one item of its own, named by its id. With a million
+ * records each bound value costs time, so usual values are defaults, and common values are inserted once.
  */
 export function draftInsert(db: Sqlite, progress: DraftProgress): { put: Insert; clear(): void } {
   const insert = (columns: readonly string[]) =>
@@ -90,7 +89,7 @@ export function draftInsert(db: Sqlite, progress: DraftProgress): { put: Insert;
 
 const keptMax = 2_000;
 
-/** Kinds go in once each, as far as they are kept. */
+/** Each kind is inserted once, up to the number that is kept. */
 function kindNumbers(db: Sqlite): { of(kind: ItemKind): number; clear(): void } {
   const insert = db.prepare(
     "INSERT INTO kinds (model, category, params, price, price_group) VALUES (?, ?, ?, ?, ?)",
@@ -118,7 +117,7 @@ function isUsual(row: DraftRow, { head, occurrence, inputs }: DraftItem): boolea
   return row.problem === null && row.shares === null && row.without.length === 0;
 }
 
-/** What belongs to a row as a whole stands in its first record. */
+/** Facts about the whole row are in its first record. */
 function unusualValues(row: DraftRow, item: DraftItem | undefined, first: boolean): unknown[] {
   const { repeat, problem, without, lot } = row;
   const chosen = row.chosen ? 1 : 0;
@@ -143,7 +142,7 @@ function unusualValues(row: DraftRow, item: DraftItem | undefined, first: boolea
   ];
 }
 
-/** Problems of a plan in the making, of which there may be as many as rows. */
+/** The problems of a plan: there may be as many as rows. */
 export interface Problems {
   put: Draft["problem"];
   all(): Listing<Problem>;
@@ -152,7 +151,7 @@ export interface Problems {
 
 export function draftProblems(db: Sqlite): Problems {
   const insert = db.prepare("INSERT INTO problems (row, row_id, document) VALUES (?, ?, ?)");
-  // Nearly always they come in the order of the sheet, and to sort a million of them takes longer than to read them.
+  // Nearly always they come in the order of the sheet; sorting a million takes longer than reading them.
   let sorted = true;
   let last = 0;
   return {

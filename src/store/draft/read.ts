@@ -7,7 +7,7 @@ import type { DraftPlanned, DraftProgress } from "./tables.js";
 
 type Row = Record<string, unknown>;
 
-/** What a query finds, counted when that is asked and read one by one, as often as it is asked for. */
+/** The rows of a query: counted on demand, and read one by one as often as needed. */
 export function listing<Thing>(
   db: Sqlite,
   query: string,
@@ -22,7 +22,7 @@ export function listing<Thing>(
       return length;
     },
     *[Symbol.iterator]() {
-      // A statement of its own, because one that is being read cannot be read a second time.
+      // A statement of its own: a statement that is being read cannot be read twice at the same time.
       for (const row of db.prepare(query).iterate(...values)) yield asThing(row as Row);
     },
   };
@@ -31,7 +31,7 @@ export function listing<Thing>(
 type Facts = Pick<Draft, "counts" | "totals" | "missing" | "holds">;
 type Lists = Pick<Draft, "dueInOrder" | "lastDue" | "items" | "unselected" | "sheet">;
 
-/** What a plan in the making came to. */
+/** The totals of a plan. */
 export function draftReading(db: Sqlite, sql: Sql, progress: DraftProgress): Facts & Lists {
   return { ...facts(db, sql, progress), ...lists(db, progress) };
 }
@@ -65,7 +65,7 @@ interface Part extends GroupSum {
   standing: ItemStanding;
 }
 
-/** One look at all records: of a million of them each takes its time. */
+/** One pass over all records: with a million of them each pass takes time. */
 function totalsOf(db: Sqlite): Totals {
   const parts = db
     .prepare(
@@ -93,7 +93,7 @@ function totalsOf(db: Sqlite): Totals {
 }
 
 function lists(db: Sqlite, progress: DraftProgress): Lists {
-  // A window over a million rows takes longer than all else, and nearly no sheet has priorities.
+  // A window function over a million rows is slow, and hardly any sheet has priorities.
   const inOrder = () => (progress.prioritised ? "priority DESC, position" : "position");
   const due = `SELECT priority, position, price, number AS rowNumber, row_id AS rowId, price_group AS "group"
     FROM planned WHERE wanted AND due`;
@@ -108,7 +108,7 @@ function lists(db: Sqlite, progress: DraftProgress): Lists {
     },
 
     items(edition, last, length) {
-      // Where nothing has a priority of its own, the order of submission is that of the sheet.
+      // Without priorities, items are submitted in the order of the sheet.
       const order = inOrder();
       const rank = order === "position" ? "" : `, row_number() OVER (ORDER BY ${order}) - 1 AS place`;
       const query = `SELECT *${rank} FROM planned WHERE wanted ORDER BY position`;
@@ -183,7 +183,7 @@ interface SheetRecord {
   shares: number | null;
 }
 
-/** The records of one row come one after the other; a row may share the items of another one instead. */
+/** The records of a row follow each other. A row may share the items of another row instead. */
 function* sheetRows(db: Sqlite): Generator<SheetRow> {
   const shared = db
     .prepare(
@@ -213,7 +213,7 @@ function* sheetRows(db: Sqlite): Generator<SheetRow> {
   if (row !== null) yield row;
 }
 
-/** Which rows of a plan in the making are wanted, and in which order their items go. */
+/** Which rows of a plan are selected, and the order of their items. */
 export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "choose" | "reorder"> {
   return {
     choose({ onlyFailed, sample, first }) {
@@ -246,8 +246,7 @@ export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "cho
 }
 
 /**
- * Rows with a failed item; and rows that were mended, so that their items are new, whose item of before failed. Once what
- * they ask for now is made, what failed before is past.
+ * Rows with a failed item, and fixed rows whose earlier item failed. A fixed row counts until its new item is made.
  */
 const failedRows = `
   SELECT d.row FROM planned d JOIN known k ON k.key = d.key WHERE k.state = 'failed'
@@ -265,7 +264,7 @@ function keepFirst(sql: Sql, order: string, count: number): void {
   ).run(count);
 }
 
-/** A row that shares the items of another one wants them whether that other one is chosen or not. */
+/** A row that shares the items of another row selects them whether or not that other row is selected. */
 function shareItems(sql: Sql): void {
   sql(
     `UPDATE drafted SET wanted = 1 WHERE NOT wanted AND key IS NOT NULL AND EXISTS (

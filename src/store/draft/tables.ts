@@ -2,7 +2,7 @@ import type { ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { DraftItem, GroupSum, Totals } from "../../core/ports/draft.js";
 
-/** The tables of a plan in the making. They live as long as the command that plans. */
+/** The tables of a plan in the making. */
 export const draftTables = `
   -- What many items have in common; an item whose like was not kept brings one of its own.
   CREATE TABLE kinds (
@@ -92,17 +92,17 @@ export const draftTables = `
 
 export const tableNames = ["kinds", "drafted", "problems", "known", "wrong_ids", "changes"] as const;
 
-/** What would take a look at every record to be found out again. */
+/** Totals that would take another pass over all records. */
 export interface DraftProgress {
   /** Records and rows so far. */
   records: number;
   rows: number;
-  /** Some item goes before others. */
+  /** Some item has a priority. */
   prioritised: boolean;
   tally: Tally;
 }
 
-/** An item's record as the database gives it. */
+/** A row of an item. */
 export interface DraftPlanned {
   position: number;
   row: number;
@@ -130,12 +130,12 @@ export interface DraftPlanned {
 }
 
 /**
- * What the records come to while they go in, when each item is new and every chosen one due. To ask the database for it
- * afterwards is a look at every record again; that is left to sheets of which some part is selected or known already.
+ * Counts records while they are inserted, for the usual case that each item is new and each selected one is due. Other
+ * sheets are counted by the database afterwards, which takes another pass.
  */
 export class Tally {
   private readonly sums = new Map<number, GroupSum>();
-  /** The records are still as they went in. */
+  /** The records have not changed since they were inserted. */
   private holds = true;
 
   add({ kind: { group, price } }: Pick<DraftItem, "kind">): void {
@@ -149,7 +149,7 @@ export class Tally {
     }
   }
 
-  /** Something becomes of records that went in. */
+  /** Inserted records are changed. */
   spoil(): void {
     this.holds = false;
   }
@@ -159,7 +159,7 @@ export class Tally {
     this.holds = true;
   }
 
-  /** Null when the database has to be asked. */
+  /** Null when the database has to count. */
   totals(): Totals | null {
     if (!this.holds) return null;
     const groups = [...this.sums.values()].map((sum) => ({ ...sum }));

@@ -71,7 +71,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         | AttemptRow
         | undefined;
       if (!row) return null;
-      // What a failed task cost is given back.
+      // The credits of a failed task are given back.
       const ended = row.charged === 0 ? "failed" : "completed";
       return { ...asAttempt(row), ended: row.closed === 1 ? ended : null };
     },
@@ -104,7 +104,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
           task.charged,
           newest(itemId)?.id,
         );
-        // It was accepted when its request was sent, whenever it was found.
+        // The task was accepted when its request was sent, not when it was found.
         sql(
           "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
         ).run(newest(itemId)?.intended_at, itemId);
@@ -226,9 +226,13 @@ function refuseTaken({ sql }: WorkspaceDatabase, taskId: string): void {
   if (owner) throw new TaskTaken(taskId, owner.row_id);
 }
 
-/** New addresses for outputs that have no file yet; a saved output keeps its row. */
-function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
-  sql("UPDATE items SET next_at = 0, fetch_by = ? WHERE id = ?").run(fetchBy, itemId);
+/** Sets the URLs of outputs that have no file yet. */
+function address({ sql, clock }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
+    clock.now(),
+    fetchBy,
+    itemId,
+  );
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
@@ -239,7 +243,7 @@ function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: 
 
 const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
 const orphansOfItem = `SELECT a.* FROM attempts a WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
-// Those that the run sent, and those whose items it has paid again or is going to.
+// The lost requests that the run sent, and those whose items the run paid for again or is about to.
 const orphansOfRun = `
   SELECT a.* FROM attempts a JOIN items i ON i.id = a.item_id
   WHERE ${isOrphan}

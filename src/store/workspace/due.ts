@@ -3,10 +3,9 @@ import type { Due, Head, Parked, WaitingGroup } from "../../core/next/next.js";
 import type { Sql } from "../../sqlite.js";
 
 /**
- * What a run has to do soon. The loop asks this at every turn, of a few items and of many thousands, so each part reads
- * its own stretch of an index, in order, and no further than the limit. SQLite does not do so by itself where states
- * are joined by OR, and it plans a statement anew whenever a bare parameter after LIMIT is bound: hence the unions, and
- * the sums.
+ * What a run has to do soon. The loop asks at every turn, with up to many thousands of items, so each part reads its own
+ * range of an index in order, up to the limit. SQLite does not do that for states joined by OR, hence the unions; and it
+ * plans a statement again when a bare parameter after LIMIT is bound, hence the sums.
  */
 const ofRun = "FROM items WHERE run_id = @runId AND state =";
 const first = "LIMIT @limit + 0";
@@ -17,7 +16,7 @@ const task = (kind: string) =>
 const tasks = `
   ${task("processing")} ${ofRun} 'processing' UNION ALL ${task("overdue")} ${ofRun} 'overdue'
   UNION ALL ${task("expired")} ${ofRun} 'ready' AND expired ORDER BY nextAt, id LIMIT @tasksMax + 0`;
-/** Tasks that are weighed against one another: more of them at once than any limited plan can look at. */
+/** The most tasks that are compared at a turn: more than any limited plan can poll. */
 const tasksMax = 2_000;
 const ready = `SELECT ${time}, fetch_by AS fetchBy ${ofRun} 'ready' AND NOT expired ORDER BY next_at, fetch_by, id ${first}`;
 const expired = `SELECT count(*) ${ofRun} 'ready' AND expired`;
@@ -46,7 +45,7 @@ export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
   return counts;
 }
 
-/** At most `limit` items of each kind; of the planned ones, as many of each head. Nobody asks for what there is none of. */
+/** At most `limit` items of each kind, and of planned items as many for each head. Empty kinds are not queried. */
 export function due(
   sql: Sql,
   runId: number,

@@ -2,9 +2,9 @@ import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
 import { applyTransition, type WorkspaceDatabase } from "./transition.js";
 
-/** How items come into a run. Both must be called inside a transaction. */
+/** How items are added to a run. Call both functions inside a transaction. */
 
-/** Adds items to a run; those that the job has already take the new order and names. */
+/** Adds items to a run. Items that the job has already get the new order and names. */
 export function put({ sql }: WorkspaceDatabase, runId: number, items: Iterable<NewItem>): void {
   const { jobId } = runOf({ sql }, runId);
   for (const item of items) {
@@ -29,14 +29,13 @@ export function put({ sql }: WorkspaceDatabase, runId: number, items: Iterable<N
   }
 }
 
-/** What nobody but its run's own user can go on with: the service gives a task to the user who submitted it. */
+/** Open items of another user: the service gives a task only to the user who submitted it. */
 const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')
   AND EXISTS (SELECT 1 FROM runs WHERE runs.id = items.run_id AND (account_id <> @accountId OR origin <> @origin))`;
 
 /**
- * Makes a run's items exactly these, and what its edition of the job has open besides. Other editions are left alone,
- * and so are other users' open items, and items whose rows are in the manifest but not selected: only that those wait in
- * no run meanwhile.
+ * Makes the run's items exactly these, plus the other open items of its edition. Other editions and other users' open items
+ * stay as they are. So do items whose rows are in the manifest but not selected, except that they leave their run.
  */
 export function enroll(
   connection: WorkspaceDatabase,
@@ -59,13 +58,12 @@ export function enroll(
       `SELECT id FROM items WHERE ${mine} AND NOT ${left} AND ${where}
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
     ).all(job) as { id: number }[];
-  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'"))
-    applyTransition(connection, id, "returned");
-  // One that was refused before stays planned and outside of every run: dropped, it could not come back.
+  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'")) step(connection, id, "returned");
+  // An item that was refused stays planned, outside of every run: a dropped item with an attempt cannot come back.
   for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
     applyTransition(connection, id, "dropped");
   }
-  // What was submitted and is not finished is completed by whichever run is there, in the manifest or not.
+  // A submitted, unfinished item is completed by the current run, whether it is in the manifest or not.
   sql(
     `UPDATE items SET run_id = @runId WHERE ${mine}
        AND state IN ('submitting', 'unknown', 'held', 'processing', 'overdue', 'ready')`,

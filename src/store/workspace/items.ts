@@ -6,7 +6,7 @@ import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
 import { applyTransition, asItem, type ItemRow, type WorkspaceDatabase } from "./transition.js";
 
-/** Items of the workspace: reading them, what is due, and their events. */
+/** Items: reading them, what is due, and their transitions. */
 type ItemMethods = Pick<
   Store,
   | "itemsOf"
@@ -30,7 +30,7 @@ type ItemMethods = Pick<
 
 const pageItems = 1_000;
 
-// Whole texts, made once: statements are looked up by them, at each turn of a run.
+// Built once: prepared statements are looked up by their text at each turn of a run.
 const itemsWhere = (where: string) =>
   `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
 const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
@@ -161,8 +161,8 @@ const spent = `
 const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.item_id)`;
 
 /**
- * Credits of a run. An attempt without an answer counts with what it was to cost until it is settled: a cap that ignored
- * it could be broken by what turns out to have been charged.
+ * Credits of a run. An attempt without an answer counts with its price until it is settled, because it may turn out to have
+ * been charged, and a cap must hold even then.
  */
 function spending(sql: Sql, runId: number, of?: { model: string }): Spending {
   return (of ? sql(spentOf).get({ runId, model: of.model }) : sql(spent).get({ runId })) as Spending;

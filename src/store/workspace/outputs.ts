@@ -3,7 +3,7 @@ import type { ArchivedOutput, ModelSize, Store } from "../../core/ports/store.js
 import { toldPath } from "./own-paths.js";
 import { asItem, type ItemRow, type RootedDatabase } from "./transition.js";
 
-/** What the workspace has in its archives. The folder is that of the run which paid: a later one may go elsewhere. */
+/** The workspace's archived outputs. The folder is that of the run that paid: a later run may have another one. */
 const select = `
   SELECT i.*, 1 AS attempted, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked, o.saved_at, coalesce(a.task_id, '') AS task_id,
     a.external_task_id, a.charged, a.created_at, a.completed_at, j.name AS job_name, r.out_folder, r.id AS paid_in

@@ -53,13 +53,13 @@ export function runMethods(connection: RootedDatabase): RunMethods {
              ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
                options = @options, exit = NULL, ended_at = NULL`,
         ).run(values);
-        // A killed run of another edition still counts as running: the newest one may be that.
+        // A killed run of another edition still counts as running, so the newest run may be that one.
         return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;
       }),
 
     async run(which) {
       if (which === "newest") return one("ORDER BY runs.id DESC LIMIT 1");
-      // What was paid for is collected, also when nothing more is wanted of its run.
+      // Paid tasks are collected even when their run was cancelled.
       if (which === "unfinished") {
         return one(
           `WHERE ${unfinished} OR (runs.state = 'cancelled' AND ${owes}) ORDER BY runs.id DESC LIMIT 1`,

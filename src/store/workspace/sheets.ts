@@ -4,7 +4,7 @@ import type { Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import type { WorkspaceDatabase } from "./transition.js";
 
-/** Sheets as runs read them. The same sheet is kept once, so a job that runs every night does not grow by it. */
+/** Sheets as runs read them. An unchanged sheet is stored once for all runs of a job. */
 type SheetMethods = Pick<Store, "keepSheet" | "sheetOf">;
 
 export function sheetMethods({ atomic, sql }: WorkspaceDatabase): SheetMethods {

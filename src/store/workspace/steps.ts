@@ -3,9 +3,9 @@ import type { ItemEvent, ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { openSqlite, statements } from "../../sqlite.js";
 
-/** A step that an item took, as it was committed, with what is known of the attempt that it belongs to. */
+/** A committed transition of an item, with its attempt. */
 export interface ItemStep {
-  /** Steps of a workspace are numbered in the order in which they were committed. */
+  /** Numbered in the order of commits. */
   number: number;
   /** UTC ms. */
   at: number;
@@ -22,34 +22,37 @@ export interface ItemStep {
   files: string[];
 }
 
-/** The steps of a workspace, for whoever follows a run: read from what is committed, on a connection that only reads. */
+/** The steps of a workspace, for following a run: read on a read-only connection. */
 export interface Steps {
-  /** The number of the newest step; 0 when there is none. */
+  /** The number of the latest step; 0 when there is none. */
   newest(): number;
-  /** The steps of a run's items after the one of that number, oldest first. */
+  /** The steps of a run's items after that number, oldest first. */
   after(runId: number, number: number): ItemStep[];
-  /** How many items each run left in which state, counting those that took a step in it. */
+  /** For each run, how many of the items that took a step in it are left in each state. */
   outcomes(): Map<number, Partial<Record<ItemState, number>>>;
   close(): void;
 }
 
-/** An attempt belongs to a step when it is the last one that was intended before it. */
+/**
+ * The attempt of an event is the last one intended before it. Attempts are counted from the newest: a rebuilt item has
+ * attempts without events.
+ */
 const select = `
   SELECT e.id AS number, e.at, e.event, i.row_id AS rowId, i.model, i.failure_kind AS failureKind, i.note,
     a.number AS attempt, a.task_id AS taskId, a.charged,
     (SELECT json_group_array(file) FROM (SELECT file FROM outputs WHERE item_id = i.id AND file IS NOT NULL ORDER BY number)) AS files
   FROM events e JOIN items i ON i.id = e.item_id
-  LEFT JOIN attempts a ON a.item_id = i.id AND a.number =
-    (SELECT count(*) FROM events b WHERE b.item_id = e.item_id AND b.id <= e.id AND b.event = 'intended')
+  LEFT JOIN attempts a ON a.item_id = i.id AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id)
+    - (SELECT count(*) FROM events b WHERE b.item_id = e.item_id AND b.id > e.id AND b.event = 'intended')
   WHERE e.run_id = ? AND e.id > ? ORDER BY e.id`;
 
-/** A later run of the job takes the items along, so what became of them in this one is told by their last step in it. */
+/** A later run of the job takes the items over, so their last step in a run says how it left them. */
 const selectOutcomes = `
   SELECT e.run_id AS run, t.to_state AS state, count(*) AS items FROM events e JOIN transitions t USING (from_state, event)
   WHERE e.id IN (SELECT max(id) FROM events WHERE run_id IS NOT NULL GROUP BY run_id, item_id)
   GROUP BY e.run_id, t.to_state`;
 
-/** Opens the steps of a workspace that exists. Throws SQLite's error. */
+/** Opens the steps of an existing workspace. Throws SQLite's error. */
 export function openSteps(path: string): Steps {
   const db = openSqlite(path, { readonly: true });
   db.pragma("busy_timeout = 10000");

@@ -13,17 +13,14 @@ export interface WorkspaceDatabase {
   clock: Clock;
 }
 
-/** The connection of what keeps paths. */
+/** A connection for code that stores paths. */
 export interface RootedDatabase extends WorkspaceDatabase {
-  /** The workspace's folder, as it is now. */
+  /** The workspace's current folder. */
   root: string;
 }
 
-/**
- * Changes an item's state by an event and records the event. No other code changes the state of an item. Must run inside
- * a transaction. Throws IllegalTransition.
- */
-export function applyTransition({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
+/** Applies an event to an item and records it. Call it inside a transaction. Throws IllegalTransition. */
+export function step({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
     | { state: ItemState; run_id: number | null }
     | undefined;
@@ -39,7 +36,7 @@ export function applyTransition({ sql, clock }: WorkspaceDatabase, itemId: numbe
   sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
 }
 
-/** An item as the database has it. */
+/** A row of the table `items`. */
 export interface ItemRow {
   id: number;
   job_id: number;

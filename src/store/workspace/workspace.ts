@@ -6,38 +6,40 @@ import { attemptMethods } from "./attempts.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
+import { type RestoredItem, restoreItem } from "./restore.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
 import type { RootedDatabase } from "./transition.js";
 import { workspaceMigrations } from "./workspace-schema.js";
 
-/** Where a workspace's database lies, and the folder that its own paths are relative to. */
+/** The database of a workspace, and the folder that its paths are relative to. */
 export interface WorkspacePlace {
   stateFile: string;
   root: string;
 }
 
-/** Opens a workspace's database (or ":memory:"), made or brought up to date. Throws NewerDatabase, or SQLite's error. */
+/** Opens a workspace's database (or ":memory:"), created or migrated. Throws NewerDatabase, or SQLite's error. */
 export function openWorkspace({ stateFile, root }: WorkspacePlace, clock: Clock): Store {
   return workspaceOn(openDatabase(stateFile, workspaceMigrations), clock, root);
 }
 
-/** Makes a whole database at once: nothing has its name until it is complete and durable. Rejects with SQLite's error. */
+/** Makes a database that has its name only when it is complete and durable. Rejects with SQLite's error. */
 export async function makeWorkspace(
   { stateFile, root }: WorkspacePlace,
   clock: Clock,
-  fill: (store: Store) => Promise<void>,
+  fill: (store: Store, restore: (runId: number, item: RestoredItem) => void) => Promise<void>,
 ): Promise<void> {
   const db = openDatabase(":memory:", workspaceMigrations);
   try {
-    await fill(workspaceOn(db, clock, root));
+    const connection = { sql: statements(db), atomic: transactions(db), clock };
+    await fill(workspaceOn(db, clock, root), (runId, item) => restoreItem(connection, runId, item));
     copyInto(db, stateFile);
   } finally {
     db.close();
   }
 }
 
-/** The store on a database that is open and of the newest schema. */
+/** The store on an open database with the newest schema. */
 export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
   const connection: RootedDatabase = { sql: statements(db), atomic: transactions(db), clock, root };
   return {

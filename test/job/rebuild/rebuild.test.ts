@@ -24,6 +24,7 @@ import { findWorkspace, type Workspace } from "../../../src/job/workspace/worksp
 import { openSqlite } from "../../../src/sqlite.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { takeLock } from "../../../src/store/lock.js";
+import { openSteps } from "../../../src/store/workspace/steps.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { judgementOf } from "../../store/judgement-fixture.js";
@@ -223,6 +224,19 @@ describe("P4: from the receipts alone", () => {
     expect(attempt).toMatchObject({ number: 3, taskId: "task-a-3" });
     // The second counts as perhaps charged.
     expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: 0, pending: credits(8.5) });
+  });
+
+  test("an event of a rebuilt item belongs to its newest attempt: older ones have no events", async () => {
+    accepted("a", 1);
+    accepted("a", 2);
+    await rebuild();
+    const steps = openSteps(workspace.stateFile);
+    const events = steps.after(1, 0).map(({ event, attempt, taskId }) => [event, attempt, taskId]);
+    steps.close();
+    expect(events).toEqual([
+      ["intended", 2, "task-a-2"],
+      ["accepted", 2, "task-a-2"],
+    ]);
   });
 
   test("lines that are damaged lose themselves and no other, and are told by number", async () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { readDocument } from "../../../src/manifest/job-file/rows.js";
 import { wholeSource } from "../read.js";
 
@@ -164,31 +165,30 @@ test("whatever JSON.stringify writes is read as it was, compact or indented", as
   );
 });
 
-test("no text whatever makes the reader throw", async () => {
-  const piece = fc.constantFrom(
-    "{",
-    "}",
-    "[",
-    "]",
-    '"',
-    ":",
-    ",",
-    "a",
-    "rows",
-    "\n",
-    " ",
-    "&a",
-    "*a",
-    "1",
-    "<<",
-    "!!x",
-    "- ",
-    "%",
-  );
+test("any text is either refused with a problem, or read row by row as a YAML parser reads it", async () => {
+  const piece = fc.constantFrom(...'{}[]":,a\n 1%'.split(""), "rows", "&a", "*a", "<<", "!!x", "- ");
+  const value = fc.constantFrom("a", "1", "rows", "");
+  const rows = fc.array(fc.dictionary(fc.constantFrom("id", "prompt", "a"), value), { maxLength: 4 });
+  const valid = fc.oneof(rows, fc.record({ rows })).map((made) => JSON.stringify(made));
+  const spoiled = fc
+    .tuple(valid, fc.array(piece, { maxLength: 1 }), fc.nat(), fc.nat(1))
+    .map(([text, [inserted = ""], at, removed]) => {
+      const place = at % (text.length + 1);
+      return text.slice(0, place) + inserted + text.slice(place + removed);
+    });
+  const random = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(""));
+  let whole = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(piece, { maxLength: 25 }), async (pieces) => {
-      await expect(read(pieces.join(""))).resolves.toBeTruthy();
+    fc.asyncProperty(fc.oneof(spoiled, random), async (text) => {
+      const { source, rowsFile } = await read(text);
+      if (source.problems.length > 0) return;
+      whole++;
+      const parsed: unknown = parse(text, { merge: true, logLevel: "silent" });
+      const expected = Array.isArray(parsed) ? parsed : (parsed as { rows: unknown }).rows;
+      if (rowsFile !== undefined) expect(rowsFile).toBe(expected);
+      else expect(source.rows).toHaveLength((expected as unknown[]).length);
     }),
     { numRuns: 1_500 },
   );
+  expect(whole).toBeGreaterThan(50);
 });

@@ -27,6 +27,6 @@ test("a sheet in Windows-1252 is read, and a note shows a word by which to see w
   expect(problems).toEqual([]);
   expect(rows[0]?.prompt).toBe("5 € Café – crème");
   expect(notes).toEqual([
-    'the file is not UTF-8; it was read as Windows-1252 (so "€" in line 2): look whether that is right, or save it as "CSV UTF-8"',
+    'the file is not UTF-8; it was read as Windows-1252 (so "€" in line 2): check that, or save the file as "CSV UTF-8"',
   ]);
 });

@@ -86,7 +86,7 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     expect((await readManifest(path)).problems).toMatchObject([
       {
         place: { file: path, row: null, column: "prompt", line: 1, lineColumn: 12 },
-        message: 'the template names "produkt", which is no column and no variable',
+        message: 'the template names "produkt", which is neither a column nor a variable',
         got: "produkt",
         nearest: "product",
       },
@@ -99,20 +99,20 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     [
       "a filter that is not there",
       "{{ colour | slugg }}",
-      { message: 'there is no filter "slugg" for templates', nearest: "slug" },
+      { message: 'unknown template filter "slugg"', nearest: "slug" },
     ],
-    ["a tag that reads files", "{% include 'x' %}", { message: 'there is no tag "include" for templates' }],
-    ["a loop", "{% for i in (1..9) %}{% endfor %}", { message: 'there is no tag "for" for templates' }],
+    ["a tag that reads files", "{% include 'x' %}", { message: 'unknown template tag "include"' }],
+    ["a loop", "{% for i in (1..9) %}{% endfor %}", { message: 'unknown template tag "for"' }],
     ["braces that do not close", "a {{ colour", { message: "the template cannot be rendered" }],
-    [
-      "a date that is none",
-      '{{ colour | date: "%Y" }}',
-      { message: "date has no date to write", got: "blue" },
-    ],
+    ["a date that is none", '{{ colour | date: "%Y" }}', { message: "date has no valid date", got: "blue" }],
     ["the clock", '{{ "now" | date: "%Y" }}', { got: "now" }],
     ["a width that is none", "{{ colour | pad: 1000000 }}", { got: "1000000" }],
     ["a column that a value names", "{{ prompt_{{colour}} }}", { got: "prompt_blue" }],
-    ["itself", "{{ prompt }}", { message: "the templates go in a circle", got: "prompt → prompt" }],
+    [
+      "itself",
+      "{{ prompt }}",
+      { message: "the templates refer to each other in a circle", got: "prompt → prompt" },
+    ],
     [
       "a way to what the program is",
       "{{ colour.constructor }}",
@@ -121,7 +121,7 @@ describe("a template that cannot be rendered is a problem with its place", () =>
     [
       "a text that doubles without end",
       `{% assign x = "aaaaaaaaaa" %}${"{% assign x = x | append: x %}".repeat(40)}{{ x }}`,
-      { message: "the template makes too large a text" },
+      { message: "the rendered text is too long" },
     ],
   ])("%s", async (_name, template, problem) => {
     const cell = `"${template.replaceAll('"', '""')}"`;

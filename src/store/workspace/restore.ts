@@ -1,0 +1,66 @@
+import type { ItemEvent } from "../../core/item.js";
+import type { Attempt } from "../../core/ports/attempt.js";
+import type { NewItem, SavedFile } from "../../core/ports/store.js";
+import { put } from "./enroll.js";
+import { step, type WorkspaceDatabase } from "./transition.js";
+
+/** An attempt as it ended. Its number is its place among the attempts of its item, from 1. */
+export interface RestoredAttempt extends Omit<Attempt, "id" | "itemId" | "runId" | "number" | "price"> {
+  verdict: "not_charged" | "charged" | "undecided" | null;
+  /** The task has ended, so `charged` is final. */
+  closed: boolean;
+}
+
+export interface RestoredFile extends SavedFile {
+  number: number;
+  /** Empty for a file that no task made. */
+  url: string;
+  /** UTC ms. */
+  savedAt: number;
+}
+
+/** An item with all that is known about it. */
+export interface RestoredItem {
+  item: NewItem;
+  attempts: readonly RestoredAttempt[];
+  /** Either all files of its task, or none. */
+  files: readonly RestoredFile[];
+  /** The events that lead from `planned` to its state. */
+  events: readonly ItemEvent[];
+  note: string | null;
+  failureKind: string | null;
+}
+
+/** Adds an item in its final state to a run. Only attempts and files have times of the past. Throws SQLite's error. */
+export function restoreItem(connection: WorkspaceDatabase, runId: number, restored: RestoredItem): void {
+  const { atomic, sql } = connection;
+  const { item, attempts, files, events, note, failureKind } = restored;
+  atomic(() => {
+    put(connection, runId, [item]);
+    const { id } = sql("SELECT id FROM items WHERE run_id = ? AND key = ?").get(runId, item.key) as {
+      id: number;
+    };
+    for (const [index, attempt] of attempts.entries()) {
+      sql(
+        `INSERT INTO attempts (item_id, run_id, number, price, spend_log_id, intended_at, sent_at, answered_at, body_sha256,
+           outcome, verdict, status, message, task_id, external_task_id, charged, created_at, completed_at, closed)
+         VALUES (@id, @runId, @number, @price, @bookEntry, @intendedAt, @sentAt, @answeredAt, @bodySha256,
+           @outcome, @verdict, @status, @message, @taskId, @externalTaskId, @charged, @createdAt, @completedAt, @closed)`,
+      ).run({ ...attempt, id, runId, number: index + 1, price: item.price, closed: attempt.closed ? 1 : 0 });
+    }
+    for (const file of files) {
+      sql(
+        `INSERT INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
+         VALUES (@id, @number, @url, @file, @bytes, @sha256, @mime, @check, @savedAt)`,
+      ).run({ ...file, id });
+    }
+    for (const event of events) step(connection, id, event);
+    const acceptedAt = events.includes("accepted") ? (attempts.at(-1)?.answeredAt ?? null) : null;
+    sql("UPDATE items SET accepted_at = ?, note = ?, failure_kind = ? WHERE id = ?").run(
+      acceptedAt,
+      note,
+      failureKind,
+      id,
+    );
+  });
+}
