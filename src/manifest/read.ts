@@ -16,6 +16,8 @@ import { isUsed, namesFrom } from "./templates/scope.js";
 export interface SourceOptions {
   /** Standard input, for the manifest `-`. */
   stdin?: AsyncIterable<Uint8Array>;
+  /** The folder of files that a manifest from standard input names. */
+  cwd?: string;
   /** The delimiter of a CSV; guessed by default. */
   delimiter?: DelimiterName;
   /** The sheet of a workbook; by default the first. */

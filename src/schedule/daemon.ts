@@ -86,7 +86,7 @@ export class Daemon {
         this.wake = new AbortController();
         const all = await schedules.all();
         await this.takeOver(all);
-        for (const schedule of all) await this.pollAt(schedule);
+        for (const schedule of all) await this.handleDue(schedule);
         await this.goOn(all);
         this.turnedAt = clock.monotonic();
         if (!stop.aborted) await clock.sleep(await this.napMs(all), this.wake.signal);
@@ -125,7 +125,7 @@ export class Daemon {
   }
 
   /** Handles the due times of a schedule since the last turn. */
-  private async lookAt(schedule: Schedule): Promise<void> {
+  private async handleDue(schedule: Schedule): Promise<void> {
     const now = this.ports.clock.now();
     const [newest, ...older] = dueBetween(schedule, schedule.seenUntil, now, missedMax);
     if (newest === undefined) return;

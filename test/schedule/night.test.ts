@@ -7,7 +7,7 @@ import { scheduledCommand } from "../../src/schedule/night.js";
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];
 
 test("a run that continues gets the flags of its schedule that resume takes, and no others", () => {
-  const taken = withCarry(withService(new Command())).options.flatMap(({ long }) => long ?? []);
+  const taken = Object.keys({ ...carryFlags, ...serviceFlags }).map((attribute) => `--${nameOf(attribute)}`);
   const carried = taken.filter((name) => !ofLooking.includes(name));
   const flags = [...carried, "--max-credits", "--fresh"].map((name) => [name, "1"] as const);
   const schedule = { name: "nightly", manifest: "set.csv", cron: "0 2 * * *", zone: "UTC", flags };

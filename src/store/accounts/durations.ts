@@ -35,22 +35,3 @@ export function durationMethods({
     },
   };
 }
-
-/** How long output URLs work, for each host. */
-export function lifetimeMethods({ sql }: WorkspaceDatabase): Pick<Accounts, "lifetimes" | "addressesLive"> {
-  return {
-    async lifetimes(accountId) {
-      return sql(
-        `SELECT host, worked_ms AS workedMs, ended_ms AS endedMs FROM lifetimes
-         WHERE origin = (SELECT origin FROM accounts WHERE id = ?) ORDER BY host`,
-      ).all(accountId) as Awaited<ReturnType<Accounts["lifetimes"]>>;
-    },
-
-    async addressesLive(accountId, { host, workedMs, endedMs }) {
-      sql(
-        `INSERT INTO lifetimes SELECT origin, ?, ?, ? FROM accounts WHERE id = ?
-         ON CONFLICT DO UPDATE SET worked_ms = excluded.worked_ms, ended_ms = excluded.ended_ms`,
-      ).run(host, workedMs, endedMs, accountId);
-    },
-  };
-}

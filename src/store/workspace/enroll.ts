@@ -58,7 +58,8 @@ export function enroll(
       `SELECT id FROM items WHERE ${mine} AND NOT ${left} AND ${where}
          AND NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)`,
     ).all(job) as { id: number }[];
-  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'")) step(connection, id, "returned");
+  for (const { id } of untried("run_id IS NOT NULL AND state = 'dropped'"))
+    applyTransition(connection, id, "returned");
   // An item that was refused stays planned, outside of every run: a dropped item with an attempt cannot come back.
   for (const { id } of untried("run_id IS NULL AND state IN ('planned', 'blocked')")) {
     applyTransition(connection, id, "dropped");

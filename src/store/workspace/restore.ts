@@ -2,7 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { NewItem, SavedFile } from "../../core/ports/store.js";
 import { put } from "./enroll.js";
-import { step, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type WorkspaceDatabase } from "./transition.js";
 
 /** An attempt as it ended. Its number is its place among the attempts of its item, from 1. */
 export interface RestoredAttempt extends Omit<Attempt, "id" | "itemId" | "runId" | "number" | "price"> {
@@ -54,7 +54,7 @@ export function restoreItem(connection: WorkspaceDatabase, runId: number, restor
          VALUES (@id, @number, @url, @file, @bytes, @sha256, @mime, @check, @savedAt)`,
       ).run({ ...file, id });
     }
-    for (const event of events) step(connection, id, event);
+    for (const event of events) applyTransition(connection, id, event);
     const acceptedAt = events.includes("accepted") ? (attempts.at(-1)?.answeredAt ?? null) : null;
     sql("UPDATE items SET accepted_at = ?, note = ?, failure_kind = ? WHERE id = ?").run(
       acceptedAt,

@@ -19,8 +19,11 @@ export interface RootedDatabase extends WorkspaceDatabase {
   root: string;
 }
 
-/** Applies an event to an item and records it. Call it inside a transaction. Throws IllegalTransition. */
-export function step({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
+/**
+ * Changes an item's state by an event and records the event. No other code changes the state of an item. Call it inside
+ * a transaction. Throws IllegalTransition.
+ */
+export function applyTransition({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
     | { state: ItemState; run_id: number | null }
     | undefined;
