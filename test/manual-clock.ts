@@ -29,11 +29,13 @@ export class ManualClock implements AlarmClock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const takeBack = this.wakeIn(ms, false, resolve);
-      signal?.addEventListener("abort", () => {
+      const end = () => {
         takeBack();
+        signal?.removeEventListener("abort", end);
         resolve();
-      });
+      };
+      const takeBack = this.wakeIn(ms, false, end);
+      signal?.addEventListener("abort", end, { once: true });
     });
   }
 

@@ -117,7 +117,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
     expect(unasked?.stderr).toContain("1 item to be submitted again, 1 credit");
     expect(done).toMatchObject({ code: 0, stdout: `a02 is to be submitted again; ${goesOn}\n` });
-    expect(done?.stderr).toContain("keeps to the day's cap that it was begun with");
+    expect(done?.stderr).toContain("keeps the daily cap that it was started with");
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("expected held, got planned") });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(stage.place), ids(4));

@@ -121,7 +121,7 @@ describe.concurrent("on a terminal of 60 columns", () => {
   });
 
   test.each([
-    ["Ctrl-C", "\u0003", 130, /bulkgen: interrupted; nothing was submitted/],
+    ["Ctrl-C", "\u0003", 130, /bulkgen: interrupted. Nothing was submitted/],
     ["Ctrl-D", "\u0004", 2, /bulkgen: not confirmed; nothing was submitted/],
   ])("%s at the question is no consent", async (_, typed, code, message) => {
     const { place, service } = await ready(2);
@@ -144,7 +144,7 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
     process.kill(holderOf(place), name);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code: 130 });
-    expect(end.stdout).toContain("bulkgen: interrupted; nothing was submitted");
+    expect(end.stdout).toContain("bulkgen: interrupted. Nothing was submitted");
     expect(service.count("POST generate")).toBe(0);
   },
 );

@@ -36,13 +36,13 @@ describe.concurrent("a workspace whose database", () => {
       "is gone",
       (place) => rmSync(stateOf(place, "state.db")),
       /state\.db is missing, and .*receipts\.jsonl tells of paid requests.*--rebuild.*Nothing was sent/,
-      /state\.db is missing; 4 items can be restored from receipts and archive\.\n.*this would make a database and /,
+      /state\.db is missing; 4 items can be restored from receipts and archive\.\n.*this would make a database, and /,
     ],
     [
       "is damaged",
       (place) => writeFileSync(stateOf(place, "state.db"), "no database ".repeat(400)),
       /state\.db: file is not a database; .*`bulkgen doctor --rebuild`/,
-      /state\.db cannot be read; 4 items can be restored .*The old database is kept beside it\.\n.*this would replace the database and /,
+      /state\.db cannot be read; 4 items can be restored .*The old database is kept beside it\.\n.*this would replace the database, and /,
     ],
   ])("%s is rebuilt from receipts and archive, and nothing is paid twice", async (_, damage, told, offer) => {
     const { place, service } = await interrupted();
