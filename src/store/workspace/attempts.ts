@@ -227,12 +227,8 @@ function refuseTaken({ sql }: WorkspaceDatabase, taskId: string): void {
 }
 
 /** Sets the URLs of outputs that have no file yet. */
-function address({ sql, clock }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
-  sql("UPDATE items SET next_at = 0, addressed_at = ?, fetch_by = ? WHERE id = ?").run(
-    clock.now(),
-    fetchBy,
-    itemId,
-  );
+function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, fetch_by = ? WHERE id = ?").run(fetchBy, itemId);
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
