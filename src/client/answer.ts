@@ -61,14 +61,14 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
   };
 }
 
-/** What an answer to a look at a task means. Whatever says nothing about the task leaves it alive. */
+/** What an answer to a poll means. An answer that says nothing about the task leaves it alive. */
 export type TaskOutcome =
-  /** `ageMs` is how long ago it was begun, all by the service's clock; null where it does not say. */
+  /** `ageMs` is the time since the task was created, by the service's clock; null where the service does not tell. */
   | { kind: "processing"; ageMs: number | null }
   | {
       kind: "completed";
       urls: string[];
-      /** Null where it is not told. */
+      /** Null where the service does not tell. */
       charged: Credits | null;
       createdAt: string;
       completedAt: string | null;
@@ -148,13 +148,13 @@ const beginningCharactersMax = 60;
 const addressCharactersMax = 100;
 const messageCharactersMax = 300;
 
-/** What stands where JSON was expected, such as `text/html beginning "<!doctype html>…"`; null where there is JSON. */
+/** What came where JSON was expected, such as `text/html beginning "<!doctype html>…"`; null where there is JSON. */
 export function oddBody({ headers, body }: Pick<Answer, "headers" | "body">): string | null {
   if (body.trim() === "") return "an empty answer";
   if (parseJson(body) !== null || body.trim() === "null") return null;
   const type = shortText(headers["content-type"]?.split(";")[0] ?? "", 40);
   const named = type === "" || /json/i.test(type) ? "text" : type;
-  // Far more than is shown, and far less than a long page.
+  // More text than is shown, but not a whole long page.
   return `${named} beginning "${shortText(body.slice(0, 1_000), beginningCharactersMax)}"`;
 }
 

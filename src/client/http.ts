@@ -4,9 +4,9 @@ import type { Clock } from "../clock.js";
 import type { ApiRequest, Reply, Send } from "../core/ports/send.js";
 
 /**
- * One request over HTTP, once: no retry, no redirect, no pipelining. Whether a request that failed had left this
- * machine is judged by undici's `sendHeaders` event and never by an error code, because the same code comes for a
- * connection that was refused and for one that broke after the service had charged.
+ * One request over HTTP, once: no retry, no redirect, no pipelining. Whether a failed request had left this machine is
+ * judged by undici's `sendHeaders` event and never by an error code, because the same code comes for a connection that
+ * was refused and for one that broke after the service had charged.
  */
 export interface HttpOptions {
   /** Origin and optional path prefix, without a slash at the end. */

@@ -2,8 +2,8 @@ import type { Clock } from "../clock.js";
 import type { Log, Send } from "../core/ports/send.js";
 
 /**
- * Writes down each request and what came of it: never a body, never a header of ours. What a refusal means for the run
- * is told at its end, or at once by whoever knows; here it is for those who want to follow every request.
+ * Logs each request and its outcome, but no body and no header of ours. The run itself reports what a refusal means for
+ * it; this log is for following every request.
  */
 export function logged(send: Send, log: Log, clock: Clock): Send {
   return async (request, signal) => {

@@ -5,7 +5,7 @@ import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js
 import { retryAfterMs } from "../core/quota/backoff.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 
-/** Whose quota the requests use. The account may be renamed while requests are under way. */
+/** Which quota the requests use. The account may be merged with another one while requests are under way. */
 export interface PacingOptions {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
   caller(): Caller;
@@ -13,16 +13,16 @@ export interface PacingOptions {
   log?: Pick<Log, "warn">;
   /** What to do when the day's requests are used up. */
   onDailyLimit: "stop" | "wait";
-  /** Told when a refusal has shown that requests must follow one another more slowly. */
+  /** Called when a refusal has shown that requests must be spaced more widely. */
   onSlowed?(gait: Pacing): void;
-  /** Told when a request has to wait for a place: for what, until when (UTC ms). */
+  /** Called when a request has to wait for a slot: for what, until when (UTC ms). */
   onWait?(what: "minute" | "day" | "service", until: number): void;
 }
 
 /**
- * Keeps the account's quota: every request holds a place in the ledger before it is sent and until the window's length
- * after its answer. A request that comes with a ticket has its place; any other waits for one. A request that was not
- * sent gives its place back. A 429 silences the account. Throws NoRequestsUntil where nobody wants to wait so long.
+ * Keeps the account's quota: every request holds a slot in the ledger before it is sent and until the window's length
+ * after its answer. A request that comes with a ticket has its slot; any other waits for one. A request that was not
+ * sent gives its slot back. A 429 silences the account. Throws NoRequestsUntil where the wait is longer than allowed.
  */
 export function paced(send: Send, pacing: PacingOptions): Send {
   return async (request, signal) => {
@@ -30,8 +30,8 @@ export function paced(send: Send, pacing: PacingOptions): Send {
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
     await request.onPlace?.();
     const reply = await send(request, signal);
-    // A task's id may be in it: whatever becomes of the ledger, the answer reaches those who write it down. A request
-    // whose end is not booked counts as ended at the latest that it can have.
+    // The answer may hold a task's id, so it is returned even if the ledger fails. A request whose end is not booked
+    // counts as ended at the latest possible time.
     await book(pacing, ticket, reply).catch((error: unknown) =>
       pacing.log?.warn({ error: String(error) }, "the end of a request could not be booked"),
     );

@@ -20,7 +20,7 @@ import { openHttp } from "./http.js";
 import { logged } from "./logged.js";
 import { type PacingOptions, paced } from "./paced.js";
 import { withoutKey } from "./redacted.js";
-import { ServiceTime, timed } from "./timed.js";
+import { ServiceClock, timed } from "./service-clock.js";
 
 /** The service, as typed calls. */
 export interface Service {
@@ -31,20 +31,18 @@ export interface Service {
   taskRecord(taskId: string): Promise<Task>;
   /** Throws ServiceError. */
   models(): Promise<ModelList>;
-  /**
-   * With the service's clock when it answered (UTC ms), where it said, and what lay behind the key when it was sent: of
-   * any other request nobody knows whether the answer reckons with it. Throws ServiceError.
-   */
+  /** Throws ServiceError. */
   me(): Promise<MeRead>;
   /** GET me once, with the place in the quota that was reserved for it, and the answer as it came. */
   probe(ticket: Ticket): Promise<Reply>;
   /** What time it is, by its answers. */
-  readonly time: ServiceTime;
+  readonly time: ServiceClock;
 }
 
-/** What GET me returned. */
+/** What GET me returned, and which earlier requests of the key its counters certainly include. */
 export interface MeRead extends Past {
   me: Me;
+  /** When the service answered, by its own clock (UTC ms); null where it does not tell. */
   servedAt: number | null;
 }
 
@@ -87,7 +85,7 @@ export function connectService(
  * read from it, the quota is kept, and the request is logged. So no later wrapper, log or caller ever sees the key.
  */
 export function openService(send: Send, options: ServiceOptions): Service {
-  const time = new ServiceTime(options.clock);
+  const time = new ServiceClock(options.clock);
   const redacted = withoutKey(send, options.key);
   const request = logged(paced(timed(redacted, time), options), options.log, options.clock);
   return {
@@ -137,7 +135,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
   };
 }
 
-/** Reads a record, trying again on what may pass: no connection, 5xx, 429. Throws ServiceError. */
+/** Reads a record; retries after no connection, a 5xx or a 429. Throws ServiceError. */
 async function read<Schema extends z.ZodType>(
   request: ApiRequest,
   schema: Schema,

@@ -11,9 +11,9 @@ export const stopTable = {
   key: { closes: ["submit", "poll"], exit: "key" },
   subscription: { closes: ["submit", "poll"], exit: "key" },
   unreachable: { closes: ["submit", "poll"], exit: "unreachable" },
-  /** What became of a paid request cannot be found out, and nothing else is bought before that was tried. */
+  /** The counters that settle a paid request cannot be read, and nothing else is bought before they were. */
   unread: { closes: ["submit"], exit: "unreachable" },
-  /** Only what is paid for already is wanted: of an archive that is repaired, or of a run that was cancelled before. */
+  /** Only what is paid for already is collected: for a repair of the archive, or after a cancel. */
   collect: { closes: ["submit"], exit: "done" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },
@@ -23,7 +23,7 @@ export const stopTable = {
   time: { closes: ["submit"], exit: "unfinished" },
   day: { closes: ["submit", "poll"], exit: "unfinished" },
   reserve: { closes: ["submit"], exit: "unfinished" },
-  /** The service asked to be left alone for long. */
+  /** The service asked for a long pause. */
   silence: { closes: ["submit", "poll"], exit: "unfinished" },
 } as const satisfies Record<string, { closes: readonly StepKind[]; exit: ExitName }>;
 
@@ -36,7 +36,7 @@ export interface Stop {
   message: string;
 }
 
-/** Stops that are no longer meant once more credits are left than when they were reached. */
+/** Stops that are lifted once more credits are left than when they were reached. */
 export const capStops: readonly StopKind[] = ["cap", "keep", "daily"];
 
 /** Whether none of the stops closes this kind of step. */

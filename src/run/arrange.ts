@@ -8,9 +8,9 @@ import type { Log } from "../core/ports/send.js";
 import type { ArchivedFile, Item, Run, Store } from "../core/ports/store.js";
 
 /**
- * Before a run submits anything, archived files take the names that the sheet gives them now: ids and outputs may have
- * been renamed, and what was superseded may be asked for again. Names go in chains and in rings (two rows that change
- * ids), so a file waits for a name that is about to be left, and a ring is opened by a numbered name.
+ * Before a run submits anything, archived files get the names that the sheet gives them now: ids and outputs may have
+ * been renamed, and a row may ask for a superseded file again. Renames form chains and rings (two rows swap ids), so a
+ * file waits for a name that is about to become free, and a numbered name opens a ring.
  */
 export interface ArrangePorts {
   store: Store;
@@ -18,7 +18,7 @@ export interface ArrangePorts {
   log: Log;
 }
 
-/** Renames what it can. A disk that refuses is no reason not to run: the next run tries again. */
+/** Renames what it can. A disk error does not stop the run: the next run tries again. */
 export async function arrange(ports: ArrangePorts, run: Run, index: JobIndex): Promise<void> {
   try {
     await new Arrangement(ports, jobFolder(run), index).go(run);
@@ -35,7 +35,7 @@ interface Move {
   file: ArchivedFile;
   /** Without extension, and without a number for a name that is taken. */
   wanted: string;
-  /** It has taken a numbered name once, to open a ring. */
+  /** It was given a numbered name to open a ring. */
   stepped: boolean;
 }
 
@@ -64,10 +64,10 @@ class Arrangement {
       const wanted = outputName(safeName(item.name), file.number, counts.get(item.id) ?? 1);
       moves.push({ item, file, wanted, stepped: false });
     }
-    await this.settle(moves);
+    await this.renameAll(moves);
   }
 
-  /** Whether the file lies in this folder; where a move was cut short, the index knows better than the workspace. */
+  /** Whether the file lies in this folder; where a move was cut short, the index is right and the workspace is not. */
   private async isHere(file: ArchivedFile): Promise<boolean> {
     const { disk, store } = this.ports;
     const line = this.line(file);
@@ -81,7 +81,7 @@ class Arrangement {
     return true;
   }
 
-  private async settle(moves: Move[]): Promise<void> {
+  private async renameAll(moves: Move[]): Promise<void> {
     let waiting = moves;
     while (waiting.length > 0) {
       const leaving = new Set(waiting.map(({ file }) => identityOfFile(file)));
@@ -100,7 +100,7 @@ class Arrangement {
     }
   }
 
-  /** Renames a file if its name is to be had, and says when it has to wait for one that is about to be left. */
+  /** Renames a file if its name is free; "wait" if the name is about to become free. */
   private async way(move: Move, leaving: ReadonlySet<string>): Promise<"done" | "wait"> {
     const { file, wanted } = move;
     const own = identityOfFile(file);
@@ -116,7 +116,7 @@ class Arrangement {
     return "done";
   }
 
-  /** Puts away what no row asks for, or what an earlier task of the same item made. */
+  /** Moves a file away that no row asks for, or that an earlier task of the same item made. Returns whether it did. */
   private async makesWay(holder: string, { key, taskId }: ArchivedFile): Promise<boolean> {
     const { disk, store } = this.ports;
     const line = this.index.find(holder);

@@ -4,7 +4,7 @@ import type { Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
 import { bookedAnswer, type Conclusion } from "./receipts/conclusion.js";
 
-/** Writes down what became of an attempt, for its item, then for the account, and returns it: see `concludeItem`. */
+/** Records what became of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
 export async function conclude(
   { store, books }: Pick<RunPorts, "store" | "books">,
   attempt: Attempt,
@@ -17,8 +17,8 @@ export async function conclude(
 }
 
 /**
- * Writes down what became of an attempt for its item, and returns it: what was answered, unless that names the task of
- * another request. Such an answer does not tell what became of this one, so it counts as none.
+ * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of another
+ * request. That tells nothing of this request, so it counts as no answer.
  */
 export async function concludeItem(
   store: Pick<Store, "conclude">,

@@ -5,7 +5,7 @@ import type { Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import type { Session } from "./session.js";
 
-/** A task that failed. Nothing was charged for it, so what failed at the provider may be tried again by itself. */
+/** A task failed. Nothing was charged for it, so a failure of the provider is retried without asking. */
 export async function taskFailed(
   session: Session,
   item: Item,

@@ -32,7 +32,7 @@ export async function recall(
   }
 }
 
-/** The highest charges that are known. A process may have ended after one was on record here and before it was remembered. */
+/** The highest known charges. A process may have ended after it recorded a charge here and before it stored it for the account. */
 async function chargesOf(
   { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
   groups: readonly RunGroup[],
@@ -46,7 +46,7 @@ async function chargesOf(
   return charges;
 }
 
-/** A task is done: how long it took is known, however late it was seen. */
+/** A task is done: learns how long it took, however late the poll was. */
 export async function learn(
   { accounts, accountId, clock }: Pick<RunPorts, "accounts" | "accountId" | "clock">,
   paces: DurationEstimates,
@@ -65,7 +65,7 @@ export async function learn(
   await accounts.lasted(accountId, { model: item.model, group }, ms);
 }
 
-/** A task is done, at this charge where that was told: the answer to its request may not have told it, or been lost. */
+/** A task is done: learns its charge where the poll tells it, because the answer to the paid request may have lacked it or been lost. */
 export async function learnCharge(
   { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
   prices: Prices,

@@ -97,7 +97,7 @@ class Loop {
     this.polling = new Polling(session, paces);
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
-    this.overdueWait = new OverdueWait(ports.clock, settings.overdueWaitMs);
+    this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -241,10 +241,10 @@ class Loop {
     const { clock } = this.session.ports;
     if (this.busy.size === 0) await this.debt.report();
     // A time that came while the turn was deciding has not been dealt with, so it ends the sleep at once.
-    const others = [...this.gate.wakeTimes, this.overdueWait.until].filter(
-      (at): at is number => at !== null && at > turnAt,
-    );
     const now = clock.now();
+    const { leftMs } = this.overdueWait;
+    const times = leftMs === null ? this.gate.wakeTimes : [...this.gate.wakeTimes, now + leftMs];
+    const others = times.filter((at) => at > turnAt);
     const at = Math.max(now + 1, Math.min(now + sleepMsMax, ...(wakeAt === null ? [] : [wakeAt]), ...others));
     const isLong = at - now > requestsMs || clock.monotonic() - this.savedRequests.at >= requestsMs;
     if (this.busy.size === 0 && isLong) await this.saveRequests();

@@ -3,14 +3,7 @@ import { taskFailureKind } from "../core/failure.js";
 import { fetchBy } from "../core/fetch-by.js";
 import { priceGroup } from "../core/identity.js";
 import type { DurationEstimates } from "../core/pace/paces.js";
-import {
-  type Overdue,
-  overdueInterval,
-  pollInterval,
-  pollSpacing,
-  taskAge,
-  windowPassed,
-} from "../core/pace/poll.js";
+import { type Overdue, overdueInterval, pollInterval, pollSpacing, windowPassed } from "../core/pace/poll.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { LoggedPoll } from "../core/ports/spend-log.js";
@@ -151,9 +144,8 @@ export class Polling {
   ): Promise<void> {
     const { store, clock, service } = this.session.ports;
     const now = clock.now();
-    // A poll that told nothing leaves the time since the paid request was sent, by the service's clock as well.
-    const told = unfinished?.ageMs ?? service.time.now.earliest - attempt.sentAt;
-    const age = taskAge(now - (attempt.answeredAt ?? attempt.intendedAt), told);
+    const began = { at: attempt.answeredAt ?? attempt.intendedAt, sentAt: attempt.sentAt };
+    const age = service.time.taskAge(began, unfinished?.ageMs ?? null);
     const seen = unfinished ? { seenAt: now } : {};
     if (unfinished) this.paces.unfinished(priceGroup(item), item.id, age);
     if (item.state === "processing" && windowPassed(age)) {

@@ -3,9 +3,8 @@ import type { RunPorts } from "./ports.js";
 import { bookedAnswer, bookedEnd } from "./receipts/conclusion.js";
 
 /**
- * What a process that ended in the middle left behind: items whose POST may or may not have reached the service. Where
- * the receipts have the answer, it counts; else nobody knows. The workspace's lock is held, so no other process can be
- * at work on them.
+ * Recovers from a process that was cut off: some of its POSTs may have reached the service. Where the receipts have the
+ * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process is at work on them.
  */
 export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "books">): Promise<void> {
   const { store, receipts } = ports;
@@ -23,7 +22,7 @@ export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "book
   await bringBooksUpToDate(ports);
 }
 
-/** What the workspace knows and the account's books do not yet, because the process ended between the two. */
+/** Adds to the spend log what only the workspace knows, because the process ended between the two writes. */
 async function bringBooksUpToDate({ books, store }: Pick<RunPorts, "books" | "store">): Promise<void> {
   for (const { entry, answered } of await books.open()) {
     const attempt = await store.attemptBooked(entry);

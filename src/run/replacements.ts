@@ -2,7 +2,7 @@ import type { ArchivedFile, Item, Store } from "../core/ports/store.js";
 
 type Named = Pick<Item, "id" | "rowId" | "name" | "edition">;
 
-/** What was made for a row as it was before, and makes way once what the row asks for now is there. */
+/** Files of earlier versions of a row, which make way once the file of the current version is saved. */
 export class Replacements {
   private readonly byRow = new Map<string, ArchivedFile[]>();
   private readonly byFile = new Map<string, ArchivedFile>();
@@ -35,7 +35,7 @@ export class Replacements {
   }
 }
 
-/** A row is known by its id, and one without an id by the name that it wants. */
+/** A row is known by its id, or without an id by its output name. */
 function rowsOf({ rowId, name, edition }: Named): string[] {
   return [`${edition}\nid ${rowId}`, `${edition}\nname ${name}`];
 }

@@ -11,8 +11,9 @@ import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusio
 import type { Session } from "./session.js";
 
 /**
- * One paid request, in the order that keeps its promise: the intent is in the account's books, in the database and in
- * the receipts before the request leaves; it is sent once; its answer is in the receipts and in the database before anything else happens.
+ * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
+ * the receipts before the request leaves. The request is sent once. Its answer is in the receipts and in the database
+ * before anything else happens.
  */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
   const { gate, settings } = session;
@@ -54,7 +55,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** Another run of the account was quicker with the last credits. */
+/** Another run of the account took the last credits. */
 async function giveWay({ ports, gate }: Session, item: Item, ticket: Ticket): Promise<void> {
   await ports.accounts.release(ticket);
   gate.prices.refused(item);
@@ -75,7 +76,7 @@ async function callOff(
   session.gate.receiptWritten(error);
 }
 
-/** The second memory of the answer. Where the disk refuses it, the first one, the database, still has it. */
+/** Writes the answer to the receipts. Where the disk refuses that, the database still has it. */
 async function writeReceipt(
   session: Session,
   item: Item,
@@ -88,7 +89,7 @@ async function writeReceipt(
   );
 }
 
-/** Compares what was charged with what was planned, and remembers it. */
+/** Compares the charge with the planned price, and stores it. */
 async function learnPrice(
   { ports, gate: { prices, caps } }: Session,
   item: Item,

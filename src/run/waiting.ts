@@ -3,7 +3,7 @@ import type { Head, Parked, WaitingGroup } from "../core/next/next.js";
 import type { DurationEstimate } from "../core/pace/pace.js";
 import type { RunPorts } from "./ports.js";
 
-/** With more planned items than this they are counted anew only so often (ms): the end is far, and counting takes long. */
+/** More planned items than this are counted again only every `recountMs`: counting takes long, and the end is far away. */
 const manyItems = 2_000;
 const recountMs = 2_000;
 

@@ -1,25 +1,26 @@
-import type { AlarmClock, Clock } from "../clock.js";
+import type { ServiceClock } from "../client/service-clock.js";
+import type { AlarmClock } from "../clock.js";
 
 /** Whether overdue tasks, and nothing else, keep a run open for a while. */
 export class OverdueWait {
-  private since: number | null = null;
+  /** Milliseconds for which they alone have kept it open; null while they do not. */
+  private lasts: (() => number) | null = null;
 
   constructor(
-    private readonly clock: Clock,
+    private readonly time: ServiceClock,
     private readonly forMs: number,
   ) {}
 
   /** `overdue` tasks are open; `hasOthers`: something else that may go on keeps the run open. */
   keepsOpen(overdue: number, hasOthers: boolean): boolean {
-    if (overdue === 0 || hasOthers) this.since = null;
-    else this.since ??= this.clock.monotonic();
-    if (this.since === null) return overdue > 0 && this.forMs > 0;
-    return this.clock.monotonic() - this.since < this.forMs;
+    if (overdue === 0 || hasOthers) this.lasts = null;
+    else this.lasts ??= this.time.stopwatch();
+    return this.lasts === null ? overdue > 0 && this.forMs > 0 : this.lasts() < this.forMs;
   }
 
-  /** When that while is over (UTC ms); null while it has not begun. */
-  get until(): number | null {
-    return this.since === null ? null : this.clock.now() + this.since + this.forMs - this.clock.monotonic();
+  /** Milliseconds until that while is over; null while it has not begun. */
+  get leftMs(): number | null {
+    return this.lasts === null ? null : this.forMs - this.lasts();
   }
 }
 

@@ -1,3 +1,4 @@
+import { ServiceClock } from "../../src/client/service-clock.js";
 import type { AlarmClock } from "../../src/clock.js";
 import type { BalanceMark } from "../../src/core/ports/spend-log.js";
 import { dayMs } from "../../src/core/quota/quota.js";
@@ -9,7 +10,16 @@ export const clockMutants: readonly Mutant[] = [
   {
     name: "measures what passes by the clock on the wall",
     matters: isByYears,
-    make: () => ({ ports: (ports) => ({ ...ports, clock: onTheWall(ports.clock) }) }),
+    make: () => ({
+      ports: (ports) => {
+        const clock = onTheWall(ports.clock);
+        const time: ServiceClock = Object.create(ports.service.time, {
+          wait: { value: (ms: number) => new ServiceClock(clock).wait(ms) },
+          stopwatch: { value: () => new ServiceClock(clock).stopwatch() },
+        });
+        return { ...ports, clock, service: { ...ports.service, time } };
+      },
+    }),
   },
   {
     name: "takes a lost request for a day old when its clock is put ahead",

@@ -1,7 +1,7 @@
 /**
- * Requests that somebody else makes with a key show in the service's count of it: it grows by more than this machine
- * can have sent. Of a request that is under way or was lost nobody knows whether it is in a count, so between two looks
- * it is taken for ours in the later one; but once it can arrive no more, it explains nothing that is counted afterwards.
+ * Requests that somebody else makes with a key show in the service's count: it grows by more than this machine can have
+ * sent. Whether a count includes a request that is under way or was lost is not known, so between two readings the
+ * request counts as ours in the later one; but once it can no longer arrive, it explains no later growth.
  */
 export interface KeyRequests {
   /** Requests of the key, as the service counts them. */

@@ -70,20 +70,20 @@ export interface Due {
   parked: number;
 }
 
-/** Which tasks are to be looked at now, which later, and the places that are kept for those. */
+/** Which tasks to poll now, which later, and the slots that are kept for those. */
 export interface DuePolls {
-  /** Items whose look is due, the most promising first. */
+  /** Items whose poll is due, the most promising first. */
   due: number[];
   /** When the others are due (UTC ms), soonest first. */
   later: number[];
-  /** How far ahead places are kept for them. */
+  /** How far ahead slots are kept for them. */
   holdMs: number;
-  /** Every look that is worth anything is made: with more places there would be no more of them. */
+  /** Every useful poll is made: more slots would not lead to more polls. */
   isPlenty: boolean;
   isTail: boolean;
 }
 
-/** An unseen model is looked at early once it has this chance, and counts as seen after so many results. */
+/** A model without results is polled early, at this chance; it counts as known after so many results. */
 const scoutThreshold = 0.6;
 const scoutsUntil = 3;
 
@@ -92,7 +92,7 @@ export function duePolls(view: View): DuePolls {
   const work = workOf(view);
   const pressure = pressureOf(work, view.profile);
   const scouts = pressure.most > scoutThreshold ? scoutsOf(view, scoutsUntil) : new Set();
-  // When nothing is left to submit and places are plenty, waiting for an unknown model would be all that the run does.
+  // With nothing left to submit and enough slots, the run would only wait for an unknown model.
   const last = pressure.isPlenty && work.waiting.length === 0 ? scoutsOf(view, 1) : new Set();
   const due: { id: number; chance: number; isAwaited: boolean }[] = [];
   const later: number[] = [];
@@ -118,11 +118,11 @@ export function duePolls(view: View): DuePolls {
   };
 }
 
-/** How many times as long an overdue task waits while every place is wanted, and the longest that this adds (ms). */
+/** How many times as long an overdue task waits while slots are short, and the longest that this adds (ms). */
 const putOffTimes = 8;
 const putOffLongestMs = 3_600_000;
 
-/** An overdue task is put off while every place is wanted: the run does not end before the others anyway. */
+/** An overdue task is put off while slots are short: the run does not end before the others anyway. */
 function putOff({ nextAt, seenAt }: OpenTask): number {
   if (seenAt === null || seenAt > nextAt) return nextAt;
   return nextAt + Math.min(putOffLongestMs, (putOffTimes - 1) * (nextAt - seenAt));
@@ -133,7 +133,7 @@ function workOf(view: View): Work {
   return { tasks, waiting: isOpen("submit", view.stops) ? view.waiting : [], quota, now, pace };
 }
 
-/** The oldest task of each model with fewer results than that: its result tells when to look at the others. */
+/** The oldest task of each model with fewer results than that: its result tells when to poll the others. */
 function scoutsOf(view: View, results: number): Set<number> {
   const oldest = new Map<string, OpenTask>();
   for (const task of view.tasks) {
@@ -144,7 +144,7 @@ function scoutsOf(view: View, results: number): Set<number> {
   return new Set([...oldest.values()].map(({ id }) => id));
 }
 
-/** Free places that looks will want before others come free. */
+/** Free slots that polls will need before more slots come free. */
 export function slotsReserved(
   view: View,
   { later, holdMs }: DuePolls,
@@ -158,7 +158,7 @@ export function slotsReserved(
     view.now,
     soon.map((at) => at - view.now),
   );
-  // The n-th look from now must find a place when it is due, whatever is submitted now.
+  // The n-th poll from now must find a slot when it is due, whatever is submitted now.
   let kept = unserved;
   for (const [index, within] of places.entries()) {
     const released = within - free;
@@ -167,17 +167,18 @@ export function slotsReserved(
   return kept;
 }
 
-/** No look is put off for longer than this. */
+/** No poll is put off for longer than this. */
 const putOffMsMax = 30 * dayMs;
 
-/** Whether its time has come. One that lies further ahead than it can be put off was set before the clock was put back. */
+/** Whether its time has come. A time further ahead than any poll is put off was set before the clock was put back. */
 export function isDue({ nextAt }: { nextAt: number }, now: number, longestMs: number): boolean {
   return nextAt <= now || nextAt > now + longestMs;
 }
 
 /**
- * What to do next: the one place that decides. It is handed what is due, the quota and the free hands, and returns at
- * most as many steps as can start at once, and the time at which to ask again. It waits for nothing and starts nothing.
+ * What to do next. It is handed what is due, the gate's terms, the quota and how much may run at once; it returns at most
+ * as many steps as can start now, and when to ask again. It waits for nothing and starts nothing. Whether anything may be
+ * bought at all is decided before, by the gate of src/run.
  */
 export interface View {
   now: number;
@@ -185,27 +186,27 @@ export interface View {
   planned: readonly PlannedSubmit[];
   /** All planned items that may be submitted, counted by group. */
   waiting: readonly WaitingWork[];
-  /** Submits go in the manifest's order: somebody was told how far the credits reach. */
+  /** Submits go in the manifest's order, because the plan said how far the credits reach. */
   inOrder: boolean;
-  /** All tasks to look at. */
+  /** All tasks to poll. */
   tasks: readonly OpenTask[];
   /** Outputs to fetch, and by when that is best done. */
   ready: readonly { id: number; nextAt: number; fetchBy: number }[];
-  /** Ready items that wait for a look at their task, because their addresses have expired. */
+  /** Ready items that wait for a poll, because their addresses have expired. */
   expired: number;
   /** Planned items that must not be submitted in this run: their model or their price is in doubt. */
   parked: number;
   counts: Readonly<Record<ItemState, number>>;
-  /** Items that a step is working on now. */
+  /** Items that a step is working on. */
   busy: ReadonlySet<number>;
   quota: Quota;
   /** How long generations of a price group take. */
   pace(group: string): DurationEstimate;
-  /** How eagerly to look; null leaves it to what is short. */
+  /** How eagerly to poll; null leaves it to what is short. */
   profile: PollProfile | null;
-  /** Nothing is submitted until something is found out: what is at the service is looked at meanwhile. */
+  /** The gate allows no submit now; polls and downloads go on. */
   holdsBack: boolean;
-  /** Places reserved for requests that are being made are already part of `quota`. */
+  /** What may start now. Slots of requests under way are part of `quota` already. */
   free: Readonly<Record<StepKind, number>>;
   stops: readonly Stop[];
   /** Credits that are spent or may yet turn out to be: charged, in flight, unknown, held. */
@@ -216,7 +217,7 @@ export interface View {
   modelBudgets?: ReadonlyMap<string, Credits>;
   /** Overdue tasks keep the run open. */
   awaitsOverdue: boolean;
-  /** Unanswered requests, of which it is to be found out whether they were charged, keep the run open. */
+  /** Unanswered requests that are being settled keep the run open. */
   awaitsSettling: boolean;
 }
 
@@ -242,7 +243,7 @@ export interface Decision {
   done: boolean;
   /** The credit cap leaves room for no submit. */
   capped: boolean;
-  /** Models that have no item to begin, because the next does not fit under their own cap. */
+  /** Models that have no item to begin, because the next one does not fit under their own cap. */
   cappedModels: readonly string[];
   /** What the next step waits for, when it waits. */
   waiting: "minute" | "day" | "service" | "tasks" | null;
@@ -268,7 +269,7 @@ export function next(view: View): Decision {
   };
 }
 
-/** Why a request cannot be made when it is due: no place in the quota, or what is left of the day is owed to open tasks. */
+/** Why a request cannot be made when it is due: no slot in the quota, or the rest of the day is owed to open tasks. */
 type Shortage = "places" | "day" | null;
 
 interface Wants {
@@ -295,7 +296,7 @@ function soonest(view: View, { later: [firstLook] }: DuePolls): number {
   return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
 }
 
-/** DuePolls and submits for the places that are free, and how many submits the day has room for. */
+/** Polls and submits for the free slots, and how many submits the day has room for. */
 function choose(
   view: View,
   looks: DuePolls,
@@ -317,8 +318,8 @@ function choose(
 }
 
 /**
- * At the end the submits go first, and those that wait for a lane have their places kept. What cannot go because the
- * day is short keeps none, or nobody would use them.
+ * At the end of a run the submits go first, and slots are kept for submits that wait for a lane. A submit that the day
+ * has no room for keeps no slot, because the slot would stay unused.
  */
 function placesForLooks(
   view: View,
@@ -332,7 +333,7 @@ function placesForLooks(
   return Math.max(0, Math.min(places - now, freeInWindows(view.quota) - going));
 }
 
-/** What expires first comes first; addresses that have probably expired are tried when no other is left. */
+/** What expires first comes first; addresses that seem to have expired are tried last. */
 function downloads(view: View): NextStep[] {
   if (!isOpen("download", view.stops)) return [];
   const isOver = ({ fetchBy }: { fetchBy: number }) => fetchBy <= view.now;
@@ -342,7 +343,7 @@ function downloads(view: View): NextStep[] {
     .map((item) => ({ do: "download" as const, item: item.id }));
 }
 
-/** Finished tasks whose outputs are not saved yet: their addresses are deadlines, so more than these are not bought. */
+/** With this many finished tasks unsaved nothing more is bought, because their addresses are deadlines. */
 const unsavedMax = 50;
 
 /** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
@@ -381,20 +382,20 @@ function ordered(view: View): PlannedSubmit[] {
   );
 }
 
-/** The share of looks that are thought to find nothing while the day runs out. */
+/** The share of polls that are expected to find a task unfinished while the day runs out. */
 const missed = 1 / 16;
 
 /** A submit must leave one request of the day for each task that then has to be collected, two for each unknown. */
 function dayRoom(view: View, polls: number): number {
   const { quota, counts } = view;
   const owed = owedRequests(counts) + quota.owedElsewhere;
-  // Some looks will find their task unfinished: those about to start, and some later.
+  // Some polls will find their task unfinished: those about to start, and some later.
   const spare = polls + Math.ceil(missed * owed);
   // Each submit uses one request and owes one more.
   return Math.floor((slotsLeft(quota.day) - spare - owed) / 2);
 }
 
-/** Items to submit or to fetch that nobody works on and whose time has come. */
+/** Items to submit or to fetch whose time has come and that no step works on. */
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
   return items.filter((item) => isDue(item, view.now, backoffMsMax) && !view.busy.has(item.id));
 }
@@ -412,7 +413,7 @@ function wakeTime(
     ...(short === "places" ? [placeAt] : []),
   ];
   const at = Math.min(
-    // Whatever becomes due before there is a place waits for the place.
+    // What becomes due before there is a slot waits for the slot.
     Math.max(placeAt, Math.min(...requests)),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
     ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),

@@ -130,18 +130,6 @@ export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): numb
   return Math.min(overdueSpacingMax, Math.max(own, Math.ceil(age * (ratio ** (1 / (looks * share)) - 1))));
 }
 
-/** The service tells its clock to the second, and neither need be quite right. */
-const clocksDifferMs = 60_000;
-
-/**
- * Milliseconds since a task was begun: by this machine's clock, unless that was set meanwhile. Then the task is far
- * younger by the service's (null where it does not tell its own); what cannot be an age is not believed.
- */
-export function taskAge(ownMs: number, toldMs: number | null): number {
-  const isBelieved = toldMs !== null && toldMs >= -clocksDifferMs;
-  return isBelieved && toldMs < Math.abs(ownMs) - clocksDifferMs ? Math.max(0, toldMs) : ownMs;
-}
-
 /**
  * Whether the time in which a task is expected to end has passed. Where the clock was set back by more than that,
  * nobody knows, and looking rarely is the safe guess: looking often could go on for as long as the clock is behind.

@@ -161,15 +161,15 @@ export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute
   return slotsLeft(quota.day) < 1 ? "day" : "minute";
 }
 
-/** A silence that the service asks for is waited out up to this long (ms); one that is longer is as good as a day. */
+/** A pause that the service asks for is waited out up to this long (ms); a longer one counts like a day. */
 const patienceMs = 30 * minuteMs;
 
-/** Whether a wait is so long that somebody should be asked whether to wait. */
+/** Whether a wait is so long that the user should decide about it. */
 export function isLongWait(what: "minute" | "day" | "service" | "tasks" | null, waitMs: number): boolean {
   return what === "day" || (what === "service" && waitMs > patienceMs);
 }
 
-/** No request can be sent for long, and nobody wanted to wait. */
+/** No request can be sent for long, and the user does not want to wait. */
 export class NoRequestsUntil extends Error {
   override readonly name = "NoRequestsUntil";
   /** `until` is when the next request may be sent (UTC ms). */
@@ -211,7 +211,7 @@ function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): 
   return missing < 0 ? now : (releases[missing] ?? now + minuteMs);
 }
 
-/** What a user wants to be used of the account's requests: so many at most, or a share of them in percent. */
+/** The user's own limits: a number of requests, or a share of the account's in percent. */
 export interface OwnLimits {
   rpm?: number;
   rpd?: number;

@@ -1,10 +1,10 @@
+import type { Wait } from "../../client/service-clock.js";
 import { balanceTold, type Credits, noCredits } from "../../core/money.js";
 import type { Parked } from "../../core/next/next.js";
 import { isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
 import { readAccount } from "./account-reading.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts } from "./ports.js";
-import { Wait } from "./waits.js";
 
 /** Milliseconds between two readings of a balance that has run out. */
 const balanceMs = 5 * 60_000;
@@ -33,7 +33,7 @@ export class Balance {
   /** The service refused a paid request for lack of credits. */
   awaitCredits(detail: string): void {
     if (!this.isAwaited) this.ports.log.warn({}, `out of credits (${detail}); waiting for more`);
-    this.nextReading = new Wait(this.ports.clock, balanceMs);
+    this.nextReading = this.ports.service.time.wait(balanceMs);
   }
 
   /** Reads the balance when that is due, so that a run that waits for credits goes on by itself. */
@@ -42,7 +42,7 @@ export class Balance {
     const { planned } = await this.ports.store.due(this.runId, 1, parked, null);
     const balance = await this.read();
     const isEnough = balance !== null && balance >= (planned[0]?.price ?? noCredits);
-    this.nextReading = isEnough ? null : new Wait(this.ports.clock, balanceMs);
+    this.nextReading = isEnough ? null : this.ports.service.time.wait(balanceMs);
   }
 
   /**
@@ -53,7 +53,7 @@ export class Balance {
   async recheck(committed: Credits, quota: Quota): Promise<boolean> {
     const now = this.ports.clock.now();
     if (isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now)) return false;
-    return this.caps.claimReading(committed) && (await this.read()) !== null;
+    return this.caps.allowRecheck(committed) && (await this.read()) !== null;
   }
 
   /** The balance; null where it could not be read. */

@@ -4,9 +4,9 @@ import type { FailureKind } from "../../core/failure.js";
 const failuresInARowMax = 5;
 
 /**
- * Models whose items are not submitted for now: the service does not know them any more, or they keep failing in the
- * same way. Others go on. What moderation refuses says something about a prompt and nothing about its model, so it
- * does not count. Known to this process only: the next run or resume tries again.
+ * Models whose items are not submitted for now, because the service no longer knows the model or its items keep failing
+ * in the same way. Other models go on. A refusal by moderation says something about a prompt and nothing about the model,
+ * so it does not count. Kept in this process only: the next run or resume tries again.
  */
 export class Breaker {
   private readonly reasons = new Map<string, string>();

@@ -6,44 +6,44 @@ import type { Store } from "../../core/ports/store.js";
 import type { Stop } from "../../core/stop.js";
 import type { GateSettings, Keep } from "./ports.js";
 
-/** One of the caps of a whole run: the most that the run may have committed, and the stop that it leads to. */
+/** A cap of a whole run: the most that the run may have committed, and the stop that it leads to. */
 interface Cap extends Stop {
   most: Credits;
 }
 
-/** What has to be left of an account, and the balance that was read last. */
+/** What must be left of the balance, as a cap from the balance that was read last. */
 export function keeping(least: Credits, balance: Credits, mark: BalanceMark): Keep {
   return { least, most: minus(balance, least), mark };
 }
 
 /**
- * What a run may spend: its own cap, what must be left on the account, what the day leaves, and caps of single models.
- * A task that fails frees its price, so none of these is final while tasks are open.
+ * What a run may spend: its own cap, what must be left of the balance, what is left of the day's credits, and caps of
+ * single models. A task that fails frees its price, so no cap is final while tasks are open.
  */
 export class Caps {
-  /** What must be left of the balance, as it was told last; null where nothing has to. */
+  /** What must be left of the balance, by the newest reading; null where the user asks for none. */
   private keep: Keep | null;
-  /** The most that may be committed for it. */
+  /** The most that may be committed so that the balance is kept. */
   private kept: Credits | null = null;
-  /** The most that may be committed within the day's credits, and what is said when that is reached. */
+  /** The cap that the day's credits set. */
   private today: Cap | null = null;
-  /** What was left when no item fitted any more; null as long as one may. */
+  /** What was left when no item fitted any more; null while one may. */
   private leftover: Credits | null = null;
-  /** What was committed when a reading was claimed last. */
+  /** What was committed when a fresh balance check was last allowed. */
   private claimedAt: Credits | null = null;
-  /** Models that wait at their cap, with what they had committed by then. */
+  /** Models that wait at their cap, with what they had committed when they reached it. */
   private readonly waiting = new Map<string, Credits>();
 
   constructor(private readonly settings: Pick<GateSettings, "maxCredits" | "modelCaps" | "keep" | "daily">) {
     this.keep = settings.keep;
   }
 
-  /** The smallest of them; null where there is none. */
+  /** The smallest cap; null where there is none. */
   get cap(): Credits | null {
     return this.smallest?.most ?? null;
   }
 
-  /** No item fits any more: the stop that the smallest one leads to. */
+  /** No item fits any more: returns the stop that the smallest cap leads to. */
   reached(committed: Credits): Stop {
     this.leftover = this.left(committed);
     const { kind, message } = this.smallest ?? { kind: "cap", message: "the credit cap is reached" };
@@ -51,10 +51,10 @@ export class Caps {
   }
 
   /**
-   * Takes it back that they were reached, where they leave more now than then: what failed or was not charged has given
-   * its price back. Returns whether it did.
+   * Whether a cap that was reached leaves more now than then, because something failed or was not charged. If so, it
+   * counts as not reached.
    */
-  takeBack(committed: Credits): boolean {
+  liftReached(committed: Credits): boolean {
     if (this.leftover === null) return false;
     const left = this.left(committed);
     if (left !== null && left <= this.leftover) return false;
@@ -81,7 +81,7 @@ export class Caps {
     return first ?? null;
   }
 
-  /** The service told the balance after a paid request. Where others than this machine spend from it too, less may be spent. */
+  /** An answer to a paid request told the balance. Where others spend from it too, less may be spent. */
   async takeRemaining(
     accounts: Pick<Accounts, "takenFrom">,
     accountId: number,
@@ -91,31 +91,31 @@ export class Caps {
     const { mark } = this.keep;
     const { since } = await accounts.takenFrom(accountId, mark);
     const { keep } = this;
-    // A balance that was read meanwhile says more.
+    // A balance that was read meanwhile is newer.
     if (keep.mark !== mark) return;
     this.keep = { ...keep, most: Math.min(keep.most, plus(since, minus(balance, keep.least))) as Credits };
   }
 
   /**
-   * The balance was read. What must be left is reckoned anew from it: what was in doubt has turned out to be in it or to
-   * be free, and what has failed is back.
+   * The balance was read, and what may be spent is computed from it anew: it shows what was in doubt, and the credits of
+   * what has failed are back.
    */
   takeReading(balance: Credits, mark: BalanceMark): void {
     if (this.keep !== null) this.keep = keeping(this.keep.least, balance, mark);
   }
 
   /**
-   * Claims the reading of the balance before it ends the run, because it may have more than is known of. There is one for
-   * what the run has committed by now; false where that was claimed, or where something else ends the run.
+   * Whether one fresh balance check is allowed before --keep-credits stops the run, because there may be more than is
+   * known. One is allowed for each amount committed; none where another cap ends the run.
    */
-  claimReading(committed: Credits): boolean {
+  allowRecheck(committed: Credits): boolean {
     if (this.smallest?.kind !== "keep" || this.claimedAt === committed) return false;
     this.claimedAt = committed;
     return true;
   }
 
-  /** DuePolls at what was spent since the balance was read, over all workspaces of the account. */
-  async lookAtKept(
+  /** Updates the balance cap by what all workspaces of the account have spent since the balance was read. */
+  async updateKept(
     accounts: Pick<Accounts, "takenFrom">,
     accountId: number,
     committed: Credits,
@@ -126,8 +126,8 @@ export class Caps {
     this.kept = plus(committed, minus(keep.most, plus(since, before)));
   }
 
-  /** DuePolls at what the day has cost, over all runs of the account. At midnight another one begins. */
-  async lookAtDay(
+  /** Updates the day's cap by what all runs of the account have spent today. A new day begins at midnight. */
+  async updateDay(
     accounts: Pick<Accounts, "spentOn">,
     accountId: number,
     { now, committed }: { now: DaySpan; committed: Credits },
@@ -139,7 +139,7 @@ export class Caps {
     this.today = { kind: "daily", most: plus(committed, minus(daily, spent)), message };
   }
 
-  /** What the books hold a paid request to that is sent now; null where nothing does. */
+  /** The limits that the spend log checks when a paid request is booked; null where there are none. */
   bounds(now: DaySpan): Bounds | null {
     const { daily } = this.settings;
     if (daily === null && this.keep === null) return null;
@@ -159,7 +159,7 @@ export class Caps {
     });
   }
 
-  /** What models with a cap may still cost. One that waits goes on when a task of it has failed. */
+  /** What models with a cap may still cost. A model that waits goes on when one of its tasks has failed. */
   async rooms(store: Pick<Store, "spending">, runId: number): Promise<Map<string, Credits>> {
     const rooms = new Map<string, Credits>();
     for (const [model, cap] of this.settings.modelCaps) {
@@ -171,7 +171,7 @@ export class Caps {
     return rooms;
   }
 
-  /** The next item of these models does not fit. Returns whether that is new. */
+  /** The next item of these models does not fit, so the models wait. Returns whether there is one. */
   wait(models: readonly string[], rooms: ReadonlyMap<string, Credits>): boolean {
     for (const model of models) {
       const cap = this.settings.modelCaps.get(model);

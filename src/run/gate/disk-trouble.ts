@@ -1,13 +1,14 @@
 import type { DiskRefusal } from "../../archive/disk/room.js";
+import type { ServiceClock, Wait } from "../../client/service-clock.js";
 import type { GatePorts } from "./ports.js";
-import { Wait } from "./waits.js";
 
 /** Milliseconds between two tries of a disk that refuses, and between two looks at its free space while items are bought. */
 export const diskMs = 15_000;
 
 /**
- * What the archive's disk refuses, while it does: nothing is bought that could not be kept. Saves tell of it, but the
- * first one comes when the first task is finished, and by then all may be bought. So before, the room is looked at.
+ * While the archive's disk refuses files, nothing is bought, because it could not be saved. A save shows the trouble, but
+ * the first save comes when the first task is finished, and by then everything may be bought. So the free space is
+ * checked before buying.
  */
 export class DiskTrouble {
   private ofSave: DiskRefusal | null = null;
@@ -16,18 +17,19 @@ export class DiskTrouble {
 
   /** `folder` is the job's. */
   constructor(
-    private readonly ports: Pick<GatePorts, "refusal" | "clock" | "log">,
+    private readonly ports: Pick<GatePorts, "refusal" | "log">,
+    private readonly time: ServiceClock,
     private readonly folder: string,
   ) {
-    this.nextLook = new Wait(ports.clock, 0);
+    this.nextLook = time.wait(0);
   }
 
-  /** The last thing that was refused; null where the disk takes everything. */
+  /** Why the disk refuses files; null where it takes everything. */
   get reason(): string | null {
     return (this.ofSave ?? this.ofLook)?.reason ?? null;
   }
 
-  /** When the room is looked at again (UTC ms); null where nothing waits for that. */
+  /** When the free space is checked again (UTC ms); null where nothing waits for that. */
   get wakeAt(): number | null {
     return this.ofLook === null ? null : this.nextLook.until;
   }
@@ -43,16 +45,16 @@ export class DiskTrouble {
     this.ofSave = null;
   }
 
-  /** DuePolls at the room when it is time to and something is to be bought; what it found to be full, until it is not. */
+  /** Checks the free space when it is time to and something is to be bought, or while the disk is full. */
   async look(buys: boolean): Promise<void> {
     if (!(buys || this.ofLook !== null) || !this.nextLook.isOver) return;
     const refusal = await this.ports.refusal(this.folder);
     if (refusal !== null) this.tell(refusal);
     this.ofLook = refusal;
-    this.nextLook = new Wait(this.ports.clock, diskMs);
+    this.nextLook = this.time.wait(diskMs);
   }
 
-  /** Once, when it begins. */
+  /** Logs the trouble once, when it begins. */
   private tell({ code, reason }: DiskRefusal): void {
     if (this.reason !== null) return;
     this.ports.log.warn({ code }, `the archive cannot be written (${reason}); waiting`);
@@ -67,7 +69,10 @@ export class ReceiptsTrouble {
   private retry: Wait | null = null;
   private error: Error | null = null;
 
-  constructor(private readonly ports: Pick<GatePorts, "clock" | "log">) {}
+  constructor(
+    private readonly log: GatePorts["log"],
+    private readonly time: ServiceClock,
+  ) {}
 
   get reason(): string | null {
     return this.error === null ? null : `the receipts cannot be written (${this.error.message})`;
@@ -86,12 +91,12 @@ export class ReceiptsTrouble {
   /** A receipt was written, or could not be. */
   written(error: Error | null): void {
     if (error !== null && this.error === null) {
-      this.ports.log.warn(
+      this.log.warn(
         { error: error.message },
         "the receipts cannot be written; nothing is submitted meanwhile",
       );
     }
     this.error = error;
-    this.retry = error === null ? null : new Wait(this.ports.clock, receiptsMs);
+    this.retry = error === null ? null : this.time.wait(receiptsMs);
   }
 }

@@ -11,8 +11,8 @@ import { Caps } from "./caps.js";
 import { DiskTrouble, ReceiptsTrouble } from "./disk-trouble.js";
 import type { GatePorts, GateSettings } from "./ports.js";
 import { Prices } from "./prices.js";
+import { Reachability } from "./reach.js";
 import { Settling } from "./settling.js";
-import { Reach } from "./waits.js";
 
 /** Whether anything may be bought now, or the one reason why not. */
 export type Answer = { yes: true } | { yes: false; reason: string };
@@ -40,7 +40,7 @@ export class Gate {
   readonly caps: Caps;
   readonly settling: Settling;
   readonly disk: DiskTrouble;
-  readonly reach: Reach;
+  readonly reach: Reachability;
   /** Requests that were made for the run, in this execution and before it. */
   requests: number;
   private readonly receipts: ReceiptsTrouble;
@@ -52,11 +52,12 @@ export class Gate {
   ) {
     const { run } = settings;
     this.requests = run.requests;
-    this.reach = new Reach(ports.clock);
+    const { time } = ports.service;
+    this.reach = new Reachability(time);
     this.caps = new Caps(settings);
     this.settling = new Settling(ports, settings.settling, run.id, this.caps);
-    this.disk = new DiskTrouble(ports, jobFolder(run));
-    this.receipts = new ReceiptsTrouble(ports);
+    this.disk = new DiskTrouble(ports, time, jobFolder(run));
+    this.receipts = new ReceiptsTrouble(ports.log, time);
     this.balance = new Balance(ports, run.id, this.caps, () => this.requests++);
     if (run.state === "cancelled")
       this.stop("collect", "the run was cancelled; what was submitted before is collected");
@@ -69,9 +70,9 @@ export class Gate {
     const modelBudgets = await caps.rooms(store, settings.run.id);
     const spending = await store.spending(settings.run.id);
     const committed = plus(spending.charged, spending.pending);
-    await caps.lookAtKept(accounts, accountId, committed);
-    await caps.lookAtDay(accounts, accountId, { now: service.time.now, committed });
-    if (caps.takeBack(committed)) this.liftCaps();
+    await caps.updateKept(accounts, accountId, committed);
+    await caps.updateDay(accounts, accountId, { now: service.time.now, committed });
+    if (caps.liftReached(committed)) this.liftCaps();
     return { parked: this.parked, committed, cap: caps.cap, modelBudgets };
   }
 

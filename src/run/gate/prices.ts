@@ -4,15 +4,15 @@ import type { PlannedPrice } from "../../core/next/next.js";
 import type { Item } from "../../core/ports/store.js";
 
 /**
- * The first paid request of each model and params goes alone: what it is charged is compared with the price that was
- * planned; where its answer does not tell that, its task does. Nothing is bought that was planned for less than its
- * group is known to be charged, by this run or before it, until a person has agreed to the new price. So a surprise
- * costs its surplus once, however often a run is gone on with.
+ * The first paid request of each model and params goes alone, and its charge is compared with the planned price. The
+ * charge is in its answer, or else in its task. Nothing is bought that was planned for less than its group is known to
+ * be charged, in this run or earlier, until a person has agreed to the new price. So a surprise costs its surplus once,
+ * however often a run is resumed.
  */
 export class Prices {
   /** Groups whose first item is on its way, or was charged what was planned. */
   private readonly groups = new Map<string, "tried" | "proven">();
-  /** Their first item, where it was accepted without a word of what was charged: if anything tells it, its task does. */
+  /** Their first item, where the answer did not tell its charge: its task may. */
   private readonly untold = new Map<string, number>();
   /** The highest charge of each group. */
   private readonly charges = new Map<string, Credits>();
@@ -21,7 +21,7 @@ export class Prices {
   private readonly below = new Map<string, readonly PlannedPrice[]>();
   private readonly surprises = new Map<string, string>();
 
-  /** Items of the run were planned at this price; `charge` is the highest of their group that is known from before. */
+  /** Items of the run were planned at this price; `charge` is the highest charge of their group so far. */
   recall(item: PlannedPrice, charge: Credits | undefined): void {
     if (charge !== undefined) this.learn(item.group, charge);
     this.note(item);
@@ -37,13 +37,13 @@ export class Prices {
     return price < (this.charges.get(group) ?? price);
   }
 
-  /** One line for each surprise of this run, and for each group that was known to be charged more than items of it that wait. */
+  /** One line for each surprise of this run, and for each group whose waiting items were planned below a known charge. */
   messages(waiting: readonly PlannedPrice[]): string[] {
     const known = waiting.filter((item) => this.isBelow(item) && !this.surprises.has(item.group));
     return [...this.surprises.values(), ...known.map((item) => this.knownText(item))];
   }
 
-  /** The items that may be submitted now: all of proven groups, the first one of each other that is not being tried. */
+  /** The items that may be submitted now: all of proven groups, and the first of each other group that is not being tried. */
   allowed<Planned extends PlannedPrice>(planned: readonly Planned[]): Planned[] {
     const first = new Set<string>();
     return planned.filter((item) => {
@@ -65,8 +65,8 @@ export class Prices {
   }
 
   /**
-   * It was accepted, at this charge where the service said one. Returns whether that is more than was known of its
-   * group: only that is worth remembering.
+   * An item was accepted, at this charge where the service told one. Returns whether that is more than was known of its
+   * group: only then is it worth storing.
    */
   charged(item: Priced, amount: Credits | null): boolean {
     const group = priceGroup(item);
@@ -80,8 +80,8 @@ export class Prices {
   }
 
   /**
-   * Its task is done, at this charge where that was said, or nobody waits for its end any more. Returns the same. What
-   * an earlier process submitted proves nothing of what its group is charged now.
+   * An item's task is done, at this charge where the service told one, or its end is no longer waited for. Returns the
+   * same as `charged`. What an earlier process submitted proves nothing about the price now.
    */
   seen(item: Priced, amount: Credits | null): boolean {
     if (this.isUntold(item)) {
@@ -93,7 +93,7 @@ export class Prices {
     return isNews;
   }
 
-  /** Its task failed, which says nothing of prices. */
+  /** An item's task failed, which says nothing about prices. */
   failed(item: Priced): void {
     if (!this.isUntold(item)) return;
     this.untold.delete(priceGroup(item));
@@ -110,13 +110,13 @@ export class Prices {
     if (!this.surprises.has(group)) this.surprises.set(group, surpriseText(group, item, amount));
   }
 
-  /** It was not accepted: the next one is the first again. */
+  /** An item was not accepted: the next of its group is the first again. */
   refused(item: Pick<Item, "model" | "params">): void {
     const group = priceGroup(item);
     if (this.groups.get(group) === "tried") this.groups.delete(group);
   }
 
-  /** What was planned while the run is at work, such as a variant that is ordered, is noted when its turn comes. */
+  /** Items that are added while the run is at work, such as a variant, are noted when their turn comes. */
   private note({ group, price }: PlannedPrice): void {
     const prices = this.planned.get(group) ?? new Set();
     if (prices.has(price)) return;

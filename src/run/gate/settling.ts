@@ -1,3 +1,4 @@
+import type { Wait } from "../../client/service-clock.js";
 import type { Verdict } from "../../core/charges/readings.js";
 import { isNews, reconcile, unreadBefore } from "../../core/charges/verdict.js";
 import { balanceTold, plus } from "../../core/money.js";
@@ -7,52 +8,51 @@ import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "
 import { readCounters } from "./account-reading.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts, SettlingSettings } from "./ports.js";
-import { Wait } from "./waits.js";
 
-/** Requests without an answer that submitting waits for, and when the next thing is found out about them (UTC ms). */
+/** Unanswered requests that submitting waits for, and when more can be known about them (UTC ms). */
 export interface SubmitPause {
   unsettled: number;
   until: number;
 }
 
-/** Milliseconds until it is looked again whether the last POST of another process has ended. */
+/** Milliseconds until the next check whether the last POST of another process has ended. */
 const gateMs = 1_000;
-/** Milliseconds until counters are read again that could not be read: doubling, because each try costs requests. */
+/** Milliseconds until counters that could not be read are tried again: doubling, because each try costs requests. */
 const retryMs = 30_000;
 const retryMsMax = 60 * 60_000;
 /**
- * Milliseconds after which the books are judged anew though nothing happened here: other workspaces write in them too,
- * and what cannot be found out within a day is held.
+ * Milliseconds after which the spend log is judged anew though nothing happened here: other workspaces write to it too,
+ * and a request that cannot be settled within a day is held.
  */
 const againMs = 600_000;
-/** How much further ahead than it can be (ms) a reading must lie to tell that the clock was put back. */
+/** A reading that is due this much later (ms) than any can be was set before the clock was put back. */
 const skewMs = 60_000;
 
-/** Readings in a row that failed: since when (monotonic ms), how many, and why the last one did. */
+/** Readings in a row that failed: for how long (ms), how many, and why the last one did. */
 interface Unread {
-  since: number;
+  lasts: () => number;
   failures: number;
   error: unknown;
 }
 
 /**
- * Settles unknown outcomes: asks the service for the key's counters when that can tell something, has them judged, and
- * gives the verdicts to the items. What it knows is in the books; a new process goes on where this one ended.
+ * Settles unknown outcomes: reads the key's counters when that can tell something, has them judged, and gives the
+ * verdicts to the items. All evidence is in the spend log, so a new process goes on where this one ended.
  */
 export class Settling {
-  /** Unknown outcomes of the key that have no verdict yet, from whatever workspace. */
+  /** Unknown outcomes of the key without a verdict, from all workspaces. */
   unsettled = 0;
   /** Until the counters are to be read next; null when no reading could tell anything. */
   private reading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
   private retry: Wait | null = null;
-  /** Until there is a place for a reading that is due. */
+  /** Until the quota has a slot for a reading that is due. */
   private place: Wait | null = null;
   private unread: Unread | null = null;
   private again: Wait | null = null;
-  /** How far the books went when they were judged last. */
+  /** How far the spend log went when it was judged last. */
   private judgedSeq: number | null = null;
-  /** Entries at whose tasks somebody has to look before every reading is clear. */
+  /** Entries whose tasks must be polled before every reading is clear. */
   private awaited: readonly number[] = [];
 
   constructor(
@@ -69,13 +69,13 @@ export class Settling {
     return `${this.unsettled} unanswered requests are being settled`;
   }
 
-  /** What submitting waits for, and when that goes on (UTC ms); null while it waits for nothing that takes its time. */
+  /** What submitting waits for, and until when (UTC ms); null while it does not wait. */
   get hold(): SubmitPause | null {
     const until = this.reasonAgainst !== null ? this.wakeAt : null;
     return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
   }
 
-  /** Whether the run stays open for it: to the end where that is wanted, else for a reading that can be had soon. */
+  /** Whether settling keeps the run open: to the end where the user wants that, else for a reading that can be taken soon. */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
     return this.unsettled > 0 && (this.settings.wait || (this.isDue && isSoon));
@@ -99,14 +99,14 @@ export class Settling {
   /** For how long the counters could not be read (ms), and why; null while they can. */
   get trouble(): { ms: number; error: unknown } | null {
     if (this.unread === null) return null;
-    return { ms: this.ports.clock.monotonic() - this.unread.since, error: this.unread.error };
+    return { ms: this.unread.lasts(), error: this.unread.error };
   }
 
-  /** Takes the readings that are due, if they can be had without waiting, and judges. Returns the requests that it made. */
+  /** Takes the readings that are due, if they need no waiting, and judges them. Returns how many requests were made. */
   async step(): Promise<number> {
     if (!this.isDue && this.again?.isOver) await this.judgeNews();
     let made = 0;
-    // What has ended long ago wants two of them, and they may follow one another.
+    // A request that ended long ago needs two readings, and one may follow the other at once.
     while (this.isDue && (await this.hasPlace())) made += await this.read();
     return made;
   }
@@ -116,7 +116,7 @@ export class Settling {
     const quota = await accounts.quota(accountId);
     const now = clock.now();
     const isFree = freeSlots(quota, now) >= 1;
-    this.place = isFree ? null : new Wait(clock, nextSendAt(quota, now) - now);
+    this.place = isFree ? null : this.time.wait(nextSendAt(quota, now) - now);
     return isFree;
   }
 
@@ -131,27 +131,26 @@ export class Settling {
       await this.judge();
       return 1;
     }
-    if (reading === null) this.retry = new Wait(ports.clock, gateMs);
-    // Whoever had the gate may have read the counters as well.
+    if (reading === null) this.retry = this.time.wait(gateMs);
+    // The process that held the lanes may have read the counters as well.
     await this.judgeNews();
     return 0;
   }
 
   private failed(error: unknown): undefined {
-    const { clock, log } = this.ports;
-    log.warn({ error: String(error) }, "the key's counters could not be read");
-    const { since, failures } = this.unread ?? { since: clock.monotonic(), failures: 0 };
-    this.unread = { since, failures: failures + 1, error };
-    this.retry = new Wait(clock, Math.min(retryMsMax, retryMs * 2 ** failures));
+    this.ports.log.warn({ error: String(error) }, "the key's counters could not be read");
+    const { lasts, failures } = this.unread ?? { lasts: this.time.stopwatch(), failures: 0 };
+    this.unread = { lasts, failures: failures + 1, error };
+    this.retry = this.time.wait(Math.min(retryMsMax, retryMs * 2 ** failures));
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
   lost(): void {
     this.unsettled++;
-    this.reading = new Wait(this.ports.clock, 0);
+    this.reading = this.time.wait(0);
   }
 
-  /** Judges by what the books hold now. */
+  /** Judges by what the spend log holds now. */
   async judge(): Promise<void> {
     const { books, log } = this.ports;
     const seq = await books.seq();
@@ -159,7 +158,7 @@ export class Settling {
     const evidence = await books.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
-      // Most judgements find nothing new, and each that is kept is a write that is synced.
+      // Most judgements find nothing new, and each one that is kept costs the disk a sync.
       if (isNews(judgement, evidence) && !(await books.keep(judgement, seq))) return this.judge();
       this.unsettled = judgement.unsettled;
       this.readAt(judgement.nextReadingAt);
@@ -171,37 +170,37 @@ export class Settling {
     await this.deliver(evidence !== null);
   }
 
-  /** Judges if anything was written in the books since: without news there is nothing to find. */
+  /** Judges if anything was written to the spend log since: without news there is nothing to find. */
   private async judgeNews(): Promise<void> {
     if ((await this.ports.books.seq()) === this.judgedSeq) this.planNext();
     else await this.judge();
   }
 
-  /** Takes a reading down for then (UTC ms). */
+  /** Plans a reading (UTC ms; null for none). */
   private readAt(at: number | null): void {
     const { clock } = this.ports;
     const ms = (at ?? 0) - clock.now();
-    // None is wanted further ahead, so this one was reckoned before the clock was put back.
+    // No reading is wanted further ahead, so this time was computed before the clock was put back.
     const msMax = Math.max(dayMs, ...this.settings.settleMs) + skewMs;
-    this.reading = at === null ? null : new Wait(clock, ms > msMax ? againMs : ms);
+    this.reading = at === null ? null : this.time.wait(ms > msMax ? againMs : ms);
     if (this.reading?.isOver !== true) this.unread = null;
   }
 
   private planNext(): void {
-    this.again = this.unsettled > 0 ? new Wait(this.ports.clock, againMs) : null;
+    this.again = this.unsettled > 0 ? this.time.wait(againMs) : null;
   }
 
-  /** Whether a look at this entry's task tells something, though the task is still open. */
+  /** Whether a poll of this entry's task tells something, though the task is still open. */
   awaits(entry: number): boolean {
     return this.unsettled > 0 && this.awaited.includes(entry);
   }
 
-  /** A look at a task went into the books: where something is unsettled, that may be what was missing. */
+  /** A poll went into the spend log: where something is unsettled, that may be what was missing. */
   async looked(): Promise<void> {
     if (this.unsettled > 0) await this.judge();
   }
 
-  /** Gives this workspace's items the verdicts that are in the books. */
+  /** Gives this workspace's items the verdicts that are in the spend log. */
   private async deliver(isRead: boolean): Promise<void> {
     const { store } = this.ports;
     const unknown = (await store.interrupted()).filter((item) => item.state === "unknown");
@@ -210,7 +209,7 @@ export class Settling {
       if (!attempt) throw new Error(`item ${item.id} is unknown without an attempt`);
       const found = await this.verdictOn(attempt);
       if (found) await this.give(item, found.verdict, found.evidence);
-      // The first reading would only begin the books, and a service may never tell one.
+      // The first reading would only be the baseline, and a service may never allow one.
       else if (!isRead) await this.give(item, "undecided", unreadBefore);
     }
   }
@@ -230,6 +229,10 @@ export class Settling {
     if (verdict === "not_charged" || orphanCredits === 0 || item.runId !== runId) return;
     const spent = await store.resubmitted(runId);
     if (plus(spent, item.price) <= orphanCredits) await store.apply(item.id, "resubmit", { nextAt: 0 });
+  }
+
+  private get time() {
+    return this.ports.service.time;
   }
 
   /** Whether a reading is to be tried now. */

@@ -7,13 +7,13 @@ import { pollMsMin } from "../../core/pace/poll.js";
 import type { AttemptOutcome } from "../../core/ports/attempt.js";
 import type { LoggedAnswer, LoggedPoll } from "../../core/ports/spend-log.js";
 
-/** What an answer to a paid request makes of its attempt and its item. */
+/** What an answer to a paid request means for its attempt and its item. */
 export interface Conclusion {
   event: ItemEvent;
   outcome: AttemptOutcome;
 }
 
-/** Pure: `now` is when the answer came (UTC ms), from which the first look at the task is counted. */
+/** Pure: `now` is when the answer came (UTC ms), from which the first poll is counted. */
 export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion {
   switch (outcome.kind) {
     case "accepted":
@@ -53,7 +53,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
   }
 }
 
-/** The same for the account's books. */
+/** The same for the account's spend log. */
 export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
   if (event === "accepted") {
     const { charged = null, taskId } = outcome;
@@ -63,7 +63,7 @@ export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedA
   return { outcome: "free" };
 }
 
-/** The end of a task for the account's books. */
+/** The end of a task for the account's spend log. */
 export function bookedEnd(
   task: "completed" | "failed",
   facts: { charged: Credits | null; completedAt: string | null },

@@ -14,16 +14,16 @@ import {
 import { Reserve } from "./reserve.js";
 
 /**
- * The workspace's second memory of what was paid for: an append-only file with a line before each paid request and one
- * for its answer, each synced before the program goes on. The database is the first; whichever of the two survives, a
- * task's id is in it. Lines that a crash cut short are skipped when it is read.
+ * The workspace's second record of what was paid for, beside the database: an append-only file with a line before each
+ * paid request and a line for its answer, each synced before the program goes on. Whichever of the two survives has the
+ * id of every task. Lines that a crash cut short are skipped when the file is read.
  */
 export interface Receipts {
-  /** Before the request leaves: what is asked, for which item; there is room for its answer then. Rejects with errors of the disk. */
+  /** Before the request leaves: what is asked, for which item. Reserves space for the answer. Rejects with errors of the disk. */
   intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
   /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
   answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;
-  /** What is on file for one attempt of an item, under any run of its job; null when its answer never came. */
+  /** The recorded answer to one attempt of an item, under any run of its job; null when there is none. */
   answerTo(run: Run, item: Item, attempt: Attempt): Promise<Conclusion | null>;
 }
 
@@ -38,7 +38,7 @@ export function openReceipts(
   { receiptsFile: path, root }: ReceiptsPlace,
   now: () => number,
 ): Receipts {
-  // One after the other: two appends at once could tear each other's lines.
+  // One after the other, because two appends at once could tear each other's lines.
   let last: Promise<void> = Promise.resolve();
   // A line that a crash cut short must not swallow the next one.
   let begin = "\n";
@@ -49,7 +49,7 @@ export function openReceipts(
     await disk.append(path, text);
     begin = "";
   };
-  // Its folder is there, unless this is the first line of all, or somebody took it away.
+  // The folder exists, unless this is the first line, or the folder was removed.
   const inFolder = async (work: () => Promise<void>) => {
     await work().catch(async (error: unknown) => {
       if (!isError(error, "ENOENT")) throw error;
@@ -73,7 +73,7 @@ export function openReceipts(
       const line = answerLine(run, item, attempt, conclusion);
       return inTurn(() =>
         write(line).catch(async (error: unknown) => {
-          // The disk is full, or what this user may take of it.
+          // The disk is full, or this user's quota of it.
           if (!isError(error, "ENOSPC", "EDQUOT") || !(await reserve.give())) throw error;
           await write(line);
         }),

@@ -2,9 +2,9 @@ import { createCipheriv } from "node:crypto";
 import type { Disk } from "../../core/ports/disk.js";
 
 /**
- * Room for answers (P17). A disk that has filled between a paid request and its answer would have the task's id nowhere
- * to go. So a file of no meaning takes up room before anything is bought, and is given up when an answer needs it: for
- * its receipt and for what the database writes of it meanwhile, of every lane at once.
+ * Disk space for answers (P17). If the disk fills up between a paid request and its answer, the task's id could not be
+ * written. So a file of random text takes up space before anything is bought, and is removed when an answer needs the
+ * space: for its receipt and for what the database writes, for all lanes at once.
  */
 const reserveBytes = 1024 * 1024;
 
@@ -16,7 +16,7 @@ export class Reserve {
     private readonly path: string,
   ) {}
 
-  /** Sees to it that the room is taken up. Rejects with errors of the disk. */
+  /** Takes up the space, unless it is taken already. Rejects with errors of the disk. */
   async take(): Promise<void> {
     if (this.isTaken) return;
     const bytes = await this.disk.size(this.path);
@@ -25,12 +25,12 @@ export class Reserve {
     this.isTaken = true;
   }
 
-  /** Somebody took its folder away: it has to be taken anew. */
+  /** The folder was removed, so the space must be taken again. */
   lost(): void {
     this.isTaken = false;
   }
 
-  /** Gives the room back to the disk. False when there is none to give. */
+  /** Frees the space. False when there is none to free. */
   async give(): Promise<boolean> {
     if (!this.isTaken) return false;
     this.isTaken = false;
@@ -43,7 +43,7 @@ export class Reserve {
 
 let filled: string | undefined;
 
-/** Text that no file system makes smaller. A process with many runs makes it once. */
+/** Text that no file system can compress. A process with many runs makes it once. */
 function filling(): string {
   filled ??= noise();
   return filled;

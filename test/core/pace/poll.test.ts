@@ -6,7 +6,6 @@ import {
   pollAt,
   pollInterval,
   pollSpacing,
-  taskAge,
   windowPassed,
 } from "../../../src/core/pace/poll.js";
 
@@ -56,18 +55,6 @@ test("after ten minutes a task is overdue, also where the clock was set back", (
   expect(windowPassed(10 * minute - 1)).toBe(false);
   expect(windowPassed(10 * minute)).toBe(true);
   expect(windowPassed(-11 * minute)).toBe(true);
-});
-
-test.each([
-  ["by the own clock, which tells it exactly", 9_700, 9_000, 9_700],
-  ["by the own clock where the service tells nothing", 3_600_000, null, 3_600_000],
-  ["by the service's, after the own was put ahead", 3_600_000, 9_000, 9_000],
-  ["by the service's, after the own was put back", -3_600_000, 9_000, 9_000],
-  ["of nothing, where the service's clock is a little behind itself", 3_600_000, -2_000, 0],
-  ["by the own clock, where what is told is no age", 900_000, -3_600_000, 900_000],
-  ["by the own clock, where what is told is older", 9_700, 3_600_000, 9_700],
-])("P20: a task's age is reckoned %s", (_, own, told, age) => {
-  expect(taskAge(own, told)).toBe(age);
 });
 
 describe("P12: overdue tasks", () => {

@@ -29,7 +29,7 @@ describe("caps", () => {
   test("leave the balance that is to be kept, or stop at the run's own cap when that comes first", async () => {
     const looked = async (maxCredits: number | null) => {
       const caps = capped(maxCredits);
-      await caps.lookAtKept(taken(0), 1, credits(3));
+      await caps.updateKept(taken(0), 1, credits(3));
       return caps;
     };
     expect((await looked(null)).cap).toBe(credits(8));
@@ -42,9 +42,9 @@ describe("caps", () => {
 
   test("leave out of a balance what others of this machine take from it, and what earlier requests may yet be charged", async () => {
     const caps = capped();
-    await caps.lookAtKept(taken(2, 1), 1, credits(4));
+    await caps.updateKept(taken(2, 1), 1, credits(4));
     expect(caps.cap).toBe(credits(6));
-    await caps.lookAtKept(taken(0, 0), 1, credits(4));
+    await caps.updateKept(taken(0, 0), 1, credits(4));
     expect(caps.cap).toBe(credits(9));
   });
 
@@ -52,7 +52,7 @@ describe("caps", () => {
     const caps = capped();
     const told = async (balance: number) => {
       await caps.takeRemaining(taken(2), 1, credits(balance));
-      await caps.lookAtKept(taken(2), 1, credits(5));
+      await caps.updateKept(taken(2), 1, credits(5));
       return caps.cap;
     };
     expect(await told(98)).toBe(credits(8));
@@ -62,35 +62,35 @@ describe("caps", () => {
 
   test("count what somebody else spends as well as what earlier requests may yet be charged", async () => {
     const caps = capped();
-    await caps.lookAtKept(taken(1, 2), 1, credits(1));
+    await caps.updateKept(taken(1, 2), 1, credits(1));
     expect(caps.cap).toBe(credits(3));
     // The run has spent one credit of the hundred, and somebody else one.
     await caps.takeRemaining(taken(1, 2), 1, credits(98));
-    await caps.lookAtKept(taken(1, 2), 1, credits(1));
+    await caps.updateKept(taken(1, 2), 1, credits(1));
     expect(caps.cap).toBe(credits(2));
   });
 
   test("take the lowest of balances that are told at the same moment", async () => {
     const caps = capped();
     await Promise.all([96, 98].map((balance) => caps.takeRemaining(taken(2), 1, credits(balance))));
-    await caps.lookAtKept(taken(2), 1, credits(5));
+    await caps.updateKept(taken(2), 1, credits(5));
     expect(caps.cap).toBe(credits(6));
   });
 
   test("let the balance be read once more for what is committed, where it is what is used up", async () => {
     const caps = capped(7);
-    expect(caps.claimReading(credits(7))).toBe(false);
-    await caps.lookAtKept(taken(5), 1, credits(5));
-    expect(caps.claimReading(credits(5))).toBe(true);
-    expect(caps.claimReading(credits(5))).toBe(false);
-    expect(caps.claimReading(credits(6))).toBe(true);
+    expect(caps.allowRecheck(credits(7))).toBe(false);
+    await caps.updateKept(taken(5), 1, credits(5));
+    expect(caps.allowRecheck(credits(5))).toBe(true);
+    expect(caps.allowRecheck(credits(5))).toBe(false);
+    expect(caps.allowRecheck(credits(6))).toBe(true);
   });
 
   test("reckon with the balance of a later reading", async () => {
     const caps = capped();
     const later = { ...mark, seq: 9 };
     caps.takeReading(credits(99), later);
-    await caps.lookAtKept(taken(2, 1, later), 1, credits(10));
+    await caps.updateKept(taken(2, 1, later), 1, credits(10));
     expect(caps.cap).toBe(credits(11));
     expect(caps.bounds(at(0))).toEqual({ daily: null, kept: keeping(credits(95), credits(99), later) });
   });
@@ -111,29 +111,29 @@ describe("caps", () => {
       },
     };
     const noon = new Date(2026, 10, 20, 12).getTime();
-    await caps.lookAtDay(accounts, 1, { now: at(noon), committed: credits(4) });
+    await caps.updateDay(accounts, 1, { now: at(noon), committed: credits(4) });
     expect(asked).toEqual([new Date(2026, 10, 20).getTime()]);
-    await caps.lookAtKept(taken(1), 1, credits(4));
+    await caps.updateKept(taken(1), 1, credits(4));
     expect(caps.cap).toBe(credits(5));
     expect(caps.reached(credits(4))).toEqual({
       kind: "daily",
       message:
         "the day's credits are used up: all runs of the account have spent 49 of the 50 that --max-credits-per-day allows",
     });
-    await caps.lookAtDay(accounts, 1, { now: at(noon + 24 * 3_600_000), committed: credits(4) });
+    await caps.updateDay(accounts, 1, { now: at(noon + 24 * 3_600_000), committed: credits(4) });
     expect(caps.cap).toBe(credits(8));
-    expect(caps.takeBack(credits(4))).toBe(true);
+    expect(caps.liftReached(credits(4))).toBe(true);
     expect(caps.reached(credits(4)).kind).toBe("keep");
   });
 
   test("are no longer reached once more is left than when they were", () => {
     const caps = capped(7);
-    expect(caps.takeBack(noCredits)).toBe(false);
+    expect(caps.liftReached(noCredits)).toBe(false);
     caps.reached(credits(5));
-    expect(caps.takeBack(credits(6))).toBe(false);
-    expect(caps.takeBack(credits(5))).toBe(false);
-    expect(caps.takeBack(credits(4))).toBe(true);
-    expect(caps.takeBack(credits(3))).toBe(false);
+    expect(caps.liftReached(credits(6))).toBe(false);
+    expect(caps.liftReached(credits(5))).toBe(false);
+    expect(caps.liftReached(credits(4))).toBe(true);
+    expect(caps.liftReached(credits(3))).toBe(false);
   });
 
   test("of a model hold it until one of its tasks has failed", async () => {

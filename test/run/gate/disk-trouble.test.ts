@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { DiskRefusal } from "../../../src/archive/disk/room.js";
+import { ServiceClock } from "../../../src/client/service-clock.js";
 import { DiskTrouble } from "../../../src/run/gate/disk-trouble.js";
 import { ManualClock } from "../../manual-clock.js";
 import { silentLog } from "../harness.js";
@@ -23,7 +24,7 @@ beforeEach(() => {
     return room;
   };
   const log = { ...silentLog, warn: (_: object, message: string) => void told.push(message) };
-  trouble = new DiskTrouble({ clock, log, refusal }, "/outputs/demo");
+  trouble = new DiskTrouble({ log, refusal }, new ServiceClock(clock), "/outputs/demo");
 });
 
 describe("the room of the archive's disk", () => {

@@ -1,18 +1,18 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { ServiceTime, timed } from "../../src/client/timed.js";
+import { ServiceClock, timed } from "../../src/client/service-clock.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import { ManualClock } from "../manual-clock.js";
 
 const minute = 60_000;
 const years = 3_650 * 86_400_000;
 let clock: ManualClock;
-let time: ServiceTime;
+let time: ServiceClock;
 let right: number;
 
 beforeEach(() => {
   clock = new ManualClock();
   right = clock.now();
-  time = new ServiceTime(clock);
+  time = new ServiceClock(clock);
 });
 
 const pass = (ms: number) => {
@@ -85,4 +85,50 @@ test("every answer that says when it was given tells the time, refusals too", as
     await ask();
     expect(time.now).toEqual(at(expected));
   }
+});
+
+describe("P20: a task's age is taken", () => {
+  test.each([
+    ["from this machine's clock, which is exact", 9_700, 9_000, 9_700],
+    ["from the service's, after this machine's was set ahead", 3_600_000, 9_000, 9_000],
+    ["from the service's, after this machine's was set back", -3_600_000, 9_000, 9_000],
+    ["as nothing, where the service's clock is a little behind itself", 3_600_000, -2_000, 0],
+    [
+      "from this machine's clock, where what the service tells cannot be an age",
+      900_000,
+      -3_600_000,
+      900_000,
+    ],
+    ["from this machine's clock, where the service tells more", 9_700, 3_600_000, 9_700],
+  ])("%s", (_, own, toldMs, age) => {
+    const begun = { at: clock.now() - own, sentAt: clock.now() };
+    expect(time.taskAge(begun, toldMs)).toBe(age);
+  });
+
+  test("from the time of sending by the service's clock, where the service tells no age", () => {
+    told(right);
+    const begun = { at: clock.now(), sentAt: right };
+    clock.set(years);
+    pass(5 * minute);
+    expect(time.taskAge(begun, null)).toBe(5 * minute);
+  });
+});
+
+describe("P20: a wait", () => {
+  test("is over when its time has passed, also while the machine sleeps", () => {
+    const [short, long] = [time.wait(minute), time.wait(60 * minute)];
+    pass(minute - 1);
+    expect(short.isOver).toBe(false);
+    pass(1);
+    expect(short.isOver).toBe(true);
+    clock.set(8 * 60 * minute);
+    expect(long.isOver).toBe(true);
+  });
+
+  test("takes no longer because the wall clock is set back", () => {
+    const wait = time.wait(minute);
+    clock.set(-years);
+    pass(minute);
+    expect(wait.isOver).toBe(true);
+  });
 });
