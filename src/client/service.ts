@@ -17,10 +17,9 @@ import {
   taskOutcome,
 } from "./answer.js";
 import { openHttp } from "./http.js";
-import { logged } from "./logged.js";
 import { type PacingOptions, paced } from "./paced.js";
-import { withoutKey } from "./redacted.js";
 import { ServiceClock, timed } from "./service-clock.js";
+import { logged, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {

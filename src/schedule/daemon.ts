@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import type { Log } from "../core/ports/send.js";
 import { refusedByDisk } from "../store/open.js";
 import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../store/schedules.js";
-import { dueBetween, nextDue } from "./due.js";
+import { dueBetween, localText, nextDue } from "./due.js";
 import {
   againAt,
   endText,
@@ -12,7 +12,6 @@ import {
   scheduledCommand,
   scheduledEnd,
 } from "./night.js";
-import { localText } from "./zone.js";
 
 /**
  * The daemon starts a process for each scheduled run. It claims the run in the database first, so no crash makes a run

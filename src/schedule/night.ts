@@ -2,8 +2,7 @@ import { Liquid } from "liquidjs";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, inCredits } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
-import { nextDue } from "./due.js";
-import { localTime } from "./zone.js";
+import { localTime, nextDue } from "./due.js";
 
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
 export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string | null {

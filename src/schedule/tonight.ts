@@ -4,9 +4,8 @@ import { creditsTold, inCredits, toNumber } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
-import { nextDue } from "./due.js";
+import { localText, localTime, nextDue } from "./due.js";
 import { scheduledEdition, scheduledEnd } from "./night.js";
-import { localText, localTime } from "./zone.js";
 
 /** A setting of the scheduled run, and where it comes from. */
 export interface ScheduleSetting {

@@ -5,7 +5,7 @@ import { balanceTold, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
 import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
-import { readCounters } from "./account-reading.js";
+import { readCounters } from "./balance.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts, SettlingSettings } from "./ports.js";
 
