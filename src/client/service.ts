@@ -62,7 +62,7 @@ export interface ServiceOptions extends PacingOptions {
   key: string;
   clock: Clock;
   log: Log;
-  /** Ends waits and free requests; a paid request under way is awaited all the same. */
+  /** Ends waits and free requests. A paid request in flight is always awaited. */
   signal: AbortSignal;
   /** Awaited with each record of GET me, before the caller gets it. */
   onMe?(read: MeRead): Promise<void>;
