@@ -4,7 +4,7 @@ import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
 import type { MediaContent } from "./check/content.js";
 import { folderBelow, numberedName, outputName, safeName } from "./disk/names.js";
-import { type DiskRefusal, refusalOf } from "./disk/room.js";
+import { type DiskRefusal, refusalOf } from "./disk/space.js";
 import type { Temporary } from "./disk/temporary.js";
 import type { Partial as PartialFile, Partials } from "./download/partial.js";
 import { type Limits, limitsOf, type Transfer, transfer } from "./download/transfer.js";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.js";
 import type { Download, DownloadReply } from "../../core/ports/send.js";
-import { checkSpace } from "../disk/room.js";
+import { checkSpace } from "../disk/space.js";
 import { AddressRefused } from "./address.js";
 import { type Partial, strongTag } from "./partial.js";
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Model } from "../../api/records.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { freeFor, reserveBytes } from "../../archive/disk/room.js";
+import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { DurationEstimate } from "../../core/pace/pace.js";

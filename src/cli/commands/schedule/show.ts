@@ -1,7 +1,12 @@
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
-import { listedSchedule, schedulesTable, type UpcomingRun, upcomingText } from "../../../schedule/tonight.js";
+import {
+  listedSchedule,
+  schedulesTable,
+  type UpcomingRun,
+  upcomingText,
+} from "../../../schedule/upcoming.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import { terminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
@@ -67,8 +72,12 @@ async function tonightOf(
   root: string,
   { env }: Machine,
 ): Promise<UpcomingRun> {
-  const nights = await schedules.nights(schedule.name, runsMax);
-  return { schedule, nights, settings: heldSettings(schedule.flags, await configFiles(root, env), env) };
+  const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
+  return {
+    schedule,
+    scheduledRuns,
+    settings: heldSettings(schedule.flags, await configFiles(root, env), env),
+  };
 }
 
 export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
