@@ -1,6 +1,6 @@
 import type { ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
-import { retryFailed } from "../../job/orders/retry.js";
+import { retryFailed } from "../../job/orders/redo.js";
 import type { RetryFlags } from "../flags/orders.js";
 import { selectionOf } from "../flags/selection.js";
 import type { Call } from "./call.js";

@@ -1,6 +1,6 @@
 import { type Credits, credits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
-import type { SpendingOptions } from "../../job/run/spending-caps.js";
+import type { SpendingOptions } from "../../job/run/prepare.js";
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { manifestFlags } from "./manifest.js";
 import { type SettleFlags, settleFlags, settleOptions } from "./settle.js";

@@ -11,7 +11,7 @@ import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import type { ServiceConnection } from "../workspace/account.js";
-import { type Check, fine, problem, unchecked, warning } from "./check.js";
+import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
 export interface ServiceCheckOptions {
   connection: ServiceConnection;

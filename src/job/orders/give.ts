@@ -6,9 +6,17 @@ import { takeLock } from "../../store/lock.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { type Holder, holderOf, noteHolder } from "../workspace/holder.js";
+import type { WorkspaceSession } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { orderItems } from "./apply.js";
-import { applyRunOrder } from "./attend.js";
+import { applyRunOrder, orderItems, pricesNow } from "./attend.js";
+import {
+  agreedTo,
+  type FindItems,
+  factsFor,
+  type ItemRequest,
+  needsFacts,
+  type PriceConsent,
+} from "./request.js";
 
 export interface GiveOptions {
   workspace: Workspace;
@@ -116,4 +124,32 @@ async function withStore<Result>(
   } finally {
     store.close();
   }
+}
+
+/** Does what is wanted in this process, and lets its run go on with it. */
+export function continuationOf(wish: FindItems, consent: PriceConsent): Continuation {
+  let wanted: ItemRequest | null = null;
+  return {
+    async choose(store) {
+      wanted = await wish(store);
+      return wanted.run;
+    },
+    async change({ store, account }) {
+      if (!wanted) throw new Error("a wish that was never found");
+      const { run, order, offered } = wanted;
+      const facts = await factsFor(order, account);
+      const charges = await account.accounts.highestCharges(account.accountId());
+      const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent);
+      const { run: changed } = await orderItems({ store, books: account.books, facts, charges }, run, agreed);
+      return { ...changed, requests: changed.requests + (needsFacts(order) ? 1 : 0) };
+    },
+  };
+}
+
+/** What resume, retry and redo have in common: they go on with a run that is there, and read no manifest. */
+export interface Continuation {
+  /** Finds the run, before anything is locked or asked. Throws EarlyExit where there is none. */
+  choose(store: Store): Promise<Run>;
+  /** What changes before it goes on, with the workspace held and the account known; returns the run to carry on. */
+  change?(hold: WorkspaceSession, run: Run): Promise<Run>;
 }

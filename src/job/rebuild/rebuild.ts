@@ -8,15 +8,20 @@ import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
 import { makeWorkspace, openWorkspace } from "../../store/workspace/workspace.js";
 import { refuseCopy } from "../place/place.js";
-import { openVerdicts } from "../workspace/book-verdicts.js";
 import { isRehearsal } from "../workspace/history.js";
 import { noteHolder } from "../workspace/holder.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { readIdentity, writeIdentity } from "../workspace/workspace.js";
-import { type ArchiveHistory, readArchive } from "./archive-history.js";
-import { type FoundItem, type FoundItems, findItems } from "./rebuild-items.js";
-import { refill } from "./rebuild-store.js";
-import { type ReceiptHistory, readReceiptHistory } from "./receipt-history.js";
+import {
+  type ArchiveHistory,
+  type FoundItem,
+  type FoundItems,
+  findItems,
+  type ReceiptHistory,
+  readArchive,
+  readReceiptHistory,
+} from "./rebuild-items.js";
+import { openVerdicts, refill } from "./rebuild-store.js";
 
 export interface RebuildOptions {
   workspace: Workspace;

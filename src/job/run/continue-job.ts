@@ -3,12 +3,12 @@ import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import type { Continuation } from "../orders/continuation.js";
+import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
 import { execute } from "./execute.js";
+import { isOwn } from "./prepare.js";
 import type { JobOptions, Outcome } from "./run-job.js";
-import { isOwn } from "./unfinished.js";
 
 /**
  * Carries on a run under its own options. Throws EarlyExit when there is none, or when the key belongs to somebody

@@ -13,8 +13,7 @@ import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js
 import type { RunOptions } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
-import { lanesOf } from "../../core/quota/lanes.js";
-import { freeSlots, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
+import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { ownVersion } from "../../package-file.js";
 import { arrange } from "../../run/arrange.js";
@@ -29,7 +28,7 @@ import { WakeSignal } from "../../run/waits.js";
 import { count } from "../../text/amounts.js";
 import { pollOrders } from "../orders/attend.js";
 import type { WorkspaceSession } from "../workspace/open.js";
-import { endRefused } from "../workspace/unwritable.js";
+import { endRefused } from "../workspace/open.js";
 
 /** Polls in flight at once. The quota bounds them far more than this does. */
 const pollsMax = 8;

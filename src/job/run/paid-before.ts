@@ -12,7 +12,7 @@ import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
-import type { EditionChoice } from "./edition.js";
+import type { EditionChoice } from "./job-of.js";
 
 /**
  * How long a paid request stands in the way of paying again (ms). Tasks end within a day and their files can be had for

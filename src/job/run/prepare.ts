@@ -1,29 +1,40 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Model } from "../../api/records.js";
+import { jobFolder } from "../../archive/disk/job-folder.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/room.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { DurationEstimate } from "../../core/pace/pace.js";
-import { DurationEstimates } from "../../core/pace/paces.js";
+import { type Credits, noCredits, plus } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
+import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
+import type { BalanceMark } from "../../core/ports/spend-log.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
-import type { OwnLimits } from "../../core/quota/quota.js";
+import { dayOf, type OwnLimits } from "../../core/quota/quota.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
+import type {
+  Duplicates,
+  Finding,
+  OnMissing,
+  Plan,
+  PlanInput,
+  Selection,
+  SpendingCaps,
+  SubmitOrder,
+} from "../../plan/plan.js";
 import type { AccountReading } from "../../run/gate/account-reading.js";
+import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
-import { missingFiles } from "../workspace/missing-files.js";
+import { resumeCommand } from "../workspace/find-run.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type EditionChoice, editionOf } from "./edition.js";
-import { guessJob, knownJob } from "./job-of.js";
+import { type EditionChoice, editionOf, guessJob, knownJob } from "./job-of.js";
 import { archivedBefore, paidBefore } from "./paid-before.js";
-import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
-import { othersRun, unfinishedOf } from "./unfinished.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
 export interface SheetOptions {
@@ -197,4 +208,107 @@ export function manifestProblems(problems: Iterable<Problem>): EarlyExit {
   const digest = digestOf(problems);
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
   return new EarlyExit("usage", `${count}; nothing was submitted`, digest);
+}
+
+/** What a run may spend, as its flags say. */
+export type SpendingOptions = Pick<RunOptions, "maxCredits" | "modelCaps" | "keepCredits" | "dailyCredits">;
+
+interface Where {
+  spending: SpendingOptions;
+  account: OpenAccount;
+  store: Store | null;
+  /** Of the balance that the plan reckons with. */
+  mark: BalanceMark;
+}
+
+/** The same with what counts against it: of the run that would be gone on with, of the day, and of the balance. */
+export async function spendingCaps(
+  { spending, account, store, mark }: Where,
+  runId: number | null,
+): Promise<SpendingCaps> {
+  const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
+  const spent = async (of?: { model: string }): Promise<Credits> => {
+    if (store === null || runId === null) return noCredits;
+    const { charged, pending } = await store.spending(runId, of);
+    return plus(charged, pending);
+  };
+  const models = Object.entries(modelCaps).map(
+    async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
+  );
+  const taken = async () => {
+    const { since, before } = await account.accounts.takenFrom(account.accountId(), mark);
+    return plus(since, before);
+  };
+  const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
+  return {
+    total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
+    models: new Map(await Promise.all(models)),
+    keep: keepCredits === null ? null : plus(keepCredits, await taken()),
+    daily: dailyCredits === undefined ? null : { most: dailyCredits, spent: await today() },
+  };
+}
+
+/** A cap of a model that the service does not have would cap nothing. Throws EarlyExit. */
+export function checkModels({ modelCaps = {} }: SpendingOptions, models: readonly Model[]): void {
+  const names = models.map(({ model_key: name }) => name);
+  const unknown = Object.keys(modelCaps).find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const near = nearest(unknown, names);
+  const hint = near === undefined ? "." : `; did you mean ${near}?`;
+  throw new EarlyExit(
+    "usage",
+    `--max-credits-per-model: expected a model of the service, got ${JSON.stringify(unknown)}${hint} Nothing was submitted.`,
+  );
+}
+
+/** The run that the next one of this job and edition would go on with, whoever it belongs to. */
+export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {
+  return runs.findLast(
+    (run) =>
+      run.jobName === jobName &&
+      run.edition === edition &&
+      run.state !== "finished" &&
+      run.state !== "cancelled",
+  );
+}
+
+/** Who is at work: an account is a user at a service. */
+interface Who {
+  user: string;
+  origin: string;
+}
+
+/** Whether a run belongs to this user. The service gives its tasks to nobody else. */
+export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: Who): boolean {
+  return run.accountId === user && run.origin === origin;
+}
+
+/**
+ * A run that somebody else has left unfinished: who took it over would ask for its tasks in vain, and pay for its items
+ * once more. Null where none is in the way.
+ */
+export function othersRun(run: Run | undefined, who: Who): Finding | null {
+  if (run === undefined || isOwn(run, who)) return null;
+  const whose = run.accountId === who.user ? "of another service" : "another user's";
+  const expected = `expected user ${run.accountId} at ${run.origin}, got user ${who.user} at ${who.origin}`;
+  return {
+    kind: "others_run",
+    message:
+      `Run ${run.id} of ${run.jobName} is unfinished and ${whose}: ${expected}. ` +
+      `A key of that user collects what it has at the service: \`${resumeCommand(run, false)}\`. ` +
+      `To make and pay the items for user ${who.user}, --edition NAME or a --workspace of its own leaves that run alone; ` +
+      `or end it first with \`bulkgen cancel ${run.id}\`, and its tasks can still be collected.`,
+  };
+}
+
+/** Files of a job's archived items that are in none of the folders that its runs wrote to: their numbers, by key. */
+export async function missingFiles(store: Store, jobName: string): Promise<Map<string, number[]>> {
+  const runs = (await store.runs()).filter((run) => run.jobName === jobName);
+  const folders = [...new Set(runs.map(jobFolder))].reverse();
+  const missing = new Map<string, number[]>();
+  for (const { key, number, file } of await store.files(jobName)) {
+    if (folders.some((folder) => existsSync(join(folder, file)))) continue;
+    missing.set(key, [...(missing.get(key) ?? []), number]);
+  }
+  return missing;
 }

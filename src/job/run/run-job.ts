@@ -17,7 +17,6 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
-import { missingFiles } from "../workspace/missing-files.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
@@ -26,7 +25,7 @@ import {
 } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type Execution, execute } from "./execute.js";
-import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
+import { manifestProblems, missingFiles, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
   workspace: Workspace;

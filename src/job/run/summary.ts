@@ -1,7 +1,7 @@
 import type { ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
-import type { WaitingItem } from "../workspace/evidence-text.js";
+import type { WaitingItem } from "../workspace/evidence.js";
 
 /** What became of a run, as plain data. */
 export interface RunSummary {

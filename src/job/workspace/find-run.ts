@@ -1,8 +1,7 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
-import { waitingIn } from "./evidence.js";
-import { heldAdvice, reasonLines, type WaitingItem } from "./evidence-text.js";
+import { heldAdvice, reasonLines, type WaitingItem, waitingIn } from "./evidence.js";
 import type { Holder } from "./holder.js";
 
 /** Finds the run that a command is about. Throws EarlyExit where there is none. */

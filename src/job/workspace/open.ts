@@ -5,11 +5,11 @@ import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { type Lock, takeLock } from "../../store/lock.js";
+import { wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseOutdated } from "./history.js";
 import { type HolderNote, noteHolder } from "./holder.js";
-import { madeWritable } from "./unwritable.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution holds from its start to its end. */
@@ -112,4 +112,28 @@ export function prepareOutFolder(folder: string): void {
       `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. To go on, ${madeWritable(code, "it")}, or name another with --out.`,
     );
   }
+}
+
+/** What to do where the system does not let something be written, by its code; `what` is a file or a folder. */
+export function madeWritable(code: string | undefined, what: string): string {
+  switch (code) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return `free some space for ${what}`;
+    case "ENOTDIR":
+    case "EEXIST":
+      return `see that no file lies in the way of ${what}`;
+    default:
+      return `make ${what} writable`;
+  }
+}
+
+/** A database that cannot be used any more ends the run in good order; any other error is a defect. Throws in any case. */
+export function endRefused(error: unknown): never {
+  const todo = wayOut(error);
+  if (todo === null) throw error;
+  throw new EarlyExit(
+    "unfinished",
+    `the run cannot go on (${(error as Error).message}). What was answered is on record. To go on: ${todo}; then \`bulkgen resume\`.`,
+  );
 }

@@ -1,10 +1,10 @@
 import { endpoints } from "../../api/endpoints.js";
 import type { Me } from "../../api/records.js";
 import { type Service, ServiceError } from "../../client/service.js";
-import { requestsTold } from "../../core/charges/foreign.js";
+import { requestsTold } from "../../core/charges/readings.js";
 import { type Credits, creditsTold } from "../../core/money.js";
 import type { BalanceMark, SpendLog } from "../../core/ports/spend-log.js";
-import type { Lane, Lanes } from "../../core/quota/lanes.js";
+import type { Lane, Lanes } from "../../core/quota/quota.js";
 import { dayMs } from "../../core/quota/quota.js";
 import { shortText } from "../../text/terminal.js";
 

@@ -14,10 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { placeOfState } from "../../../src/job/doctor/folders.js";
+import { placeOfState } from "../../../src/job/doctor/machine.js";
 import type { Filesystem } from "../../../src/job/place/filesystem.js";
-import { type PlaceOptions, placeWorkspace } from "../../../src/job/place/place.js";
-import { separateWorkspace } from "../../../src/job/place/separate.js";
+import { type PlaceOptions, placeWorkspace, separateWorkspace } from "../../../src/job/place/place.js";
 import { findWorkspace, readIdentity, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";

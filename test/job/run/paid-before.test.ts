@@ -6,7 +6,7 @@ import type { ItemStanding, PlannedItem } from "../../../src/core/ports/draft.js
 import type { LoggedAnswer, SpendLog } from "../../../src/core/ports/spend-log.js";
 import type { Store } from "../../../src/core/ports/store.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
-import type { EditionChoice } from "../../../src/job/run/edition.js";
+import type { EditionChoice } from "../../../src/job/run/job-of.js";
 import { paidBefore } from "../../../src/job/run/paid-before.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";

@@ -2,8 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { prepareOutFolder } from "../../../src/job/workspace/open.js";
-import { endRefused, madeWritable } from "../../../src/job/workspace/unwritable.js";
+import { endRefused, madeWritable, prepareOutFolder } from "../../../src/job/workspace/open.js";
 import { openSqlite, type Sqlite, statements } from "../../../src/sqlite.js";
 import { openDatabase } from "../../../src/store/open.js";
 

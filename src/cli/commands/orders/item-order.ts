@@ -1,7 +1,6 @@
 import { EarlyExit, type ExitName } from "../../../core/exit.js";
 import type { RunOptions } from "../../../core/next/options.js";
-import { continuationOf } from "../../../job/orders/continuation.js";
-import { type Carried, giveOrder } from "../../../job/orders/give.js";
+import { type Carried, continuationOf, giveOrder } from "../../../job/orders/give.js";
 import { agreedTo, type FindItems, type PriceConsent } from "../../../job/orders/request.js";
 import { continueJob } from "../../../job/run/continue-job.js";
 import type { JobOptions } from "../../../job/run/run-job.js";

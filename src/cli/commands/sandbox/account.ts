@@ -6,8 +6,8 @@ import {
   findAccount,
   listAccounts,
 } from "../../../sandbox/admin/accounts.js";
-import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
+import { fromMicro } from "../../../sandbox/state/state.js";
 import { labelled, terminalStyle } from "../../../text/table.js";
 import type { SandboxAccountFlags } from "../../flags/sandbox.js";
 import type { Call } from "../call.js";

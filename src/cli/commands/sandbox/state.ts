@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
-import { type Desk, openDesk } from "../../../sandbox/admin/desk.js";
-import { AdminProblem } from "../../../sandbox/admin/problem.js";
+import { AdminProblem, type Desk, openDesk } from "../../../sandbox/admin/desk.js";
 import type { StateFlags } from "../../flags/sandbox.js";
 import { workspaceOf } from "../../settings/workspace.js";
 
