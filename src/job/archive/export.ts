@@ -30,7 +30,7 @@ import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 
-/** An item as an export tells of it. */
+/** An item as an export shows it. */
 export interface FilledItem {
   rowId: string;
   state: ItemState;
@@ -40,11 +40,11 @@ export interface FilledItem {
   credits: Credits | null;
   taskId: string | null;
   externalTaskId: string | null;
-  /** What the provider's support needs to find each request of it that is in doubt, or was lost and given up. */
+  /** Evidence for the provider's support about each request that is in doubt or lost. */
   evidence: readonly string[];
 }
 
-/** One line of an export: the cells of a row as people wrote them, and what became of one of its items. */
+/** One line of an export: the cells of a row as written, and the result of one of its items. */
 export interface FilledLine {
   cells: Readonly<Record<string, string>>;
   item: FilledItem | null;
@@ -52,22 +52,21 @@ export interface FilledLine {
   reason: string | null;
 }
 
-/** A table as it is written to any format. */
+/** A table, for any output format. */
 export interface FilledSheet {
   columns: readonly string[];
   lines: readonly (readonly (string | number | null)[])[];
 }
 
-/** No name of a file holds one. */
+/** Never part of a file name. */
 const between = " | ";
 
-/** The state of a row that has no item: it was wrong, or not selected so far. */
+/** The state of a row without an item: it was invalid or never selected. */
 const notMade = "not made";
 
 /**
- * The team's own sheet with what became of it: all their columns in their order, then ours. A column of theirs that is
- * called like one of ours keeps its name, and ours gets a prefix; unless the sheet is an export itself, whose columns
- * are filled in anew.
+ * The user's sheet with the results: all their columns in order, then ours. If a column of theirs has the name of one of
+ * ours, ours gets a prefix. If the sheet is itself an export, its result columns are filled in again.
  */
 export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLine[]): FilledSheet {
   const own = ownNames(columns);
@@ -88,7 +87,7 @@ export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLin
   };
 }
 
-/** Our columns, called so that no column of the sheet is called the same. */
+/** Our columns, named so that none collides with a column of the sheet. */
 function ownNames(columns: Sheet["columns"]): string[] {
   if (filledColumns.every((name) => columns.includes(name))) return [...filledColumns];
   const taken = new Set(columns.map((column) => column.toLowerCase()));
@@ -101,8 +100,8 @@ export interface FailedItem {
 }
 
 /**
- * A manifest of what failed, with the reason, that can be run as it is: what defaults, templates and matrices made of a
- * row stands in its cells, and each copy of a repeated row has a line of its own.
+ * A manifest of the failed items, with the reason, that can be run as it is: its cells hold the values that defaults,
+ * templates and matrices produced, and each copy of a repeated row has its own line.
  */
 export function failedManifest(columns: Sheet["columns"], failed: readonly FailedItem[]): FilledSheet {
   const lines = failed.map(({ item, reason }) => ({ cells: cellsOf(item, columns), reason }));
@@ -146,15 +145,15 @@ export interface Pack {
   /** Every run of the job, oldest first. */
   runs: readonly Run[];
   files: readonly ArchivedFile[];
-  /** Name and content of the sheet that goes along. */
+  /** Name and content of the sheet to include. */
   sheet: { name: string; content: Uint8Array };
   clock: Clock;
   signal: AbortSignal;
 }
 
 /**
- * Packs files with their lines of the index, as a stream: media do not fit into memory. The archive has its name only
- * when it is whole. Throws EarlyExit when a file is not what was archived, and then writes nothing.
+ * Streams files and their index lines into a ZIP: media do not fit into memory. The ZIP gets its final name only when it
+ * is complete. Throws EarlyExit, and writes nothing, when a file is missing or differs from what was archived.
  */
 export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
   const found = located(files, [...new Set(runs.map(jobFolder))].toReversed());
@@ -185,7 +184,7 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
   }
 }
 
-/** Where each file lies. */
+/** The path of each file. */
 function located(
   files: readonly ArchivedFile[],
   folders: readonly string[],
@@ -201,8 +200,8 @@ function located(
   const more = missing.length > namesMax ? ` and ${missing.length - namesMax} more` : "";
   throw new EarlyExit(
     "usage",
-    `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} gone or not as archived: ${named}${more}. ` +
-      "Nothing was packed. `bulkgen run MANIFEST --missing fetch` gets lost files again, for no credits.",
+    `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} missing or changed: ${named}${more}. ` +
+      "Nothing was packed. `bulkgen run MANIFEST --missing fetch` downloads lost files again, free of charge.",
   );
 }
 
@@ -212,7 +211,7 @@ function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }
 
-/** A run's sheet with what became of each row. */
+/** A run's sheet with the result of each row. */
 export interface Export {
   run: Run;
   /** Every run of the job: files may lie in the folder of an earlier one. */
@@ -233,7 +232,7 @@ export interface ExportOptions {
   clock: Clock;
 }
 
-/** Reads a run from the workspace; asks nobody and changes nothing. Throws EarlyExit where there is none. */
+/** Reads a run from the workspace, offline, without changing it. Throws EarlyExit if there is no run. */
 export async function exportRun(options: ExportOptions): Promise<Export> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
@@ -251,7 +250,7 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
     throw new EarlyExit(
       "usage",
       which === undefined
-        ? "no run in this workspace yet; begin with `bulkgen run`"
+        ? "no run in this workspace yet; start one with `bulkgen run`"
         : `no run ${which} in this workspace; \`bulkgen status --all\` lists them`,
     );
   }
@@ -277,7 +276,7 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
   };
 }
 
-/** The sheet of the run; a redo's run has none of its own and shows the one before. */
+/** The sheet of the run. A redo run has no sheet and uses the one of the run before it. */
 async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<KeptSheet | null> {
   for (const { id } of runs.filter((one) => one.edition === run.edition && one.id <= run.id).toReversed()) {
     const sheet = await store.sheetOf(id);
@@ -286,7 +285,7 @@ async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<Ke
   return null;
 }
 
-/** For runs of programs that kept no sheet: the rows as the items know them. */
+/** For runs without a stored sheet: the rows as their items describe them. */
 function sheetFrom(items: readonly Item[]): KeptSheet {
   const content = items.map(({ rowId, model, prompt, params, inputs }) => ({
     id: rowId,
@@ -312,7 +311,7 @@ interface RowOfItem {
   problem: string | null;
 }
 
-/** Each row with each of its items, and each item followed by the variants that were made of it. */
+/** Each row with its items, each item followed by its variants. */
 function rowsOf(sheet: KeptSheet, items: readonly Item[]): RowOfItem[] {
   const byKey = new Map(items.map((item) => [item.key, item]));
   const variantsMax = Math.max(1, ...items.map(({ variant }) => variant));
@@ -357,10 +356,10 @@ async function filledItem(store: Store, item: Item, files: readonly ArchivedFile
   };
 }
 
-/** States in which the provider's support may have to be asked. */
+/** States that may need the provider's support. */
 const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue"];
 
-/** The newest request where it is in doubt, and those that were lost before, whatever was decided on them since. */
+/** The newest request if it is in doubt, and all earlier lost requests, decided or not. */
 async function evidenceTexts(store: Store, { id, state }: Item, newest: Attempt | null): Promise<string[]> {
   const lost = await store.orphans({ item: id });
   const isOpen = newest !== null && inDoubt.includes(state) && !lost.some((one) => one.id === newest.id);

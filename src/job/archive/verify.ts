@@ -16,14 +16,14 @@ import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
 
-/** How much of the archive is read: sizes alone, every byte, or a share of the files. */
+/** How much of the archive is read: sizes only, every byte, or a percentage of the files. */
 export type Depth = "sizes" | "all" | { percent: number };
 
-/** A job's folder with what the workspace knows of it. */
+/** A job's folder with what the workspace has on record about it. */
 export interface Folder {
   path: string;
   outputs: ArchivedOutput[];
-  /** Items of the job that were charged for and are still to be fetched, or could not be. */
+  /** Items of the job that were charged and whose files are not downloaded yet, or could not be. */
   owed: Item[];
 }
 
@@ -37,11 +37,11 @@ export interface VerifyOptions {
   clock: Clock;
   random: Random;
   signal: AbortSignal;
-  /** Told how many files are done, and of how many. */
+  /** Called with the number of files done and the total. */
   onProgress(done: number, all: number): void;
 }
 
-/** Examines the archive of every job of the workspace. Throws EarlyExit when there is none, or it was interrupted. */
+/** Verifies the archive of every job of the workspace. Throws EarlyExit if there is no archive, or when interrupted. */
 export async function verifyWorkspace(options: VerifyOptions): Promise<FolderReport[]> {
   const { workspace, clock, depth, random, signal, onProgress } = options;
   const folders = await inWorkspace(workspace, clock, foldersOf);
@@ -74,7 +74,7 @@ async function inWorkspace<Result>(
   }
 }
 
-/** Every folder that a run of the workspace wrote to, also one in which nothing was saved. */
+/** Every folder that a run of the workspace writes to, even if nothing was archived there. */
 async function foldersOf(store: Store): Promise<Folder[]> {
   const folders = new Map<string, Folder>();
   for (const run of await store.runs()) {
@@ -96,7 +96,7 @@ export function knownFile(
   return { identity, file, bytes, sha256, item: item.rowId, task, output: number };
 }
 
-/** A share is drawn by lot, so that one run after the other comes to read everything. */
+/** The percentage is a random sample, so that repeated runs read everything eventually. */
 function readsOf(depth: Depth, { outputs }: Folder, random: Random): (file: KnownFile) => boolean {
   if (depth === "sizes") return () => false;
   if (depth === "all") return () => true;
@@ -111,7 +111,7 @@ function readsOf(depth: Depth, { outputs }: Folder, random: Random): (file: Know
   return ({ identity }) => drawn.has(identity);
 }
 
-/** Removes what was found as leftovers. Throws EarlyExit when a run is at work: they may be its own. */
+/** Removes leftovers. Throws EarlyExit while a run is in progress: they may be its own. */
 export async function removeStrays(
   options: Pick<VerifyOptions, "workspace" | "clock" | "signal">,
   reports: readonly FolderReport[],
@@ -135,17 +135,17 @@ export function isLeftover(finding: FileFinding): boolean {
   return finding.kind === "leftover";
 }
 
-/** One output that is gone or spoiled, and where it belongs. */
+/** One missing or damaged output, and where it belongs. */
 interface Broken {
   folder: string;
   output: ArchivedOutput;
-  /** What is wrong with the file that is there; null when it is gone. */
+  /** What is wrong with the file; null when it is missing. */
   reason: string | null;
 }
 
 /**
- * Repairs what was found: lines that the index lacks are written, damaged files are set aside, and what is missing is
- * fetched again from its task. That costs no credits: nothing is submitted meanwhile, not even what a run left planned.
+ * Repairs what was found: adds missing index lines, sets damaged files aside, and downloads missing files again from
+ * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned.
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
   for (const { output, folder } of unindexed(reports)) await writeLine(nodeDisk, folder, lineOf(output));
@@ -153,7 +153,7 @@ export async function repair(reports: readonly FolderReport[], options: JobOptio
   const give = (run: number | null, task: Task) => {
     if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
   };
-  // What was made elsewhere has no task to be fetched from.
+  // An adopted file has no task to download from.
   for (const each of reports.flatMap(brokenIn).filter(({ output }) => output.taskId !== "")) {
     const run = each.output.item.runId ?? each.output.paidIn;
     give(run, (store, of) => giveBack(store, of, each));
@@ -162,7 +162,7 @@ export async function repair(reports: readonly FolderReport[], options: JobOptio
   for (const [number, tasks] of groups) await refetch(number, tasks, options);
 }
 
-/** What has to be done about one output, with the workspace held, so that its run fetches it. */
+/** Prepares one output so that its run downloads it again. The workspace is locked. */
 type Task = (store: Store, run: Run) => Promise<void>;
 
 async function refetch(number: number, tasks: readonly Task[], options: JobOptions): Promise<void> {
@@ -183,16 +183,16 @@ async function refetch(number: number, tasks: readonly Task[], options: JobOptio
   );
 }
 
-/** The order matters: a file that is set aside is still known to be damaged when a crash follows. */
+/** The order matters: after a crash, a file that was set aside must still be known as damaged. */
 async function giveBack(store: Store, run: Run, { folder, output, reason }: Broken): Promise<void> {
   if (reason !== null) await setAside(nodeDisk, folder, knownFile(output), reason);
   if (output.item.runId === null) await store.add(run.id, [output.item]);
   await store.lost(output.item.id, output.number);
-  // Its address is from back then; asking for a fresh one is quicker than finding that out.
-  await store.expire(output.item.id, "its file is fetched again");
+  // Its URL has probably expired; asking for a new one is quicker than trying it.
+  await store.expire(output.item.id, "its file is downloaded again");
 }
 
-/** One that an earlier repair could not fetch. */
+/** An output that an earlier repair could not download. */
 async function askAgain(store: Store, { id, state }: Item): Promise<void> {
   const attempt = await store.attempt(id);
   if (!attempt?.taskId) return;
@@ -200,7 +200,7 @@ async function askAgain(store: Store, { id, state }: Item): Promise<void> {
   await store.expire(id, "fetched again");
 }
 
-/** Items that the index tells of and the workspace knows to be without their file. */
+/** Items in the index whose file is missing, as the workspace knows. */
 function owedIn({ owed, examination }: FolderReport): Item[] {
   const missing = new Set(
     examination.findings.flatMap((finding) =>

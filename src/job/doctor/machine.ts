@@ -11,19 +11,19 @@ import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.
 import { madeWritable } from "../workspace/open.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
-/** One thing that was looked at. */
+/** One check. */
 export interface Check {
   name: string;
   state: "ok" | "warning" | "problem" | "not checked";
   expected: string;
   got: string;
-  /** What to do about it; null where there is nothing to do. */
+  /** What to do about it; null if nothing. */
   todo: string | null;
-  /** The exit that a problem leads to. */
+  /** The exit code of a problem. */
   exit: "key" | "unreachable" | "usage" | null;
 }
 
-/** What is wrong with one thing, in the words of its check. */
+/** What a failed check expected and got. */
 export type CheckTrouble = Pick<Check, "expected" | "got"> & { todo: string };
 
 export function fine(name: string, expected: string, got: string): Check {
@@ -42,7 +42,7 @@ export function problem(
   return { name, state: "problem", ...trouble, exit };
 }
 
-/** Something that could not be looked at, and why. */
+/** A check that could not be made, and why. */
 export function unchecked(name: string, expected: string, why: string): Check {
   return { name, state: "not checked", expected, got: why, todo: null, exit: null };
 }
@@ -51,7 +51,7 @@ export function unchecked(name: string, expected: string, why: string): Check {
 const scarceBytes = 2_000_000_000;
 const fullBytes = 50_000_000;
 
-/** A folder of its own inside the nearest existing one, to try things in; or why there is none. */
+/** A scratch folder inside the nearest existing one; or why it cannot be made. */
 export function scratchFolder(
   folder: string,
 ): { path: string; at: string } | { path: null; at: string; reason: string } {
@@ -63,7 +63,7 @@ export function scratchFolder(
   }
 }
 
-/** Where the state lies or will lie, and why. */
+/** Where the state is or will be, and why. */
 export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
   const { root, markerFolder, sharedFolder, stateFile } = workspace;
   const expected = "a local disk that no program syncs";
@@ -72,18 +72,26 @@ export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
     return fine(
       "file system",
       expected,
-      `the state lies in ${dirname(stateFile)}: ${root} is on ${identity.why}`,
+      `the state is in ${dirname(stateFile)}: ${root} is on ${identity.why}`,
     );
   }
   const { path, type, trouble } = filesystemInfo(dirname(stateFile), ground);
   if (trouble === null) {
     return type === null
-      ? unchecked("file system", expected, `${path}: this system does not tell; no synced folder by its name`)
+      ? unchecked(
+          "file system",
+          expected,
+          `${path}: unknown on this system; the name is not that of a synced folder`,
+        )
       : fine("file system", expected, `${type} at ${path}`);
   }
   const elsewhere = filesystemInfo(sharedFolder, ground).trouble;
   if (elsewhere === null) {
-    return fine("file system", expected, `${path} is on ${trouble}; the state will lie in ${sharedFolder}`);
+    return fine(
+      "file system",
+      expected,
+      `${path} is on ${trouble}; the state will be kept in ${sharedFolder}`,
+    );
   }
   return warning("file system", {
     expected,
@@ -92,24 +100,24 @@ export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
   });
 }
 
-/** Whether this folder is the only one that is this workspace. */
+/** Whether this workspace is a copy of another. */
 export function onlyOne(workspace: Workspace): Check {
   const expected = "no copy of another workspace";
   const identity = readIdentity(workspace.markerFolder);
   const other = identity && claimedBy(identity.id, workspace);
   if (!other) return fine("copy", expected, "none");
   const todo =
-    "go on there, or `bulkgen doctor --separate`: then both pay for what neither has submitted yet";
+    "use the original, or run `bulkgen doctor --separate`: then each of them pays for the items not submitted yet";
   return problem("copy", { expected, got: `of ${other}`, todo });
 }
 
-/** Whether files can be made where the outputs go. */
+/** Whether the output folder is writable. */
 export function writable(folder: string): Check {
-  const expected = "an output folder that can be written";
+  const expected = "a writable output folder";
   const at = nearest(folder);
   try {
     rmdirSync(mkdtempSync(join(at, ".bulkgen-doctor-")));
-    return fine("output folder", expected, existsSync(folder) ? folder : `${folder}, which will be made`);
+    return fine("output folder", expected, existsSync(folder) ? folder : `${folder} (will be created)`);
   } catch (error) {
     const todo = "make it writable, or name another with --out";
     return problem("output folder", { expected, got: `${codeOf(error)} in ${at}`, todo });
@@ -126,7 +134,7 @@ export async function diskSpace(folder: string): Promise<Check> {
     if (free < fullBytes) return problem("disk space", trouble);
     return free < scarceBytes ? warning("disk space", trouble) : fine("disk space", expected, got);
   } catch (error) {
-    return unchecked("disk space", expected, `the system does not tell (${codeOf(error)})`);
+    return unchecked("disk space", expected, `free space unknown (${codeOf(error)})`);
   }
 }
 
@@ -138,12 +146,12 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? (error as Error).message;
 }
 
-const rebuild = "restore it from a backup, or `bulkgen doctor --rebuild`; it knows what was paid for";
+const rebuild = "it records what was paid for: restore it from a backup, or run `bulkgen doctor --rebuild`";
 
-/** Whether the history is there, can be read, and is the newest. What to do where not depends on why. */
+/** Whether the history exists, is readable, and is the newest. What to do otherwise depends on the reason. */
 export async function history(workspace: Workspace, clock: Clock): Promise<Check> {
   const { stateFile } = workspace;
-  const expected = "a history that can be read, or none yet";
+  const expected = "a readable history, or none yet";
   const lost = lostHistory(workspace);
   if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
   if (!existsSync(stateFile)) return fine("history", expected, "none yet");
@@ -162,15 +170,15 @@ export async function history(workspace: Workspace, clock: Clock): Promise<Check
   }
 }
 
-/** A whole history whose second memory is gone; null where it is there, or there is nothing to remember. */
+/** A history whose receipts are missing; null if they exist or nothing was paid. */
 async function withoutReceipts(workspace: Workspace, store: Store): Promise<Check | null> {
   const { stateFile, receiptsFile } = workspace;
   const there = (statSync(receiptsFile, { throwIfNoEntry: false })?.size ?? 0) > 0;
   if (there || isRehearsal(workspace) || !(await hasPaid(store))) return null;
   return warning("history", {
     expected: "a history, and its receipts beside it",
-    got: `${receiptsFile} is missing: only ${stateFile} knows what was paid for, and if it were damaged, nothing but what is in the archive would come back`,
-    todo: "restore it from a backup; where there is none, keep a copy of the database, and do not rebuild that while it is whole. The next run begins new receipts",
+    got: `${receiptsFile} is missing: only ${stateFile} records what was paid for. If it is damaged, only the archive can be restored`,
+    todo: "restore it from a backup; without a backup, keep a copy of the database and do not rebuild it. The next run starts new receipts",
   });
 }
 
@@ -181,7 +189,7 @@ async function hasPaid(store: Store): Promise<boolean> {
   return false;
 }
 
-/** What to do where the system refused a file of the history; null where it was something else. */
+/** What to do when the system refused access to a file of the history; null for other errors. */
 function systemTodo(error: unknown): string | null {
   const { syscall, code, path } = error as NodeJS.ErrnoException;
   return syscall === undefined ? null : madeWritable(code, path ?? "its folder");
@@ -198,7 +206,7 @@ export interface MachineOptions {
 /** The oldest Node that bulkgen runs on. */
 const oldestNode = [20, 19] as const;
 
-/** What has to be true of this machine and its folders. Leaves nothing behind. */
+/** Checks this machine and its folders. Leaves nothing behind. */
 export async function examineMachine({ workspace, clock, node, ground }: MachineOptions): Promise<Check[]> {
   const stateFolder = dirname(workspace.stateFile);
   const scratch = scratchFolder(stateFolder);
@@ -208,12 +216,12 @@ export async function examineMachine({ workspace, clock, node, ground }: Machine
       ...(scratch.path === null
         ? [
             problem("state folder", {
-              expected: "a folder that can be written",
+              expected: "a writable folder",
               got: `${scratch.reason} in ${scratch.at}`,
               todo: "make it writable, or name another workspace with --workspace",
             }),
-            unchecked("SQLite", "", "there is no folder to try it in"),
-            unchecked("lock", "", "there is no folder to try it in"),
+            unchecked("SQLite", "", "no folder to test in"),
+            unchecked("lock", "", "no folder to test in"),
           ]
         : [placeOfState(workspace, ground), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
@@ -235,7 +243,7 @@ function nodeVersion(version: string): Check {
     : problem("Node", { expected, got: version, todo: "install a newer Node" });
 }
 
-/** A database as all of bulkgen's are opened, with what makes it durable read back from it. */
+/** Opens a database like all of bulkgen's and reads its durability settings back. */
 function sqlite(folder: string): Check {
   const expected = "write-ahead log, synchronous FULL";
   try {

@@ -10,7 +10,7 @@ import { newestRun } from "../workspace/find-run.js";
 import type { FindItems, Offered } from "./request.js";
 import { itemNamed } from "./resolve.js";
 
-/** The failed items of a run, those of these kinds that are selected, are to be submitted again. Each cost nothing when it failed. */
+/** An order to submit a run's failed items again: the selected ones of these kinds. Failed items cost nothing. */
 export function retryFailed(
   which: number | undefined,
   kinds: readonly FailureKind[],
@@ -22,7 +22,7 @@ export function retryFailed(
     const ofKind = failed.filter((item) => kinds.includes(item.failureKind ?? "unknown"));
     if (ofKind.length === 0) {
       const other =
-        failed.length === 0 ? "no item of it has failed" : `${failed.length} items failed for other reasons`;
+        failed.length === 0 ? "no item has failed" : `${failed.length} items failed for other reasons`;
       throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
     }
     const items = selectItems(run, ofKind, selection);
@@ -31,7 +31,7 @@ export function retryFailed(
   };
 }
 
-/** Those of a run's items that are selected, by the cells of their rows too. Throws EarlyExit where there is none. */
+/** The selected items of a run, also by the cells of their rows. Throws EarlyExit if there is none. */
 export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
   if (isEverything(selection)) return [...items];
   const rows = items.map(selectableItem);
@@ -74,7 +74,7 @@ async function named(
   return { run, items: selectItems(run, items, selection) };
 }
 
-/** What a selection is made from: what people can have seen, or else what failed. */
+/** What a selection chooses from: archived items, or failed ones. */
 async function redoable(store: Store, run: Run, selection: Selection): Promise<Item[]> {
   if (isEverything(selection)) {
     throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
@@ -99,7 +99,7 @@ async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
   return run;
 }
 
-/** Things at today's prices, or at what was charged where that is more. Throws EarlyExit for a model that is not offered any more. */
+/** Today's prices, or what was charged if that is more. Throws EarlyExit for a model no longer offered. */
 export function todaysPrices<Priced extends Offered>(
   things: readonly Priced[],
   { models }: ModelList,
@@ -113,7 +113,7 @@ export function todaysPrices<Priced extends Offered>(
   });
 }
 
-/** A new variant of each item, the next after those that there are. */
+/** A new variant of each item, numbered after the existing ones. */
 export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
   const siblings: NewItem[] = (await store.itemsOf(run.jobName)).filter(
     (item) => item.edition === run.edition,

@@ -9,24 +9,24 @@ import { claimantOf } from "../../run/debt.js";
 import type { Session } from "../../run/session.js";
 import type { OpenAccount } from "../workspace/account.js";
 
-/** What a person wants of items, found and checked before anything is locked, asked or changed. */
+/** What a person wants done with items, found and checked before anything is locked, asked or changed. */
 export interface ItemRequest {
   run: Run;
-  /** What is paid for has the price last known as the one agreed to. */
+  /** An order that costs something carries the last known price as the agreed one. */
   order: ItemOrder;
-  /** What it is about, as it is shown before it is paid for. */
+  /** The items, as shown before they are paid for. */
   offered: readonly Offered[];
 }
 
 export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 
-/** Finds what is wanted. Throws EarlyExit where there is nothing to do it to. */
+/** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
 /** Asked before anything is paid: the items and what they cost together. */
 export type PriceConsent = (offered: readonly Offered[], credits: Credits) => Promise<boolean>;
 
-/** The order with the price that the person has agreed to, where it has one. Throws EarlyExit where they do not. */
+/** The order with the price that the person agreed to, if it has one. Throws EarlyExit if they decline. */
 export async function agreedTo(
   order: ItemOrder,
   offered: readonly Offered[],
@@ -38,15 +38,15 @@ export async function agreedTo(
   throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }
 
-/** Whether the service must be asked before an order can be carried out. */
+/** Whether the service must be asked before an order can be applied. */
 export function needsFacts(order: ItemOrder): boolean {
   return order.do === "adopt" || order.do === "redo";
 }
 
-/** Who is asked what an order turns on. */
+/** Answers what an order depends on. */
 export type ServiceLookup = Pick<OpenAccount, "service" | "models">;
 
-/** Asks the service what the order turns on. Throws EarlyExit. */
+/** Asks the service what the order depends on. Throws EarlyExit. */
 export async function factsFor(order: ItemOrder, account: ServiceLookup): Promise<Facts> {
   if (order.do === "redo") return { models: await account.models() };
   if (order.do === "adopt") return { task: await taskOf(order.task, account) };
@@ -61,15 +61,15 @@ export function taskOf(taskId: string, { service }: ServiceLookup): Promise<Task
     throw new EarlyExit("usage", `task ${taskId} cannot be adopted: ${reason}. Nothing was changed.`);
   });
 }
-/** What the service said that an order turns on: the task to be adopted, today's prices. */
+/** What an order depends on: the task to adopt, today's prices. */
 export interface Facts {
   task?: Task;
   models?: ModelList;
 }
 
 /**
- * What the service says about orders, asked beside the loop, which must not wait for it. A request is made only when it
- * has a place at once and takes none that paid work is owed.
+ * Asks the service about orders beside the loop, which must not wait for it. A request is made only if a slot is free
+ * now and no paid work needs that slot.
  */
 export class OrderFacts {
   private readonly known = new Map<number, Facts | Error>();
@@ -80,14 +80,14 @@ export class OrderFacts {
     private readonly account: ServiceLookup,
   ) {}
 
-  /** Asks for what an order turns on, unless that is known or under way. */
+  /** Asks what an order depends on, unless it is known or being asked. */
   async ask({ id, order }: GivenOrder): Promise<void> {
     if (isRunOrder(order) || !needsFacts(order) || this.known.has(id) || this.asking.has(id)) return;
     if (!(await this.hasPlace())) return;
     this.asking.set(id, this.read(id, order));
   }
 
-  /** Null until they are known. Throws EarlyExit for what the service refused. */
+  /** Null until known. Throws EarlyExit if the service refused. */
   of({ id, order }: GivenOrder): Facts | null {
     if (isRunOrder(order) || !needsFacts(order)) return {};
     const found = this.known.get(id) ?? null;
@@ -116,7 +116,7 @@ export class OrderFacts {
     this.session.ports.bell.ring();
   }
 }
-/** Interrupted, or no requests left: whoever waits for the order carries it out when this process has ended. */
+/** Interrupted, or no requests left: the waiting command applies the order itself when this process has ended. */
 export function isPassing(found: Facts | Error): boolean {
   const ends = found instanceof EarlyExit && (found.exit === "interrupted" || found.exit === "unfinished");
   return ends || found instanceof NoRequestsUntil;

@@ -18,10 +18,10 @@ import { toldPath } from "../../store/workspace/own-paths.js";
 import type { Workspace } from "../workspace/workspace.js";
 
 export interface ReceiptHistory {
-  /** In the order in which they were made, with absolute paths. */
+  /** In the order of submission, with absolute paths. */
   attempts: readonly KnownAttempt[];
   lines: number;
-  /** Numbers of the lines that cannot be read, from 1. */
+  /** Numbers of the unreadable lines, from 1. */
   unreadable: readonly number[];
 }
 

@@ -13,9 +13,9 @@ import { isCreatedBy } from "../orders/resolve.js";
 import type { Workspace } from "../workspace/workspace.js";
 import type { ArchivedLine, FoundItem } from "./rebuild-items.js";
 
-/** What the account's books say of paid requests without an answer. */
+/** The spend log's verdicts on paid requests without an answer. */
 export interface BookVerdicts {
-  /** `undecided` where the books do not say: whatever may have been charged counts as if it were. */
+  /** `undecided` if the spend log has no verdict: a request that may have been charged counts as charged. */
   on(bookEntry: number | null): Promise<Verdict>;
   close(): void;
 }
@@ -41,7 +41,7 @@ function readable(accountsFile: string, clock: Clock): Accounts | null {
   try {
     return openAccounts(accountsFile, clock);
   } catch {
-    // What is wrong with them is told by whoever needs them, and a history comes back without.
+    // Commands that need the spend log report its errors; a rebuild works without it.
     return null;
   }
 }
@@ -88,7 +88,7 @@ export async function refill(
     const run = await refillRun(target, group, { ...context, expected, owners });
     if (run.owes) owing.push(run.id);
   }
-  // Only when all runs are there: starting a run of an edition would continue an open one.
+  // Only after all runs exist: starting a run of an edition would continue an open one.
   for (const id of owing) await target.store.setRun(id, { state: "interrupted" });
 }
 
@@ -242,7 +242,7 @@ function unanswered(at: number): RestoredAttempt {
     outcome: "unanswered",
     verdict: null,
     status: null,
-    message: "the receipts know no answer",
+    message: "the receipts have no answer",
     taskId: null,
     externalTaskId: null,
     charged: null,

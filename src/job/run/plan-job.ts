@@ -22,8 +22,8 @@ export interface PlanJobOptions extends SheetOptions {
 }
 
 /**
- * The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. `use` is
- * handed the plan while it can be read. Throws EarlyExit.
+ * The plan of a manifest, using the workspace's history if there is one. Changes nothing and takes no lock. `use` gets
+ * the plan while it can be read. Throws EarlyExit.
  */
 export async function planJob<Result>(
   options: PlanJobOptions,
@@ -31,7 +31,7 @@ export async function planJob<Result>(
 ): Promise<Result> {
   const { workspace, clock } = options;
   const { connection, close } = await options.connect();
-  // Whatever cannot be opened, what was opened before it is closed: a sandbox left open would keep the process.
+  // If opening fails, close what was opened before: an open sandbox would keep the process alive.
   const undo: (() => Promise<void> | void)[] = [close];
   try {
     const store = workspaceExists(workspace) ? openWorkspace(workspace, clock) : null;
@@ -55,10 +55,10 @@ export async function planJob<Result>(
   }
 }
 
-/** Problems that are kept of a manifest that is only looked at. */
+/** How many problems are kept when a manifest is only checked. */
 const problemsMax = 10_000;
 
-/** What is wrong with a manifest, as far as it can be told without the service, and how many rows can be read. */
+/** The problems of a manifest that can be found offline, and its number of readable rows. */
 export async function checkedManifest(
   path: string,
   options: ReadOptions,

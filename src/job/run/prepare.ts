@@ -44,18 +44,18 @@ export interface SheetOptions {
   duplicates: Duplicates;
   order: SubmitOrder;
   onMissing: OnMissing;
-  /** The job's name, where the command says it. */
+  /** The job's name, if the command line gives one. */
   job: string | null;
 }
 
 export interface PrepareOptions extends SheetOptions {
   manifest: string;
-  /** The plan is made in it, and can be read as long as it is open. */
+  /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
   /** What the run may spend. */
   spending: SpendingOptions;
   clock: Clock;
-  /** Where its history and its files are. */
+  /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
   origin: string;
   sandbox: boolean;
@@ -63,7 +63,7 @@ export interface PrepareOptions extends SheetOptions {
   ownLimits?: OwnLimits;
   /** The workspace's store, when there is one. */
   store: Store | null;
-  /** Ends the reading of a large sheet. */
+  /** Interrupts the reading of a large sheet. */
   signal: AbortSignal;
 }
 
@@ -72,8 +72,8 @@ export interface PreparedPlan extends AccountReading {
 }
 
 /**
- * Reads the manifest and holds it against the live models and the account. Costs two requests and nothing else; a file
- * that cannot be read at all costs none. Throws EarlyExit for a manifest of which nothing can be planned.
+ * Reads the manifest and checks it against the live models and the account. Costs two requests, or none if the file
+ * cannot be read. Throws EarlyExit for a manifest of which nothing can be planned.
  */
 export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = options;
@@ -98,7 +98,7 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   return { plan: await withPaid(plan, options), ...reading };
 }
 
-/** The plan, with what the archive and the account's books say against it. */
+/** The plan, with the warnings of the archive and the account's spend log. */
 async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
   const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
   plan.blockers.push(...findings.filter((finding) => finding !== null));
@@ -110,7 +110,7 @@ interface Opened {
   begun: Begun;
 }
 
-/** Opens the manifest up to its first row. Throws EarlyExit when it has none. */
+/** Opens the manifest up to its first row. Throws EarlyExit if it has no rows. */
 async function openedFor({ manifest: path, reading, draft, signal }: PrepareOptions): Promise<Opened> {
   const manifest = interruptible(await openManifest(path, reading), signal);
   const begun = await begin(manifest, draft);
@@ -118,7 +118,7 @@ async function openedFor({ manifest: path, reading, draft, signal }: PrepareOpti
   return { manifest, begun };
 }
 
-/** A large sheet takes its time: between its parts it can be left. */
+/** Lets an interrupt take effect while a large sheet is read. */
 function interruptible(manifest: Manifest, signal: AbortSignal): Manifest {
   const { parts } = manifest;
   async function* watched() {
@@ -138,7 +138,7 @@ interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
   models: readonly Model[];
 }
 
-/** The plan of a manifest as a job of that name, whose history says what was made already. Throws EarlyExit. */
+/** The plan of a manifest for the job of that name, using its history. Throws EarlyExit. */
 async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly Run[]): Promise<Plan> {
   const { account, store, models, me, origin, draft } = asked;
   const manifest = { ...opened.manifest, name };
@@ -176,13 +176,13 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   return plan;
 }
 
-/** What the archive may take where the files go; null where the system does not tell. */
+/** Free bytes where the files go; null if the system does not report it. */
 async function roomFor(folder: string): Promise<number | null> {
   const free = await freeFor(nodeDisk, folder).catch(() => null);
   return free === null ? null : free - reserveBytes;
 }
 
-/** What is known of how long generations take, and of the requests of the last day. */
+/** Known generation times, and the requests of the last day. */
 async function timingOf(
   { accounts, accountId }: OpenAccount,
   models: readonly Model[],
@@ -203,7 +203,7 @@ async function timingOf(
   return { pace, usedToday: day.used };
 }
 
-/** A manifest that cannot be run, with all that is wrong with it. */
+/** The refusal of a manifest, with all its problems. */
 export function manifestProblems(problems: Iterable<Problem>): EarlyExit {
   const digest = digestOf(problems);
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
@@ -217,11 +217,11 @@ interface Where {
   spending: SpendingOptions;
   account: OpenAccount;
   store: Store | null;
-  /** Of the balance that the plan reckons with. */
+  /** Part of the balance that the plan calculates with. */
   mark: BalanceMark;
 }
 
-/** The same with what counts against it: of the run that would be gone on with, of the day, and of the balance. */
+/** The same with what counts against it: of the run to be continued, of the day, and of the balance. */
 export async function spendingCaps(
   { spending, account, store, mark }: Where,
   runId: number | null,
@@ -248,7 +248,7 @@ export async function spendingCaps(
   };
 }
 
-/** A cap of a model that the service does not have would cap nothing. Throws EarlyExit. */
+/** A cap for a model that does not exist would have no effect. Throws EarlyExit. */
 export function checkModels({ modelCaps = {} }: SpendingOptions, models: readonly Model[]): void {
   const names = models.map(({ model_key: name }) => name);
   const unknown = Object.keys(modelCaps).find((name) => !names.includes(name));
@@ -261,7 +261,7 @@ export function checkModels({ modelCaps = {} }: SpendingOptions, models: readonl
   );
 }
 
-/** The run that the next one of this job and edition would go on with, whoever it belongs to. */
+/** The run that the next run of this job and edition would continue, of any user. */
 export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {
   return runs.findLast(
     (run) =>
@@ -272,20 +272,20 @@ export function unfinishedOf(runs: readonly Run[], jobName: string, edition: str
   );
 }
 
-/** Who is at work: an account is a user at a service. */
+/** An account: a user at a service. */
 interface Who {
   user: string;
   origin: string;
 }
 
-/** Whether a run belongs to this user. The service gives its tasks to nobody else. */
+/** Whether a run belongs to this user. The service gives its tasks to no other user. */
 export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: Who): boolean {
   return run.accountId === user && run.origin === origin;
 }
 
 /**
- * A run that somebody else has left unfinished: who took it over would ask for its tasks in vain, and pay for its items
- * once more. Null where none is in the way.
+ * Reports an unfinished run of another user or service: continuing it could not fetch its tasks, and would pay for its
+ * items again. Null if there is none.
  */
 export function othersRun(run: Run | undefined, who: Who): Finding | null {
   if (run === undefined || isOwn(run, who)) return null;
@@ -295,13 +295,13 @@ export function othersRun(run: Run | undefined, who: Who): Finding | null {
     kind: "others_run",
     message:
       `Run ${run.id} of ${run.jobName} is unfinished and ${whose}: ${expected}. ` +
-      `A key of that user collects what it has at the service: \`${resumeCommand(run, false)}\`. ` +
-      `To make and pay the items for user ${who.user}, --edition NAME or a --workspace of its own leaves that run alone; ` +
-      `or end it first with \`bulkgen cancel ${run.id}\`, and its tasks can still be collected.`,
+      `To collect its tasks, run \`${resumeCommand(run, false)}\` with a key of that user. ` +
+      `To make and pay for the items as user ${who.user}, use --edition NAME or another --workspace, ` +
+      `or end that run first with \`bulkgen cancel ${run.id}\`; its tasks can still be collected.`,
   };
 }
 
-/** Files of a job's archived items that are in none of the folders that its runs wrote to: their numbers, by key. */
+/** The numbers of the files, by item key, that are missing from all folders that the job's runs wrote to. */
 export async function missingFiles(store: Store, jobName: string): Promise<Map<string, number[]>> {
   const runs = (await store.runs()).filter((run) => run.jobName === jobName);
   const folders = [...new Set(runs.map(jobFolder))].reverse();

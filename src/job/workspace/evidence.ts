@@ -4,18 +4,18 @@ import type { Item, Store } from "../../core/ports/store.js";
 import { utcTime } from "../../core/quota/quota.js";
 import { shortText, terminalText } from "../../text/terminal.js";
 
-/** What is on record of an item's newest request; null when there was none. */
+/** The evidence of an item's newest request; null if there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
   const attempt = await store.attempt(itemId);
   return attempt && evidenceIn(attempt);
 }
 
-/** What is on record of an attempt. */
+/** The evidence of an attempt. */
 export function evidenceIn({ sentAt, status, bodySha256, taskId, externalTaskId }: Attempt): Evidence {
   return { sentAt, status, bodySha256, taskId, externalTaskId };
 }
 
-/** Why an item is where it is, in words. */
+/** Why an item is in its state. */
 export function reasonOf({ state, note }: Pick<Item, "state" | "note">): string {
   return note ?? (state === "overdue" ? "still processing" : "no reason is known");
 }
@@ -34,15 +34,15 @@ export async function waitingIn(
   return waiting;
 }
 
-/** What a run has cost, or may have. */
+/** What a run has cost or may have cost. */
 export interface SpentIn {
   /** Charged for good. */
   spent: Credits;
-  /** At the service, unknown or held: charged, or perhaps to be charged. */
+  /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up, here or since. */
+  /** Requests that were or may have been charged, and whose items were submitted again or skipped, in this run or later. */
   lost: WaitingItem[];
-  /** What those that this run sent cost at most. */
+  /** The maximum cost of those that this run sent. */
   lostCredits: Credits;
 }
 
@@ -68,7 +68,7 @@ export async function spentIn(
 export interface Evidence {
   /** When the POST was begun (UTC ms). */
   sentAt: number;
-  /** What the service answered to it; null when no answer came. */
+  /** The HTTP status of its answer; null if no answer came. */
   status: number | null;
   /** SHA-256 of the request's body. */
   bodySha256: string;
@@ -90,7 +90,7 @@ const itemsMax = 20;
 const hashCharacters = 12;
 const reasonCharactersMax = 160;
 
-/** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`; the hash as far as there is room for it. */
+/** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`, with the hash shortened to `characters`. */
 export function evidenceText(
   { sentAt, status, bodySha256, taskId, externalTaskId }: Evidence,
   characters = hashCharacters,
@@ -104,19 +104,19 @@ export function evidenceText(
   ].join(", ");
 }
 
-/** The same for programs. */
+/** The evidence as JSON. */
 export function evidenceJson(evidence: Evidence | null): object {
   if (evidence === null) return {};
   const { sentAt, ...rest } = evidence;
   return { ...rest, sentAt: new Date(sentAt).toISOString() };
 }
 
-/** The same of an item, with its reason. */
+/** The evidence of an item as JSON, with its reason. */
 export function waitingJson({ rowId, reason, evidence }: WaitingItem): object {
   return { rowId, reason, ...evidenceJson(evidence) };
 }
 
-/** A line for each of the first items, with its evidence. */
+/** A line with the evidence of each of the first items. */
 export function evidenceLines(items: readonly WaitingItem[]): string[] {
   const told = items.flatMap(({ rowId, evidence }) =>
     evidence === null ? [] : [`${terminalText(rowId)}: ${evidenceText(evidence)}`],
@@ -126,7 +126,7 @@ export function evidenceLines(items: readonly WaitingItem[]): string[] {
   return [...told.slice(0, itemsMax), ...rest];
 }
 
-/** The same, each with its reason. */
+/** A line with the reason and evidence of each of the first items. */
 export function reasonLines(items: readonly WaitingItem[]): string[] {
   const lines = items.slice(0, itemsMax).map(({ rowId, reason, evidence }) => {
     const found = evidence === null ? "" : `; ${evidenceText(evidence)}`;
@@ -136,14 +136,14 @@ export function reasonLines(items: readonly WaitingItem[]): string[] {
   return [...lines, ...(more > 0 ? [`and ${more} more: \`bulkgen status --json\` has every one`] : [])];
 }
 
-/** What to type for held items. */
+/** The command that decides about held items. */
 export function heldAdvice(sandbox: boolean): string {
   const flag = sandbox ? " --sandbox" : "";
   return `find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`, or --resubmit, or --skip`;
 }
 
-/** When the service is asked again, such as `after 2026-11-21 04:10 UTC`. */
+/** When the service is asked again, e.g. `after 2026-11-21 04:10 UTC`. */
 export function nextLookText(at: number): string {
-  // A time to the minute, and not before.
+  // Rounded up to the minute.
   return `after ${utcTime(at + 59_999)}`;
 }
