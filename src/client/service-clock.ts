@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
-import type { DaySpan } from "../core/day.js";
 import type { Send } from "../core/ports/send.js";
+import type { DaySpan } from "../core/quota/quota.js";
 import { servedAt } from "./answer.js";
 
 /** Sets the service's clock from each answer. */

@@ -11,7 +11,7 @@ export const exitCodes = [
   { code: 6, name: "cap", meaning: "a cap was reached" },
   { code: 7, name: "credits", meaning: "out of credits" },
   { code: 8, name: "unfinished", meaning: "unfinished, resume later (says when)" },
-  { code: 9, name: "locked", meaning: "another run holds the workspace; nothing was sent" },
+  { code: 9, name: "locked", meaning: "another run is using the workspace; nothing was sent" },
   { code: 10, name: "held", meaning: "items are held or wait for approval" },
   {
     code: 130,

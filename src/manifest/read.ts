@@ -1,5 +1,5 @@
 import { basename, dirname, extname, join } from "node:path";
-import { filledColumns } from "../core/ports/sheet.js";
+import { filledColumns } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";

@@ -7,8 +7,8 @@ import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
 import type { CheckedRow } from "./check-row.js";
+import type { PlanPrices } from "./cost.js";
 import type { Duplicates, Finding } from "./plan.js";
-import type { PlanPrices } from "./prices.js";
 
 /** A good row: one that has a model and no problem. */
 export interface GoodRow extends CheckedRow {

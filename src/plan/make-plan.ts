@@ -1,18 +1,17 @@
+import { mediaFields } from "../api/inputs.js";
 import type { Model } from "../api/records.js";
-import { shortId } from "../core/identity.js";
+import { normalText, shortId } from "../core/identity.js";
 import { balanceTold } from "../core/money.js";
-import type { Comparison, Draft } from "../core/ports/draft.js";
+import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
 import { type Problem, partOf } from "../core/problem.js";
+import { isLocalPath } from "../manifest/local-inputs.js";
 import type { End, Manifest, Part, Row } from "../manifest/shape/manifest.js";
 import { type CheckedRow, checkRow, Said } from "./check-row.js";
-import { differences } from "./compare.js";
-import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, paidFor } from "./cost.js";
-import { blockersOf, missingWarning, warningsOf } from "./findings.js";
+import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
+import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
 import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
 import { ItemNames } from "./names.js";
-import { Notes, unusedParamColumns } from "./notes.js";
 import type { Plan, PlanInput } from "./plan.js";
-import { PlanPrices } from "./prices.js";
 import { diskWarning, expectedFiles, requestsOf } from "./requests.js";
 import { Choosing, everything } from "./select.js";
 
@@ -247,4 +246,33 @@ function concluded(
     fit,
     files,
   };
+}
+
+/** What a row asks for now, and asked for otherwise before. */
+export function differences(old: RowContent, now: RowContent): ChangedRow["fields"] {
+  const params = new Set([...Object.keys(old.params), ...Object.keys(now.params)]);
+  const pairs: [string, string | null | undefined, string | null | undefined][] = [
+    ["model", old.model, now.model],
+    ["prompt", old.prompt, now.prompt],
+    ...[...params]
+      .sort()
+      .map((key): [string, string | undefined, string | undefined] => [
+        `params.${key}`,
+        old.params[key],
+        now.params[key],
+      ]),
+    ...mediaFields.map((field): [string, string | undefined, string | undefined] => [
+      field,
+      old.inputs[field],
+      now.inputs[field],
+    ]),
+  ];
+  const different = pairs.filter(([, from, to]) => normalText(from ?? "") !== normalText(to ?? ""));
+  if (different.length > 0) {
+    return different.map(([field, from, to]) => ({ field, from: from ?? null, to: to ?? null }));
+  }
+  // All is written as before, so the content of a file must be another one.
+  return mediaFields
+    .filter((field) => isLocalPath(now.inputs[field] ?? "https:"))
+    .map((field) => ({ field, from: "the previous file content", to: "the current file content" }));
 }

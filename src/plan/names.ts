@@ -3,7 +3,7 @@ import type { Problem } from "../core/problem.js";
 import { copyName, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
-import { Gathered } from "./notes.js";
+import { Gathered } from "./findings.js";
 
 /**
  * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one

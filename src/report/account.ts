@@ -1,5 +1,5 @@
 import type { Me, Model } from "../api/records.js";
-import { requestsTold } from "../core/charges/foreign.js";
+import { requestsTold } from "../core/charges/readings.js";
 import { balanceTold, type Credits, credits, creditsTold, inCredits, showCredits } from "../core/money.js";
 import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";

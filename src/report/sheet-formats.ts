@@ -1,4 +1,4 @@
-import type { FilledSheet } from "../job/archive/filled-sheet.js";
+import type { FilledSheet } from "../job/archive/export.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
 
 export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;

@@ -7,7 +7,7 @@ import {
   nextLookText,
   reasonLines,
   waitingJson,
-} from "../job/workspace/evidence-text.js";
+} from "../job/workspace/evidence.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
 import {
   type Cell,

@@ -1,7 +1,7 @@
 import type { ItemState } from "../core/item.js";
 import { minus, showCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
-import { evidenceLines, type WaitingItem, waitingJson } from "../job/workspace/evidence-text.js";
+import { evidenceLines, type WaitingItem, waitingJson } from "../job/workspace/evidence.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";

@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
-import { DurationEstimates } from "../core/pace/paces.js";
+import { DurationEstimates } from "../core/pace/pace.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
 import { recover } from "./conclude.js";

@@ -1,9 +1,15 @@
 import type { TaskOutcome } from "../client/answer.js";
 import { taskFailureKind } from "../core/failure.js";
-import { fetchBy } from "../core/fetch-by.js";
 import { priceGroup } from "../core/identity.js";
-import type { DurationEstimates } from "../core/pace/paces.js";
-import { type Overdue, overdueInterval, pollInterval, pollSpacing, windowPassed } from "../core/pace/poll.js";
+import type { DurationEstimates } from "../core/pace/pace.js";
+import {
+  fetchBy,
+  type Overdue,
+  overdueInterval,
+  pollInterval,
+  pollSpacing,
+  windowPassed,
+} from "../core/pace/poll.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { LoggedPoll } from "../core/ports/spend-log.js";

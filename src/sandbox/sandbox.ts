@@ -3,7 +3,7 @@ import PQueue from "p-queue";
 import type { PlanName } from "../api/plans.js";
 import type { Clock, Random } from "../clock.js";
 import { errorAnswer, SandboxRefusal, type WorldRequest, type WorldResponse } from "./answers/answers.js";
-import type { FileAnswer } from "./answers/file-reply.js";
+import type { FileAnswer } from "./answers/reply.js";
 import { catalogue } from "./catalogue/catalogue.js";
 import type { SandboxModel } from "./catalogue/model.js";
 import type { FaultPlanSettings } from "./faults/plan.js";
@@ -16,7 +16,7 @@ import { GroupCommit } from "./state/group-commit.js";
 import { SqliteState } from "./state/sqlite-state.js";
 import type { TaskRecord } from "./state/state.js";
 import { allSwitches, type SwitchSettings } from "./state/switches.js";
-import { withOutputs } from "./world/outputs.js";
+import { withOutputs } from "./world/generate.js";
 import { World } from "./world/world.js";
 
 const jobsWaitingMax = 256;

@@ -9,7 +9,7 @@ import { Gateway } from "./http/gateway.js";
 import { httpApp } from "./http/http.js";
 import { referenceApp } from "./reference/app.js";
 import { Sandbox, type SandboxOptions } from "./sandbox.js";
-import { sandboxKey } from "./state/key.js";
+import { sandboxKey } from "./state/state.js";
 
 export interface RunningSandbox {
   /** `http://127.0.0.1:<port>`, to be used as base URL. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Lanes } from "../core/quota/lanes.js";
+import type { Lanes } from "../core/quota/quota.js";
 import { shareLock, takeLock } from "./lock.js";
 
 export interface LaneOptions {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Check } from "../../src/job/doctor/check.js";
+import type { Check } from "../../src/job/doctor/machine.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { canaryKey } from "../e2e/canary.js";

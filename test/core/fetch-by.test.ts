@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fetchBy, statedEnd } from "../../src/core/fetch-by.js";
+import { fetchBy, statedEnd } from "../../src/core/pace/poll.js";
 
 const now = Date.UTC(2026, 10, 21, 12);
 const minute = 60_000;

@@ -147,7 +147,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     await service.wasAsked("GET models", 1);
     const asked = service.asked.length;
     const second = await run(place, ["run", "set.csv", "--yes"], service);
-    expectRefusal(second, 9, /another run holds the workspace.*Nothing was sent/);
+    expectRefusal(second, 9, /another run is using the workspace.*Nothing was sent/);
     expect(service.asked).toHaveLength(asked);
     release();
     expect((await first.ended).code).toBe(0);

@@ -50,7 +50,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     [
       "its receipts are",
       ["state.db"],
-      /state\.db is missing, and .*receipts\.jsonl tells of paid requests/,
+      /state\.db is missing, but .*receipts\.jsonl records paid requests/,
       [
         ["plan", "set.csv"],
         ["verify"],
@@ -64,7 +64,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     [
       "its archive is",
       ["state.db", "receipts.jsonl"],
-      /state\.db is missing, and the archive in .*outputs has files that it knew of/,
+      /state\.db is missing, but the archive in .*outputs has files that it recorded/,
       [begin, ["status"], ["verify"]],
     ],
   ])("P2: whose database is gone while %s there", async (_, gone, message, commands) => {

@@ -151,7 +151,7 @@ describe.concurrent("bulkgen export", () => {
     rmSync(join(place.folder, "sandbox-outputs/s/a02.png"));
     const broken = await run(place, ["export", "--sandbox", "--zip", "again.zip"]);
     expect(broken.code).toBe(2);
-    expect(broken.stderr).toContain("1 file is gone or not as archived: a02.png. Nothing was packed.");
+    expect(broken.stderr).toContain("1 file is missing or changed: a02.png. Nothing was packed.");
     expect(place.files().filter((file) => file.includes("again"))).toEqual([]);
   });
 

@@ -47,7 +47,7 @@ describe.concurrent("a held item is found by its row id", () => {
     expect(several.code).toBe(2);
     expect(several.stderr).toContain(
       [
-        '3 held items go by "a02"; name one of them:',
+        '3 held items are called "a02"; name one of them:',
         "  3:a02  job other, run 3, first edition, row 3",
         "  2:a02  job set, run 2, edition long, row 3",
         "  1:a02  job set, run 1, first edition, row 3",
@@ -120,7 +120,7 @@ test("P6: a task that another workspace of the account has is not adopted, and i
   const refused = await call("two", "resolve", "a01", "--adopt", theirs?.id ?? "");
   expect(refused).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/belongs to another workspace already \(.*one\/\.bulkgen\/.*\); nothing/),
+    stderr: expect.stringMatching(/already belongs to another workspace \(.*one\/\.bulkgen\/.*\); nothing/),
   });
   const adopted = await call("two", "resolve", "a01", "--adopt", own?.id ?? "");
   expect(adopted, adopted.stderr).toMatchObject({ code: 0 });

@@ -76,7 +76,7 @@ const prompts = async ({ sandbox }: Stage) => (await sandbox.tasks()).map(({ pro
 const pictures = (...names: string[]) => names.map((id) => `a picture of ${id}`);
 const taskOf = ({ sandbox }: Stage, id: string) =>
   sandbox.madeSoFar().find(({ prompt }) => prompt === `a picture of ${id}`)?.id ?? "";
-const goesOn = "run 1, which is at work, goes on with it";
+const goesOn = "run 1, in progress, continues with it";
 
 describe.concurrent("bulkgen resolve while a run is at work", () => {
   test("--adopt: the process at work looks at the task, and collects it; a task that does not fit is refused", async () => {
@@ -99,7 +99,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     expect(owned).toMatchObject({ code: 2, stderr: expect.stringContaining("belongs to a01 already") });
     expect(other?.stderr).toContain('prompt: expected "a picture of a02", got "something else"');
     expect(other?.code).toBe(2);
-    const done = `task ${taskOf(stage, "a02")} is the one of a02; ${goesOn}\n`;
+    const done = `task ${taskOf(stage, "a02")} is now the task of a02; ${goesOn}\n`;
     expect(fits).toMatchObject({ code: 0, stdout: done, stderr: "" });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(place), ids(4));
@@ -116,7 +116,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     const [unasked, done, again] = given;
     expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
     expect(unasked?.stderr).toContain("1 item to be submitted again, 1 credit");
-    expect(done).toMatchObject({ code: 0, stdout: `a02 is to be submitted again; ${goesOn}\n` });
+    expect(done).toMatchObject({ code: 0, stdout: `a02 will be submitted again; ${goesOn}\n` });
     expect(done?.stderr).toContain("keeps the daily cap that it was started with");
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("expected held, got planned") });
     expect(end, end.stderr).toMatchObject({ code: 0 });
@@ -137,7 +137,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
       order: "skip",
       done: true,
       process: expect.any(Number),
-      message: "a02 is given up; what it may have cost stays counted",
+      message: "a02 is skipped; its possible cost stays counted",
     });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(stage.place), ["a01", "a03", "a04"]);
@@ -158,7 +158,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     expect(given).toMatchObject({
       code: 0,
       stdout:
-        "a02 is to be submitted again; once run 2, which is at work, has ended, `bulkgen resume 1` goes on with it\n",
+        "a02 will be submitted again; once run 2, in progress, has ended, continue with `bulkgen resume 1`\n",
     });
     const last = await run(place, ["resume"], service);
     expect(last, last.stderr).toMatchObject({ code: 0 });
@@ -219,8 +219,8 @@ describe.concurrent("what did not work, or did not please, while a run is at wor
     const [unasked, otherKind, done, again] = given;
     expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --yes") });
     expect(otherKind).toMatchObject({ code: 0, stderr: expect.stringContaining("failed for other reasons") });
-    expect(done).toMatchObject({ code: 0, stdout: `1 failed item is to be submitted again; ${goesOn}\n` });
-    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("no item of it has failed") });
+    expect(done).toMatchObject({ code: 0, stdout: `1 failed item is planned again; ${goesOn}\n` });
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("no item has failed") });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(place), ids(4));
     expect(await prompts(stage)).toEqual(pictures(...ids(4)));
@@ -249,7 +249,7 @@ describe.concurrent("what did not work, or did not please, while a run is at wor
       stderr: expect.stringContaining("expected at most 1 as agreed to, got 3 credits. Nothing was changed."),
     });
     expect(nobody).toMatchObject({ code: 2, stderr: expect.stringContaining('no item "nobody"') });
-    expect(done).toMatchObject({ code: 0, stdout: `a01-v2 is to be made; ${goesOn}\n` });
+    expect(done).toMatchObject({ code: 0, stdout: `a01-v2 is planned; ${goesOn}\n` });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(place), [...ids(4), "a01-v2"]);
     expect(await prompts(stage)).toEqual(pictures("a01", "a01", "a02", "a03", "a04"));

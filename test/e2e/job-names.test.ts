@@ -34,7 +34,7 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   const refused = await run(place, ["run", "wednesday.csv", "--yes"], { env });
   expect(refused).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("--job monday goes on with that job"),
+    stderr: expect.stringContaining("--job monday continues that job"),
   });
   expect(await spends("wednesday.csv", "--job", "monday")).toMatchObject({ credits: { spent: 1 } });
   expect(await spends("wednesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });

@@ -150,7 +150,7 @@ test("P6: a task of an earlier request of the same item is not adopted for its n
   expect(end, end.stderr).toMatchObject({ code: 10 });
   expect(await run(place, ["resolve", "a02", "--adopt", failed], service)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("belongs to an earlier request of a02 already; nothing was changed"),
+    stderr: expect.stringContaining("already belongs to an earlier request of a02; nothing was changed"),
   });
 });
 

@@ -50,7 +50,7 @@ describe.concurrent("bulkgen pause", () => {
     const { given, end } = await ordered(stage, ["pause"]);
     expect(given, given.stderr).toMatchObject({ code: 0, stderr: "" });
     expect(given.stdout).toBe(
-      "run 1 is paused: what is under way is awaited, nothing new begins; `bulkgen resume 1` goes on\n",
+      "run 1 is paused: it finishes requests in flight and starts nothing new; continue with `bulkgen resume 1`\n",
     );
     expect(end, end.stderr).toMatchObject({ code: 8 });
     expect(end.stdout).toMatch(/Ended early: the run was paused\nNext: `bulkgen resume` continues/);
@@ -100,7 +100,7 @@ describe.concurrent("bulkgen pause", () => {
     const first = start(place, begin, service);
     stopped.pid = first.pid;
     const end = await first.ended;
-    expect(given).toMatchObject({ code: 130, stderr: expect.stringContaining("taken back") });
+    expect(given).toMatchObject({ code: 130, stderr: expect.stringContaining("was withdrawn") });
     expect(end, end.stderr).toMatchObject({ code: 0 });
     expectArchived(outputs(place), ids(items));
   });
@@ -183,7 +183,7 @@ describe.concurrent("bulkgen cancel", () => {
     // Where it was cut off in mid-request, one item more is unknown or held.
     expect([0, 8, 10], last.stderr).toContain(last.code);
     expect(last.stdout).toMatch(
-      /items? not submitted again; the next run of set takes up what its manifest asks for/,
+      /items? not submitted again; the next run of set submits what its manifest lists/,
     );
     expect(await status(place)).toMatchObject({ state: "cancelled", resume: null });
     const again = await run(place, [...begin, "--max-credits", "100"], service);

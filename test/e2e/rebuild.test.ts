@@ -35,7 +35,7 @@ describe.concurrent("a workspace whose database", () => {
     [
       "is gone",
       (place) => rmSync(stateOf(place, "state.db")),
-      /state\.db is missing, and .*receipts\.jsonl tells of paid requests.*--rebuild.*Nothing was sent/,
+      /state\.db is missing, but .*receipts\.jsonl records paid requests.*--rebuild.*Nothing was sent/,
       /state\.db is missing; 4 items can be restored from receipts and archive\.\n.*this would make a database, and /,
     ],
     [
@@ -174,8 +174,8 @@ describe.concurrent("bad input", () => {
     rmSync(stateOf(place, "receipts.jsonl"));
     expect(await history()).toMatchObject({
       state: "warning",
-      got: expect.stringMatching(/receipts\.jsonl is missing: only .*state\.db knows what was paid for/),
-      todo: expect.stringContaining("The next run begins new receipts"),
+      got: expect.stringMatching(/receipts\.jsonl is missing: only .*state\.db records what was paid for/),
+      todo: expect.stringContaining("The next run starts new receipts"),
     });
     const resumed = await run(place, ["resume"], service);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fine, problem, unchecked, warning } from "../../src/job/doctor/check.js";
+import { fine, problem, unchecked, warning } from "../../src/job/doctor/machine.js";
 import { doctorExit, doctorText } from "../../src/report/doctor.js";
 
 const trouble = { expected: "a key", got: "none", todo: "set one" };

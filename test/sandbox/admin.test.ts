@@ -12,8 +12,7 @@ import {
   listAccounts,
 } from "../../src/sandbox/admin/accounts.js";
 import { openDesk } from "../../src/sandbox/admin/desk.js";
-import { newKeyValue } from "../../src/sandbox/admin/key-value.js";
-import { createKey, listKeys, revokeKey } from "../../src/sandbox/admin/keys.js";
+import { createKey, listKeys, newKeyValue, revokeKey } from "../../src/sandbox/admin/keys.js";
 import { Caller } from "./caller.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
 

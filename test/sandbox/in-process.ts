@@ -1,12 +1,10 @@
-import type { WorldRequest, WorldResponse } from "../../src/sandbox/answers/answers.js";
-import type { WorldFault } from "../../src/sandbox/answers/world-fault.js";
+import type { WorldFault, WorldRequest, WorldResponse } from "../../src/sandbox/answers/answers.js";
 import { catalogue } from "../../src/sandbox/catalogue/catalogue.js";
-import { toMicro } from "../../src/sandbox/state/credits.js";
-import { keyHash } from "../../src/sandbox/state/key.js";
 import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
 import type { AccountRecord, Change } from "../../src/sandbox/state/state.js";
+import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
 import { allSwitches, type SwitchSettings } from "../../src/sandbox/state/switches.js";
-import { withOutputs } from "../../src/sandbox/world/outputs.js";
+import { withOutputs } from "../../src/sandbox/world/generate.js";
 import { World } from "../../src/sandbox/world/world.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ensureDefaultAccount } from "../../src/sandbox/state/default-account.js";
-import { keyHash, sandboxKey } from "../../src/sandbox/state/key.js";
 import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
 import type { Change } from "../../src/sandbox/state/state.js";
+import { keyHash, sandboxKey } from "../../src/sandbox/state/state.js";
 import { systemRandom } from "../../src/system.js";
 
 let state: SqliteState;

@@ -1,9 +1,8 @@
 import { hash } from "node:crypto";
 import type { Download, DownloadOptions, DownloadReply } from "../../src/core/ports/send.js";
-import { fileReply } from "../../src/sandbox/answers/file-reply.js";
-import { written } from "../../src/sandbox/answers/reply.js";
+import { fileReply, written } from "../../src/sandbox/answers/reply.js";
 import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
-import { keptOf, spoiledFile } from "../../src/sandbox/faults/spoiled-file.js";
+import { keptOf, spoiledFile } from "../../src/sandbox/faults/fault.js";
 import type { TaskRecord } from "../../src/sandbox/state/state.js";
 import { chance } from "./chance.js";
 import type { FaultDesk } from "./fault-desk.js";

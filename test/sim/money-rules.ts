@@ -1,6 +1,5 @@
-import { dayOf } from "../../src/core/day.js";
 import type { Attempt } from "../../src/core/ports/attempt.js";
-import { minuteMs } from "../../src/core/quota/quota.js";
+import { dayOf, minuteMs } from "../../src/core/quota/quota.js";
 import type { TaskRecord } from "../../src/sandbox/state/state.js";
 import { isOfRun, jobOf, rowOf } from "./jobs.js";
 import type { Ledger } from "./ledger.js";

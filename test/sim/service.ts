@@ -1,11 +1,9 @@
-import type { WorldRequest } from "../../src/sandbox/answers/answers.js";
+import type { WorldFault, WorldRequest } from "../../src/sandbox/answers/answers.js";
 import { type SandboxReply, written } from "../../src/sandbox/answers/reply.js";
-import type { WorldFault } from "../../src/sandbox/answers/world-fault.js";
-import { toMicro } from "../../src/sandbox/state/credits.js";
-import { keyHash } from "../../src/sandbox/state/key.js";
 import type { TaskRecord } from "../../src/sandbox/state/state.js";
+import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
 import { allSwitches } from "../../src/sandbox/state/switches.js";
-import { withOutputs } from "../../src/sandbox/world/outputs.js";
+import { withOutputs } from "../../src/sandbox/world/generate.js";
 import { World } from "../../src/sandbox/world/world.js";
 import { chance } from "./chance.js";
 import { Ledger } from "./ledger.js";

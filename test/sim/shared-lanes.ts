@@ -1,4 +1,4 @@
-import type { Lanes } from "../../src/core/quota/lanes.js";
+import type { Lanes } from "../../src/core/quota/quota.js";
 import type { Process } from "./machine.js";
 
 /** Lanes of the simulated machine in place of the locks: each falls with the process that holds it. */

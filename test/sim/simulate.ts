@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ItemState } from "../../src/core/item.js";
 import { plus, toNumber } from "../../src/core/money.js";
-import { toMicro } from "../../src/sandbox/state/credits.js";
+import { toMicro } from "../../src/sandbox/state/state.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit } from "./auditor.js";
 import { CancelRules } from "./cancel-rules.js";

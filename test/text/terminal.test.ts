@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { noCredits } from "../../src/core/money.js";
-import { reasonLines } from "../../src/job/workspace/evidence-text.js";
+import { reasonLines } from "../../src/job/workspace/evidence.js";
 import type { RunStatus } from "../../src/job/workspace/status.js";
 import { problemLine } from "../../src/report/problem-text.js";
 import { progressLine } from "../../src/report/progress.js";

@@ -1,15 +1,13 @@
 import { existsSync } from "node:fs";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
-import { type Check, fine, problem, warning } from "../../job/doctor/check.js";
-import { examineMachine } from "../../job/doctor/machine.js";
+import { type Check, examineMachine, fine, problem, warning } from "../../job/doctor/machine.js";
 import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
-import { separateWorkspace } from "../../job/place/separate.js";
+import { separateWorkspace } from "../../job/place/place.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { doctorExit, doctorText, settingsText } from "../../report/doctor.js";
-import { rebuiltText } from "../../report/rebuilt.js";
+import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import type { DoctorFlags } from "../flags/setup.js";

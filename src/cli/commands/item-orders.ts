@@ -1,12 +1,10 @@
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
 import type { RunOptions } from "../../core/next/options.js";
-import { continuationOf } from "../../job/orders/continuation.js";
-import { type Carried, carriedOutHere, giveOrder } from "../../job/orders/give.js";
-import { redoItems } from "../../job/orders/redo.js";
+import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../job/orders/give.js";
+import { redoItems, retryFailed } from "../../job/orders/redo.js";
 import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/request.js";
 import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
-import { retryFailed } from "../../job/orders/retry.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
 import { holderOf } from "../../job/workspace/holder.js";

@@ -1,6 +1,11 @@
 import type { ExitName } from "../../core/exit.js";
-import { repair } from "../../job/archive/repair.js";
-import { type Depth, type FolderReport, removeStrays, verifyWorkspace } from "../../job/archive/verify.js";
+import {
+  type Depth,
+  type FolderReport,
+  removeStrays,
+  repair,
+  verifyWorkspace,
+} from "../../job/archive/verify.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";

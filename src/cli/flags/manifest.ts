@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { EditionChoice } from "../../job/run/edition.js";
+import type { EditionChoice } from "../../job/run/job-of.js";
 import type { SheetOptions } from "../../job/run/prepare.js";
 import type { Machine } from "../../machine.js";
 import type { ReadOptions } from "../../manifest/read.js";

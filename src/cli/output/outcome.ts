@@ -4,8 +4,7 @@ import type { Item } from "../../core/ports/store.js";
 import type { StopKind } from "../../core/stop.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
-import { reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
-import { heldAdvice, nextLookText } from "../../job/workspace/evidence-text.js";
+import { heldAdvice, nextLookText, reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
@@ -35,11 +34,11 @@ export async function showOutcome(
 }
 
 async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Promise<RunSummary> {
-  const { execution, hold, startedAt } = outcome;
+  const { execution, opened, startedAt } = outcome;
   const { run, counts, reasons, balance, books } = execution;
   const unfinished = exit === "unfinished";
-  const items = await hold.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
-  const overdue = await waitingIn(hold.store, items, "overdue");
+  const items = await opened.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
+  const overdue = await waitingIn(opened.store, items, "overdue");
   const looks = items.filter((item) => item.state === "overdue").map((item) => item.nextAt);
   const nextLookAt = looks.length === 0 ? null : Math.min(...looks);
   return {
@@ -49,20 +48,20 @@ async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Pr
     counts,
     before: outcome.before,
     failures: failuresOf(items),
-    held: await waitingIn(hold.store, items, "held"),
-    unknown: await waitingIn(hold.store, items, "unknown"),
+    held: await waitingIn(opened.store, items, "held"),
+    unknown: await waitingIn(opened.store, items, "unknown"),
     overdue,
     nextLookAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextLookAt) : null,
     stops: [...reasons, ...leftOutText(outcome)],
-    ...(await spentIn(hold.store, run.id)),
+    ...(await spentIn(opened.store, run.id)),
     left: balance,
     books,
     requests: run.requests,
     // Of a continued run, this process saw only a part.
     forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
     elapsedMs: clock.now() - startedAt,
-    ...(await hold.store.filesOf(run.id)),
+    ...(await opened.store.filesOf(run.id)),
     folder: jobFolder(run),
     nextStep: nextStep(exit, execution, { overdue, nextLookAt }),
   };

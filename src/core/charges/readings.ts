@@ -1,6 +1,5 @@
 import { type Credits, minus, noCredits, plus } from "../money.js";
 import { dayMs } from "../quota/quota.js";
-import type { KeyRequests } from "./foreign.js";
 
 /** A reading of a key's counters next to the books: what the two say together. `reconcile` tells what for. */
 
@@ -250,4 +249,34 @@ function sinceMs({ baseline, readings }: ChargeEvidence, event: Happening, readi
   // The clock may have been wrong at the event alone: it lies after the sending, and between two readings or before the first.
   const ms = reading.at - event.at;
   return ms >= least - skewMs && ms <= most + skewMs ? ms : least;
+}
+
+/**
+ * Requests that somebody else makes with a key show in the service's count: it grows by more than this machine can have
+ * sent. Whether a count includes a request that is under way or was lost is not known, so between two readings the
+ * request counts as ours in the later one; but once it can no longer arrive, it explains no later growth.
+ */
+export interface KeyRequests {
+  /** Requests of the key, as the service counts them. */
+  requests: number;
+  /** Requests that this machine had sent with the key when the answer was there. */
+  sent: number;
+  /** Those of them that were over before the service was asked: answered, or lost so long ago that none arrives any more. */
+  over: number;
+}
+
+/** A key before its first request. */
+export const newKey: Pick<KeyRequests, "requests" | "over"> = { requests: 0, over: 0 };
+
+/** How many requests the key has made, as the service told it; null where that is no count. */
+export function requestsTold(value: unknown): number | null {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
+}
+
+/** How many requests at least somebody else has made between two looks. */
+export function foreignRequests(
+  earlier: Pick<KeyRequests, "requests" | "over">,
+  later: Pick<KeyRequests, "requests" | "sent">,
+): number {
+  return Math.max(0, later.requests - earlier.requests - (later.sent - earlier.over));
 }

@@ -1,12 +1,12 @@
 import { type Credits, inCredits, minus, plus, showCredits } from "../money.js";
 import { dayMs } from "../quota/quota.js";
-import { foreignRequests } from "./foreign.js";
 import {
   type ChargeEvidence,
   type CounterReading,
   candidates,
   clarity,
   elapsed,
+  foreignRequests,
   type Hypothesis,
   isAwaited,
   type LearnedCounting,

@@ -1,6 +1,5 @@
 import type { PlanLimits } from "../../api/plans.js";
-import { lanesOf } from "../quota/lanes.js";
-import { dayMs, minuteMs, type Quota, type Window } from "../quota/quota.js";
+import { dayMs, lanesOf, minuteMs, type Quota, type Window } from "../quota/quota.js";
 import { ageWhen, type DurationEstimate } from "./pace.js";
 import { expectedPolls } from "./poll.js";
 import { certainty, pressureOf } from "./pressure.js";

@@ -2,8 +2,7 @@ import type { Listing } from "../../text/listing.js";
 import type { ItemState } from "../item.js";
 import type { Credits } from "../money.js";
 import type { Problem } from "../problem.js";
-import type { Sheet } from "./sheet.js";
-import type { Item, NewItem } from "./store.js";
+import type { Item, NewItem, Sheet } from "./store.js";
 
 /**
  * A plan in the making. A manifest may have more rows than memory holds, so what becomes of each is put away here as soon

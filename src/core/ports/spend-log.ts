@@ -1,7 +1,7 @@
 import type { ChargeEvidence, ReconcileSettings, Verdict } from "../charges/readings.js";
 import type { Judgement } from "../charges/verdict.js";
-import type { Day } from "../day.js";
 import type { Credits } from "../money.js";
+import type { Day } from "../quota/quota.js";
 
 /**
  * The port to the books of one key: every paid request that this machine has sent with it, from whatever workspace,

@@ -1,5 +1,22 @@
 import type { Endpoint } from "../../api/endpoints.js";
-import type { PlanLimits } from "../../api/plans.js";
+import type { PlanLimits, PlanName } from "../../api/plans.js";
+
+/** An instant that is known only to lie between two times (both UTC ms). */
+export interface DaySpan {
+  earliest: number;
+  latest: number;
+}
+
+/** A local day, from its start until the start of the next (both UTC ms). */
+export interface Day {
+  from: number;
+  to: number;
+}
+
+/** The day of an instant; where it may be one of several days, from the start of the first to the end of the last. */
+export function dayOf({ earliest, latest }: DaySpan): Day {
+  return { from: new Date(earliest).setHours(0, 0, 0, 0), to: new Date(latest).setHours(24, 0, 0, 0) };
+}
 
 /**
  * The request windows. A request occupies a window from its sending until the window's length after its *response*;
@@ -233,4 +250,27 @@ function part(limit: number | null, share: number | undefined): number | null {
 function smaller(limit: number | null, own: number | undefined): number | null {
   if (own === undefined) return limit;
   return limit === null ? own : Math.min(limit, own);
+}
+
+/** POSTs that may be in flight at once: more are faster, fewer leave less in doubt after a crash. */
+const lanesByPlan: Readonly<Record<PlanName, number>> = { Starter: 1, Pro: 2, Enterprise: 16 };
+
+export function lanesOf(plan: string): number {
+  return lanesByPlan[plan as PlanName] ?? 1;
+}
+
+/**
+ * The port to an account's lanes, which all processes on this machine share. A lane is held from before the intent
+ * until the answer is on record, and falls with its process: so whatever happens, no more POSTs than lanes are left
+ * without an answer.
+ */
+export interface Lanes {
+  /** A free lane, or null when as many are taken, here or elsewhere. */
+  take(): Lane | null;
+  /** Holds back every lane that uses the same key, here and elsewhere; null while one of them is taken. */
+  bracket(): Lane | null;
+}
+
+export interface Lane {
+  release(): void;
 }

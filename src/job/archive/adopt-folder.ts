@@ -14,9 +14,8 @@ import type { NewItem, Run } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
-import { manifestProblems, prepare, type SheetOptions } from "../run/prepare.js";
+import { manifestProblems, prepare, type SheetOptions, unfinishedOf } from "../run/prepare.js";
 import type { JobOptions } from "../run/run-job.js";
-import { unfinishedOf } from "../run/unfinished.js";
 import { openWorkspaceSession, prepareOutFolder, type WorkspaceSession } from "../workspace/open.js";
 
 export interface AdoptOptions extends JobOptions, SheetOptions {
@@ -24,7 +23,7 @@ export interface AdoptOptions extends JobOptions, SheetOptions {
   folder: string;
   manifest: string;
   run: RunOptions;
-  /** Only look what would be taken. */
+  /** Only report what would be adopted. */
   dryRun: boolean;
 }
 
@@ -33,22 +32,22 @@ export interface Adoption {
   taken: { rowId: string; from: string; file: string | null }[];
   /** Files that are not what their row asks for. */
   refused: { rowId: string; from: string; reason: string }[];
-  /** Files that no row is called like, or that more than one is. */
+  /** Files whose name matches no row, or more than one. */
   unmatched: string[];
-  /** Items that stay to be made. */
+  /** Items still to be made. */
   left: number;
 }
 
-/** Items that nothing was paid for so far: what is at the service is not given up for a file. */
+/** Items not paid for yet. An item already at the service is not replaced by a file. */
 const open: readonly string[] = ["new", "planned", "failed"];
 
 /**
- * Takes files that were made elsewhere into the archive, for the rows that are called like them: copied, checked and
- * hashed as if they had been fetched, so nothing is paid for those rows. The folder itself stays as it is.
+ * Archives files made elsewhere for the rows whose names they match. Each file is copied, checked and hashed like a
+ * download, so its row costs nothing. The source folder is not changed.
  */
 export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   const files = await filesIn(options.folder);
-  const hold = await openWorkspaceSession({
+  const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(options.manifest),
     limits: {},
@@ -57,8 +56,8 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
   });
   const draft = openDraft();
   try {
-    const { origin, sandbox } = hold.connection;
-    const { account, store } = hold;
+    const { origin, sandbox } = opened.connection;
+    const { account, store } = opened;
     const asked = { ...options, spending: { maxCredits: null }, origin, sandbox, account, store };
     const { plan, me } = await prepare({ ...asked, draft, signal: options.interrupt });
     if (plan.problems.length > 0) throw manifestProblems(plan.problems);
@@ -70,11 +69,11 @@ export async function adoptFolder(options: AdoptOptions): Promise<Adoption> {
     const taken = matches.map(({ item, path }) => ({ rowId: item.rowId, from: path, file: null }));
     const { job } = plan;
     if (options.dryRun || matches.length === 0) return { job, taken, refused: [], unmatched, left };
-    const run = await runFor(options, hold, plan, me.user.id);
-    return { job, unmatched, ...(await take(options, hold, run, matches, left)) };
+    const run = await runFor(options, opened, plan, me.user.id);
+    return { job, unmatched, ...(await take(options, opened, run, matches, left)) };
   } finally {
     draft.close();
-    await hold.close();
+    await opened.close();
   }
 }
 
@@ -93,7 +92,7 @@ async function filesIn(folder: string): Promise<string[]> {
     .toSorted();
 }
 
-/** A file belongs to the row whose output or id it is called like, with or without the folders above it. */
+/** A file belongs to the row whose output name or id it matches, with or without its parent folders. */
 function match(folder: string, files: readonly string[], items: readonly PlannedItem[]) {
   const byName = new Map<string, Set<PlannedItem>>();
   for (const item of items) {
@@ -119,14 +118,14 @@ function match(folder: string, files: readonly string[], items: readonly Planned
   return { matches, unmatched };
 }
 
-/** The job's unfinished run, or one of its own that is finished as soon as it began. */
+/** The job's unfinished run, or a new run that is finished at once. */
 async function runFor(
   options: AdoptOptions,
-  hold: WorkspaceSession,
+  opened: WorkspaceSession,
   plan: Plan,
   accountId: string,
 ): Promise<Run> {
-  const { store, connection } = hold;
+  const { store, connection } = opened;
   const unfinished = unfinishedOf(await store.runs(), plan.job, plan.edition);
   const { outFolder } = options.workspace;
   prepareOutFolder(jobFolder(unfinished ?? { outFolder, jobName: plan.job }));
@@ -200,7 +199,7 @@ function requestOf(run: Run, item: NewItem, path: string): SaveRequest {
   };
 }
 
-/** A file of this machine in place of a download. */
+/** A local file in place of a download. */
 const readFile: Download = async (path) => {
   const { size } = statSync(path);
   return { status: 200, headers: { "content-length": String(size) }, body: createReadStream(path) };

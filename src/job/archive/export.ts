@@ -1,23 +1,217 @@
+import { createWriteStream, statSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { mediaFields } from "../../api/inputs.js";
+import { jobFolder } from "../../archive/disk/names.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { Indexes } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { variantKey } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
+import { type Credits, toNumber } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
-import type { KeptSheet } from "../../core/ports/sheet.js";
-import type { ArchivedFile, Item, Run, Store } from "../../core/ports/store.js";
+import {
+  type ArchivedFile,
+  filledColumns,
+  type Item,
+  type KeptSheet,
+  type Run,
+  type Sheet,
+  type Store,
+} from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { selectItems } from "../orders/retry.js";
-import { evidenceIn, reasonOf } from "../workspace/evidence.js";
-import { evidenceText } from "../workspace/evidence-text.js";
+import { selectItems } from "../orders/redo.js";
+import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type FailedItem, failedManifest } from "./failed-manifest.js";
-import { type FilledItem, type FilledLine, type FilledSheet, filledSheet } from "./filled-sheet.js";
 
-/** A run's sheet with what became of each row. */
+/** An item as an export shows it. */
+export interface FilledItem {
+  rowId: string;
+  state: ItemState;
+  reason: string | null;
+  /** Relative to the job's folder. */
+  files: readonly string[];
+  credits: Credits | null;
+  taskId: string | null;
+  externalTaskId: string | null;
+  /** Evidence for the provider's support about each request that is in doubt or lost. */
+  evidence: readonly string[];
+}
+
+/** One line of an export: the cells of a row as written, and the result of one of its items. */
+export interface FilledLine {
+  cells: Readonly<Record<string, string>>;
+  item: FilledItem | null;
+  /** Why there is no item. */
+  reason: string | null;
+}
+
+/** A table, for any output format. */
+export interface FilledSheet {
+  columns: readonly string[];
+  lines: readonly (readonly (string | number | null)[])[];
+}
+
+/** Never part of a file name. */
+const between = " | ";
+
+/** The state of a row without an item: it was invalid or never selected. */
+const notMade = "not made";
+
+/**
+ * The user's sheet with the results: all their columns in order, then ours. If a column of theirs has the name of one of
+ * ours, ours gets a prefix. If the sheet is itself an export, its result columns are filled in again.
+ */
+export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLine[]): FilledSheet {
+  const own = ownNames(columns);
+  const theirs = columns.filter((column) => !own.includes(column));
+  return {
+    columns: [...theirs, ...own],
+    lines: lines.map(({ cells, item, reason }) => [
+      ...theirs.map((column) => cells[column] ?? null),
+      item?.rowId ?? null,
+      item === null || item.files.length === 0 ? null : item.files.join(between),
+      item?.state ?? notMade,
+      item === null ? reason : item.reason,
+      item === null || item.credits === null ? null : toNumber(item.credits),
+      item?.taskId ?? null,
+      item?.externalTaskId ?? null,
+      item === null || item.evidence.length === 0 ? null : item.evidence.join(between),
+    ]),
+  };
+}
+
+/** Our columns, named so that none collides with a column of the sheet. */
+function ownNames(columns: Sheet["columns"]): string[] {
+  if (filledColumns.every((name) => columns.includes(name))) return [...filledColumns];
+  const taken = new Set(columns.map((column) => column.toLowerCase()));
+  return filledColumns.map((name) => (taken.has(name) ? `bulkgen_${name}` : name));
+}
+
+export interface FailedItem {
+  item: Pick<Item, "rowId" | "name" | "model" | "prompt" | "params" | "inputs" | "priority" | "cells">;
+  reason: string;
+}
+
+/**
+ * A manifest of the failed items, with the reason, that can be run as it is: its cells hold the values that defaults,
+ * templates and matrices produced, and each copy of a repeated row has its own line.
+ */
+export function failedManifest(columns: Sheet["columns"], failed: readonly FailedItem[]): FilledSheet {
+  const lines = failed.map(({ item, reason }) => ({ cells: cellsOf(item, columns), reason }));
+  const kept = [
+    "id",
+    ...columns.filter((column) => column !== "id" && column !== "repeat" && column !== "reason"),
+  ];
+  const added = [...new Set(lines.flatMap(({ cells }) => [...cells.keys()]))].filter(
+    (column) => !kept.includes(column),
+  );
+  return {
+    columns: [...kept, ...added, "reason"],
+    lines: lines.map(({ cells, reason }) => [
+      ...[...kept, ...added].map((column) => cells.get(column) ?? null),
+      reason,
+    ]),
+  };
+}
+
+function cellsOf(item: FailedItem["item"], columns: Sheet["columns"]): Map<string, string> {
+  const cells = new Map<string, string>(item.cells.filter(([column]) => columns.includes(column)));
+  for (const column of cells.keys()) if (column.startsWith("params.")) cells.delete(column);
+  const put = (column: string, value: string | null | undefined) => {
+    if (value !== null && value !== undefined && value !== "") cells.set(column, value);
+    else cells.delete(column);
+  };
+  put("id", item.rowId);
+  put("model", item.model);
+  put("prompt", item.prompt);
+  for (const [key, value] of Object.entries(item.params)) put(`params.${key}`, value);
+  for (const field of mediaFields) put(field, item.inputs[field]);
+  if (columns.includes("output") || item.name !== item.rowId) put("output", item.name);
+  if (item.priority !== 0) put("priority", String(item.priority));
+  for (const column of ["repeat", "reason"]) cells.delete(column);
+  return cells;
+}
+
+export interface Pack {
+  /** Absolute path of the archive to write. */
+  zip: string;
+  /** Every run of the job, oldest first. */
+  runs: readonly Run[];
+  files: readonly ArchivedFile[];
+  /** Name and content of the sheet to include. */
+  sheet: { name: string; content: Uint8Array };
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/**
+ * Streams files and their index lines into a ZIP: media do not fit into memory. The ZIP gets its final name only when it
+ * is complete. Throws EarlyExit, and writes nothing, when a file is missing or differs from what was archived.
+ */
+export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Promise<void> {
+  const found = located(files, [...new Set(runs.map(jobFolder))].toReversed());
+  const { ZipFile } = await import("yazl");
+  const archive = new ZipFile();
+  const mtime = new Date(clock.now());
+  const lines: string[] = [];
+  const indexes = new Indexes(nodeDisk);
+  for (const { folder, file } of found) {
+    // Media are compressed already.
+    archive.addFile(join(folder, file), file, { compress: false });
+    const index = await indexes.of(folder);
+    const identity = index.holder(file);
+    const line = typeof identity === "string" ? index.find(identity) : undefined;
+    if (line) lines.push(JSON.stringify(line));
+  }
+  archive.addBuffer(Buffer.from(lines.map((line) => `${line}\n`).join("")), "index.jsonl", { mtime });
+  archive.addBuffer(Buffer.from(sheet.content), sheet.name, { mtime });
+  archive.end();
+  const part = `${zip}.part`;
+  try {
+    await pipeline(archive.outputStream, createWriteStream(part, { flush: true }), { signal });
+    await rename(part, zip);
+  } catch (error) {
+    await rm(part, { force: true });
+    if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was packed");
+    throw error;
+  }
+}
+
+/** The path of each file. */
+function located(
+  files: readonly ArchivedFile[],
+  folders: readonly string[],
+): { folder: string; file: string }[] {
+  const missing: string[] = [];
+  const found = files.flatMap(({ file, bytes }) => {
+    const folder = folders.find((one) => sizeOf(join(one, file)) === bytes);
+    if (folder === undefined) missing.push(file);
+    return folder === undefined ? [] : [{ folder, file }];
+  });
+  if (missing.length === 0) return found;
+  const named = missing.slice(0, namesMax).join(", ");
+  const more = missing.length > namesMax ? ` and ${missing.length - namesMax} more` : "";
+  throw new EarlyExit(
+    "usage",
+    `${missing.length === 1 ? "1 file is" : `${missing.length} files are`} missing or changed: ${named}${more}. ` +
+      "Nothing was packed. `bulkgen run MANIFEST --missing fetch` downloads lost files again, free of charge.",
+  );
+}
+
+const namesMax = 5;
+
+function sizeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+}
+
+/** A run's sheet with the result of each row. */
 export interface Export {
   run: Run;
   /** Every run of the job: files may lie in the folder of an earlier one. */
@@ -38,7 +232,7 @@ export interface ExportOptions {
   clock: Clock;
 }
 
-/** Reads a run from the workspace; asks nobody and changes nothing. Throws EarlyExit where there is none. */
+/** Reads a run from the workspace, offline, without changing it. Throws EarlyExit if there is no run. */
 export async function exportRun(options: ExportOptions): Promise<Export> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
@@ -56,7 +250,7 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
     throw new EarlyExit(
       "usage",
       which === undefined
-        ? "no run in this workspace yet; begin with `bulkgen run`"
+        ? "no run in this workspace yet; start one with `bulkgen run`"
         : `no run ${which} in this workspace; \`bulkgen status --all\` lists them`,
     );
   }
@@ -82,7 +276,7 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
   };
 }
 
-/** The sheet of the run; a redo's run has none of its own and shows the one before. */
+/** The sheet of the run. A redo run has no sheet and uses the one of the run before it. */
 async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<KeptSheet | null> {
   for (const { id } of runs.filter((one) => one.edition === run.edition && one.id <= run.id).toReversed()) {
     const sheet = await store.sheetOf(id);
@@ -91,7 +285,7 @@ async function sheetOf(store: Store, run: Run, runs: readonly Run[]): Promise<Ke
   return null;
 }
 
-/** For runs of programs that kept no sheet: the rows as the items know them. */
+/** For runs without a stored sheet: the rows as their items describe them. */
 function sheetFrom(items: readonly Item[]): KeptSheet {
   const content = items.map(({ rowId, model, prompt, params, inputs }) => ({
     id: rowId,
@@ -117,7 +311,7 @@ interface RowOfItem {
   problem: string | null;
 }
 
-/** Each row with each of its items, and each item followed by the variants that were made of it. */
+/** Each row with its items, each item followed by its variants. */
 function rowsOf(sheet: KeptSheet, items: readonly Item[]): RowOfItem[] {
   const byKey = new Map(items.map((item) => [item.key, item]));
   const variantsMax = Math.max(1, ...items.map(({ variant }) => variant));
@@ -162,10 +356,10 @@ async function filledItem(store: Store, item: Item, files: readonly ArchivedFile
   };
 }
 
-/** States in which the provider's support may have to be asked. */
+/** States that may need the provider's support. */
 const inDoubt: readonly ItemState[] = ["submitting", "unknown", "held", "overdue"];
 
-/** The newest request where it is in doubt, and those that were lost before, whatever was decided on them since. */
+/** The newest request if it is in doubt, and all earlier lost requests, decided or not. */
 async function evidenceTexts(store: Store, { id, state }: Item, newest: Attempt | null): Promise<string[]> {
   const lost = await store.orphans({ item: id });
   const isOpen = newest !== null && inDoubt.includes(state) && !lost.some((one) => one.id === newest.id);

@@ -8,15 +8,15 @@ import { openWorkspace } from "../../store/workspace/workspace.js";
 import { refuseLost } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 
-/** What is looked for in the archive: every part that is given must hold. */
+/** A search of the archive: all given conditions must match. */
 export interface FindQuery {
-  /** Words of the prompt, row id or file name, in any order and any case; or the path of a file, whatever its name now. */
+  /** Words of the prompt, row id or file name, in any order and case; or the path of a file, even a renamed one. */
   text?: string;
   model?: string;
   params: Readonly<Record<string, string>>;
   /** The folder that a relative path of `text` starts from (default: the current one). */
   cwd?: string;
-  /** When it was saved: from the first instant up to and without the second (UTC ms). */
+  /** When it was archived: from the first instant up to, not including, the second (UTC ms). */
   since?: number;
   until?: number;
 }
@@ -26,7 +26,7 @@ export interface FoundOutput extends ArchivedOutput {
   path: string;
 }
 
-/** The outputs that fit, the newest first. Throws EarlyExit where the history is lost; rejects with errors of the disk. */
+/** The matching outputs, newest first. Throws EarlyExit if the history is lost; rejects with disk errors. */
 export async function findOutputs(
   workspace: Workspace,
   wanted: FindQuery,
@@ -76,7 +76,7 @@ interface NamedFile {
   sha256: string;
 }
 
-/** A file is known by its content, so that a copy under another name leads back too. Null when the text names none. */
+/** A file is recognised by its content, so a renamed copy is found too. Null when the text names no file. */
 async function fileNamed(cwd: string, text: string): Promise<NamedFile | null> {
   const path = resolve(cwd, text);
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return null;
@@ -85,7 +85,7 @@ async function fileNamed(cwd: string, text: string): Promise<NamedFile | null> {
   return { path, sha256: hash.digest("hex") };
 }
 
-/** A file that was changed is still known by its place. */
+/** A changed file is still recognised by its path. */
 function isFile(output: FoundOutput, named: NamedFile): boolean {
   return output.sha256 === named.sha256 || output.path === named.path;
 }

@@ -83,21 +83,20 @@ async function filesOf(
   return files;
 }
 
-/** The page is made anew each time; whoever reads it meanwhile sees the old one or the new one. */
+/** Replaces the page atomically, so a reader sees either the old page or the new one. */
 async function replace(path: string, text: string): Promise<void> {
   const temporary = `${path}.new`;
   await writeFile(temporary, text);
   await rename(temporary, path);
 }
 /**
- * A contact sheet of an archive: one page without a script that opens from the disk and may be sent along with the
- * folder. Prompts and names are text from outside: everything is escaped, and the page's own policy forbids whatever
- * would get through.
+ * A contact sheet of an archive: one page without scripts that opens from the disk and can be sent with the folder.
+ * Prompts and names are untrusted: everything is escaped, and the page's content policy blocks the rest.
  */
 export interface GalleryFile {
   /** Relative to the page, with `/` between segments. */
   file: string;
-  /** The same of its thumbnail; null where it has none. */
+  /** The path of its thumbnail; null if it has none. */
   thumbnail: { file: string; width: number; height: number } | null;
   mime: string;
   bytes: number;

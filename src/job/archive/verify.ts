@@ -2,23 +2,28 @@ import { join } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
-import { identityOf } from "../../archive/index-file.js";
+import { type IndexLine, identityOf } from "../../archive/index-file.js";
+import { setAside, writeLine } from "../../archive/mend.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { ArchivedOutput, Item, Store } from "../../core/ports/store.js";
+import { toNumber } from "../../core/money.js";
+import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
+import { ownVersion } from "../../package-file.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
+import { continueJob } from "../run/continue-job.js";
+import type { JobOptions } from "../run/run-job.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
 
-/** How much of the archive is read: sizes alone, every byte, or a share of the files. */
+/** How much of the archive is read: sizes only, every byte, or a percentage of the files. */
 export type Depth = "sizes" | "all" | { percent: number };
 
-/** A job's folder with what the workspace knows of it. */
+/** A job's folder with what the workspace has on record about it. */
 export interface Folder {
   path: string;
   outputs: ArchivedOutput[];
-  /** Items of the job that were charged for and are still to be fetched, or could not be. */
+  /** Items of the job that were charged and whose files are not downloaded yet, or could not be. */
   owed: Item[];
 }
 
@@ -32,11 +37,11 @@ export interface VerifyOptions {
   clock: Clock;
   random: Random;
   signal: AbortSignal;
-  /** Told how many files are done, and of how many. */
+  /** Called with the number of files done and the total. */
   onProgress(done: number, all: number): void;
 }
 
-/** Examines the archive of every job of the workspace. Throws EarlyExit when there is none, or it was interrupted. */
+/** Verifies the archive of every job of the workspace. Throws EarlyExit if there is no archive, or when interrupted. */
 export async function verifyWorkspace(options: VerifyOptions): Promise<FolderReport[]> {
   const { workspace, clock, depth, random, signal, onProgress } = options;
   const folders = await inWorkspace(workspace, clock, foldersOf);
@@ -69,7 +74,7 @@ async function inWorkspace<Result>(
   }
 }
 
-/** Every folder that a run of the workspace wrote to, also one in which nothing was saved. */
+/** Every folder that a run of the workspace writes to, even if nothing was archived there. */
 async function foldersOf(store: Store): Promise<Folder[]> {
   const folders = new Map<string, Folder>();
   for (const run of await store.runs()) {
@@ -91,7 +96,7 @@ export function knownFile(
   return { identity, file, bytes, sha256, item: item.rowId, task, output: number };
 }
 
-/** A share is drawn by lot, so that one run after the other comes to read everything. */
+/** The percentage is a random sample, so that repeated runs read everything eventually. */
 function readsOf(depth: Depth, { outputs }: Folder, random: Random): (file: KnownFile) => boolean {
   if (depth === "sizes") return () => false;
   if (depth === "all") return () => true;
@@ -106,7 +111,7 @@ function readsOf(depth: Depth, { outputs }: Folder, random: Random): (file: Know
   return ({ identity }) => drawn.has(identity);
 }
 
-/** Removes what was found as leftovers. Throws EarlyExit when a run is at work: they may be its own. */
+/** Removes leftovers. Throws EarlyExit while a run is in progress: they may be its own. */
 export async function removeStrays(
   options: Pick<VerifyOptions, "workspace" | "clock" | "signal">,
   reports: readonly FolderReport[],
@@ -128,4 +133,126 @@ export async function removeStrays(
 
 export function isLeftover(finding: FileFinding): boolean {
   return finding.kind === "leftover";
+}
+
+/** One missing or damaged output, and where it belongs. */
+interface Broken {
+  folder: string;
+  output: ArchivedOutput;
+  /** What is wrong with the file; null when it is missing. */
+  reason: string | null;
+}
+
+/**
+ * Repairs what was found: adds missing index lines, sets damaged files aside, and downloads missing files again from
+ * their tasks. That costs no credits: nothing is submitted, not even items that a run left planned.
+ */
+export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
+  for (const { output, folder } of unindexed(reports)) await writeLine(nodeDisk, folder, lineOf(output));
+  const groups = new Map<number, Task[]>();
+  const give = (run: number | null, task: Task) => {
+    if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
+  };
+  // An adopted file has no task to download from.
+  for (const each of reports.flatMap(brokenIn).filter(({ output }) => output.taskId !== "")) {
+    const run = each.output.item.runId ?? each.output.paidIn;
+    give(run, (store, of) => giveBack(store, of, each));
+  }
+  for (const item of reports.flatMap(owedIn)) give(item.runId, (store) => askAgain(store, item));
+  for (const [number, tasks] of groups) await refetch(number, tasks, options);
+}
+
+/** Prepares one output so that its run downloads it again. The workspace is locked. */
+type Task = (store: Store, run: Run) => Promise<void>;
+
+async function refetch(number: number, tasks: readonly Task[], options: JobOptions): Promise<void> {
+  await continueJob(
+    { ...options, fetchOnly: true },
+    {
+      async choose(store) {
+        const run = await store.run(number);
+        if (!run) throw new Error(`no run ${number} for an archived item`);
+        return run;
+      },
+      async change({ store }, run) {
+        for (const task of tasks) await task(store, run);
+        return run;
+      },
+    },
+    async () => undefined,
+  );
+}
+
+/** The order matters: after a crash, a file that was set aside must still be known as damaged. */
+async function giveBack(store: Store, run: Run, { folder, output, reason }: Broken): Promise<void> {
+  if (reason !== null) await setAside(nodeDisk, folder, knownFile(output), reason);
+  if (output.item.runId === null) await store.add(run.id, [output.item]);
+  await store.lost(output.item.id, output.number);
+  // Its URL has probably expired; asking for a new one is quicker than trying it.
+  await store.expire(output.item.id, "its file is downloaded again");
+}
+
+/** An output that an earlier repair could not download. */
+async function askAgain(store: Store, { id, state }: Item): Promise<void> {
+  const attempt = await store.attempt(id);
+  if (!attempt?.taskId) return;
+  if (state === "held") await store.apply(id, "refetch", { nextAt: 0 });
+  await store.expire(id, "fetched again");
+}
+
+/** Items in the index whose file is missing, as the workspace knows. */
+function owedIn({ owed, examination }: FolderReport): Item[] {
+  const missing = new Set(
+    examination.findings.flatMap((finding) =>
+      finding.kind === "missing" ? [finding.identity.split("\n")[0]] : [],
+    ),
+  );
+  return owed.filter(({ key }) => missing.has(key));
+}
+
+function brokenIn({ path, outputs, examination }: FolderReport): Broken[] {
+  const known = new Map(outputs.map((output) => [knownFile(output).identity, output]));
+  return examination.findings.flatMap((finding) => {
+    if (finding.kind !== "missing" && finding.kind !== "damaged") return [];
+    const output = known.get(finding.identity);
+    if (output === undefined) return [];
+    return [{ folder: path, output, reason: finding.kind === "damaged" ? finding.reason : null }];
+  });
+}
+
+function unindexed(reports: readonly FolderReport[]): { folder: string; output: ArchivedOutput }[] {
+  return reports.flatMap(({ path, outputs, examination }) => {
+    const wanted = new Set(
+      examination.findings.flatMap((finding) => (finding.kind === "unindexed" ? [finding.identity] : [])),
+    );
+    return outputs
+      .filter((output) => wanted.has(knownFile(output).identity))
+      .map((output) => ({ folder: path, output }));
+  });
+}
+
+function lineOf(output: ArchivedOutput): IndexLine {
+  const { item, number, file, bytes, sha256, mime, check, taskId, externalTaskId, charged } = output;
+  const { rowId, key, model, prompt, params, inputs } = item;
+  return {
+    item: rowId,
+    key,
+    task: taskId,
+    external_task: externalTaskId,
+    model,
+    prompt,
+    params,
+    inputs,
+    credits: charged === null ? null : toNumber(charged),
+    created: output.createdAt,
+    completed: output.completedAt,
+    output: number,
+    file,
+    bytes,
+    sha256,
+    mime,
+    check,
+    saved: new Date(output.savedAt).toISOString(),
+    bulkgen: ownVersion(),
+  };
 }

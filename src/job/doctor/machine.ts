@@ -1,13 +1,199 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../clock.js";
+import type { Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { openDatabase, wayOut } from "../../store/open.js";
-import { type Filesystem, tryLockElsewhere } from "../place/filesystem.js";
-import type { Workspace } from "../workspace/workspace.js";
-import { type Check, fine, problem, unchecked } from "./check.js";
-import { diskSpace, onlyOne, placeOfState, scratchFolder, writable } from "./folders.js";
-import { history } from "./history.js";
+import { openWorkspace } from "../../store/workspace/workspace.js";
+import { type Filesystem, filesystemInfo, nearest, tryLockElsewhere } from "../place/filesystem.js";
+import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
+import { madeWritable } from "../workspace/open.js";
+import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
+
+/** One check. */
+export interface Check {
+  name: string;
+  state: "ok" | "warning" | "problem" | "not checked";
+  expected: string;
+  got: string;
+  /** What to do about it; null if nothing. */
+  todo: string | null;
+  /** The exit code of a problem. */
+  exit: "key" | "unreachable" | "usage" | null;
+}
+
+/** What a failed check expected and got. */
+export type CheckTrouble = Pick<Check, "expected" | "got"> & { todo: string };
+
+export function fine(name: string, expected: string, got: string): Check {
+  return { name, state: "ok", expected, got, todo: null, exit: null };
+}
+
+export function warning(name: string, trouble: CheckTrouble): Check {
+  return { name, state: "warning", ...trouble, exit: null };
+}
+
+export function problem(
+  name: string,
+  trouble: CheckTrouble,
+  exit: "key" | "unreachable" | "usage" = "usage",
+): Check {
+  return { name, state: "problem", ...trouble, exit };
+}
+
+/** A check that could not be made, and why. */
+export function unchecked(name: string, expected: string, why: string): Check {
+  return { name, state: "not checked", expected, got: why, todo: null, exit: null };
+}
+
+/** Free bytes below which the next films may not fit, and below which a run stops at once. */
+const scarceBytes = 2_000_000_000;
+const fullBytes = 50_000_000;
+
+/** A scratch folder inside the nearest existing one; or why it cannot be made. */
+export function scratchFolder(
+  folder: string,
+): { path: string; at: string } | { path: null; at: string; reason: string } {
+  const at = nearest(folder);
+  try {
+    return { path: mkdtempSync(join(at, ".bulkgen-doctor-")), at };
+  } catch (error) {
+    return { path: null, at, reason: codeOf(error) };
+  }
+}
+
+/** Where the state is or will be, and why. */
+export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
+  const { root, markerFolder, sharedFolder, stateFile } = workspace;
+  const expected = "a local disk that no program syncs";
+  const identity = readIdentity(markerFolder);
+  if (identity?.state) {
+    return fine(
+      "file system",
+      expected,
+      `the state is in ${dirname(stateFile)}: ${root} is on ${identity.why}`,
+    );
+  }
+  const { path, type, trouble } = filesystemInfo(dirname(stateFile), ground);
+  if (trouble === null) {
+    return type === null
+      ? unchecked(
+          "file system",
+          expected,
+          `${path}: unknown on this system; the name is not that of a synced folder`,
+        )
+      : fine("file system", expected, `${type} at ${path}`);
+  }
+  const elsewhere = filesystemInfo(sharedFolder, ground).trouble;
+  if (elsewhere === null) {
+    return fine(
+      "file system",
+      expected,
+      `${path} is on ${trouble}; the state will be kept in ${sharedFolder}`,
+    );
+  }
+  return warning("file system", {
+    expected,
+    got: `${path} on ${trouble}, and ${sharedFolder} on ${elsewhere}`,
+    todo: "name a folder on a local disk with --workspace, or in XDG_STATE_HOME; --out may stay where it is",
+  });
+}
+
+/** Whether this workspace is a copy of another. */
+export function onlyOne(workspace: Workspace): Check {
+  const expected = "no copy of another workspace";
+  const identity = readIdentity(workspace.markerFolder);
+  const other = identity && claimedBy(identity.id, workspace);
+  if (!other) return fine("copy", expected, "none");
+  const todo =
+    "use the original, or run `bulkgen doctor --separate`: then each of them pays for the items not submitted yet";
+  return problem("copy", { expected, got: `of ${other}`, todo });
+}
+
+/** Whether the output folder is writable. */
+export function writable(folder: string): Check {
+  const expected = "a writable output folder";
+  const at = nearest(folder);
+  try {
+    rmdirSync(mkdtempSync(join(at, ".bulkgen-doctor-")));
+    return fine("output folder", expected, existsSync(folder) ? folder : `${folder} (will be created)`);
+  } catch (error) {
+    const todo = "make it writable, or name another with --out";
+    return problem("output folder", { expected, got: `${codeOf(error)} in ${at}`, todo });
+  }
+}
+
+export async function diskSpace(folder: string): Promise<Check> {
+  const expected = `${gigabytes(scarceBytes)} free`;
+  try {
+    const { bavail, bsize } = await statfs(nearest(folder));
+    const free = bavail * bsize;
+    const got = `${gigabytes(free)} free for ${folder}`;
+    const trouble = { expected, got, todo: "free some space, or name another folder with --out" };
+    if (free < fullBytes) return problem("disk space", trouble);
+    return free < scarceBytes ? warning("disk space", trouble) : fine("disk space", expected, got);
+  } catch (error) {
+    return unchecked("disk space", expected, `free space unknown (${codeOf(error)})`);
+  }
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+}
+
+const rebuild = "it records what was paid for: restore it from a backup, or run `bulkgen doctor --rebuild`";
+
+/** Whether the history exists, is readable, and is the newest. What to do otherwise depends on the reason. */
+export async function history(workspace: Workspace, clock: Clock): Promise<Check> {
+  const { stateFile } = workspace;
+  const expected = "a readable history, or none yet";
+  const lost = lostHistory(workspace);
+  if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
+  if (!existsSync(stateFile)) return fine("history", expected, "none yet");
+  try {
+    const store = openWorkspace(workspace, clock);
+    try {
+      const outdated = await outdatedHistory(workspace, store);
+      if (outdated !== null) return problem("history", { expected, got: outdated, todo: rebuild });
+      return (await withoutReceipts(workspace, store)) ?? fine("history", expected, stateFile);
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    const todo = wayOut(error) ?? systemTodo(error) ?? rebuild;
+    return problem("history", { expected, got: (error as Error).message, todo });
+  }
+}
+
+/** A history whose receipts are missing; null if they exist or nothing was paid. */
+async function withoutReceipts(workspace: Workspace, store: Store): Promise<Check | null> {
+  const { stateFile, receiptsFile } = workspace;
+  const there = (statSync(receiptsFile, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  if (there || isRehearsal(workspace) || !(await hasPaid(store))) return null;
+  return warning("history", {
+    expected: "a history, and its receipts beside it",
+    got: `${receiptsFile} is missing: only ${stateFile} records what was paid for. If it is damaged, only the archive can be restored`,
+    todo: "restore it from a backup; without a backup, keep a copy of the database and do not rebuild it. The next run starts new receipts",
+  });
+}
+
+async function hasPaid(store: Store): Promise<boolean> {
+  for (const run of await store.runs()) {
+    if ((await store.items(run.id)).some((item) => item.attempted)) return true;
+  }
+  return false;
+}
+
+/** What to do when the system refused access to a file of the history; null for other errors. */
+function systemTodo(error: unknown): string | null {
+  const { syscall, code, path } = error as NodeJS.ErrnoException;
+  return syscall === undefined ? null : madeWritable(code, path ?? "its folder");
+}
 
 export interface MachineOptions {
   workspace: Workspace;
@@ -20,7 +206,7 @@ export interface MachineOptions {
 /** The oldest Node that bulkgen runs on. */
 const oldestNode = [20, 19] as const;
 
-/** What has to be true of this machine and its folders. Leaves nothing behind. */
+/** Checks this machine and its folders. Leaves nothing behind. */
 export async function examineMachine({ workspace, clock, node, ground }: MachineOptions): Promise<Check[]> {
   const stateFolder = dirname(workspace.stateFile);
   const scratch = scratchFolder(stateFolder);
@@ -30,12 +216,12 @@ export async function examineMachine({ workspace, clock, node, ground }: Machine
       ...(scratch.path === null
         ? [
             problem("state folder", {
-              expected: "a folder that can be written",
+              expected: "a writable folder",
               got: `${scratch.reason} in ${scratch.at}`,
               todo: "make it writable, or name another workspace with --workspace",
             }),
-            unchecked("SQLite", "", "there is no folder to try it in"),
-            unchecked("lock", "", "there is no folder to try it in"),
+            unchecked("SQLite", "", "no folder to test in"),
+            unchecked("lock", "", "no folder to test in"),
           ]
         : [placeOfState(workspace, ground), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
@@ -57,7 +243,7 @@ function nodeVersion(version: string): Check {
     : problem("Node", { expected, got: version, todo: "install a newer Node" });
 }
 
-/** A database as all of bulkgen's are opened, with what makes it durable read back from it. */
+/** Opens a database like all of bulkgen's and reads its durability settings back. */
 function sqlite(folder: string): Check {
   const expected = "write-ahead log, synchronous FULL";
   try {

@@ -11,7 +11,7 @@ import type { Log, Reply } from "../../core/ports/send.js";
 import type { Window } from "../../core/quota/quota.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import type { ServiceConnection } from "../workspace/account.js";
-import { type Check, fine, problem, unchecked, warning } from "./check.js";
+import { type Check, fine, problem, unchecked, warning } from "./machine.js";
 
 export interface ServiceCheckOptions {
   connection: ServiceConnection;
@@ -21,12 +21,12 @@ export interface ServiceCheckOptions {
   signal: AbortSignal;
 }
 
-/** Milliseconds that the clocks may be apart; the service's own is told in whole seconds. */
+/** Milliseconds that the clocks may differ; the service reports whole seconds. */
 const skewMsMax = 30_000;
 
 const expectations = {
   service: "an answer to GET me",
-  key: "a key that the service accepts",
+  key: "a key accepted by the service",
   subscription: "an active subscription",
   credits: "a balance above 0",
   limits: "requests left in the minute and the day",
@@ -35,7 +35,7 @@ const expectations = {
 
 type Name = keyof typeof expectations;
 
-/** What one GET me tells: it counts against the account's quota like any other, and is not repeated. */
+/** Checks made with one GET me, which counts against the quota like any other and is not repeated. */
 export async function examineService(options: ServiceCheckOptions): Promise<Check[]> {
   const accounts = openAccounts(options.accountsFile, options.clock);
   try {
@@ -62,7 +62,7 @@ export async function examineService(options: ServiceCheckOptions): Promise<Chec
   }
 }
 
-/** What could not be looked at because the service was never asked. */
+/** The checks of the service when it cannot be asked. */
 export function serviceUnchecked(why: string): Check[] {
   return rest(["service", "subscription", "credits", "limits", "clock"], why);
 }
@@ -98,14 +98,14 @@ async function ask(
   }
 }
 
-/** Whether it is the service that answered, and whom it takes us for. */
+/** Whether the service answered, and whether it accepts the key. */
 function judge({ baseUrl }: ServiceConnection, reply: Reply): Check[] {
   const reach = (got: string, todo: string) => [
     problem("service", { expected: expectations.service, got, todo }, "unreachable"),
     unchecked("key", expectations.key, "the service was not reached"),
   ];
   if (reply.kind !== "answer") {
-    return reach(`${reply.reason} (${baseUrl})`, "look at the network, a proxy or the base URL");
+    return reach(`${reply.reason} (${baseUrl})`, "check the network, the proxy and the base URL");
   }
   const said = answerText(reply);
   const reached = fine("service", expectations.service, baseUrl);
@@ -149,7 +149,10 @@ async function details(accounts: Accounts, accountId: number, reply: Reply): Pro
   if (!me) return rest(["subscription", "credits", "limits"], "the service did not say");
   const account = await named(accounts, accountId, me.user.id);
   if (account instanceof OtherUser)
-    return [otherUser(account), ...rest(["subscription", "credits", "limits"], "they are another user's")];
+    return [
+      otherUser(account),
+      ...rest(["subscription", "credits", "limits"], "they belong to another user"),
+    ];
   const plan = limitsOf(me.subscription?.plan ?? "Starter");
   await accounts.setLimits(account.id, plan);
   return [subscription(me.subscription), balance(me), await limits(accounts, account.id, me, plan.known)];
@@ -173,10 +176,12 @@ function subscription(found: Me["subscription"]): Check {
   const got = `${plan}, ${status}, ${ends || status === "canceled" ? "ends" : "renews"} ${end.slice(0, 10)}`;
   const expected = expectations.subscription;
   if (status === "past_due")
-    return problem("subscription", { expected, got, todo: "settle the payment" }, "key");
+    return problem("subscription", { expected, got, todo: "pay the open invoice" }, "key");
   if (status === "active" && !ends) return fine("subscription", expected, got);
   const known = status === "active" || status === "canceled";
-  const todo = known ? "renew it before it ends" : "nothing, if the service takes it: this status is new";
+  const todo = known
+    ? "renew it before it ends"
+    : "no action if requests work: bulkgen does not know this status";
   return warning("subscription", { expected, got, todo });
 }
 
@@ -197,9 +202,9 @@ async function limits(accounts: Accounts, accountId: number, me: Me, known: bool
   const { minute, day } = await accounts.quota(accountId);
   const got = `${free(minute)} this minute, ${free(day)} in 24 hours, as far as this machine knows`;
   if (!known && me.subscription !== null) {
-    const todo = "update bulkgen; until then the smallest limits are kept";
+    const todo = "update bulkgen; until then the smallest limits apply";
     return warning("limits", {
-      expected: "a plan that is known here",
+      expected: "a plan that bulkgen knows",
       got: `${me.subscription.plan}: ${got}`,
       todo,
     });
@@ -208,7 +213,7 @@ async function limits(accounts: Accounts, accountId: number, me: Me, known: bool
   return warning("limits", {
     expected: expectations.limits,
     got,
-    todo: "wait until the day's requests are free again",
+    todo: "wait until requests of the last 24 hours expire",
   });
 }
 
@@ -216,16 +221,17 @@ function free({ limit, used }: Window): string {
   return limit === null ? "any number" : `${Math.max(0, limit - used)} of ${limit} left`;
 }
 
-/** The service's clock as its answer tells it, held against the middle of the request. */
+/** Compares the service's Date header with the middle of the request. */
 function clockCheck({ reply, sentAt, answeredAt }: Asked): Check {
   const date = reply.kind === "answer" ? Date.parse(reply.headers["date"] ?? "") : Number.NaN;
-  if (Number.isNaN(date)) return unchecked("clock", expectations.clock, "no answer told the service's time");
-  // The header cuts off what is left of the second: half of one on average.
+  if (Number.isNaN(date))
+    return unchecked("clock", expectations.clock, "no answer carried the service's time");
+  // The header drops fractions of a second: half a second on average.
   const apart = (sentAt + answeredAt) / 2 - (date + 500);
   const seconds = Math.round(Math.abs(apart) / 1_000);
   const got = seconds === 0 ? "the same second" : `${seconds} s ${apart > 0 ? "ahead" : "behind"}`;
   if (Math.abs(apart) <= skewMsMax) return fine("clock", expectations.clock, got);
-  return warning("clock", { expected: expectations.clock, got, todo: "let the system set its clock (NTP)" });
+  return warning("clock", { expected: expectations.clock, got, todo: "synchronise the system clock (NTP)" });
 }
 
 function meOf(reply: Reply): Me | null {

@@ -1,6 +1,8 @@
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
+import { offeredPrice } from "../../core/identity.js";
 import type { ItemState } from "../../core/item.js";
+import { type Credits, inCredits, plus, showCredits } from "../../core/money.js";
 import {
   type GivenOrder,
   type ItemOrder,
@@ -8,22 +10,24 @@ import {
   type OrderOutcome,
   type RunOrder,
 } from "../../core/ports/orders.js";
-import type { Run, Store } from "../../core/ports/store.js";
+import type { SpendLog } from "../../core/ports/spend-log.js";
+import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
 import type { Session } from "../../run/ports.js";
 import { count } from "../../text/amounts.js";
 import { resumeCommand } from "../workspace/find-run.js";
-import { orderItems } from "./apply.js";
-import { type Facts, OrderFacts, type ServiceLookup } from "./facts.js";
+import { addVariants, todaysPrices, variantsOf } from "./redo.js";
+import { type Facts, type Offered, OrderFacts, type ServiceLookup } from "./request.js";
+import { adopt, mustBeHeld, refetch } from "./resolve.js";
 
-/** Milliseconds between two looks for orders: they are carried out within a second. */
-const lookMs = 500;
+/** Milliseconds between two checks for orders: they are applied within a second. */
+const pollMs = 500;
 
-/** The orders that come in while a run is carried on. */
+/** The orders that arrive during a run. */
 export interface OrderPolling {
-  /** Carries out what was ordered; the loop calls it between two turns. */
+  /** Applies the waiting orders; the loop calls it between two turns. */
   attend(busy: ReadonlySet<number>): Promise<void>;
-  /** Takes no more orders, and waits for what was asked for them. */
+  /** Accepts no more orders, and waits for the requests made for them. */
   close(): Promise<void>;
 }
 
@@ -31,26 +35,26 @@ interface AttendOptions {
   store: Store;
   clock: Clock;
   session: Session;
-  /** Whom orders have something asked of. */
+  /** Answers what orders depend on. */
   account: ServiceLookup;
 }
 
 /**
- * DuePolls for orders and wakes the loop for them. Orders that are there already were given to a process that is gone, and
- * whoever still waits for them gives them again.
+ * Polls for orders and wakes the loop for them. Orders that exist already were given to a process that has ended; the
+ * command that still waits for them gives them again.
  */
 export async function pollOrders(options: AttendOptions): Promise<OrderPolling> {
   const { store, clock, session } = options;
   for (const { id } of await store.waitingOrders()) {
-    await store.settle(id, { kind: "void", message: "the process that was at work has ended" });
+    await store.settle(id, { kind: "void", message: "the running process has ended" });
   }
   const over = new AbortController();
   const facts = new OrderFacts(session, options.account);
   let waiting = false;
-  const look = async () => {
+  const poll = async () => {
     while (!over.signal.aborted) {
-      await clock.sleep(lookMs, over.signal);
-      // A database that cannot be read is the loop's to tell.
+      await clock.sleep(pollMs, over.signal);
+      // The loop reports a database that cannot be read.
       const orders = over.signal.aborted ? [] : await store.waitingOrders().catch(() => [null]);
       for (const given of orders) if (given && !over.signal.aborted) await facts.ask(given);
       if (orders.length === 0) continue;
@@ -58,23 +62,23 @@ export async function pollOrders(options: AttendOptions): Promise<OrderPolling> 
       session.ports.bell.ring();
     }
   };
-  const looking = look();
+  const polling = poll();
   return {
     async attend(busy) {
       if (!waiting) return;
       waiting = false;
-      await new Duty(store, clock, session, facts, busy).carryOutAll();
+      await new OrderRound(store, clock, session, facts, busy).carryOutAll();
     },
     async close() {
       over.abort();
-      await looking;
+      await polling;
       await facts.close();
     },
   };
 }
 
-/** What is done about the orders that wait at one instant. */
-class Duty {
+/** Applies the orders that wait at one instant. */
+class OrderRound {
   constructor(
     private readonly store: Store,
     private readonly clock: Clock,
@@ -103,7 +107,7 @@ class Duty {
     return outcome;
   }
 
-  /** Null while what it turns on is being asked, or its items are being worked on. Throws EarlyExit for what is refused. */
+  /** Null while the service is being asked about it, or its items have a request in flight. Throws EarlyExit if refused. */
   private async onItems(run: Run, order: ItemOrder, given: GivenOrder): Promise<OrderOutcome | null> {
     const { store, session } = this;
     const facts: Facts | null = this.facts.of(given);
@@ -111,12 +115,12 @@ class Duty {
     if (run.state === "cancelled" && run.id === session.settings.run.id && "agreed" in order)
       throw new EarlyExit(
         "usage",
-        `run ${run.id} was cancelled, and submits nothing more until it has ended`,
+        `run ${run.id} was cancelled and submits nothing more; try again when it has ended`,
       );
     const { books, accounts, accountId } = session.ports;
     const charges = await accounts.highestCharges(accountId);
     const changed = await orderItems({ store, books, facts, charges }, run, order);
-    // A person wants it tried again, whatever failed before.
+    // A person wants another try, so earlier failures of the model do not count.
     if ("agreed" in order)
       for (const id of order.items) session.gate.breaker.forget((await store.item(id)).model);
     const { done } = changed;
@@ -124,18 +128,18 @@ class Duty {
     return { kind: "done", message: `${done}; ${await this.handOn(changed.run, order)}` };
   }
 
-  /** Sees to it that a run goes on with what has changed, and says when. */
+  /** Ensures that a run continues with the changed items, and says when. */
   private async handOn(run: Run, order: ItemOrder): Promise<string> {
     const { session, store } = this;
-    const later = `\`${resumeCommand(run, false)}\` goes on with it`;
+    const later = `continue with \`${resumeCommand(run, false)}\``;
     const own = session.settings.run.id;
     const [stop] = session.gate.stops;
     if (run.id === own && (!stop || isOpen("agreed" in order ? "submit" : "poll", session.gate.stops)))
-      return `run ${own}, which is at work, goes on with it`;
+      return `run ${own}, in progress, continues with it`;
     if (run.id === own && stop) return `run ${own} is about to end (${stop.message}): ${later}`;
     const endedAt = run.endedAt ?? this.clock.now();
     if (run.state !== "cancelled") await store.setRun(run.id, { state: "interrupted", exit: null, endedAt });
-    return `once run ${own}, which is at work, has ended, ${later}`;
+    return `once run ${own}, in progress, has ended, ${later}`;
   }
 }
 
@@ -146,18 +150,18 @@ function refused(error: unknown): OrderOutcome {
 
 function stopFor(gate: Session["gate"], what: "pause" | "cancel"): void {
   if (what === "pause") gate.stop("paused", "the run was paused");
-  else gate.stop("cancelled", "the run was cancelled; what was submitted before is collected");
+  else gate.stop("cancelled", "the run was cancelled; submitted items are still collected");
 }
 
-/** An order is carried out by whoever holds the workspace. */
+/** An order is applied by the process that has the workspace's lock. */
 export interface RunOrderContext {
   store: Store;
   clock: Clock;
-  /** A process is at work on the order's run, and these items of it are being worked on. */
+  /** The items with a request in flight; null if no process carries on the order's run. */
   atWork: ReadonlySet<number> | null;
 }
 
-/** Changes the run as ordered, and says what came of it. What is refused changes nothing. */
+/** Changes the run as ordered and returns the outcome. A refused order changes nothing. */
 export async function applyRunOrder(how: RunOrderContext, run: Run, order: RunOrder): Promise<OrderOutcome> {
   const over = run.state === "finished" || (run.state === "cancelled" && !run.owes);
   if (over)
@@ -167,10 +171,11 @@ export async function applyRunOrder(how: RunOrderContext, run: Run, order: RunOr
 
 async function pause({ store, clock, atWork }: RunOrderContext, run: Run): Promise<string> {
   if (run.state !== "cancelled") await store.setRun(run.id, { state: "paused" });
-  const goOn = `\`${resumeCommand(run, false)}\` goes on`;
-  if (atWork) return `run ${run.id} is paused: what is under way is awaited, nothing new begins; ${goOn}`;
+  const goOn = `continue with \`${resumeCommand(run, false)}\``;
+  if (atWork)
+    return `run ${run.id} is paused: it finishes requests in flight and starts nothing new; ${goOn}`;
   await closed(store, clock, run);
-  return `run ${run.id} is paused, and no process was at work on it; ${goOn}`;
+  return `run ${run.id} is paused (it was not in progress); ${goOn}`;
 }
 
 async function cancel({ store, clock, atWork }: RunOrderContext, run: Run): Promise<string> {
@@ -182,13 +187,128 @@ async function cancel({ store, clock, atWork }: RunOrderContext, run: Run): Prom
   if (!atWork) await closed(store, clock, run);
   if (owed === 0) return said;
   return atWork
-    ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the process at work`
-    : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, paid for or perhaps paid for`;
+    ? `${said}; the ${count(owed, "item")} at the service ${owed === 1 ? "is" : "are"} still collected by the running process`
+    : `${said}; \`${resumeCommand(run, false)}\` collects the ${count(owed, "item")} at the service, which are or may be paid for`;
 }
 
 const paidFor: readonly ItemState[] = ["submitting", "unknown", "processing", "overdue", "ready"];
 
-/** A run that was cut off has no end on record. */
+/** An interrupted process leaves its run without an end on record. */
 async function closed(store: Store, clock: Clock, { id, endedAt }: Run): Promise<void> {
   if (endedAt === null) await store.setRun(id, { endedAt: clock.now() });
+}
+
+export interface ItemWork {
+  store: Store;
+  /** Null without an account, which only skipping an item does not need. */
+  books: SpendLog | null;
+  facts: Facts;
+  /** The highest charges seen, by price group. */
+  charges: ReadonlyMap<string, Credits>;
+}
+
+/** Items at today's prices. Throws EarlyExit. */
+export function pricesNow<Priced extends Offered>(
+  items: readonly Priced[],
+  { models }: Facts,
+  charges: ReadonlyMap<string, Credits>,
+): Priced[] {
+  if (models) return todaysPrices(items, models, charges);
+  return items.map((item) => ({ ...item, price: offeredPrice(item, item.price, charges) }));
+}
+
+/**
+ * Applies an order to items and says in a few words what was done; their run, or the one started for them, has yet to
+ * continue with it. Throws EarlyExit, and changes nothing, if the items changed since the person saw them.
+ */
+export async function orderItems(
+  work: ItemWork,
+  run: Run,
+  order: ItemOrder,
+): Promise<{ run: Run; done: string }> {
+  const { store } = work;
+  const items = await Promise.all(order.items.map((id) => store.item(id)));
+  if (order.do === "redo") return redo(work, run, items, order.agreed);
+  const done =
+    order.do === "retry" ? await retry(work, run, items, order.agreed) : await resolve(work, items, order);
+  return { run: "agreed" in order ? await reopened(store, run, order.items) : run, done };
+}
+
+/** Reopens a cancelled run for these items; its other items are still not submitted. */
+async function reopened(store: Store, run: Run, items: readonly number[]): Promise<Run> {
+  if (run.state !== "cancelled") return run;
+  await store.cancelRun(run.id, new Set(items));
+  await store.setRun(run.id, { state: "interrupted" });
+  return { ...run, state: "interrupted" };
+}
+
+async function redo(
+  { store, facts, charges }: ItemWork,
+  run: Run,
+  items: readonly Item[],
+  agreed: Credits,
+): Promise<{ run: Run; done: string }> {
+  if (!facts.models) throw new Error("a redo without today's prices");
+  const variants = await variantsOf(store, run, pricesNow(items, facts, charges));
+  withinPrice(variants, agreed);
+  return {
+    run: await addVariants(store, run, variants),
+    done: `${variants.map(({ rowId }) => rowId).join(", ")} ${variants.length === 1 ? "is" : "are"} planned`,
+  };
+}
+
+async function retry(
+  { store, facts, charges }: ItemWork,
+  run: Run,
+  items: readonly Item[],
+  agreed: Credits,
+): Promise<string> {
+  const failed = pricesNow(
+    items.filter(({ state }) => state === "failed"),
+    facts,
+    charges,
+  );
+  if (failed.length === 0)
+    throw new EarlyExit("usage", `nothing to retry in run ${run.id}: these items are not failed any more`);
+  withinPrice(failed, agreed);
+  for (const { id, price } of failed) await store.apply(id, "retry", { nextAt: 0, price });
+  return `${count(failed.length, "failed item")} ${failed.length === 1 ? "is" : "are"} planned again`;
+}
+
+async function resolve(
+  { store, books, facts, charges }: ItemWork,
+  [item]: readonly Item[],
+  order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
+): Promise<string> {
+  if (!item) throw new Error(`an order to ${order.do} nothing`);
+  mustBeHeld(item);
+  const { rowId } = item;
+  switch (order.do) {
+    case "skip":
+      await store.apply(item.id, "skipped", { note: "skipped by a person" });
+      return `${rowId} is skipped; its possible cost stays counted`;
+    case "refetch":
+      await refetch(store, item);
+      return `the outputs of ${rowId} will be downloaded again`;
+    case "adopt":
+      if (!books || !facts.task) throw new Error("a task is adopted without its record");
+      await adopt(store, books, item, facts.task);
+      return `task ${order.task} is now the task of ${rowId}`;
+    default: {
+      const priced = pricesNow([item], facts, charges);
+      withinPrice(priced, order.agreed);
+      for (const { id, price } of priced) await store.apply(id, "resubmit", { nextAt: 0, price });
+      return `${rowId} will be submitted again`;
+    }
+  }
+}
+
+/** Refuses a higher price than the person agreed to: prices may have changed since. */
+function withinPrice(items: readonly Pick<NewItem, "price">[], agreed: Credits): void {
+  const price = plus(...items.map((item) => item.price));
+  if (price <= agreed) return;
+  throw new EarlyExit(
+    "usage",
+    `the price has changed: expected at most ${showCredits(agreed)} as agreed to, got ${inCredits(price)}. Nothing was changed.`,
+  );
 }

@@ -6,38 +6,46 @@ import { takeLock } from "../../store/lock.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { type Holder, holderOf, noteHolder } from "../workspace/holder.js";
+import type { WorkspaceSession } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { orderItems } from "./apply.js";
-import { applyRunOrder } from "./attend.js";
+import { applyRunOrder, orderItems, pricesNow } from "./attend.js";
+import {
+  agreedTo,
+  type FindItems,
+  factsFor,
+  type ItemRequest,
+  needsFacts,
+  type PriceConsent,
+} from "./request.js";
 
 export interface GiveOptions {
   workspace: Workspace;
   clock: Clock;
   signal: AbortSignal;
-  /** Told when the process at work takes its time. */
+  /** Called when the running process does not respond. */
   onSlow(message: string): void;
 }
 
-/** Finds the run that is meant, and what is wanted of it; asked again when the process at work ends meanwhile. */
+/** Finds the run and the order for it; called again if the running process ends meanwhile. */
 export type WantedOrder = (store: Store, holder: Holder | null) => Promise<{ run: Run; order: Order }>;
 
 export interface Carried extends OrderOutcome {
   run: Run;
   order: Order;
-  /** The process that carried it out; null when it was this one. */
+  /** The process that applied it; null for this process. */
   by: Holder | null;
 }
 
-/** Milliseconds between two looks whether an order was carried out. */
-const lookMs = 100;
-/** DuePolls after which it is seen whether the process at work is still there, and after which it is slow. */
+/** Milliseconds between two checks whether an order was applied. */
+const pollMs = 100;
+/** Checks after which the running process is looked up again, and after which it counts as slow. */
 const freeLooks = 5;
 const slowLooks = 50;
 
 /**
- * Has an order carried out: by the process that holds the workspace, within a second; where there is none, `here`, which
- * is null when another process has come in between. Throws EarlyExit where there is nothing to give an order for, or
- * when it is interrupted: then the order is taken back.
+ * Has an order applied by the process that has the workspace's lock, within a second; if there is none, by `here`, which
+ * returns null when another process took the lock first. Throws EarlyExit when there is nothing to order, or when
+ * interrupted: then the order is withdrawn.
  */
 export async function giveOrder<Here>(
   options: GiveOptions,
@@ -49,11 +57,11 @@ export async function giveOrder<Here>(
   for (;;) {
     const carried = (await here()) ?? (await handedOver(options, wanted));
     if (carried) return carried;
-    await clock.sleep(lookMs, options.signal);
+    await clock.sleep(pollMs, options.signal);
   }
 }
 
-/** Carries out what needs no service. Null when another process holds the workspace. */
+/** Applies an order that needs no service. Null when another process has the workspace's lock. */
 export async function carriedOutHere(
   { workspace, clock }: Pick<GiveOptions, "workspace" | "clock">,
   wanted: WantedOrder,
@@ -78,7 +86,7 @@ async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): 
   return { kind: "done", message: done };
 }
 
-/** Null when the process that was at work ended without it. */
+/** Null when the running process ended without applying it. */
 async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Carried | null> {
   const { workspace, clock, signal, onSlow } = options;
   return withStore(workspace, clock, async (store) => {
@@ -89,12 +97,12 @@ async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Ca
       const outcome = await store.outcomeOf(id);
       if (outcome) return outcome.kind === "void" ? null : { ...outcome, run, order, by };
       if (signal.aborted && (await store.withdraw(id))) {
-        throw new EarlyExit("interrupted", `interrupted; the order to ${order.do} is taken back`);
+        throw new EarlyExit("interrupted", `interrupted; the order to ${order.do} was withdrawn`);
       }
       if (looks % freeLooks === 0 && isFree(workspace) && (await store.withdraw(id))) return null;
       if (looks === slowLooks)
-        onSlow("the process at work has not taken the order yet; Ctrl-C takes it back");
-      await clock.sleep(lookMs, signal);
+        onSlow("the running process has not applied the order yet; press Ctrl-C to withdraw it");
+      await clock.sleep(pollMs, signal);
     }
   });
 }
@@ -116,4 +124,32 @@ async function withStore<Result>(
   } finally {
     store.close();
   }
+}
+
+/** Applies the order in this process, and continues its run. */
+export function continuationOf(wish: FindItems, consent: PriceConsent): Continuation {
+  let wanted: ItemRequest | null = null;
+  return {
+    async choose(store) {
+      wanted = await wish(store);
+      return wanted.run;
+    },
+    async change({ store, account }) {
+      if (!wanted) throw new Error("an order that was never found");
+      const { run, order, offered } = wanted;
+      const facts = await factsFor(order, account);
+      const charges = await account.accounts.highestCharges(account.accountId());
+      const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent);
+      const { run: changed } = await orderItems({ store, books: account.books, facts, charges }, run, agreed);
+      return { ...changed, requests: changed.requests + (needsFacts(order) ? 1 : 0) };
+    },
+  };
+}
+
+/** What resume, retry and redo have in common: they continue an existing run and read no manifest. */
+export interface Continuation {
+  /** Finds the run, before taking a lock or asking the service. Throws EarlyExit if there is none. */
+  choose(store: Store): Promise<Run>;
+  /** Makes changes before the run continues, with the workspace locked and the account known; returns the run to continue. */
+  change?(opened: WorkspaceSession, run: Run): Promise<Run>;
 }

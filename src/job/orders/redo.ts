@@ -1,14 +1,48 @@
 import type { ModelList } from "../../api/records.js";
 import { EarlyExit } from "../../core/exit.js";
+import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, plus } from "../../core/money.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
-import { isEverything } from "../../plan/select.js";
+import { isEverything, select, selectableItem, selectionText, unknownKeys } from "../../plan/select.js";
 import { newestRun } from "../workspace/find-run.js";
 import type { FindItems, Offered } from "./request.js";
 import { itemNamed } from "./resolve.js";
-import { selectItems } from "./retry.js";
+
+/** An order to submit a run's failed items again: the selected ones of these kinds. Failed items cost nothing. */
+export function retryFailed(
+  which: number | undefined,
+  kinds: readonly FailureKind[],
+  selection: Selection,
+): FindItems {
+  return async (store) => {
+    const run = await newestRun(which)(store);
+    const failed = await store.items(run.id, ["failed"]);
+    const ofKind = failed.filter((item) => kinds.includes(item.failureKind ?? "unknown"));
+    if (ofKind.length === 0) {
+      const other =
+        failed.length === 0 ? "no item has failed" : `${failed.length} items failed for other reasons`;
+      throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
+    }
+    const items = selectItems(run, ofKind, selection);
+    const agreed = plus(...items.map(({ price }) => price));
+    return { run, offered: items, order: { do: "retry", items: items.map(({ id }) => id), agreed } };
+  };
+}
+
+/** The selected items of a run, also by the cells of their rows. Throws EarlyExit if there is none. */
+export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
+  if (isEverything(selection)) return [...items];
+  const rows = items.map(selectableItem);
+  for (const { key, near } of unknownKeys(rows, selection)) {
+    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+    throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
+  }
+  const chosen = select(rows, selection);
+  if (chosen.length > 0) return chosen.map(({ item }) => item);
+  throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
+}
 
 /**
  * A redo makes a new variant of each item beside the old one: same request, today's price, a name ending in `-v2`. The
@@ -40,7 +74,7 @@ async function named(
   return { run, items: selectItems(run, items, selection) };
 }
 
-/** What a selection is made from: what people can have seen, or else what failed. */
+/** What a selection chooses from: archived items, or failed ones. */
 async function redoable(store: Store, run: Run, selection: Selection): Promise<Item[]> {
   if (isEverything(selection)) {
     throw new EarlyExit("usage", "name the items to redo, or select some, such as with --filter id=cup*");
@@ -65,7 +99,7 @@ async function newestRunOf(store: Store, items: readonly Item[]): Promise<Run> {
   return run;
 }
 
-/** Things at today's prices, or at what was charged where that is more. Throws EarlyExit for a model that is not offered any more. */
+/** Today's prices, or what was charged if that is more. Throws EarlyExit for a model no longer offered. */
 export function todaysPrices<Priced extends Offered>(
   things: readonly Priced[],
   { models }: ModelList,
@@ -79,7 +113,7 @@ export function todaysPrices<Priced extends Offered>(
   });
 }
 
-/** A new variant of each item, the next after those that there are. */
+/** A new variant of each item, numbered after the existing ones. */
 export async function variantsOf(store: Store, run: Run, items: readonly Item[]): Promise<NewItem[]> {
   const siblings: NewItem[] = (await store.itemsOf(run.jobName)).filter(
     (item) => item.edition === run.edition,

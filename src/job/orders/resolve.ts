@@ -20,7 +20,7 @@ export function resolveHeld(name: string, resolution: Resolution, cwd: string): 
     if (typeof resolution === "object") await mustBeFree(store, item, resolution.adopt);
     const run = item.runId === null ? null : await store.run(item.runId);
     if (!run) {
-      throw new EarlyExit("usage", `${item.rowId} belongs to no run any more; run its manifest again first`);
+      throw new EarlyExit("usage", `${item.rowId} no longer belongs to a run; run its manifest again first`);
     }
     return { run, offered: [item], order: orderOf(item, resolution) };
   };
@@ -32,7 +32,7 @@ function orderOf({ id, price }: Item, resolution: Resolution): ItemOrder {
   return resolution === "resubmit" ? { do: "resubmit", items, agreed: price } : { do: resolution, items };
 }
 
-/** The held item of that name, whatever else goes by it. Throws EarlyExit where none is held, or several are. */
+/** The held item of that name. Throws EarlyExit if no item of that name is held, or several are. */
 async function heldNamed(store: Store, name: string, cwd: string): Promise<Item> {
   const held = (await itemsNamed(store, name, cwd)).filter(({ state }) => state === "held");
   if (held.length > 1) throw severalHeld(name, held, await store.runs());
@@ -44,7 +44,7 @@ async function heldNamed(store: Store, name: string, cwd: string): Promise<Item>
 function severalHeld(name: string, held: readonly Item[], runs: readonly Run[]): EarlyExit {
   const lines = held.map((item) => {
     const { rowId, rowNumber, runId, edition, key } = item;
-    // A row that was changed has its old item and its new one in one run.
+    // A changed row has its old and its new item in the same run.
     const isAlone = !held.some((other) => other !== item && other.runId === runId && other.rowId === rowId);
     const job = runs.find(({ id }) => id === runId)?.jobName;
     return [
@@ -55,7 +55,7 @@ function severalHeld(name: string, held: readonly Item[], runs: readonly Run[]):
   });
   return new EarlyExit(
     "usage",
-    [`${held.length} held items go by ${JSON.stringify(name)}; name one of them:`, ...lines].join("\n"),
+    [`${held.length} held items are called ${JSON.stringify(name)}; name one of them:`, ...lines].join("\n"),
   );
 }
 
@@ -65,52 +65,52 @@ export function mustBeHeld({ state, rowId }: Item): void {
   throw new EarlyExit("usage", `only held items can be resolved: expected held, got ${state} for ${rowId}`);
 }
 
-/** Throws EarlyExit for a task that another item has, or an earlier request of this one. */
+/** Throws EarlyExit if the task belongs to another item, or to an earlier request of this item. */
 async function mustBeFree(store: Store, item: Item, taskId: string): Promise<void> {
   const [owner] = await store.find(taskId);
   if (!owner) return;
   const isOwn = owner.id === item.id;
   if (isOwn && (await store.attempt(item.id))?.taskId === taskId) return;
   const whose = isOwn ? `an earlier request of ${owner.rowId}` : owner.rowId;
-  throw new EarlyExit("usage", `task ${taskId} belongs to ${whose} already; nothing was changed`);
+  throw new EarlyExit("usage", `task ${taskId} already belongs to ${whose}; nothing was changed`);
 }
 
-/** Throws EarlyExit for a task that a request of another workspace led to. */
+/** Throws EarlyExit if the task belongs to a request of another workspace. */
 async function mustBeOurs(books: SpendLog, taskId: string): Promise<void> {
   const owner = await books.otherOwner(taskId);
   if (owner === null) return;
   throw new EarlyExit(
     "usage",
-    `task ${taskId} belongs to another workspace already (${owner}); nothing was changed`,
+    `task ${taskId} already belongs to another workspace (${owner}); nothing was changed`,
   );
 }
 
-/** Has the outputs of an item's task fetched again. Throws EarlyExit where no task is known. */
+/** Makes an item download its outputs again. Throws EarlyExit if its task is unknown. */
 export async function refetch(store: Store, item: Item): Promise<void> {
   const attempt = await store.attempt(item.id);
   if (!attempt?.taskId) {
     throw new EarlyExit(
       "usage",
-      `${item.rowId} has no task id to fetch again; find its task, then --adopt it`,
+      `${item.rowId} has no task id to download from; find its task, then use --adopt`,
     );
   }
   await store.apply(item.id, "refetch", { nextAt: 0 });
   await store.expire(item.id, "fetched again by a person");
 }
 
-/** A task whose record a person found is the item's. Throws EarlyExit where it is another's, or its words are others. */
+/** Gives the item a task that a person found. Throws EarlyExit if the task belongs to another item or its record differs. */
 export async function adopt(store: Store, books: SpendLog, item: Item, task: Task): Promise<void> {
   const attempt = await store.attempt(item.id);
   if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
   const { task_id: taskId } = task;
   await mustBeFree(store, item, taskId);
-  // Its own one is on record under another path where the workspace was moved since.
+  // If the workspace was moved, its own request is on record under the old path.
   if (attempt.taskId !== taskId) await mustBeOurs(books, taskId);
   const against = mismatches(item, attempt, task);
   if (against.length > 0) {
     throw new EarlyExit(
       "usage",
-      `task ${taskId} is not the one of ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
+      `task ${taskId} does not match ${item.rowId}:\n  ${against.join("\n  ")}\nNothing was changed.`,
     );
   }
   const charged = chargeTold(task.credits_consumed) ?? item.price;
@@ -120,17 +120,17 @@ export async function adopt(store: Store, books: SpendLog, item: Item, task: Tas
     await books.answered(attempt.bookEntry, { outcome: "accepted", charged, taskId });
 }
 
-/** The newest item that goes by a row id, a key, a task id or the path of a file, which starts from `cwd`. */
+/** The newest item with this row id, key, task id or file path (relative to `cwd`). */
 export async function itemNamed(store: Store, name: string, cwd: string): Promise<Item> {
   const [newest] = await itemsNamed(store, name, cwd);
   if (newest) return newest;
   throw new EarlyExit(
     "usage",
-    `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for the one of a run`,
+    `no item ${JSON.stringify(name)}: expected a row id, a file's path or a task id, or RUN:ROW-ID for an item of one run`,
   );
 }
 
-/** Every item that goes by this name, the newest run's first: editions and jobs may have the same row ids. */
+/** Every item of this name, the newest run's first: editions and jobs may share row ids. */
 async function itemsNamed(store: Store, name: string, cwd: string): Promise<Item[]> {
   const found = await store.find(name);
   if (found.length > 0) return found;
@@ -145,7 +145,7 @@ async function namedInRun(store: Store, name: string): Promise<Item[]> {
   return (await store.find(rest)).filter(({ runId }) => runId === Number(run));
 }
 
-/** Files of several jobs may be called the same: the folder says which is meant. */
+/** Files of several jobs may have the same name: the folder tells them apart. */
 async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
   const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
   for (const [folder, job] of jobs) {
@@ -156,13 +156,12 @@ async function namedByPath(store: Store, runs: readonly Run[], path: string): Pr
   return [];
 }
 
-/** How far a task's creation may lie from the sending of the request it is said to answer, in ms: wrong clocks, late arrival. */
+/** How far (ms) a task's creation may be from the sending of its request: wrong clocks, late arrival. */
 const createdMsMax = 15 * 60_000;
 
 /**
- * What speaks against a task being the one that an item's lost request made: its own words (`input`, `model`,
- * `created_at`) against the item's, one line each. Empty when nothing does. Fields that the task does not show are not
- * held against it.
+ * Why a task cannot be the one that an item's lost request created: differences of `input`, `model` and `created_at`,
+ * one line each. Empty if there are none. Fields that the task does not show are ignored.
  */
 export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
   const wanted: [string, string | null | undefined][] = [
@@ -188,7 +187,7 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
   return found;
 }
 
-/** Whether a task that was created then (ISO 8601) may be the one that a request made. */
+/** Whether a task created at this time (ISO 8601) may belong to the request. */
 export function isCreatedBy({ sentAt }: Pick<Attempt, "sentAt">, createdAt: string): boolean {
   return Math.abs(Date.parse(createdAt) - sentAt) <= createdMsMax;
 }

@@ -6,21 +6,21 @@ import { packageFile } from "../../package-file.js";
 import { takeLock } from "../../store/lock.js";
 
 /**
- * The ground that a folder lies on. A database wants a local disk: on network file systems locks may be unseen by other
- * machines, and a program that syncs a folder copies a database in the middle of a change.
+ * The file system of a folder. A database needs a local disk: on network file systems, other machines may not see its
+ * locks, and a program that syncs a folder may copy a database in the middle of a change.
  */
 
-/** By the names that mount tables give them, on Linux and on macOS. */
+/** By their names in the mount tables of Linux and macOS. */
 const remoteTypes =
   /^(nfs\d?|cifs|smb\w*|9p|afs|afpfs|ceph|coda|glusterfs|lustre|beegfs|vboxsf|webdav|davfs\d?|macfuse|osxfuse|fuse\..*)$/;
 
-/** Local all the same, although they come through FUSE. */
+/** Local file systems that use FUSE. */
 const localFuse = new Set(["fuse.fuseblk", "fuse.ntfs-3g", "fuse.mergerfs", "fuse.ext4"]);
 
-/** On these, locks are the kernel's own and need no trial. */
+/** The kernel implements their locks, so they need no test. */
 const knownLocal = /^(ext[234]|xfs|btrfs|zfs|f2fs|apfs|hfs|ufs|tmpfs|overlay|bcachefs)$/;
 
-/** Linux's own numbers, for where there is no mount table to read. */
+/** Linux's file system numbers, used if the mount table cannot be read. */
 const remoteNumbers: ReadonlyMap<number, string> = new Map([
   [0x6969, "nfs"],
   [0x517b, "smb"],
@@ -35,7 +35,7 @@ const remoteNumbers: ReadonlyMap<number, string> = new Map([
   [0x65735546, "fuse"],
 ]);
 
-/** Folders that a program copies to other machines, by the names that it gives them. */
+/** Names of folders that a program copies to other machines. */
 const syncedNames: readonly (readonly [RegExp, string])[] = [
   [/^dropbox( \(.*\))?$/i, "Dropbox"],
   [/^onedrive( - .*|-.*)?$/i, "OneDrive"],
@@ -46,7 +46,7 @@ const syncedNames: readonly (readonly [RegExp, string])[] = [
   [/^(owncloud|pcloud ?drive|box sync|sync)$/i, "a synced folder"],
 ];
 
-/** What such programs leave in the folders that they sync. */
+/** Files that sync programs leave in their folders. */
 const syncMarkers: readonly (readonly [string, string])[] = [
   [".dropbox", "Dropbox"],
   [".849C9593-D756-4E56-8D6E-42412F2A707B", "OneDrive"],
@@ -56,20 +56,20 @@ const syncMarkers: readonly (readonly [string, string])[] = [
   [".owncloudsync.log", "ownCloud"],
 ];
 
-/** What the system tells of its file systems. */
+/** What the system reports about its file systems. */
 export interface Filesystem {
-  /** The mount table as Linux writes it, or null where there is none. */
+  /** The mount table in Linux's format; null if there is none. */
   mounts: string | null;
-  /** The number that statfs gives a folder's file system; asked only without a mount table. */
+  /** The file system number from statfs; asked only without a mount table. */
   fileSystemNumber(folder: string): number | null;
 }
 
 export interface FilesystemInfo {
-  /** The nearest folder that exists, by its real name. */
+  /** The real path of the nearest existing folder. */
   path: string;
-  /** Name of the file system; null where the system does not tell. */
+  /** Name of the file system; null if the system does not report it. */
   type: string | null;
-  /** Why no database should lie here, such as `nfs4` or `Dropbox`; null where it may. */
+  /** Why no database should be kept here, e.g. `nfs4` or `Dropbox`; null if it may. */
   trouble: string | null;
   /** Its locks are known to work. */
   known: boolean;
@@ -92,7 +92,7 @@ function isRemote(type: string): boolean {
   return remoteTypes.test(type) && !localFuse.has(type);
 }
 
-/** The type of the file system that a path lies on: of the longest mount point above it, and of the last one there. */
+/** The type of a path's file system: the longest mount point above it, and the last mount there. */
 export function fileSystemOf(path: string, mounts: string): string | null {
   let found: { point: string; type: string } | null = null;
   for (const line of mounts.split("\n")) {
@@ -108,12 +108,12 @@ function mountOf(line: string): { point: string; type: string } {
   const [, point, type] = /^.+? on (.+) \(([^,)]+)/.exec(line) ?? [];
   if (point !== undefined && type !== undefined) return { point, type };
   const [, written = "", name = ""] = line.split(" ");
-  // Blanks in a mount point are written as octal numbers.
+  // Mount tables write spaces as octal numbers.
   const blank = (_: string, octal: string) => String.fromCharCode(Number.parseInt(octal, 8));
   return { point: written.replace(/\\([0-7]{3})/g, blank), type: name };
 }
 
-/** Which program copies the folder to other machines, going by the names on its path and by what it leaves there. */
+/** Which program syncs the folder, judged by the names on its path and by the files in it. */
 export function syncedBy(path: string): string | null {
   for (const name of path.split(sep)) {
     const known = syncedNames.find(([pattern]) => pattern.test(name));
@@ -126,7 +126,7 @@ export function syncedBy(path: string): string | null {
   return null;
 }
 
-/** The folder itself, or the nearest above it that exists. */
+/** The folder itself, or its nearest existing parent. */
 export function nearest(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder));
 }
@@ -135,33 +135,33 @@ function isAtOrBelow(path: string, point: string): boolean {
   return path === point || path.startsWith(point.endsWith("/") ? point : `${point}/`);
 }
 
-/** What is wrong with the locks of a folder; null where one that is held is refused, and one that is free is given. */
+/** What is wrong with the locks of a folder; null if a taken lock is refused and a free one is granted. */
 export type LockTrouble = string | null;
 
-/** Whether a second connection of this process is refused the lock of the first. Takes a few milliseconds. */
+/** Tests that a second connection of this process is refused a taken lock. Takes a few milliseconds. */
 export function tryLock(folder: string): LockTrouble {
   return trial(folder, (path) => {
     const second = takeLock(path);
     second?.release();
-    return second ? "it was given twice" : null;
+    return second ? "it was granted twice" : null;
   });
 }
 
-/** Whether another process is refused it too: a file system without real locks refuses nothing to anybody else. */
+/** Tests that another process is refused it too: without real locks only the same process is refused. */
 export function tryLockElsewhere(folder: string): LockTrouble {
   return trial(folder, (path, release) => {
     const during = elsewhere(path);
     release();
     const after = elsewhere(path);
     if (during === refused && after === given) return null;
-    return during === given ? "it was given too" : `the trial failed (${during}, ${after})`;
+    return during === given ? "it was granted to both" : `the test failed (${during}, ${after})`;
   });
 }
 
 const given = 40;
 const refused = 41;
 
-/** In a folder of its own, so that trials of several processes do not meet. Leaves nothing behind. */
+/** Uses a folder of its own, so that tests of several processes do not interfere. Leaves nothing behind. */
 function trial(folder: string, use: (path: string, release: () => void) => LockTrouble): LockTrouble {
   const scratch = mkdtempSync(join(folder, ".bulkgen-trial-"));
   const path = join(scratch, "trial.lock");

@@ -7,7 +7,7 @@ import { takeLock } from "../../store/lock.js";
 import { copyDatabase } from "../../store/open.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
 import { noteHolder } from "../workspace/holder.js";
-import { madeWritable } from "../workspace/unwritable.js";
+import { madeWritable } from "../workspace/open.js";
 import {
   claim,
   claimedBy,
@@ -28,24 +28,23 @@ import {
 } from "./filesystem.js";
 
 export interface PlaceOptions {
-  /** The workspace as its folder says now: it says something else once the state has moved. */
+  /** The workspace according to its folder, which changes once the state has moved. */
   find(): Workspace;
-  /** A folder that is no workspace yet becomes one. */
+  /** Makes the folder a workspace if it is none. */
   make: boolean;
   ground: Filesystem;
   clock: Clock;
   random: Random;
-  /** Told where the state lies from now on, in one line. */
+  /** Called with one line that says where the state is kept from now on. */
   tell(line: string): void;
-  /** Stands in for the trial of locks. */
+  /** Replaces the test of locks. */
   locks?(folder: string, known: boolean): LockTrouble;
 }
 
 /**
- * Sees to it, before anything is locked or sent, that the state lies where a database can be trusted: where the folder
- * is on a network, synced, or has no locks, the state moves to the local state folder and a file says where it is. A
- * workspace that is a copy, and one whose history is lost, is refused: it would pay for what was paid already.
- * Throws EarlyExit.
+ * Ensures, before anything is locked or sent, that the state is where a database is safe: if the folder is on a network,
+ * synced, or has no locks, the state moves to the local state folder and a file says where it is. A copied workspace,
+ * and one whose history is lost, is refused: it would pay again for what was paid already. Throws EarlyExit.
  */
 export function placeWorkspace(options: PlaceOptions): Workspace {
   const workspace = options.find();
@@ -57,11 +56,11 @@ export function placeWorkspace(options: PlaceOptions): Workspace {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof EarlyExit || code === undefined) throw error;
     const todo = madeWritable(code, workspace.markerFolder);
-    // Another workspace would know nothing of what this one has paid for, and pay for it again.
+    // Another workspace does not know what this one has paid for, and would pay again.
     const elsewhere = workspaceExists(workspace) ? "" : ", or name another folder with --workspace";
     throw new EarlyExit(
       "usage",
-      `the workspace ${workspace.root} cannot be written (${code}). Nothing was sent. To go on, ${todo}${elsewhere}.`,
+      `the workspace ${workspace.root} cannot be written (${code}). Nothing was sent. To continue, ${todo}${elsewhere}.`,
     );
   }
 }
@@ -84,12 +83,12 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
   const state = join(workspacesFolder(workspace.sharedFolder), own.id);
   moveState(markerFolder, { ...own, state, host: hostname(), why }, options.clock);
   options.tell(
-    `the state of this workspace is kept in ${state}: ${workspace.root} is no place for a database (${why}); outputs stay where they are`,
+    `the state of this workspace is kept in ${state}: ${workspace.root} is not safe for a database (${why}); outputs stay where they are`,
   );
   return options.find();
 }
 
-/** Why no database should lie there; null where it may. */
+/** Why no database should be kept there; null if it may. */
 function troubleAt(folder: string, { ground, locks = tryLocks }: PlaceOptions): string | null {
   const { trouble, known } = filesystemInfo(folder, ground);
   if (trouble !== null) return trouble;
@@ -102,8 +101,8 @@ function tryLocks(folder: string, known: boolean): LockTrouble {
 }
 
 /**
- * Whether the local state folder is a better place. A home on a network is none; then the state stays, if only its locks
- * work. Throws EarlyExit where no place is good enough.
+ * Whether the local state folder is better. If the home folder is on a network too, the state stays, provided its locks
+ * work. Throws EarlyExit if no folder is good enough.
  */
 function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: PlaceOptions): boolean {
   const { locks = tryLocks } = options;
@@ -115,13 +114,13 @@ function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options
   if (locks(elsewhere, false) === null) return true;
   throw new EarlyExit(
     "usage",
-    `there is no place for this workspace's state: ${why}; and ${elsewhere} is none either (${other}). Nothing was sent. Name a folder on a local disk with --workspace, or in XDG_STATE_HOME.`,
+    `no folder is safe for this workspace's state: ${why}; nor is ${elsewhere} (${other}). Nothing was sent. Name a folder on a local disk with --workspace, or in XDG_STATE_HOME.`,
   );
 }
 
 /**
- * The same refusals for a command that changes nothing: it would tell of a run that is not to be. A rehearsal pays
- * nothing, and one that keeps its state in the copy is not refused either. Throws EarlyExit.
+ * The same refusals for a command that changes nothing: its plan could not be run. A rehearsal costs nothing, so a copy
+ * that keeps its own sandbox state is not refused. Throws EarlyExit.
  */
 export function refuseUnusable(workspace: Workspace): void {
   refuseLost(workspace);
@@ -129,13 +128,13 @@ export function refuseUnusable(workspace: Workspace): void {
   if (identity && (identity.state !== null || !isRehearsal(workspace))) refuseCopy(workspace, identity);
 }
 
-/** Throws EarlyExit when another folder is this workspace. */
+/** Throws EarlyExit if this workspace is a copy of another folder. */
 export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): void {
   const other = claimedBy(id, workspace);
   if (other === null) return;
   throw new EarlyExit(
     "usage",
-    `${workspace.root} is a copy of the workspace ${other}: both would pay for what neither has submitted yet. Nothing was sent. Go on in ${other}, or make this one a workspace of its own: \`bulkgen doctor --separate\`.`,
+    `${workspace.root} is a copy of the workspace ${other}: both would pay for the items not submitted yet. Nothing was sent. Use ${other}, or make this folder a workspace of its own: \`bulkgen doctor --separate\`.`,
   );
 }
 
@@ -144,14 +143,14 @@ function claimOrRefuse(workspace: Workspace, identity: WorkspaceIdentity): void 
   claim(identity.id, workspace);
 }
 
-/** What a state is made of; the sandbox's part lies in a folder of its own. */
+/** The files of a state; the sandbox's are in their own folder. */
 const databases = ["state.db", "accounts.db", "service.db"];
 const texts = ["receipts.jsonl"];
 
 /**
- * Moves what state there is to the folder that the identity names, and leaves the identity behind. Until that is
- * written nothing has changed; after it, the old files get a name that nobody takes for a state. Throws EarlyExit when
- * a process is at work here.
+ * Moves the state to the folder that the identity names, and leaves the identity behind. Nothing has changed until the
+ * identity is written; afterwards the old files are renamed, so that they are not taken for a state. Throws EarlyExit
+ * if a run is in progress here.
  */
 export function moveState(
   markerFolder: string,
@@ -169,12 +168,12 @@ export function moveState(
   }
 }
 
-/** Copies a state from one folder to another; returns the files that it is made of. */
+/** Copies a state from one folder to another; returns the copied files. */
 export function copyState(from: string, to: string): string[] {
   return ["", "sandbox"].flatMap((name) => copyPart(join(from, name), join(to, name)));
 }
 
-/** Holds both places, whichever of them is where processes lock. Returns what lets them go. Throws EarlyExit. */
+/** Takes the locks of both folders, since either may be in use. Returns what releases them. Throws EarlyExit. */
 export function lockState(from: string, to: string, clock: Clock): () => void {
   const parts = [from, join(from, "sandbox")].filter((folder) => existsSync(join(folder, "state.db")));
   const locks: (() => void)[] = [];
@@ -209,11 +208,38 @@ function locked(folder: string, clock: Clock): () => void {
   const file = join(folder, "run.lock");
   const lock = takeLock(file);
   if (!lock) {
-    throw new EarlyExit("locked", `another run holds the workspace ${dirname(folder)}. Nothing was sent.`);
+    throw new EarlyExit("locked", `another run is using the workspace ${dirname(folder)}. Nothing was sent.`);
   }
   const note = noteHolder(file, clock);
   return () => {
     note.remove();
     lock.release();
   };
+}
+
+/** Makes a copied workspace independent. Returns the folder that it was a copy of. Throws EarlyExit if it is not a copy. */
+export function separateWorkspace(
+  workspace: Workspace,
+  { clock, random }: { clock: Clock; random: Random },
+): string {
+  const { root, markerFolder, sharedFolder } = workspace;
+  const identity = readIdentity(markerFolder);
+  const other = identity && claimedBy(identity.id, workspace);
+  if (!other) throw new EarlyExit("done", `${root} is not a copy of another workspace; nothing was changed`);
+  const id = random.uuid();
+  const own = { ...identity, id, host: hostname() };
+  if (identity.state === null) {
+    writeIdentity(markerFolder, own);
+  } else {
+    const state = join(workspacesFolder(sharedFolder), id);
+    const release = lockState(identity.state, state, clock);
+    try {
+      copyState(identity.state, state);
+      writeIdentity(markerFolder, { ...own, state });
+    } finally {
+      release();
+    }
+  }
+  claim(id, workspace);
+  return other;
 }

@@ -1,11 +1,147 @@
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { mediaFields } from "../../api/inputs.js";
 import type { Category } from "../../api/records.js";
 import { safeName } from "../../archive/disk/names.js";
+import { nodeDisk } from "../../archive/disk/node-disk.js";
+import { type IndexLine, identityOf, indexName, JobIndex } from "../../archive/index-file.js";
 import { credits } from "../../core/money.js";
 import type { NewItem } from "../../core/ports/store.js";
-import type { IntentLine, KnownAttempt } from "../../run/receipts/receipt-lines.js";
-import type { ArchivedLine, ArchiveHistory } from "./archive-history.js";
-import type { ReceiptHistory } from "./receipt-history.js";
+import {
+  type IntentLine,
+  type KnownAttempt,
+  KnownAttempts,
+  lineIn,
+} from "../../run/receipts/receipt-lines.js";
+import { toldPath } from "../../store/workspace/own-paths.js";
+import type { Workspace } from "../workspace/workspace.js";
+
+export interface ReceiptHistory {
+  /** In the order of submission, with absolute paths. */
+  attempts: readonly KnownAttempt[];
+  lines: number;
+  /** Numbers of the unreadable lines, from 1. */
+  unreadable: readonly number[];
+}
+
+/** Reads the receipts. A damaged line is skipped and counted. */
+export function readReceiptHistory({
+  root,
+  receiptsFile,
+}: Pick<Workspace, "root" | "receiptsFile">): ReceiptHistory {
+  const attempts = new KnownAttempts();
+  const unreadable: number[] = [];
+  let lines = 0;
+  const text = existsSync(receiptsFile) ? readFileSync(receiptsFile, "utf8") : "";
+  for (const [index, row] of text.split("\n").entries()) {
+    if (row.trim() === "") continue;
+    lines++;
+    const line = lineIn(row);
+    if (line === null) unreadable.push(index + 1);
+    else attempts.note(line.type === "intent" ? withPaths(line, root) : line);
+  }
+  return { attempts: attempts.all, lines, unreadable };
+}
+
+function withPaths(intent: IntentLine, root: string): IntentLine {
+  return { ...intent, manifest: toldPath(root, intent.manifest), out: toldPath(root, intent.out) };
+}
+
+/** An output in the archive: its index line, with the name under which its content was found. */
+export interface ArchivedLine extends IndexLine {
+  /** The output folder, and the name of the job's folder in it. */
+  outFolder: string;
+  folder: string;
+}
+
+export interface ArchiveHistory {
+  /** Outputs whose files are intact, by item key. */
+  outputs: Map<string, ArchivedLine[]>;
+  /** Files with an index line whose content was not found: they are fetched again. */
+  missing: string[];
+  /** Files that were found under another name. */
+  renamed: number;
+  indexes: number;
+}
+
+/** Reads the index of every job's folder and compares each line with its file. Rejects with errors of the disk. */
+export async function readArchive(outFolders: readonly string[]): Promise<ArchiveHistory> {
+  const history: ArchiveHistory = { outputs: new Map(), missing: [], renamed: 0, indexes: 0 };
+  for (const outFolder of outFolders) {
+    for (const folder of foldersIn(outFolder)) {
+      if (!existsSync(join(outFolder, folder, indexName))) continue;
+      history.indexes++;
+      await readJob(history, outFolder, folder);
+    }
+  }
+  return history;
+}
+
+async function readJob(history: ArchiveHistory, outFolder: string, folder: string): Promise<void> {
+  const jobFolder = join(outFolder, folder);
+  const lines = (await JobIndex.open(nodeDisk, jobFolder)).all();
+  const others = new OtherFiles(jobFolder, new Set(lines.map((line) => line.file)));
+  for (const line of lines) {
+    const ofItem = history.outputs.get(line.key) ?? [];
+    // If several folders have the file, as in a copy of the archive, the first counts.
+    if (ofItem.some((known) => known.folder === folder && identityOf(known) === identityOf(line))) continue;
+    const inPlace = (await hashOf(join(jobFolder, line.file), line.bytes)) === line.sha256;
+    const file = inPlace ? line.file : await others.find(line);
+    if (file === null) {
+      history.missing.push(join(folder, line.file));
+      continue;
+    }
+    if (!inPlace) history.renamed++;
+    history.outputs.set(line.key, [...ofItem, { ...line, file, outFolder, folder }]);
+  }
+}
+
+/** Files without an index line, found by content: a person may have renamed one. */
+class OtherFiles {
+  private bySize: Map<number, string[]> | null = null;
+
+  constructor(
+    private readonly jobFolder: string,
+    private readonly known: ReadonlySet<string>,
+  ) {}
+
+  async find({ bytes, sha256 }: IndexLine): Promise<string | null> {
+    this.bySize ??= this.list();
+    for (const file of this.bySize.get(bytes) ?? []) {
+      if ((await hashOf(join(this.jobFolder, file), bytes)) === sha256) return file;
+    }
+    return null;
+  }
+
+  private list(): Map<number, string[]> {
+    const bySize = new Map<number, string[]>();
+    for (const entry of readdirSync(this.jobFolder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      const file = path.slice(this.jobFolder.length + 1);
+      if (!entry.isFile() || this.known.has(file)) continue;
+      const { size } = statSync(path);
+      bySize.set(size, [...(bySize.get(size) ?? []), file]);
+    }
+    return bySize;
+  }
+}
+
+/** Null when the file is missing or has another size. */
+async function hashOf(path: string, bytes: number): Promise<string | null> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size !== bytes) return null;
+  const hash = createHash("sha256");
+  for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
+  return hash.digest("hex");
+}
+
+function foldersIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [entry.name] : [],
+  );
+}
 
 /** What receipts and archive say about an item. */
 export interface FoundItem {

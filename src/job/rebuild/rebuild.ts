@@ -8,25 +8,30 @@ import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
 import { makeWorkspace, openWorkspace } from "../../store/workspace/workspace.js";
 import { refuseCopy } from "../place/place.js";
-import { openVerdicts } from "../workspace/book-verdicts.js";
 import { isRehearsal } from "../workspace/history.js";
 import { noteHolder } from "../workspace/holder.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { readIdentity, writeIdentity } from "../workspace/workspace.js";
-import { type ArchiveHistory, readArchive } from "./archive-history.js";
-import { type FoundItem, type FoundItems, findItems } from "./rebuild-items.js";
-import { refill } from "./rebuild-store.js";
-import { type ReceiptHistory, readReceiptHistory } from "./receipt-history.js";
+import {
+  type ArchiveHistory,
+  type FoundItem,
+  type FoundItems,
+  findItems,
+  type ReceiptHistory,
+  readArchive,
+  readReceiptHistory,
+} from "./rebuild-items.js";
+import { openVerdicts, refill } from "./rebuild-store.js";
 
 export interface RebuildOptions {
   workspace: Workspace;
   clock: Clock;
-  /** Gets what would come back; false leaves everything as it is. */
+  /** Asks for consent, given what would be restored; false changes nothing. */
   consent(offer: RebuildOffer): Promise<boolean>;
 }
 
 export interface RebuildOffer extends Pick<Rebuilt, "database" | "found" | "readable"> {
-  /** There is a database, intact or not. */
+  /** Whether there is a database, intact or not. */
   present: boolean;
 }
 
@@ -41,7 +46,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
   const made = [markerFolder, dirname(stateFile)].find((folder) => !existsSync(folder));
   const lock = takeLock(lockFile);
   if (!lock)
-    throw new EarlyExit("locked", `a run holds the workspace ${workspace.root}; nothing was changed`);
+    throw new EarlyExit("locked", `a run is using the workspace ${workspace.root}; nothing was changed`);
   const note = noteHolder(lockFile, clock);
   try {
     const readable = await itemsKnown(workspace, clock);
@@ -49,7 +54,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
     if (sources.items.length === 0) {
       throw new EarlyExit(
         "usage",
-        `nothing to rebuild from: ${workspace.receiptsFile} and the archive in ${workspace.outFolder} tell of no item; nothing was changed`,
+        `nothing to rebuild from: ${workspace.receiptsFile} and the archive in ${workspace.outFolder} have no items; nothing was changed`,
       );
     }
     const offer = { database: stateFile, present: existsSync(stateFile), readable };
@@ -75,7 +80,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
   } finally {
     note.remove();
     lock.release();
-    // An empty state folder would say that the state is not lost.
+    // An empty state folder would look as if the state were not lost.
     if (made !== undefined && !existsSync(stateFile)) rmSync(made, { recursive: true });
   }
 }
@@ -122,7 +127,7 @@ async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | 
   } catch (error) {
     if (error instanceof NewerDatabase) throw error;
     if (isRefused(error)) {
-      const why = `${(error as Error).message}. It may be whole, so it is not replaced`;
+      const why = `${(error as Error).message}. It may be intact, so it is not replaced`;
       throw new EarlyExit("usage", `${why}: ${wayOut(error)}. Nothing was changed.`);
     }
     return null;
@@ -164,20 +169,20 @@ async function factsOf(
     store.close();
   }
 }
-/** What a database was made of again, and what did not come back. */
+/** What a rebuild restored, and what it could not. */
 export interface Rebuilt {
   database: string;
-  /** Items that came back. */
+  /** Restored items. */
   found: number;
   counts: Readonly<Record<ItemState, number>>;
   /** Numbers of the runs that have something to collect. */
   owing: readonly number[];
   receipts: { lines: number; unreadable: readonly number[] };
   archive: { indexes: number; renamed: number; missing: readonly string[] };
-  /** Tasks that were paid for, of requests that cannot be read any more. */
+  /** Paid tasks whose requests can no longer be read. */
   orphans: readonly string[];
-  /** Items that the old database knew; null when it could not be read. */
+  /** Items of the old database; null if it could not be read. */
   readable: number | null;
-  /** The old database; null when there was none. */
+  /** The old database; null if there was none. */
   kept: string | null;
 }

@@ -3,16 +3,16 @@ import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import type { Continuation } from "../orders/continuation.js";
+import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
 import { execute } from "./execute.js";
+import { isOwn } from "./prepare.js";
 import type { JobOptions, Outcome } from "./run-job.js";
-import { isOwn } from "./unfinished.js";
 
 /**
- * Carries on a run under its own options. Throws EarlyExit when there is none, or when the key belongs to somebody
- * else. `use` is handed the outcome while the workspace is still open.
+ * Continues a run with its own options. Throws EarlyExit if there is none, or if the key belongs to another user.
+ * `use` gets the outcome while the workspace is still open.
  */
 export async function continueJob<Result>(
   options: JobOptions,
@@ -22,7 +22,7 @@ export async function continueJob<Result>(
   const startedAt = options.clock.now();
   const found = await lookUp(options, continuation);
   prepareOutFolder(jobFolder(found));
-  const hold = await openWorkspaceSession({
+  const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(found.manifest),
     limits: found.options,
@@ -30,23 +30,23 @@ export async function continueJob<Result>(
     signal: options.interrupt,
   });
   try {
-    const reading = await hold.account.identify();
-    checkOwner(found, reading.me.user.id, hold.connection.origin);
-    const changed = (await continuation.change?.(hold, found)) ?? found;
-    // A cancelled run is gone on with to collect what it owes, unless a person wants something of it again.
+    const reading = await opened.account.identify();
+    checkOwner(found, reading.me.user.id, opened.connection.origin);
+    const changed = (await continuation.change?.(opened, found)) ?? found;
+    // A cancelled run continues only to collect submitted items, unless a person ordered more.
     const state = changed.state === "cancelled" ? "cancelled" : "running";
-    await hold.store.setRun(changed.id, { state, exit: null, endedAt: null });
+    await opened.store.setRun(changed.id, { state, exit: null, endedAt: null });
     const own = withDaily(changed.options, options);
     const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
-    const before = (await hold.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, ...reading, hold, run, inOrder: false });
-    return await use({ execution, leftOut: 0, before, startedAt, hold });
+    const before = (await opened.store.counts(run.id)).archived;
+    const execution = await execute({ ...options, ...reading, opened, run, inOrder: false });
+    return await use({ execution, leftOut: 0, before, startedAt, opened });
   } finally {
-    await hold.close();
+    await opened.close();
   }
 }
 
-/** A run goes on under its own options; the day's cap is the account's, and holds as it is set now. */
+/** A run continues with its own options, but with the current daily cap, which is the account's. */
 function withDaily(own: RunOptions, { dailyCredits }: Pick<JobOptions, "dailyCredits">): RunOptions {
   return dailyCredits === undefined ? own : { ...own, dailyCredits };
 }

@@ -13,8 +13,7 @@ import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js
 import type { RunOptions } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
-import { lanesOf } from "../../core/quota/lanes.js";
-import { freeSlots, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
+import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
 import { ownVersion } from "../../package-file.js";
 import { arrange, Replacements } from "../../run/arrange.js";
@@ -28,21 +27,21 @@ import { WakeSignal } from "../../run/waits.js";
 import { count } from "../../text/amounts.js";
 import { pollOrders } from "../orders/attend.js";
 import type { WorkspaceSession } from "../workspace/open.js";
-import { endRefused } from "../workspace/unwritable.js";
+import { endRefused } from "../workspace/open.js";
 
-/** Polls in flight at once. The quota bounds them far more than this does. */
+/** Polls in flight at once. The quota limits them far more than this does. */
 const pollsMax = 8;
 
 /** With the account as it was when the run began. */
 export interface ExecuteOptions extends AccountReading {
-  hold: WorkspaceSession;
+  opened: WorkspaceSession;
   run: Run;
   clock: AlarmClock;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
   fetchOnly?: boolean;
-  /** The balance does not reach for all that is planned. */
+  /** The balance does not cover all planned items. */
   inOrder: boolean;
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
@@ -55,23 +54,23 @@ export interface Execution {
   /** Why it ended before its items did, one line each. */
   reasons: readonly string[];
   counts: Record<ItemState, number>;
-  /** The balance after the run, where it could be asked for. */
+  /** The balance after the run, if it could be read. */
   balance: Credits | null;
-  /** When an unfinished run can go on (UTC ms): with the day's requests, or to settle lost answers; null where neither. */
+  /** When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither. */
   resumeAt: number | null;
   /**
-   * How far the key's counter of used credits has moved since it last agreed with the books, and what they know of.
+   * How far the key's counter of used credits has moved since it last matched the spend log, and what the log explains.
    * Null where it could not be read without a paid request under way.
    */
   books: { counted: Credits; known: Credits } | null;
 }
 
-/** Carries a run on until nothing is left to do or something stops it, and closes it. */
+/** Executes a run until nothing is left to do or something stops it, and closes it. */
 export async function execute(options: ExecuteOptions): Promise<Execution> {
-  const { hold, run, clock, log } = options;
-  const { store, account } = hold;
+  const { opened, run, clock, log } = options;
+  const { store, account } = opened;
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
-  const downloads = undiciDownloads({ baseUrl: hold.connection.baseUrl });
+  const downloads = undiciDownloads({ baseUrl: opened.connection.baseUrl });
   const inspector = openInspector({ clock });
   const { download } = downloads;
   const archive = openArchive({
@@ -90,9 +89,9 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       accounts: account.accounts,
       accountId: account.accountId(),
       fingerprint: account.fingerprint,
-      workspace: hold.workspace.stateFile,
+      workspace: opened.workspace.stateFile,
       service: account.service,
-      receipts: openReceipts(nodeDisk, hold.workspace, () => clock.now()),
+      receipts: openReceipts(nodeDisk, opened.workspace, () => clock.now()),
       save: archive.save,
       refusal: archive.refusal,
       books: account.books,
@@ -124,10 +123,10 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       settling: settlingOf(run.options),
     },
   );
-  if (options.fetchOnly) session.gate.stop("collect", "only what is paid for was fetched");
+  if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
   replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
   await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
-  hold.note.carries(run.id);
+  opened.note.carries(run.id);
   options.onBegin?.(run);
   const { attend, close: dismiss } = await pollOrders({ store, clock, session, account });
   try {
@@ -142,25 +141,25 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return close(options, session.gate);
 }
 
-/** What must be left of the balance, as it was before this execution. */
+/** What must remain of the balance before this execution. */
 function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
   const { keepCredits } = run.options;
   if (keepCredits === undefined) return null;
-  // Of what nobody tells nothing can be kept but all.
+  // If the service does not report a balance, spend nothing.
   return keeping(keepCredits, balanceTold(me.credits.balance) ?? noCredits, mark);
 }
 
 async function close(
-  { hold, run, clock }: ExecuteOptions,
+  { opened, run, clock }: ExecuteOptions,
   { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session["gate"],
 ): Promise<Execution> {
-  const { store } = hold;
+  const { store } = opened;
   const cancelled = (await store.run(run.id))?.state === "cancelled";
-  // What was refused, failed at the provider or turned out to be free meanwhile is not submitted again by this run.
+  // Items that went back to planned after the cancellation are not submitted again by this run.
   const unsubmitted = cancelled ? await store.cancelRun(run.id, new Set()) : 0;
   const counts = await store.counts(run.id);
-  const read = await accountNow(hold, stops, counts, clock);
-  const books = read !== null && isBooked(read) ? await closedBooks(hold, run.options) : null;
+  const read = await accountNow(opened, stops, counts, clock);
+  const books = read !== null && isBooked(read) ? await closedBooks(opened, run.options) : null;
   const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
   const exit = exitOf(counts, stops, isDearer);
@@ -184,19 +183,19 @@ async function close(
     ...unsubmittedText(unsubmitted, run.jobName),
   ];
   const balance = read ? balanceTold(read.me.credits.balance) : null;
-  const resumeAt = (await afterTheDay(hold, stops, clock)) ?? (await afterReading(hold, settling, clock));
+  const resumeAt = (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, settling, clock));
   return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
 }
 
-/** What is not submitted again of a run that was cancelled. */
+/** Says which items of a cancelled run are not submitted again. */
 function unsubmittedText(items: number, jobName: string): string[] {
   if (items === 0) return [];
   return [
-    `${count(items, "item")} not submitted again; the next run of ${jobName} takes up what its manifest asks for`,
+    `${count(items, "item")} not submitted again; the next run of ${jobName} submits what its manifest lists`,
   ];
 }
 
-/** The day's requests come back one by one; going on needs some, so the first of them is given company. */
+/** Daily requests come back one by one, and continuing needs several, so it waits a little after the first. */
 const gatherMs = 30 * 60_000;
 
 async function afterTheDay(
@@ -211,7 +210,7 @@ async function afterTheDay(
   return Math.max(day.nextReleaseAt ?? 0, clock.now()) + gatherMs;
 }
 
-/** When a resume can find out what became of lost answers: with a reading, and a place for its request. */
+/** When a resume can settle lost answers: when a reading is due and a slot is free for it. */
 async function afterReading(
   { account }: WorkspaceSession,
   { nextReadingAt }: Session["gate"]["settling"],
@@ -222,18 +221,18 @@ async function afterReading(
   return Math.max(nextReadingAt, nextSendAt(quota, clock.now()));
 }
 
-/** Why the run ends: its stops, and the states in which its items were left. */
+/** Why the run ends: its stops, and the final states of its items. */
 function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], dearer: boolean): ExitName {
   const reasons: ExitName[] = stops.map((stop) => stopTable[stop.kind].exit);
   if (counts.held > 0) reasons.push("held");
   if (dearer && counts.planned > 0) reasons.push("cap");
-  // Planned items that nothing stopped are those of a parked model.
+  // Without a stop, planned items are left only by a parked model.
   if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
   if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
   return weightiest(reasons);
 }
 
-/** What the key's counter and the books say of the time since they last agreed; keeps what that teaches. */
+/** Compares the key's counter with the spend log since they last matched, and stores what that teaches. */
 async function closedBooks(
   { account: { books } }: WorkspaceSession,
   options: Run["options"],
@@ -246,7 +245,7 @@ async function closedBooks(
   const counted = minus(last.used, evidence.baseline.used);
   const known = minus(counted, residual(evidence, last, hypothesis));
   const judgement = reconcile(evidence);
-  // Verdicts are given by a run that goes on, which can act on them; as what others have written since then is judged.
+  // Verdicts are left to a continuing run, which can act on them and sees what other runs wrote since.
   if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await books.keep(judgement, seq);
   return { counted, known };
 }
@@ -294,7 +293,7 @@ function nextTimeOfDay(time: string, now: number): number {
   const date = new Date(now);
   date.setHours(hours, minutes, 0, 0);
   if (date.getTime() <= now) {
-    // Set again after the day: on the day of a clock change 24 hours are not a day.
+    // Set again for the next day: on the day of a clock change a day is not 24 hours.
     date.setDate(date.getDate() + 1);
     date.setHours(hours, minutes, 0, 0);
   }

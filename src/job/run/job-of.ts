@@ -8,9 +8,9 @@ import type { Manifest } from "../../manifest/shape/manifest.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 
 /**
- * Which job a manifest belongs to. A job is what remembers which rows were paid for, and its name is the manifest's
- * own `name`, or that of its file. So a file that is renamed or copied would start without a memory, and everything in
- * it would be paid once more: what other jobs of the workspace have made already is looked at first.
+ * Which job a manifest belongs to. A job records which rows were paid for. Its name is the manifest's `name`, else the
+ * file's stem, so a renamed or copied file would start a new job and pay for everything again: the other jobs of the
+ * workspace are searched for its items first.
  */
 export interface JobChoice {
   name: string;
@@ -23,10 +23,10 @@ const paid: readonly ItemState[] = [
   ...(["submitting", "unknown", "held", "processing", "overdue", "ready", "archived"] as const),
 ];
 
-/** The share of a new job's items that makes it a known job under another name. */
+/** The share of known items from which a new job counts as an older job under another name. */
 const sameShare = 0.5;
 
-/** The job that a manifest's file is known to belong to; null when nothing tells. */
+/** The job that a manifest's file belonged to before; null if unknown. */
 export function knownJob(manifest: Manifest, runs: readonly Run[], named: string | null): string | null {
   if (named !== null) return named;
   if (manifest.name !== stemOf(manifest)) return manifest.name;
@@ -35,7 +35,7 @@ export function knownJob(manifest: Manifest, runs: readonly Run[], named: string
   return runs.some((run) => run.jobName === manifest.name) ? manifest.name : null;
 }
 
-/** The job of a manifest that no run knows: its own, or the one that most of its items were made for. */
+/** The job of a manifest that no run knows: a new one, or the one that most of its items were made for. */
 export async function guessJob(
   store: Store,
   runs: readonly Run[],
@@ -56,18 +56,48 @@ export async function guessJob(
   const all = plan.items.length + plan.unselected.length;
   const most = made.size >= all * sameShare;
   const what = `${made.size} of ${all === 1 ? "1 item" : `${all} items`}`;
-  // Standard input is no file that could have been renamed.
+  // Standard input cannot have been renamed.
   if (most && basename(file) !== "-" && !existsSync(file)) {
-    const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: this goes on with it`;
+    const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: continuing that job`;
     return { name, note: `${renamed} (--job ${job} makes a job of its own)`, finding: null };
   }
   let price = noCredits;
   for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);
-  const ways = `--job ${name} goes on with that job, --job ${job} makes them anew`;
+  const ways = `--job ${name} continues that job, --job ${job} makes them again`;
   const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${inCredits(price)}: ${ways}.`;
   return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
 }
 
 function stemOf({ file }: Pick<Manifest, "file">): string {
   return basename(file, extname(file));
+}
+
+/**
+ * The edition of a job that a run belongs to. The first has an empty name. `--edition NAME` makes everything again under
+ * that name, once. `--fresh` starts a numbered edition, or continues the newest while it is unfinished, so a scheduled
+ * run restarted after a crash pays nothing twice.
+ */
+export type EditionChoice = { name: string } | "fresh" | "first";
+
+export async function editionOf(
+  choice: EditionChoice,
+  store: Store | null,
+  jobName: string,
+): Promise<string> {
+  if (choice === "first") return "";
+  if (choice !== "fresh") return choice.name;
+  if (store === null) return "";
+  const runs = (await store.runs()).filter((run) => run.jobName === jobName && numberOf(run) !== null);
+  const newest = runs.toSorted((a, b) => (numberOf(a) ?? 0) - (numberOf(b) ?? 0) || a.id - b.id).at(-1);
+  if (!newest) return "";
+  return newest.state === "finished" || newest.state === "cancelled"
+    ? `#${(numberOf(newest) ?? 1) + 1}`
+    : newest.edition;
+}
+
+/** The number of a numbered edition: 1 for the first, null for one with a name. */
+function numberOf({ edition }: Pick<Run, "edition">): number | null {
+  if (edition === "") return 1;
+  const match = /^#(\d+)$/.exec(edition);
+  return match ? Number(match[1]) : null;
 }

@@ -12,11 +12,11 @@ import { dayMs } from "../../core/quota/quota.js";
 import type { Finding, Plan } from "../../plan/plan.js";
 import type { OpenAccount } from "../workspace/account.js";
 import type { Workspace } from "../workspace/workspace.js";
-import type { EditionChoice } from "./edition.js";
+import type { EditionChoice } from "./job-of.js";
 
 /**
- * How long a paid request stands in the way of paying again (ms). Tasks end within a day and their files can be had for
- * days; whoever runs a sheet two weeks after its history went has nothing left to collect.
+ * How long (ms) a paid request blocks paying again. Tasks end within a day and their files stay available for
+ * days; two weeks after a history was lost there is nothing left to collect.
  */
 const memoryMs = 14 * dayMs;
 const namesMax = 5;
@@ -32,9 +32,9 @@ interface Circumstances {
 }
 
 /**
- * What the history does not know may be at the service all the same: its workspace was deleted while tasks were open, and
- * only the account's books remember who sent them. It would be paid for again. Null where the books know nothing of the
- * plan's new items that this workspace does not, where all is to be made anew, and for a rehearsal.
+ * Items missing from the history may still be at the service: if the workspace was deleted while tasks were open, only
+ * the account's spend log knows them, and they would be paid again. Null if the spend log knows nothing about the plan's
+ * new items beyond this workspace's history, for a new edition, and for a rehearsal.
  */
 export async function paidBefore(
   circumstances: Circumstances,
@@ -58,18 +58,18 @@ export async function paidBefore(
   const all = plan.items.length;
   const of = all === 1 ? "1 item was" : `${all} items were`;
   const more = items > names.length ? ` and ${items - names.length} more` : "";
-  const what = `${items} of ${of} sent from ${workspace.root} before (the newest on ${new Date(newest).toISOString().slice(0, 10)}), charged or perhaps charged, and nobody has seen the end of it: ${names.join(", ")}${more}`;
+  const what = `${items} of ${of} sent from ${workspace.root} before (the newest on ${new Date(newest).toISOString().slice(0, 10)}), which may have been charged and whose outcome is unknown: ${names.join(", ")}${more}`;
   const anew =
     plan.standings.new === all
-      ? "--fresh or another --edition makes them anew"
-      : "a sheet of these rows alone with --fresh makes them anew";
+      ? "--fresh or another --edition makes them again"
+      : "a sheet of only these rows with --fresh makes them again";
   return {
     kind: "paid_before",
-    message: `${what}. The workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: bring back what was in ${dirname(workspace.stateFile)}, and \`bulkgen resume\` goes on with them; ${anew}.`,
+    message: `${what}. The workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: restore ${dirname(workspace.stateFile)} and run \`bulkgen resume\` to continue them; ${anew}.`,
   };
 }
 
-/** Entries that items of the draft have in the books and not in the history, by the item's key: the newest of each. */
+/** The newest spend-log entry of each draft item that is not in the history, by item key. */
 async function unknownEntries({
   account,
   clock,
@@ -80,7 +80,7 @@ async function unknownEntries({
   const entries = await account.books.unended(clock.now() - memoryMs);
   const used = store !== null && entries.length > 0 && (await store.runs()).length > 0;
   for (const entry of entries) {
-    // A process that ended before its item was on record has sent nothing, where there is a record.
+    // A process that ended before its item was recorded has sent nothing, if there is a history.
     if ((used && !entry.answered) || !draft.holds(entry.itemKey)) continue;
     if ((await store?.attemptBooked(entry.entry)) == null) byKey.set(entry.itemKey, entry);
   }
@@ -88,9 +88,9 @@ async function unknownEntries({
 }
 
 /**
- * What the history does not know may have its files in the archive all the same: its workspace was deleted or not brought
- * along, or others share the output folder. It would be paid for again. Null where nothing of the plan is there, where
- * all is to be made anew, and for a rehearsal. Rejects with errors of the disk.
+ * Items missing from the history may still have files in the archive: the workspace was deleted or left behind, or others
+ * share the output folder. They would be paid again. Null if the archive has none of the plan's items, for a new edition,
+ * and for a rehearsal. Rejects with disk errors.
  */
 export async function archivedBefore(
   {
@@ -115,7 +115,7 @@ export async function archivedBefore(
   let [items, price, newest] = [0, noCredits, ""];
   for (const { key, due, standing, price: each } of plan.items) {
     const line = due && standing === "new" ? byKey.get(key) : undefined;
-    // What is gone is missed by whoever asks for it.
+    // Missing files are handled by --missing.
     if (line === undefined || !existsSync(join(folder, line.file))) continue;
     items++;
     price = plus(price, each);
@@ -125,7 +125,7 @@ export async function archivedBefore(
   const all = plan.items.length;
   const what = `${items} of ${all === 1 ? "1 item is" : `${all} items are`} in the archive ${folder} (the newest from ${newest.slice(0, 10)})`;
   const out = outFolder === join(root, "outputs") ? "" : ` --out ${outFolder}`;
-  const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} brings them back, --fresh or another --edition makes them anew`;
+  const ways = `\`bulkgen doctor --rebuild${out}\` in ${root} restores them, --fresh or another --edition makes them again`;
   return {
     kind: "archived_before",
     message: `${what}, the workspace's history does not know them, and they would be paid again, for ${inCredits(price)}: ${ways}.`,

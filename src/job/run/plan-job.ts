@@ -1,13 +1,15 @@
 import type { Clock } from "../../clock.js";
 import type { Log } from "../../core/ports/send.js";
+import type { Problem } from "../../core/problem.js";
+import { openManifest, type ReadOptions } from "../../manifest/read.js";
+import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseOutdated } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
-import { prepare, type SheetOptions } from "./prepare.js";
-import type { SpendingOptions } from "./spending-caps.js";
+import { prepare, type SheetOptions, type SpendingOptions } from "./prepare.js";
 
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
@@ -20,8 +22,8 @@ export interface PlanJobOptions extends SheetOptions {
 }
 
 /**
- * The plan of a manifest, against the workspace's history where there is one. Changes nothing and takes no lock. `use` is
- * handed the plan while it can be read. Throws EarlyExit.
+ * The plan of a manifest, using the workspace's history if there is one. Changes nothing and takes no lock. `use` gets
+ * the plan while it can be read. Throws EarlyExit.
  */
 export async function planJob<Result>(
   options: PlanJobOptions,
@@ -29,7 +31,7 @@ export async function planJob<Result>(
 ): Promise<Result> {
   const { workspace, clock } = options;
   const { connection, close } = await options.connect();
-  // Whatever cannot be opened, what was opened before it is closed: a sandbox left open would keep the process.
+  // If opening fails, close what was opened before: an open sandbox would keep the process alive.
   const undo: (() => Promise<void> | void)[] = [close];
   try {
     const store = workspaceExists(workspace) ? openWorkspace(workspace, clock) : null;
@@ -50,5 +52,30 @@ export async function planJob<Result>(
     return await use(plan);
   } finally {
     while (undo.length > 0) await undo.pop()?.();
+  }
+}
+
+/** How many problems are kept when a manifest is only checked. */
+const problemsMax = 10_000;
+
+/** The problems of a manifest that can be found offline, and its number of readable rows. */
+export async function checkedManifest(
+  path: string,
+  options: ReadOptions,
+): Promise<{ problems: Problem[]; rows: number }> {
+  const names = new ItemNames();
+  const problems: Problem[] = [];
+  const found = (some: readonly Problem[]) => problems.push(...some.slice(0, problemsMax - problems.length));
+  const parts = (await openManifest(path, options)).parts();
+  let rows = 0;
+  for (;;) {
+    const { value, done } = await parts.next();
+    if (done) {
+      if (value.refusal) problems.unshift(value.refusal);
+      return { problems, rows: value.refusal ? 0 : rows };
+    }
+    rows += value.rows.length;
+    found(value.problems);
+    for (const row of value.rows) found(names.check(row));
   }
 }

@@ -1,29 +1,40 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Model } from "../../api/records.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { DurationEstimate } from "../../core/pace/pace.js";
-import { DurationEstimates } from "../../core/pace/paces.js";
+import { type Credits, noCredits, plus } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
+import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
+import type { BalanceMark } from "../../core/ports/spend-log.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { digestOf, type Problem } from "../../core/problem.js";
-import type { OwnLimits } from "../../core/quota/quota.js";
+import { dayOf, type OwnLimits } from "../../core/quota/quota.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
-import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
+import type {
+  Duplicates,
+  Finding,
+  OnMissing,
+  Plan,
+  PlanInput,
+  Selection,
+  SpendingCaps,
+  SubmitOrder,
+} from "../../plan/plan.js";
 import type { AccountReading } from "../../run/gate/balance.js";
+import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
-import { missingFiles } from "../workspace/missing-files.js";
+import { resumeCommand } from "../workspace/find-run.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type EditionChoice, editionOf } from "./edition.js";
-import { guessJob, knownJob } from "./job-of.js";
+import { type EditionChoice, editionOf, guessJob, knownJob } from "./job-of.js";
 import { archivedBefore, paidBefore } from "./paid-before.js";
-import { checkModels, type SpendingOptions, spendingCaps } from "./spending-caps.js";
-import { othersRun, unfinishedOf } from "./unfinished.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
 export interface SheetOptions {
@@ -33,18 +44,18 @@ export interface SheetOptions {
   duplicates: Duplicates;
   order: SubmitOrder;
   onMissing: OnMissing;
-  /** The job's name, where the command says it. */
+  /** The job's name, if the command line gives one. */
   job: string | null;
 }
 
 export interface PrepareOptions extends SheetOptions {
   manifest: string;
-  /** The plan is made in it, and can be read as long as it is open. */
+  /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
   /** What the run may spend. */
   spending: SpendingOptions;
   clock: Clock;
-  /** Where its history and its files are. */
+  /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
   origin: string;
   sandbox: boolean;
@@ -52,7 +63,7 @@ export interface PrepareOptions extends SheetOptions {
   ownLimits?: OwnLimits;
   /** The workspace's store, when there is one. */
   store: Store | null;
-  /** Ends the reading of a large sheet. */
+  /** Interrupts the reading of a large sheet. */
   signal: AbortSignal;
 }
 
@@ -61,8 +72,8 @@ export interface PreparedPlan extends AccountReading {
 }
 
 /**
- * Reads the manifest and holds it against the live models and the account. Costs two requests and nothing else; a file
- * that cannot be read at all costs none. Throws EarlyExit for a manifest of which nothing can be planned.
+ * Reads the manifest and checks it against the live models and the account. Costs two requests, or none if the file
+ * cannot be read. Throws EarlyExit for a manifest of which nothing can be planned.
  */
 export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { account, store } = options;
@@ -87,7 +98,7 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   return { plan: await withPaid(plan, options), ...reading };
 }
 
-/** The plan, with what the archive and the account's books say against it. */
+/** The plan, with the warnings of the archive and the account's spend log. */
 async function withPaid(plan: Plan, options: PrepareOptions): Promise<Plan> {
   const findings = [await archivedBefore(options, plan, options.draft), await paidBefore(options, plan)];
   plan.blockers.push(...findings.filter((finding) => finding !== null));
@@ -99,7 +110,7 @@ interface Opened {
   begun: Begun;
 }
 
-/** Opens the manifest up to its first row. Throws EarlyExit when it has none. */
+/** Opens the manifest up to its first row. Throws EarlyExit if it has no rows. */
 async function openedFor({ manifest: path, reading, draft, signal }: PrepareOptions): Promise<Opened> {
   const manifest = interruptible(await openManifest(path, reading), signal);
   const begun = await begin(manifest, draft);
@@ -107,7 +118,7 @@ async function openedFor({ manifest: path, reading, draft, signal }: PrepareOpti
   return { manifest, begun };
 }
 
-/** A large sheet takes its time: between its parts it can be left. */
+/** Lets an interrupt take effect while a large sheet is read. */
 function interruptible(manifest: Manifest, signal: AbortSignal): Manifest {
   const { parts } = manifest;
   async function* watched() {
@@ -127,7 +138,7 @@ interface Asked extends Omit<PrepareOptions, "manifest">, AccountReading {
   models: readonly Model[];
 }
 
-/** The plan of a manifest as a job of that name, whose history says what was made already. Throws EarlyExit. */
+/** The plan of a manifest for the job of that name, using its history. Throws EarlyExit. */
 async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly Run[]): Promise<Plan> {
   const { account, store, models, me, origin, draft } = asked;
   const manifest = { ...opened.manifest, name };
@@ -165,13 +176,13 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   return plan;
 }
 
-/** What the archive may take where the files go; null where the system does not tell. */
+/** Free bytes where the files go; null if the system does not report it. */
 async function roomFor(folder: string): Promise<number | null> {
   const free = await freeFor(nodeDisk, folder).catch(() => null);
   return free === null ? null : free - reserveBytes;
 }
 
-/** What is known of how long generations take, and of the requests of the last day. */
+/** Known generation times, and the requests of the last day. */
 async function timingOf(
   { accounts, accountId }: OpenAccount,
   models: readonly Model[],
@@ -192,9 +203,112 @@ async function timingOf(
   return { pace, usedToday: day.used };
 }
 
-/** A manifest that cannot be run, with all that is wrong with it. */
+/** The refusal of a manifest, with all its problems. */
 export function manifestProblems(problems: Iterable<Problem>): EarlyExit {
   const digest = digestOf(problems);
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
   return new EarlyExit("usage", `${count}; nothing was submitted`, digest);
+}
+
+/** What a run may spend, as its flags say. */
+export type SpendingOptions = Pick<RunOptions, "maxCredits" | "modelCaps" | "keepCredits" | "dailyCredits">;
+
+interface Where {
+  spending: SpendingOptions;
+  account: OpenAccount;
+  store: Store | null;
+  /** Part of the balance that the plan calculates with. */
+  mark: BalanceMark;
+}
+
+/** The same with what counts against it: of the run to be continued, of the day, and of the balance. */
+export async function spendingCaps(
+  { spending, account, store, mark }: Where,
+  runId: number | null,
+): Promise<SpendingCaps> {
+  const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
+  const spent = async (of?: { model: string }): Promise<Credits> => {
+    if (store === null || runId === null) return noCredits;
+    const { charged, pending } = await store.spending(runId, of);
+    return plus(charged, pending);
+  };
+  const models = Object.entries(modelCaps).map(
+    async ([model, most]) => [model, { most, spent: await spent({ model }) }] as const,
+  );
+  const taken = async () => {
+    const { since, before } = await account.accounts.takenFrom(account.accountId(), mark);
+    return plus(since, before);
+  };
+  const today = () => account.accounts.spentOn(account.accountId(), dayOf(account.service.time.now));
+  return {
+    total: maxCredits === null ? null : { most: maxCredits, spent: await spent() },
+    models: new Map(await Promise.all(models)),
+    keep: keepCredits === null ? null : plus(keepCredits, await taken()),
+    daily: dailyCredits === undefined ? null : { most: dailyCredits, spent: await today() },
+  };
+}
+
+/** A cap for a model that does not exist would have no effect. Throws EarlyExit. */
+export function checkModels({ modelCaps = {} }: SpendingOptions, models: readonly Model[]): void {
+  const names = models.map(({ model_key: name }) => name);
+  const unknown = Object.keys(modelCaps).find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const near = nearest(unknown, names);
+  const hint = near === undefined ? "." : `; did you mean ${near}?`;
+  throw new EarlyExit(
+    "usage",
+    `--max-credits-per-model: expected a model of the service, got ${JSON.stringify(unknown)}${hint} Nothing was submitted.`,
+  );
+}
+
+/** The run that the next run of this job and edition would continue, of any user. */
+export function unfinishedOf(runs: readonly Run[], jobName: string, edition: string): Run | undefined {
+  return runs.findLast(
+    (run) =>
+      run.jobName === jobName &&
+      run.edition === edition &&
+      run.state !== "finished" &&
+      run.state !== "cancelled",
+  );
+}
+
+/** An account: a user at a service. */
+interface Who {
+  user: string;
+  origin: string;
+}
+
+/** Whether a run belongs to this user. The service gives its tasks to no other user. */
+export function isOwn(run: Pick<Run, "accountId" | "origin">, { user, origin }: Who): boolean {
+  return run.accountId === user && run.origin === origin;
+}
+
+/**
+ * Reports an unfinished run of another user or service: continuing it could not fetch its tasks, and would pay for its
+ * items again. Null if there is none.
+ */
+export function othersRun(run: Run | undefined, who: Who): Finding | null {
+  if (run === undefined || isOwn(run, who)) return null;
+  const whose = run.accountId === who.user ? "of another service" : "another user's";
+  const expected = `expected user ${run.accountId} at ${run.origin}, got user ${who.user} at ${who.origin}`;
+  return {
+    kind: "others_run",
+    message:
+      `Run ${run.id} of ${run.jobName} is unfinished and ${whose}: ${expected}. ` +
+      `To collect its tasks, run \`${resumeCommand(run, false)}\` with a key of that user. ` +
+      `To make and pay for the items as user ${who.user}, use --edition NAME or another --workspace, ` +
+      `or end that run first with \`bulkgen cancel ${run.id}\`; its tasks can still be collected.`,
+  };
+}
+
+/** The numbers of the files, by item key, that are missing from all folders that the job's runs wrote to. */
+export async function missingFiles(store: Store, jobName: string): Promise<Map<string, number[]>> {
+  const runs = (await store.runs()).filter((run) => run.jobName === jobName);
+  const folders = [...new Set(runs.map(jobFolder))].reverse();
+  const missing = new Map<string, number[]>();
+  for (const { key, number, file } of await store.files(jobName)) {
+    if (folders.some((folder) => existsSync(join(folder, file)))) continue;
+    missing.set(key, [...(missing.get(key) ?? []), number]);
+  }
+  return missing;
 }

@@ -17,7 +17,6 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
-import { missingFiles } from "../workspace/missing-files.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
@@ -26,24 +25,24 @@ import {
 } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { type Execution, execute } from "./execute.js";
-import { manifestProblems, prepare, type SheetOptions } from "./prepare.js";
+import { manifestProblems, missingFiles, prepare, type SheetOptions } from "./prepare.js";
 
 export interface JobOptions {
   workspace: Workspace;
-  /** Starts the sandbox, or names the service; local inputs lie in the manifest's folder. */
+  /** Starts the sandbox or connects to the service. Local inputs are in the manifest's folder. */
   connect(manifest: string): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   clock: AlarmClock;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
-  /** What all runs of the account may spend in a day, in place of what the run was begun with. */
+  /** Replaces the daily cap that the run was started with. */
   dailyCredits?: Credits;
-  /** Nothing is submitted, only what is paid for is fetched. */
+  /** Submits nothing, only downloads what is paid for. */
   fetchOnly?: boolean;
-  /** The run is on record and its items are in it; nothing was submitted yet. */
+  /** Called when the run and its items are on record, before anything is submitted. */
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
-  /** A request waits for its place in the quota: for what, until when (UTC ms). */
+  /** Called when a request waits for a slot in the quota: for what, until when (UTC ms). */
   onWait(what: "minute" | "day" | "service", until: number): void;
   ifLocked: WorkspaceSessionOptions["ifLocked"];
   onLocked(message: string): void;
@@ -52,32 +51,32 @@ export interface JobOptions {
 export interface RunJobOptions extends JobOptions, SheetOptions {
   /** Absolute path of the manifest. */
   manifest: string;
-  /** Go on with the good rows; the others are written to a file. */
+  /** Use the valid rows only; the others are written to a file. */
   skipInvalid: boolean;
   run: RunOptions;
-  /** Shown the plan; false ends the run before anything is paid. */
+  /** Asks for consent to the plan; false ends the run before anything is paid. */
   consent(plan: Plan): Promise<boolean>;
 }
 
 export interface Outcome {
   execution: Execution;
-  /** Items that the credits did not reach. */
+  /** Items that the credits did not cover. */
   leftOut: number;
   /** Items that were archived before this run began. */
   before: number;
   /** When this execution began, UTC ms. */
   startedAt: number;
-  hold: Pick<WorkspaceSession, "store" | "workspace">;
+  opened: Pick<WorkspaceSession, "store" | "workspace">;
 }
 
-/** One execution from file to archive. `use` is handed the outcome while the workspace is still open. */
+/** One execution from file to archive. `use` gets the outcome while the workspace is still open. */
 export async function runJob<Result>(
   options: RunJobOptions,
   use: (outcome: Outcome) => Promise<Result>,
 ): Promise<Result> {
   const startedAt = options.clock.now();
   prepareOutFolder(options.workspace.outFolder);
-  const hold = await openWorkspaceSession({
+  const opened = await openWorkspaceSession({
     ...options,
     connect: () => options.connect(options.manifest),
     limits: options.run,
@@ -85,25 +84,25 @@ export async function runJob<Result>(
     signal: options.interrupt,
   });
   try {
-    const enrolled = await enrolledRun(options, hold);
+    const enrolled = await enrolledRun(options, opened);
     const { run, leftOut } = enrolled;
-    const before = (await hold.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, ...enrolled, hold });
-    return await use({ execution, leftOut, before, startedAt, hold });
+    const before = (await opened.store.counts(run.id)).archived;
+    const execution = await execute({ ...options, ...enrolled, opened });
+    return await use({ execution, leftOut, before, startedAt, opened });
   } finally {
-    await hold.close();
+    await opened.close();
   }
 }
 
 interface Enrolled extends AccountReading {
   run: Run;
-  /** Items that the credits do not reach. */
+  /** Items that the credits do not cover. */
   leftOut: number;
   inOrder: boolean;
 }
 
-/** Plans, asks, and puts what is to be made on record; the plan itself is given up then. */
-async function enrolledRun(options: RunJobOptions, hold: WorkspaceSession): Promise<Enrolled> {
+/** Plans, asks for consent, and records the items to make; the plan is discarded then. */
+async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Promise<Enrolled> {
   const draft = openDraft();
   try {
     const { plan, ...reading } = await prepare({
@@ -111,10 +110,10 @@ async function enrolledRun(options: RunJobOptions, hold: WorkspaceSession): Prom
       draft,
       spending: options.run,
       ownLimits: options.run,
-      origin: hold.connection.origin,
-      sandbox: hold.connection.sandbox,
-      account: hold.account,
-      store: hold.store,
+      origin: opened.connection.origin,
+      sandbox: opened.connection.sandbox,
+      account: opened.account,
+      store: opened.store,
       signal: options.interrupt,
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
@@ -125,7 +124,7 @@ async function enrolledRun(options: RunJobOptions, hold: WorkspaceSession): Prom
     refuseBlocked(plan, options.run.onInsufficient);
     plan.warnings.push(...settlingWarning(options.run.settleMs));
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
-    const run = await enroll(options, hold, plan, reading.me);
+    const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
     const leftOut = isFitted(plan, options) ? unpaid : 0;
     return { run, ...reading, leftOut, inOrder: unpaid > 0 };
@@ -149,7 +148,7 @@ async function enroll(
     outFolder: options.workspace.outFolder,
     options: { ...options.run, forecast: plan.requests.forecast },
   });
-  // The two requests of the plan belong to the run.
+  // The plan's two requests count for the run.
   const run = { ...started, requests: started.requests + 2 };
   const fitted = isFitted(plan, options);
   const reached = (item: PlannedItem) => !item.due || item.fits || !fitted;
@@ -159,26 +158,26 @@ async function enroll(
   }
   await store.enroll(run.id, only(plan.items, reached), leftAlone());
   await store.keepSheet(run.id, plan.sheet);
-  await again(store, run, plan, options);
+  await requeue(store, run, plan, options);
   return run;
 }
 
-/** Whether items are left out for the balance. What a cap leaves out is not: a task that fails frees its price. */
+/** Whether items beyond the balance are left out. Items beyond a cap are kept: a failed task frees its price. */
 function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
   return run.onInsufficient === "fit" && blockers.some(({ kind }) => kind === "insufficient_credits");
 }
 
-/** Writes the wrong rows to a file and goes on without them, where that was asked for and can be done. */
+/** With --skip-invalid, writes the invalid rows to a file and continues without them. */
 async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<void> {
   if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems);
   const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
   const file = join(folder, "problems.csv");
   mkdirSync(folder, { recursive: true });
   await writeProblemsCsv(file, plan.problems);
-  log.warn({ problems: plan.problems.length, file }, "wrong rows are left out");
+  log.warn({ problems: plan.problems.length, file }, "invalid rows were left out");
 }
 
-/** Throws EarlyExit when the plan says that the run must not begin. */
+/** Throws EarlyExit when the plan forbids the run. */
 function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"]): void {
   for (const blocker of plan.blockers) {
     if (blocker.kind === "no_subscription" || blocker.kind === "past_due") {
@@ -189,7 +188,7 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     if (blocker.kind === "insufficient_credits" && onInsufficient === "refuse") {
       throw new EarlyExit(
         "credits",
-        `${blocker.message} Nothing was submitted; --on-insufficient fit runs that far.`,
+        `${blocker.message} Nothing was submitted; --on-insufficient fit submits what the balance covers.`,
       );
     }
     if (
@@ -200,21 +199,21 @@ function refuseBlocked(plan: Plan, onInsufficient: RunOptions["onInsufficient"])
     ) {
       throw new EarlyExit(
         "credits",
-        `the balance of ${inCredits(blocker.balance)} pays for no item. Nothing was submitted.`,
+        `the balance of ${inCredits(blocker.balance)} does not cover a single item. Nothing was submitted.`,
       );
     }
   }
 }
 
-/** No item of the plan is at the service or waits for its download. */
+/** Whether no item of the plan is at the service or waits for its download. */
 function nothingElse(plan: Plan): boolean {
   for (const { due, standing } of plan.items)
     if (!due && standing !== "archived" && standing !== "failed") return false;
   return true;
 }
 
-/** Puts back what a person asked for once more and has agreed to the price of: failed items, and lost files. */
-export async function again(
+/** Plans again what a person asked for and agreed to pay: failed items and lost files. */
+export async function requeue(
   store: Store,
   run: Run,
   plan: Plan,
@@ -231,13 +230,13 @@ export async function again(
       await store.apply(id, "retry", { nextAt: 0, price });
     if (state !== "archived" || !lost.has(key)) continue;
     if (onMissing === "pay") await payAgain(store, id, price);
-    // What was made elsewhere has no task to be fetched from.
+    // An adopted file has no task to download from.
     else if (await store.attempt(id))
       for (const number of numbers.get(key) ?? []) await store.lost(id, number);
   }
 }
 
-/** All outputs belong to one task, so all of them are made anew; files that are still there stay where they are. */
+/** One task makes all outputs, so all are made again; existing files stay where they are. */
 async function payAgain(store: Store, itemId: number, price: Credits | undefined): Promise<void> {
   for (const { number } of await store.outputs(itemId)) await store.lost(itemId, number);
   await store.apply(itemId, "unfetchable", { note: "its file is gone" });

@@ -1,9 +1,9 @@
 import type { ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
-import type { WaitingItem } from "../workspace/evidence-text.js";
+import type { WaitingItem } from "../workspace/evidence.js";
 
-/** What became of a run, as plain data. */
+/** The result of a run, as plain data. */
 export interface RunSummary {
   job: string;
   /** The run's number in its workspace. */
@@ -13,38 +13,38 @@ export interface RunSummary {
   before: number;
   failures: readonly { rowId: string; kind: string; reason: string }[];
   held: readonly WaitingItem[];
-  /** Paid requests of which is not known yet whether they were charged. */
+  /** Paid requests that may have been charged. */
   unknown: readonly WaitingItem[];
   overdue: readonly WaitingItem[];
-  /** When the first overdue task is looked at again (UTC ms); null where there is none. */
+  /** When the first overdue task is polled again (UTC ms); null if there is none. */
   nextLookAt: number | null;
-  /** When an unfinished run can go on by itself (UTC ms); null where nobody can tell. */
+  /** When an unfinished run can continue (UTC ms); null if unknown. */
   resumeAt: number | null;
   /** Why the run ended before its items did: whole sentences. */
   stops: readonly string[];
   /** Charged for good. */
   spent: Credits;
-  /** At the service, unknown or held: charged, or perhaps to be charged. */
+  /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up. */
+  /** Requests that were or may have been charged, and whose items were submitted again or skipped. */
   lost: readonly WaitingItem[];
-  /** What they cost at most. */
+  /** Their maximum cost. */
   lostCredits: Credits;
-  /** The balance; null where it could not be asked for. */
+  /** The balance; null if it could not be read. */
   left: Credits | null;
-  /** How far the key's counter of used credits moved, and what the items account for; null where it was not read. */
+  /** How far the key's counter of used credits moved, and what the items account for; null if it was not read. */
   books: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
   elapsedMs: number;
-  /** What was expected when the run began; null where nothing was to be made, or it was resumed. */
+  /** The forecast from the start of the run; null if nothing was planned or the run was resumed. */
   forecast: Forecast | null;
-  /** Files that this run saved, and their bytes. */
+  /** Files that this run archived, and their bytes. */
   files: number;
   bytes: number;
-  /** Where they are. */
+  /** The job's folder. */
   folder: string;
   exitCode: number;
-  /** What to do now, as a command or a sentence; null when nothing is left to do. */
+  /** What to do now, as a command or a sentence; null if nothing is left to do. */
   nextStep: string | null;
 }

@@ -4,12 +4,12 @@ import { limitsOf } from "../../api/plans.js";
 import type { ModelList } from "../../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
-import { requestsTold } from "../../core/charges/foreign.js";
+import { requestsTold } from "../../core/charges/readings.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
-import type { Lanes } from "../../core/quota/lanes.js";
+import type { Lanes } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
@@ -17,7 +17,7 @@ import { openLanes } from "../../store/lanes.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
-  /** The origin that identity and books are kept under: the base URL, or `sandbox` whatever its port. */
+  /** The origin used for item keys and the spend log: the base URL, or `sandbox` for any sandbox port. */
   origin: string;
   baseUrl: string;
   key: string;
@@ -27,7 +27,7 @@ export interface ServiceConnection {
 export interface AccountOptions {
   connection: ServiceConnection;
   accountsFile: string;
-  /** The workspace that writes in the account's books. */
+  /** The workspace named in the spend log. */
   stateFile: string;
   clock: Clock;
   log: Log;
@@ -38,17 +38,17 @@ export interface AccountOptions {
   onWait?(what: "minute" | "day" | "service", until: number): void;
 }
 
-/** An account in use: its ledger, and the service behind it. */
+/** An account in use: its quota ledger and its service. */
 export interface OpenAccount {
   accounts: Accounts;
   service: Service;
   accountId(): number;
   /** Of the key. */
   fingerprint: string;
-  /** The books of its key, and the lanes through which paid requests go. */
+  /** The key's spend log and its lanes for paid requests. */
   books: SpendLog;
   lanes(count: number): Lanes;
-  /** GET me: names the account and takes the limits of its plan; for the books as well. Throws EarlyExit. */
+  /** GET me: identifies the account and adopts the limits of its plan; also a counter reading. Throws EarlyExit. */
   identify(): Promise<AccountReading>;
   /** Throws EarlyExit. */
   models(): Promise<ModelList>;
@@ -80,7 +80,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     }
     const requests = requestsTold(me.api_key.requests_count);
     if (requests === null) return;
-    // Requests that this machine did not make use up the same quota.
+    // Requests from elsewhere use up the same quota.
     const foreign = await accounts.counted(caller(), { requests, over });
     if (foreign > 0) {
       log.warn(
@@ -140,7 +140,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   };
 }
 
-/** Lanes lie beside the account's data. Data that is kept in memory only is nobody else's, so nothing is shared. */
+/** Lane locks are kept beside the account's data. In-memory data is not shared, so neither are its lanes. */
 function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: string, count: number): Lanes {
   const free = { take: () => ({ release() {} }), bracket: () => ({ release() {} }) };
   if (accountsFile === ":memory:") return free;
@@ -160,12 +160,12 @@ function refuseOther(error: unknown): never {
   );
 }
 
-/** The same failure in words for the person at the terminal, with what to do next. */
+/** The same failure as a message that says what to do next. */
 function explain(error: unknown, { baseUrl }: ServiceConnection): never {
   if (error instanceof NoRequestsUntil)
     throw new EarlyExit("unfinished", `${error.message}. Nothing was submitted.`);
   if (!(error instanceof ServiceError)) throw error;
-  // The service's own words may end a sentence already.
+  // The service's message may already end with a full stop.
   const reason = error.message.replace(/\.$/, "");
   switch (error.kind) {
     case "key":

@@ -1,20 +1,21 @@
 import { type Credits, minus, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
-import type { Evidence, WaitingItem } from "./evidence-text.js";
+import { utcTime } from "../../core/quota/quota.js";
+import { shortText, terminalText } from "../../text/terminal.js";
 
-/** What is on record of an item's newest request; null when there was none. */
+/** The evidence of an item's newest request; null if there was none. */
 export async function evidenceOf(store: Pick<Store, "attempt">, itemId: number): Promise<Evidence | null> {
   const attempt = await store.attempt(itemId);
   return attempt && evidenceIn(attempt);
 }
 
-/** What is on record of an attempt. */
+/** The evidence of an attempt. */
 export function evidenceIn({ sentAt, status, bodySha256, taskId, externalTaskId }: Attempt): Evidence {
   return { sentAt, status, bodySha256, taskId, externalTaskId };
 }
 
-/** Why an item is where it is, in words. */
+/** Why an item is in its state. */
 export function reasonOf({ state, note }: Pick<Item, "state" | "note">): string {
   return note ?? (state === "overdue" ? "still processing" : "no reason is known");
 }
@@ -33,15 +34,15 @@ export async function waitingIn(
   return waiting;
 }
 
-/** What a run has cost, or may have. */
+/** What a run has cost or may have cost. */
 export interface SpentIn {
   /** Charged for good. */
   spent: Credits;
-  /** At the service, unknown or held: charged, or perhaps to be charged. */
+  /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Requests that were charged or perhaps charged, and whose items were submitted again or given up, here or since. */
+  /** Requests that were or may have been charged, and whose items were submitted again or skipped, in this run or later. */
   lost: WaitingItem[];
-  /** What those that this run sent cost at most. */
+  /** The maximum cost of those that this run sent. */
   lostCredits: Credits;
 }
 
@@ -61,4 +62,88 @@ export async function spentIn(
     if (isOwn) lostCredits = plus(lostCredits, orphan.price);
   }
   return { spent: charged, pending: minus(pending, lostCredits), lost, lostCredits };
+}
+
+/** What a person needs to find an item's request, or its task, at the service. */
+export interface Evidence {
+  /** When the POST was begun (UTC ms). */
+  sentAt: number;
+  /** The HTTP status of its answer; null if no answer came. */
+  status: number | null;
+  /** SHA-256 of the request's body. */
+  bodySha256: string;
+  taskId: string | null;
+  /** The task at the provider behind the service. */
+  externalTaskId: string | null;
+}
+
+/** An item that waits for a person, or for its task. */
+export interface WaitingItem {
+  rowId: string;
+  /** Why. */
+  reason: string;
+  /** Null when it was never submitted. */
+  evidence: Evidence | null;
+}
+
+const itemsMax = 20;
+const hashCharacters = 12;
+const reasonCharactersMax = 160;
+
+/** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`, with the hash shortened to `characters`. */
+export function evidenceText(
+  { sentAt, status, bodySha256, taskId, externalTaskId }: Evidence,
+  characters = hashCharacters,
+): string {
+  return [
+    `POST ${new Date(sentAt).toISOString().slice(0, 19).replace("T", " ")} UTC`,
+    status === null ? "no answer" : `answer ${status}`,
+    `body ${bodySha256.slice(0, characters)}`,
+    ...(taskId === null ? [] : [`task ${terminalText(taskId)}`]),
+    ...(externalTaskId === null ? [] : [`provider's task ${terminalText(externalTaskId)}`]),
+  ].join(", ");
+}
+
+/** The evidence as JSON. */
+export function evidenceJson(evidence: Evidence | null): object {
+  if (evidence === null) return {};
+  const { sentAt, ...rest } = evidence;
+  return { ...rest, sentAt: new Date(sentAt).toISOString() };
+}
+
+/** The evidence of an item as JSON, with its reason. */
+export function waitingJson({ rowId, reason, evidence }: WaitingItem): object {
+  return { rowId, reason, ...evidenceJson(evidence) };
+}
+
+/** A line with the evidence of each of the first items. */
+export function evidenceLines(items: readonly WaitingItem[]): string[] {
+  const told = items.flatMap(({ rowId, evidence }) =>
+    evidence === null ? [] : [`${terminalText(rowId)}: ${evidenceText(evidence)}`],
+  );
+  const more = told.length - itemsMax;
+  const rest = more > 0 ? [`and ${more} more: \`bulkgen status --json\` has every one`] : [];
+  return [...told.slice(0, itemsMax), ...rest];
+}
+
+/** A line with the reason and evidence of each of the first items. */
+export function reasonLines(items: readonly WaitingItem[]): string[] {
+  const lines = items.slice(0, itemsMax).map(({ rowId, reason, evidence }) => {
+    const found = evidence === null ? "" : `; ${evidenceText(evidence)}`;
+    return `${terminalText(rowId)}: ${shortText(reason, reasonCharactersMax)}${found}`;
+  });
+  const more = items.length - lines.length;
+  return [...lines, ...(more > 0 ? [`and ${more} more: \`bulkgen status --json\` has every one`] : [])];
+}
+
+/** The command that decides about held items. */
+export function heldAdvice(sandbox: boolean): string {
+  const flag = sandbox ? " --sandbox" : "";
+  return `find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`, or --resubmit, or --skip`;
+}
+
+/** When the service is asked again, e.g. `after 2026-11-21 04:10 UTC`. */
+export function nextLookText(at: number): string {
+  // Rounded up to the minute.
+  return `after ${utcTime(at + 59_999)}`;
 }

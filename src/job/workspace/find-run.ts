@@ -1,14 +1,13 @@
 import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
-import { waitingIn } from "./evidence.js";
-import { heldAdvice, reasonLines, type WaitingItem } from "./evidence-text.js";
+import { heldAdvice, reasonLines, type WaitingItem, waitingIn } from "./evidence.js";
 import type { Holder } from "./holder.js";
 
-/** Finds the run that a command is about. Throws EarlyExit where there is none. */
+/** Finds the run of a command. Throws EarlyExit if there is none. */
 export type FindRun = (store: Store) => Promise<Run>;
 
-/** The run of that number; without one, the run that a process carries on, else the newest that is unfinished. */
+/** The run of that number; without a number, the run in progress, else the newest unfinished one. */
 export async function runMeant(store: Store, which: number | undefined, holder: Holder | null): Promise<Run> {
   const number = which ?? holder?.run ?? null;
   const run = number === null ? await unfinishedOrNewest(store) : await store.run(number);
@@ -16,7 +15,7 @@ export async function runMeant(store: Store, which: number | undefined, holder: 
   throw new EarlyExit(
     "usage",
     number === null
-      ? "no run in this workspace yet; begin with `bulkgen run`"
+      ? "no run in this workspace yet; start one with `bulkgen run`"
       : `no run ${number} in this workspace; \`bulkgen status --all\` lists them`,
   );
 }
@@ -37,15 +36,15 @@ export function unfinishedRun(which: number | undefined): FindRun {
   };
 }
 
-/** Nothing is left to do but what only a person can decide. */
+/** Only decisions of a person are left. */
 export function stillHeld({ id, options }: Run, held: readonly WaitingItem[]): EarlyExit {
   const lines = reasonLines(held).map((line) => `  ${line}`);
   return new EarlyExit(
     "held",
     [
-      `nothing to resume: run ${id} is finished but for ${count(held.length, "held item")}, charged or perhaps charged:`,
+      `nothing to resume: run ${id} is finished except for ${count(held.length, "held item")}, which may have been charged:`,
       ...lines,
-      `A person decides: ${heldAdvice(options.sandbox)}.`,
+      `Decide about them: ${heldAdvice(options.sandbox)}.`,
     ].join("\n"),
   );
 }
@@ -55,7 +54,7 @@ export function newestRun(which: number | undefined): FindRun {
   return async (store) => {
     const run = which === undefined ? await store.run("newest") : await runNumbered(store, which);
     if (run) return run;
-    throw new EarlyExit("usage", "no run in this workspace yet; begin with `bulkgen run`");
+    throw new EarlyExit("usage", "no run in this workspace yet; start one with `bulkgen run`");
   };
 }
 
@@ -64,7 +63,7 @@ export async function runNumbered(store: Store, which: number): Promise<Run> {
   if (run) return run;
   throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
 }
-/** The command that goes on with a run; `newest` when it need not be named. */
+/** The command that continues a run; `newest` if it need not be named. */
 export function resumeCommand(
   { id, options }: { id: number; options: { sandbox: boolean } },
   newest: boolean,

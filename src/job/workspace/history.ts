@@ -7,29 +7,29 @@ import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
 import { identityFile, readIdentity, type Workspace, workspaceExists } from "./workspace.js";
 
-/** Why the history of a workspace is not to be had though there was one; null where all is well, or new. */
+/** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
 export function lostHistory(workspace: Workspace): string | null {
   const { root, markerFolder, stateFile } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity?.state && !existsSync(identity.state)) {
     const where = identity.host === hostname() ? "this machine, and is gone" : `the machine ${identity.host}`;
-    return `the state of ${root} lies in ${identity.state} on ${where}; ${identityFile(markerFolder)} says so. Without it, what was paid for would be paid for again. Run it there, or bring that folder here; where it is lost, \`bulkgen doctor --rebuild\` makes what the archive knows`;
+    return `the state of ${root} is in ${identity.state} on ${where}, according to ${identityFile(markerFolder)}. Without it, items would be paid for again. Run bulkgen there, or bring that folder here; if it is lost, \`bulkgen doctor --rebuild\` restores what the archive records`;
   }
   if (existsSync(stateFile) || isRehearsal(workspace)) return null;
   const left = historyLeft(workspace);
   return (
     left &&
-    `the database ${stateFile} is missing, and ${left}: expected both or neither. \`bulkgen doctor --rebuild\` makes it again from the receipts and the archive`
+    `the database ${stateFile} is missing, but ${left}: expected both or neither. \`bulkgen doctor --rebuild\` restores it from the receipts and the archive`
   );
 }
 
-/** What a database that is gone has left behind; null where there was none. */
+/** What a missing database left behind; null if there never was one. */
 function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace): string | null {
   if (existsSync(receiptsFile) && statSync(receiptsFile).size > 0)
-    return `${receiptsFile} tells of paid requests`;
-  // What is kept outside may be another workspace's; and where only rehearsals were, the files may be somebody's.
+    return `${receiptsFile} records paid requests`;
+  // An --out folder may belong to another workspace, and after rehearsals only, the files may be someone else's.
   const isOwn = readIdentity(markerFolder) !== null && !relative(root, outFolder).startsWith("..");
-  return isOwn && hasArchive(outFolder) ? `the archive in ${outFolder} has files that it knew of` : null;
+  return isOwn && hasArchive(outFolder) ? `the archive in ${outFolder} has files that it recorded` : null;
 }
 
 function hasArchive(outFolder: string): boolean {
@@ -37,13 +37,13 @@ function hasArchive(outFolder: string): boolean {
   return readdirSync(outFolder).some((folder) => existsSync(join(outFolder, folder, indexName)));
 }
 
-/** Throws EarlyExit where there was a history that is not to be had. */
+/** Throws EarlyExit if there was a history that is unavailable. */
 export function refuseLost(workspace: Workspace): void {
   const lost = lostHistory(workspace);
   if (lost !== null) throw new EarlyExit("usage", `${lost}. Nothing was sent.`);
 }
 
-/** Rehearsals pay nothing, so nothing is lost with them. */
+/** Rehearsals cost nothing, so losing their history does not matter. */
 export function isRehearsal({ stateFile }: Workspace): boolean {
   return basename(dirname(stateFile)) === "sandbox";
 }
@@ -59,15 +59,15 @@ export function mustHaveRuns(workspace: Workspace): void {
 }
 
 /**
- * A database may be there and yet be an older one: restored from a copy, or left without its log after a crash. It would
- * pay again for what was paid since. It has every paid request on record before the receipts have, and a rebuilt one
- * has what can be read of them, so it must know the newest of theirs: as many as may have been under way at once.
+ * A database may exist but be outdated: restored from a copy, or left without its log after a crash. It would pay again
+ * for what was paid since. A database records each paid request before the receipts do, and a rebuilt one has all that
+ * can be read of them, so it must know the newest receipts: as many as may have been in flight at once.
  */
 const requestsLooked = 32;
-/** Bytes at the end of the receipts in which they are looked for. */
+/** Bytes searched at the end of the receipts. */
 const tailBytes = 1 << 20;
 
-/** Why the database is not the newest one of its workspace; null where it is. */
+/** Why the database is outdated; null if it is not. */
 export async function outdatedHistory(
   workspace: Workspace,
   store: Pick<Store, "attempted">,
@@ -76,18 +76,18 @@ export async function outdatedHistory(
   const { stateFile, receiptsFile } = workspace;
   for (const { at, row, job, key, attempt } of newestIntents(receiptsFile)) {
     if (await store.attempted(job, key, attempt)) continue;
-    return `the database ${stateFile} is older than ${receiptsFile}: it does not know the paid request of ${at} for ${row}; it was restored, or lost its log. With it, what was paid for would be paid for again. Bring the newer one back, or \`bulkgen doctor --rebuild\` makes it again from the receipts and the archive`;
+    return `the database ${stateFile} is older than ${receiptsFile}: it does not know the paid request of ${at} for ${row}; it was restored, or lost its log. With it, items would be paid for again. Bring the newer one back, or restore it from the receipts and the archive with \`bulkgen doctor --rebuild\``;
   }
   return null;
 }
 
-/** Throws EarlyExit where the database is an older one. */
+/** Throws EarlyExit if the database is outdated. */
 export async function refuseOutdated(workspace: Workspace, store: Pick<Store, "attempted">): Promise<void> {
   const outdated = await outdatedHistory(workspace, store);
   if (outdated !== null) throw new EarlyExit("usage", `${outdated}. Nothing was sent.`);
 }
 
-/** The last intents that can be read, the newest first. */
+/** The last readable intents, newest first. */
 function newestIntents(receiptsFile: string): IntentLine[] {
   const lines = tailOf(receiptsFile).split("\n").map(lineIn).toReversed();
   const intents = lines.filter((line): line is IntentLine => line?.type === "intent");

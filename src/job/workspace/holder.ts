@@ -4,27 +4,27 @@ import type { Clock } from "../../clock.js";
 import { takeLock } from "../../store/lock.js";
 
 /**
- * Who holds a workspace. The lock says whether somebody does and cannot say who, so its holder leaves a note beside
- * it. The note alone proves nothing: a killed process leaves it behind.
+ * Which process has a workspace's lock. The lock itself does not say, so its owner leaves a note beside it. The note
+ * alone proves nothing: a killed process leaves it behind.
  */
 export interface Holder {
   pid: number;
   host: string;
   /** UTC ms. */
   since: number;
-  /** The run that it carries on; null before that has begun. */
+  /** The run that it executes; null before the run starts. */
   run: number | null;
 }
 
-/** The note of a process that holds the lock. A disk that refuses it is no reason to stop. */
+/** The note of the process that has the lock. Failing to write it does not stop a run. */
 export interface HolderNote {
-  /** Says which run it carries on. */
+  /** Records which run it executes. */
   carries(run: number): void;
-  /** Takes the note away. */
+  /** Removes the note. */
   remove(): void;
 }
 
-/** Leaves the note; call with the lock held. */
+/** Leaves the note; call it with the lock taken. */
 export function noteHolder(lockFile: string, clock: Clock): HolderNote {
   const path = noteOf(lockFile);
   const holder: Holder = { pid: process.pid, host: hostname(), since: clock.now(), run: null };
@@ -38,8 +38,8 @@ export function noteHolder(lockFile: string, clock: Clock): HolderNote {
 }
 
 /**
- * The process that holds the lock now, or null. The lock is tried only where there is a note: a look at a free
- * workspace must not take it away, however shortly, from a run that starts at this moment.
+ * The process that has the lock now, or null. The lock is tried only if there is a note: otherwise checking a free
+ * workspace could briefly take the lock away from a run that is starting.
  */
 export function holderOf(lockFile: string): Holder | null {
   let holder: Holder;

@@ -5,14 +5,14 @@ import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { type Lock, takeLock } from "../../store/lock.js";
+import { wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseOutdated } from "./history.js";
 import { type HolderNote, noteHolder } from "./holder.js";
-import { madeWritable } from "./unwritable.js";
 import type { Workspace } from "./workspace.js";
 
-/** What one execution holds from its start to its end. */
+/** What one execution keeps open from start to end. */
 export interface WorkspaceSession {
   workspace: Workspace;
   store: Store;
@@ -24,7 +24,7 @@ export interface WorkspaceSession {
 
 export interface WorkspaceSessionOptions {
   workspace: Workspace;
-  /** Called once the workspace is ours: starts the sandbox, or names the service. */
+  /** Called once the lock is taken: starts the sandbox or connects to the service. */
   connect(): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   limits: OwnLimits;
   clock: Clock;
@@ -32,13 +32,13 @@ export interface WorkspaceSessionOptions {
   signal: AbortSignal;
   onDailyLimit: "stop" | "wait";
   onWait(what: "minute" | "day" | "service", until: number): void;
-  /** What to do while another run holds the workspace. */
+  /** What to do if another run has the lock. */
   ifLocked: "fail" | "wait" | "skip";
-  /** Told again and again while it is waited for. */
+  /** Called repeatedly while waiting for the lock. */
   onLocked(message: string): void;
 }
 
-/** Takes the workspace's lock and opens all that a run needs. Throws EarlyExit when another run has it. */
+/** Takes the workspace's lock and opens what a run needs. Throws EarlyExit if another run has the lock. */
 export async function openWorkspaceSession(options: WorkspaceSessionOptions): Promise<WorkspaceSession> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockWorkspace(options);
@@ -71,10 +71,10 @@ export async function openWorkspaceSession(options: WorkspaceSessionOptions): Pr
   }
 }
 
-/** Milliseconds between two tries to get the lock. */
+/** Milliseconds between two attempts to get the lock. */
 const lockMs = 1_000;
 
-/** Takes the workspace's lock, or does what was asked for when another process has it. Throws EarlyExit. */
+/** Takes the workspace's lock, or follows --if-locked if another process has it. Throws EarlyExit. */
 export async function lockWorkspace({
   workspace,
   ifLocked,
@@ -85,12 +85,12 @@ export async function lockWorkspace({
   for (;;) {
     const lock = takeLock(workspace.lockFile);
     if (lock) return lock;
-    const held = `another run holds the workspace ${workspace.root}`;
+    const held = `another run is using the workspace ${workspace.root}`;
     if (ifLocked === "skip") throw new EarlyExit("done", `${held}; skipped, nothing was sent`);
     if (ifLocked === "fail") {
       throw new EarlyExit(
         "locked",
-        `${held}. Nothing was sent. Wait for it to end, or look at it with \`bulkgen status\`.`,
+        `${held}. Nothing was sent. Wait for it to end; \`bulkgen status\` shows its progress.`,
       );
     }
     onLocked(`${held}; waiting for it to end`);
@@ -100,7 +100,7 @@ export async function lockWorkspace({
   }
 }
 
-/** Makes sure, before anything is paid, that files can be written where they are to go. Throws EarlyExit. */
+/** Ensures, before anything is paid, that the output folder is writable. Throws EarlyExit. */
 export function prepareOutFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
@@ -109,7 +109,31 @@ export function prepareOutFolder(folder: string): void {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new EarlyExit(
       "usage",
-      `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. To go on, ${madeWritable(code, "it")}, or name another with --out.`,
+      `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. To continue, ${madeWritable(code, "it")}, or name another with --out.`,
     );
   }
+}
+
+/** How to make a file or folder (`what`) writable, by the system's error code. */
+export function madeWritable(code: string | undefined, what: string): string {
+  switch (code) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return `free some space for ${what}`;
+    case "ENOTDIR":
+    case "EEXIST":
+      return `see that no file lies in the way of ${what}`;
+    default:
+      return `make ${what} writable`;
+  }
+}
+
+/** A database that became unusable ends the run in good order; any other error is a defect. Always throws. */
+export function endRefused(error: unknown): never {
+  const todo = wayOut(error);
+  if (todo === null) throw error;
+  throw new EarlyExit(
+    "unfinished",
+    `the run stopped (${(error as Error).message}). All answers received so far are saved. To continue: ${todo}; then \`bulkgen resume\`.`,
+  );
 }

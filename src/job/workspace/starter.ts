@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The folder of somebody's first workspace, and what is known of their service. */
+/** The folder of a first workspace, and what is known about the service. */
 export interface Starter {
   folder: string;
   baseUrl: string | null;
@@ -11,9 +11,9 @@ export interface Starter {
 export interface Started {
   /** Names below the folder; those of folders end in `/`. */
   made: string[];
-  /** What was there before and stays as it was. */
+  /** Files that existed before and are unchanged. */
   kept: string[];
-  /** Lines that `.gitignore` lacked. */
+  /** Lines added to `.gitignore`. */
   ignored: string[];
 }
 
@@ -21,8 +21,8 @@ const secretMode = 0o600;
 const ignoredNames = [".env", ".bulkgen/", "outputs/", "sandbox-outputs/"];
 
 /**
- * Makes a starter workspace. Nothing that exists is overwritten, and when something fails, what was made until then is
- * taken away again. Throws the system's error.
+ * Makes a starter workspace. Existing files are not overwritten, and on failure the new files are removed again. Throws
+ * the system's error.
  */
 export function makeStarter(starter: Starter): Started {
   const { folder } = starter;
@@ -51,7 +51,7 @@ export function makeStarter(starter: Starter): Started {
   }
 }
 
-/** Adds the lines that are missing to the file, which may be somebody's own. */
+/** Adds the missing lines to the file, which may be the user's own. */
 function ignore(path: string): string[] {
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const present = new Set(text.split(/\r?\n/).map((line) => line.trim().replace(/^\//, "")));
@@ -63,7 +63,7 @@ function ignore(path: string): string[] {
 }
 
 function settingsText({ baseUrl, key }: Starter): string {
-  return `# What bulkgen needs to reach the service from this folder. Variables that are set in the environment win.
+  return `# How bulkgen reaches the service from this folder. Environment variables override these.
 # Only you can read this file (mode 0600), and .gitignore keeps it out of the repository. --sandbox needs none of it.
 
 # The service's address.
@@ -74,7 +74,7 @@ ${key === null ? "# BULKGEN_API_KEY=" : `BULKGEN_API_KEY=${key}`}
 `;
 }
 
-/** A first job that the sandbox can make: two pictures and a voice, 4 credits. */
+/** A first job for the sandbox: two pictures and a voice, 4 credits. */
 const firstJob = `id,model,prompt,params.aspect_ratio
 teapot,aurora-image-mini,"A stoneware teapot on a dark oak table, steam in low sun",16:9
 cup,aurora-image-mini,"The cup that belongs to it, close, on linen",1:1

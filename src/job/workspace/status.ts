@@ -6,8 +6,8 @@ import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openSteps } from "../../store/workspace/steps.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
+import type { Evidence, WaitingItem } from "./evidence.js";
 import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
-import type { Evidence, WaitingItem } from "./evidence-text.js";
 import { resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type Holder, holderOf } from "./holder.js";
@@ -16,12 +16,12 @@ import type { Workspace } from "./workspace.js";
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
 const open = ["running", "paused", "interrupted"];
 
-/** There is something to go on with; in a cancelled run, what was paid for. */
+/** Whether resume has something to do; in a cancelled run, items that were paid for. */
 function isUnfinished({ state, owes }: Run): boolean {
   return open.includes(state) || (state === "cancelled" && owes);
 }
 
-/** Where a run stands, read from the workspace alone. Null when there is no such run. Throws EarlyExit where its record is lost. */
+/** The status of a run, read from the workspace alone. Null if there is no such run. Throws EarlyExit if the history is lost. */
 export async function statusOf(
   workspace: Workspace,
   which: number | "newest",
@@ -49,7 +49,7 @@ export async function statusOf(
   }
 }
 
-/** The items in trouble. What failed cost nothing and has an answer, so nothing has to be found at the service. */
+/** The items in trouble. A failed item cost nothing and has an answer, so it needs no evidence. */
 async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrouble[]> {
   const trouble: ItemTrouble[] = [];
   for (const item of items) {
@@ -61,7 +61,7 @@ async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrou
   return trouble;
 }
 
-/** Every run of the workspace, oldest first, with what became of items in it. */
+/** Every run of the workspace, oldest first, with the results of its items. */
 export async function historyOf(workspace: Workspace, clock: Clock): Promise<RunLine[]> {
   const store = openWorkspace(workspace, clock);
   const steps = openSteps(workspace.stateFile);
@@ -90,7 +90,7 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
   }
 }
 
-/** What a run's place among the others tells. A process carries on one run; what older ones left keeps its state. */
+/** Status that depends on the other runs. A process executes one run; older runs keep their state. */
 function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
   const { id, jobName, state, startedAt, endedAt, exit } = run;
   const alive = held?.run === id;
@@ -108,25 +108,25 @@ function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
     resume: isUnfinished(run) && !alive ? resumeCommand(run, newest) : null,
   };
 }
-/** What is told of every run. Times are UTC ms. */
+/** The status of every run. Times are UTC ms. */
 export interface RunOverview {
   run: number;
   job: string;
   state: string;
   /** A process is working on it now. */
   alive: boolean;
-  /** The process that holds the workspace now; told of the run that it works on, and of the newest. */
+  /** The process that has the workspace's lock; shown with the run that it executes, and with the newest. */
   holder: { pid: number; host: string; since: number } | null;
   startedAt: number;
   endedAt: number | null;
   exit: string | null;
-  /** The command that goes on with it; null when it is finished or under way. */
+  /** The command that continues it; null if it is finished or in progress. */
   resume: string | null;
   /** Charged for good. */
   spent: Credits;
-  /** Charged, or perhaps to be charged. */
+  /** Charged, or possibly charged. */
   pending: Credits;
-  /** What lost requests cost at most, whose items were submitted again or given up. */
+  /** The maximum cost of lost requests whose items were submitted again or skipped. */
   lostCredits: Credits;
   requests: number;
 }
@@ -137,9 +137,9 @@ export interface ItemTrouble {
   rowId: string;
   state: string;
   reason: string;
-  /** What is on record of its request, where its task may have to be found. */
+  /** The evidence of its request, if its task may have to be found. */
   evidence: Evidence | null;
-  /** When its task is looked at again (UTC ms); null where that is not due by itself. */
+  /** When its task is polled again (UTC ms); null if no poll is due. */
   nextAt: number | null;
 }
 
@@ -147,14 +147,14 @@ export interface ItemTrouble {
 export interface RunStatus extends RunOverview {
   counts: Readonly<Record<ItemState, number>>;
   folder: string;
-  /** What was expected of the run when it began; null for what was not forecast. */
+  /** The forecast from the start of the run; null if there was none. */
   forecast: Forecast | null;
   trouble: readonly ItemTrouble[];
-  /** Those requests. */
+  /** The lost requests. */
   lost: readonly WaitingItem[];
 }
 
-/** A run as `bulkgen status --all` shows it: items that it left so, of those that took a step in it. */
+/** A run as `bulkgen status --all` shows it, counting the items that changed in it by their last state. */
 export interface RunLine extends RunOverview {
   archived: number;
   failed: number;

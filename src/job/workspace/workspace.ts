@@ -16,15 +16,15 @@ import { z } from "zod";
 import { EarlyExit } from "../../core/exit.js";
 
 /**
- * `.bulkgen/workspace.json`: which workspace a folder is, and where its state lies when not beside this file. It is all
- * that stays in the folder then, so it must never be taken for "no history here".
+ * `.bulkgen/workspace.json`: which workspace a folder is, and where its state is if not beside this file. Then it is the
+ * only file in the folder, which must never be taken for "no history here".
  */
 export interface WorkspaceIdentity {
   id: string;
-  /** The folder of the state on the machine named by `host`; null where it lies beside this file. */
+  /** The folder of the state on the machine named by `host`; null if it is beside this file. */
   state: string | null;
   host: string;
-  /** Why it lies elsewhere, such as `nfs4`. */
+  /** Why it is elsewhere, e.g. `nfs4`. */
   why: string | null;
 }
 
@@ -32,7 +32,7 @@ export function identityFile(markerFolder: string): string {
   return join(markerFolder, "workspace.json");
 }
 
-/** Null where there is none. Throws EarlyExit for one that cannot be read. */
+/** Null if there is none. Throws EarlyExit if it cannot be read. */
 export function readIdentity(markerFolder: string): WorkspaceIdentity | null {
   const path = identityFile(markerFolder);
   let text: string;
@@ -47,20 +47,20 @@ export function readIdentity(markerFolder: string): WorkspaceIdentity | null {
   if (parsed) return parsed;
   throw new EarlyExit(
     "usage",
-    `${path} is damaged: expected {"id", "state", "host", "why"}, got ${JSON.stringify(text.slice(0, 40))}. It says where this workspace's history lies. Nothing was sent. Restore it from a backup; where there is none, remove it and \`bulkgen doctor --rebuild\`.`,
+    `${path} is damaged: expected {"id", "state", "host", "why"}, got ${JSON.stringify(text.slice(0, 40))}. It says where this workspace's history is. Nothing was sent. Restore it from a backup; without a backup, remove it and run \`bulkgen doctor --rebuild\`.`,
   );
 }
 
-/** Gives a folder its identity. The one that another process gave it meanwhile counts. */
+/** Gives a folder its identity. If another process was faster, its identity counts. */
 export function createIdentity(markerFolder: string, identity: WorkspaceIdentity): WorkspaceIdentity {
   const path = identityFile(markerFolder);
   const part = writePart(path, identity);
   try {
-    // Of two processes one gives it, and it is whole when it is there.
+    // A link makes the file appear complete, and only one of two processes succeeds.
     linkSync(part, path);
   } catch (error) {
     if (existsSync(path)) return readIdentity(markerFolder) ?? identity;
-    // A file system without second names.
+    // The file system has no hard links.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") copyFileSync(part, path, constants.COPYFILE_EXCL);
   } finally {
     rmSync(part, { force: true });
@@ -68,7 +68,7 @@ export function createIdentity(markerFolder: string, identity: WorkspaceIdentity
   return identity;
 }
 
-/** Gives it another. Whole or not at all. */
+/** Replaces the identity atomically. */
 export function writeIdentity(markerFolder: string, identity: WorkspaceIdentity): void {
   const path = identityFile(markerFolder);
   renameSync(writePart(path, identity), path);
@@ -92,8 +92,8 @@ function parse(text: string): WorkspaceIdentity | null {
 }
 
 /**
- * Which folder a workspace is on this machine. A folder that was copied brings its id along, and both would submit what
- * neither has submitted yet; so the first to be used has the id, and the other is told.
+ * Which folder has a workspace's id on this machine. A copied folder brings its id along, and both would submit the same
+ * planned items, so the folder used first owns the id and the other is refused.
  */
 const claimSchema = z.object({
   /** Absolute path of the folder. */
@@ -103,14 +103,14 @@ type Claim = z.infer<typeof claimSchema>;
 
 type Claimant = Pick<Workspace, "root" | "markerFolder" | "sharedFolder">;
 
-/** The other folder that is the workspace of this id; null when none is. */
+/** The other folder that owns this id; null if there is none. */
 export function claimedBy(id: string, { root, markerFolder, sharedFolder }: Claimant): string | null {
   const last = readClaim(claimFile(sharedFolder, id))?.root;
   if (last === undefined || last === root || !isOther(last, root)) return null;
   return hasId(join(last, basename(markerFolder)), id) ? last : null;
 }
 
-/** Claims an id that is not taken: for the first folder that has it, or for one that was moved. */
+/** Claims a free id: for the first folder that has it, or for a moved folder. */
 export function claim(id: string, { root, sharedFolder }: Claimant): void {
   const path = claimFile(sharedFolder, id);
   if (readClaim(path)?.root === root) return;
@@ -123,12 +123,12 @@ function claimFile(sharedFolder: string, id: string): string {
   return join(workspacesFolder(sharedFolder), `${id}.json`);
 }
 
-/** Where the state of a workspace lies when it cannot lie in its folder, and the claims of all. */
+/** Where a workspace's state is kept if it cannot be in its folder, and the claims of all workspaces. */
 export function workspacesFolder(sharedFolder: string): string {
   return join(sharedFolder, "workspaces");
 }
 
-/** Null where there is none. One that cannot be read is none either: the next claim replaces it. */
+/** Null if there is none, or if it cannot be read: the next claim replaces it. */
 function readClaim(path: string): Claim | null {
   try {
     return claimSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data ?? null;
@@ -145,18 +145,18 @@ function hasId(markerFolder: string, id: string): boolean {
   }
 }
 
-/** Not the same folder by another name. */
+/** Whether the paths are not two names of one folder. */
 function isOther(path: string, root: string): boolean {
   const [one, other] = [path, root].map((folder) => statSync(folder, { throwIfNoEntry: false }));
   return !one || !other || one.dev !== other.dev || one.ino !== other.ino;
 }
 
-/** A folder with `.bulkgen/` in it, and where its things are. Sandbox items live apart, so a rehearsal never counts. */
+/** A folder with `.bulkgen/`, and the paths of its files. Sandbox items are kept apart, so a rehearsal never counts. */
 export interface Workspace {
   root: string;
-  /** Says by its name that this is a workspace; holds the state where that may lie here. */
+  /** `.bulkgen`, which marks a workspace and contains its state, if that is kept here. */
   markerFolder: string;
-  /** What this user's workspaces share, on a disk of this machine. */
+  /** The folder shared by this user's workspaces, on a local disk. */
   sharedFolder: string;
   stateFile: string;
   receiptsFile: string;
@@ -169,7 +169,7 @@ export interface Workspace {
 
 const marker = ".bulkgen";
 
-/** What the place of a workspace depends on. */
+/** What decides which folder is the workspace. */
 export interface WorkspaceHints {
   cwd: string;
   /** The folder named by `--workspace`. */
@@ -182,10 +182,10 @@ export interface WorkspaceHints {
 }
 
 /**
- * Finds the workspace: the one named, else the nearest at or above the manifest (or the current folder). Where there is
- * none, it will be the current folder when the manifest lies below it, else the manifest's own folder. So a run that
- * cron starts from elsewhere finds its history. Where the state lies elsewhere, a file in the folder says so. Throws
- * EarlyExit when that file is damaged.
+ * Finds the workspace: the one named, else the nearest at or above the manifest (or the current folder). If there is
+ * none, it will be the current folder if the manifest is below it, else the manifest's folder, so a run that cron starts
+ * from elsewhere finds its history. If the state is elsewhere, a file in the folder says where. Throws EarlyExit if that
+ * file is damaged.
  */
 export function findWorkspace(hints: WorkspaceHints): Workspace {
   const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
@@ -211,7 +211,7 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
   };
 }
 
-/** What is in the folder of a state. */
+/** The files in a state folder. */
 export function filesIn(state: string): Pick<Workspace, "stateFile" | "receiptsFile"> {
   return { stateFile: join(state, "state.db"), receiptsFile: join(state, "receipts.jsonl") };
 }
@@ -226,7 +226,7 @@ function nearestRoot({ cwd, manifest }: WorkspaceHints): string {
 }
 
 /**
- * The workspace for a command that only looks: a rehearsal in a folder that has none is kept in memory, so that looking
+ * The workspace for a command that changes nothing: a rehearsal in a folder without a workspace is kept in memory, so it
  * leaves nothing behind.
  */
 export function forLooking(workspace: Workspace, sandbox: boolean): Workspace {

@@ -2,12 +2,19 @@ import { endpoints } from "../../api/endpoints.js";
 import type { Me } from "../../api/records.js";
 import { type Service, ServiceError } from "../../client/service.js";
 import type { Wait } from "../../client/service-clock.js";
-import { requestsTold } from "../../core/charges/foreign.js";
+import { requestsTold } from "../../core/charges/readings.js";
 import { balanceTold, type Credits, creditsTold, noCredits } from "../../core/money.js";
 import type { Parked } from "../../core/next/next.js";
 import type { BalanceMark, SpendLog } from "../../core/ports/spend-log.js";
-import type { Lane, Lanes } from "../../core/quota/lanes.js";
-import { dayMs, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
+import {
+  dayMs,
+  isLongWait,
+  type Lane,
+  type Lanes,
+  nextSendAt,
+  type Quota,
+  waitsFor,
+} from "../../core/quota/quota.js";
 import { shortText } from "../../text/terminal.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts } from "./ports.js";

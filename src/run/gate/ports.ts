@@ -7,7 +7,7 @@ import type { Accounts } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
 import type { KeepCreditsCap, SpendLog } from "../../core/ports/spend-log.js";
 import type { Run, Store } from "../../core/ports/store.js";
-import type { Lanes } from "../../core/quota/lanes.js";
+import type { Lanes } from "../../core/quota/quota.js";
 
 /** What the gate asks. */
 export interface GatePorts {

@@ -1,11 +1,10 @@
 import type { PlanName } from "../../api/plans.js";
-import { toMicro } from "../state/credits.js";
 import { creditsPerMonth, monthMs } from "../state/default-account.js";
-import { keyHash, sandboxKey } from "../state/key.js";
 import { accountFromRow, type SandboxAccountRow } from "../state/rows.js";
 import type { AccountRecord, SubscriptionStatus } from "../state/state.js";
+import { keyHash, sandboxKey, toMicro } from "../state/state.js";
 import type { Desk } from "./desk.js";
-import { AdminProblem } from "./problem.js";
+import { AdminProblem } from "./desk.js";
 
 /** What is to be different about an account; what is not named stays as it is. */
 export interface AccountChange {

@@ -25,3 +25,8 @@ export function openDesk({ file, clock, random }: DeskOptions): Desk & { close()
   ensureDefaultAccount(state, random, clock.now(), { plan: undefined, credits: undefined });
   return { state, clock, random, close: () => state.close() };
 }
+
+/** Something that an administrator asked for and cannot have; the message says what was expected and what was got. */
+export class AdminProblem extends Error {
+  override readonly name = "AdminProblem";
+}

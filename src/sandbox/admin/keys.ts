@@ -1,9 +1,9 @@
-import { fromMicro } from "../state/credits.js";
-import { keyHash, sandboxKey } from "../state/key.js";
+import { createHash } from "node:crypto";
+import { keyPrefix } from "../../api/key.js";
+import type { Random } from "../../clock.js";
 import { keyFromRow, type SandboxKeyRow } from "../state/rows.js";
-import type { Desk } from "./desk.js";
-import { newKeyValue } from "./key-value.js";
-import { AdminProblem } from "./problem.js";
+import { fromMicro, keyHash, sandboxKey } from "../state/state.js";
+import { AdminProblem, type Desk } from "./desk.js";
 
 /** A key as its owner sees it ever after: everything but its value. */
 export interface KeyListing {
@@ -91,4 +91,19 @@ function checkedName(wished: string): string {
   }
   if (unseen.test(name)) throw new AdminProblem("a key's name may have no invisible characters");
   return name;
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const length = 32;
+/** Bytes from here on are passed over: each character has to be as likely as every other. */
+const evenBytes = 256 - (256 % alphabet.length);
+
+/** A new key: the prefix and 32 letters or digits, made of the randomness of several UUIDs. */
+export function newKeyValue(random: Random): string {
+  let characters = "";
+  while (characters.length < length) {
+    const digest = createHash("sha512").update(`${random.uuid()}${random.uuid()}${random.uuid()}`).digest();
+    for (const byte of digest) if (byte < evenBytes) characters += alphabet[byte % alphabet.length];
+  }
+  return keyPrefix + characters.slice(0, length);
 }

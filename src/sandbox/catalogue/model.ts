@@ -1,6 +1,5 @@
 import type { InputType } from "../../api/inputs.js";
 import type { Category } from "../../api/records.js";
-import type { SelectParameter } from "./parameters.js";
 
 /** Who makes the outputs of a model; the media workers know one maker for each name. */
 export type Maker =
@@ -27,3 +26,88 @@ export interface SandboxModel {
   taskMs: { min: number; max: number };
   maker: Maker;
 }
+
+/**
+ * A parameter of a model. Our own are all of the one type that the service's page shows; those of a model file may be
+ * of others.
+ */
+export interface SelectParameter {
+  key: string;
+  label: string;
+  type: string;
+  /** The allowed values; none where every value is. */
+  options: { value: string; label: string }[];
+  /** What is used when nothing is given; empty where that is left to the model. */
+  default: string;
+}
+
+/** A select parameter. The first option is the default; an option is its value, or its value and label. */
+export function select(
+  key: string,
+  label: string,
+  options: readonly (string | readonly [value: string, label: string])[],
+): SelectParameter {
+  const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
+  const first = pairs[0];
+  if (!first) throw new Error(`parameter ${key} has no options`);
+  return {
+    key,
+    label,
+    type: "select",
+    options: pairs.map(([value, text]) => ({ value, label: text })),
+    default: first[0],
+  };
+}
+
+export const aspectRatio = select("aspect_ratio", "Aspect ratio", [
+  ["1:1", "Square"],
+  ["16:9", "Landscape"],
+  ["9:16", "Portrait"],
+  ["4:3", "Landscape 4:3"],
+  ["3:4", "Portrait 3:4"],
+  ["3:2", "Photo"],
+]);
+
+export const videoRatio = select("aspect_ratio", "Aspect ratio", [
+  ["16:9", "Landscape"],
+  ["9:16", "Portrait"],
+  ["1:1", "Square"],
+]);
+
+export const imageFormat = select("output_format", "File format", [
+  ["png", "PNG"],
+  ["jpeg", "JPEG"],
+  ["webp", "WebP"],
+]);
+
+export const audioFormat = select("output_format", "File format", [
+  ["mp3", "MP3"],
+  ["wav", "WAV"],
+]);
+
+export const style = select("style", "Style", [
+  ["poster", "Poster"],
+  ["dusk", "Dusk"],
+  ["paper", "Cut paper"],
+  ["blueprint", "Blueprint"],
+]);
+
+export const seed = select("seed", "Variant", ["1", "2", "3", "4"]);
+
+export const videoSeconds = select("duration", "Duration", [
+  ["4", "4 seconds"],
+  ["2", "2 seconds"],
+  ["6", "6 seconds"],
+]);
+
+export const motion = select("motion", "Camera", [
+  ["push-in", "Push in"],
+  ["pull-out", "Pull out"],
+  ["pan", "Pan"],
+  ["drift", "Drift"],
+]);
+
+export const soundtrack = select("sound", "Sound", [
+  ["off", "None"],
+  ["music", "Music"],
+]);

@@ -1,7 +1,7 @@
 import type { Desk } from "../admin/desk.js";
-import { fromMicro } from "../state/credits.js";
 import { type TaskRow, taskFromRow } from "../state/rows.js";
 import type { TaskRecord } from "../state/state.js";
+import { fromMicro } from "../state/state.js";
 import { isFinal } from "../world/present.js";
 import { signedPath } from "../world/signing.js";
 

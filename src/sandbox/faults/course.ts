@@ -1,5 +1,5 @@
+import type { WorldFault } from "../answers/answers.js";
 import type { SandboxReply } from "../answers/reply.js";
-import type { WorldFault } from "../answers/world-fault.js";
 import type { RequestFault } from "./fault.js";
 
 /** The way that one request takes under its fault. Times are milliseconds. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { FileAnswer } from "../answers/reply.js";
 
 /**
  * Everything that can be made to go wrong. A fault says what happens, never how it is done: a socket and a
@@ -82,3 +83,33 @@ export type Fault = z.output<typeof anyFault>;
 export type FaultSettings = z.input<typeof anyFault>;
 export type DownloadFault = Extract<Fault, { kind: `download-${string}` }>;
 export type RequestFault = Exclude<Fault, DownloadFault>;
+
+/** What a download's fault makes of the file itself, before any of it is sent. */
+export function spoiledFile(file: FileAnswer, fault: DownloadFault | null): FileAnswer {
+  switch (fault?.kind) {
+    case "download-corrupt":
+      return { ...file, bytes: corrupted(file.bytes, fault.at) };
+    case "download-new-etag":
+      return { ...file, etag: `"${file.etag.replaceAll('"', "")}-again"` };
+    case "download-truncated":
+      return fault.pretends
+        ? { ...file, bytes: file.bytes.subarray(0, keptOf(file.bytes, fault.keep)) }
+        : file;
+    default:
+      return file;
+  }
+}
+
+/** How many bytes a share of a body is; never all of it. */
+export function keptOf(bytes: Uint8Array, share: number): number {
+  return Math.min(Math.floor(bytes.byteLength * share), Math.max(0, bytes.byteLength - 1));
+}
+
+/** A copy with sixteen bytes turned over. */
+function corrupted(bytes: Uint8Array, at: number): Uint8Array {
+  const copy = new Uint8Array(bytes);
+  const first = Math.min(keptOf(bytes, at), Math.max(0, bytes.byteLength - 16));
+  for (let index = first; index < Math.min(first + 16, copy.length); index++)
+    copy[index] = ~(copy[index] ?? 0);
+  return copy;
+}

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { z } from "zod";
 import { switches } from "../state/switches.js";
 import { type Fault, fault } from "./fault.js";
@@ -55,3 +57,102 @@ export type FaultRule = z.output<typeof rule>;
 export type FaultPlan = z.output<typeof faultPlan>;
 /** As it is written in a file: what has a default may be left out, and a fault may be its bare kind. */
 export type FaultPlanSettings = z.input<typeof faultPlan>;
+
+/** Kinds of trouble by name. */
+export const presets = {
+  /** A bit of everything, as on a bad day. */
+  flaky: {
+    rules: [
+      { fault: "lost-reply", on: ["generate"], rate: 0.03 },
+      { fault: "lost-request", rate: 0.02 },
+      { fault: { kind: "http-error", status: 502 }, rate: 0.03 },
+      { fault: "truncated-json", rate: 0.01 },
+      { fault: "task-fails", rate: 0.05 },
+      { fault: "spurious-429", rate: 0.01 },
+      { fault: "download-truncated", rate: 0.1 },
+      { fault: "download-expired", rate: 0.03 },
+    ],
+  },
+  /** Requests and replies that get lost, early and late: what paying twice or losing what was paid comes from. */
+  lossy: {
+    rules: [
+      { fault: "lost-request", rate: 0.08 },
+      { fault: "lost-reply", rate: 0.08 },
+      { fault: { kind: "late-arrival", delayMs: 45_000 }, on: ["generate"], rate: 0.05 },
+      { fault: "cut-reply", rate: 0.04 },
+    ],
+  },
+  /** Errors of every form in place of answers. */
+  broken: {
+    rules: [
+      { fault: { kind: "http-error", status: 500, seen: true }, rate: 0.04 },
+      { fault: { kind: "http-error", status: 503 }, rate: 0.06 },
+      { fault: "generation-error", rate: 0.05 },
+      { fault: "internal-error", rate: 0.05 },
+      { fault: "malformed-json", rate: 0.04 },
+      { fault: "truncated-json", rate: 0.04 },
+    ],
+  },
+  /** The strictest limiter, which says nothing and forgives nothing. */
+  strict: {
+    rules: [{ fault: "spurious-429", rate: 0.02 }],
+    switches: {
+      limiter: { kind: "sliding-counter", countsRejected: true },
+      tooMany: { retryAfter: "none", body: "empty" },
+    },
+  },
+  /** Everything works and takes its time. */
+  slow: {
+    rules: [
+      { fault: { kind: "slow-answer", delayMs: 4_000 }, rate: 0.3 },
+      { fault: { kind: "slow-bytes", bytesPerSecond: 200 }, rate: 0.1 },
+      { fault: { kind: "download-stalled", forMs: 8_000 }, rate: 0.2 },
+    ],
+  },
+  /** Tasks that come to nothing. */
+  stuck: {
+    rules: [
+      { fault: "task-never-finishes", rate: 0.1 },
+      { fault: "task-vanishes", rate: 0.05 },
+      { fault: "task-fails", rate: 0.15 },
+    ],
+  },
+  /** Downloads that go wrong in every way. */
+  downloads: {
+    rules: [
+      { fault: "download-truncated", rate: 0.15 },
+      { fault: { kind: "download-truncated", pretends: true }, rate: 0.05 },
+      { fault: { kind: "download-stalled", forMs: 20_000 }, rate: 0.05 },
+      { fault: "download-corrupt", rate: 0.05 },
+      { fault: "download-new-etag", rate: 0.1 },
+      { fault: "download-ignores-range", rate: 0.2 },
+      { fault: "download-expired", rate: 0.1 },
+      { fault: { kind: "download-redirect", hops: 2 }, rate: 0.1 },
+    ],
+  },
+} satisfies Record<string, FaultPlanSettings>;
+
+/**
+ * The plan of a preset, or of a JSON file. Throws an error that says what was expected, what was found and where;
+ * `seed`, where it is given, replaces the plan's own.
+ */
+export async function readFaults(fileOrPreset: string, seed?: string, folder = "."): Promise<FaultPlan> {
+  const settings = Object.hasOwn(presets, fileOrPreset)
+    ? presets[fileOrPreset as keyof typeof presets]
+    : await fromFile(fileOrPreset, folder);
+  const plan = faultPlan.safeParse(settings);
+  if (!plan.success) throw new Error(`${fileOrPreset} is no plan of faults:\n${z.prettifyError(plan.error)}`);
+  return seed === undefined ? plan.data : { ...plan.data, seed };
+}
+
+async function fromFile(file: string, folder: string): Promise<unknown> {
+  const text = await readFile(resolve(folder, file), "utf8").catch((error: NodeJS.ErrnoException) => {
+    const names = Object.keys(presets).join(", ");
+    throw new Error(`expected a JSON file or one of ${names}, got ${file} (${error.code})`);
+  });
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
+  }
+}

@@ -1,12 +1,12 @@
 import { endpoints } from "../../api/endpoints.js";
 import type { Clock } from "../../clock.js";
 import type { WorldRequest, WorldResponse } from "../answers/answers.js";
-import type { FileAnswer } from "../answers/file-reply.js";
+import type { FileAnswer } from "../answers/reply.js";
 import { type SandboxReply, written } from "../answers/reply.js";
 import { type Course, courseOf } from "../faults/course.js";
 import type { DownloadFault, RequestFault } from "../faults/fault.js";
+import { spoiledFile } from "../faults/fault.js";
 import type { FaultScript } from "../faults/script.js";
-import { spoiledFile } from "../faults/spoiled-file.js";
 import { endpointOf } from "../world/route.js";
 import type { Exchange, HttpHandlers } from "./http.js";
 

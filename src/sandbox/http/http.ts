@@ -1,14 +1,11 @@
+import type { ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { errorAnswer, SandboxRefusal, type WorldRequest } from "../answers/answers.js";
-import { type FileAnswer, fileReply } from "../answers/file-reply.js";
-import { type SandboxReply, written } from "../answers/reply.js";
+import { type FileAnswer, fileReply, type SandboxReply, written } from "../answers/reply.js";
 import { bodyBytesMax } from "../answers/request-body.js";
-import type { DownloadFault } from "../faults/fault.js";
-import { keptOf } from "../faults/spoiled-file.js";
-import { deliver, type FileDelivery } from "./deliver.js";
-import { loopbackOnly } from "./host-check.js";
+import { type DownloadFault, keptOf } from "../faults/fault.js";
 
 /** What becomes of a request: an answer, which may break off or come slowly, or a connection that breaks. */
 export type Exchange = { reply: SandboxReply; cut: boolean; bytesPerSecond: number | null } | "hang up";
@@ -151,3 +148,72 @@ function hangUp(context: Context<Env>): Response {
   outgoing.destroy();
   return RESPONSE_ALREADY_SENT;
 }
+
+/** An answer that does not simply arrive. */
+export interface FileDelivery {
+  status: number;
+  headers: Record<string, string>;
+  bytes: Uint8Array;
+  /** After so many bytes the connection breaks; null when it holds. */
+  breaksAfter: number | null;
+  /** After so many bytes nothing comes for a while. */
+  pause: { after: number; ms: number } | null;
+  bytesPerSecond: number | null;
+}
+
+/** Writes an answer piece by piece, as slowly and as far as it is meant to come. Resolves when no more will be sent. */
+export async function deliver(
+  outgoing: ServerResponse,
+  delivery: FileDelivery,
+  sleep: (ms: number) => Promise<void>,
+): Promise<void> {
+  const { status, headers, bytes, breaksAfter, pause, bytesPerSecond } = delivery;
+  const end = breaksAfter ?? bytes.byteLength;
+  outgoing.writeHead(status, { ...headers, "Content-Length": String(bytes.byteLength) });
+  outgoing.flushHeaders();
+  const steps = [pause?.after ?? 0, end].filter((to) => to > 0 && to <= end);
+  let sent = 0;
+  for (const step of steps) {
+    while (sent < step) {
+      const to = bytesPerSecond === null ? step : Math.min(step, sent + Math.ceil(bytesPerSecond / 10));
+      if (!(await wrote(outgoing, bytes.subarray(sent, to)))) return;
+      sent = to;
+      if (bytesPerSecond !== null) await sleep(100);
+    }
+    if (sent === pause?.after) await sleep(pause.ms);
+  }
+  if (breaksAfter === null) outgoing.end();
+  else outgoing.destroy();
+}
+
+/** Whether the bytes went out, as opposed to nobody being there any more. */
+function wrote(outgoing: ServerResponse, bytes: Uint8Array): Promise<boolean> {
+  if (outgoing.destroyed) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const gone = () => resolve(false);
+    outgoing.once("close", gone);
+    outgoing.write(bytes, (error) => {
+      outgoing.off("close", gone);
+      resolve(!error);
+    });
+  });
+}
+
+/**
+ * A page in the browser of this machine can make a name of its own mean 127.0.0.1 and then talk to whatever listens
+ * there. Its requests carry that name as Host, so only names that always mean this machine are answered.
+ */
+const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+
+export function isLoopbackHost(host: string): boolean {
+  return loopbackHost.test(host);
+}
+
+/** Answers 421 to a request that names another host. */
+export const loopbackOnly: MiddlewareHandler = async (context, next) => {
+  const host = context.req.header("host") ?? new URL(context.req.url).host;
+  if (isLoopbackHost(host)) return next();
+  const refusal = new SandboxRefusal(421, "HOST_REFUSED", "This sandbox answers on loopback names only.");
+  const { status, headers, body } = written(errorAnswer(refusal));
+  return new Response(body, { status, headers });
+};

@@ -1,9 +1,8 @@
 import { limitsOf } from "../../api/plans.js";
 import type { AccountRecord, Bucket, Change, WorldState } from "../state/state.js";
 import type { LimiterSwitches } from "../state/switches.js";
-import type { RequestLimit, Span } from "./gate.js";
-import { fixedWindow, type RequestLog, slidingCounter, slidingLog } from "./log-gates.js";
-import { refilled, tokenBucket } from "./token-bucket.js";
+import type { RequestLimit, Span } from "./gates.js";
+import { fixedWindow, type RequestLog, refilled, slidingCounter, slidingLog, tokenBucket } from "./gates.js";
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;

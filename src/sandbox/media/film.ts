@@ -1,6 +1,172 @@
 import HME from "h264-mp4-encoder";
+import {
+  ALL_FORMATS,
+  type AudioCodec,
+  BufferSource,
+  BufferTarget,
+  EncodedAudioPacketSource,
+  EncodedPacket,
+  EncodedPacketSink,
+  EncodedVideoPacketSource,
+  Input,
+  type InputTrack,
+  Mp4OutputFormat,
+  Output,
+} from "mediabunny";
 import sharp, { type OverlayOptions } from "sharp";
-import type { Seeded } from "./seeded.js";
+import type { MediaJob } from "./job.js";
+import { lettering } from "./lettering.js";
+import { painting, sides } from "./painting.js";
+import { inputPicture } from "./retouching.js";
+import { Seeded } from "./seeded.js";
+import { loudness, music, readSound, soundFile } from "./sound.js";
+
+/** The video makers: what each of them puts before the camera. */
+
+const longSide = 640;
+const performanceSecondsMax = 12;
+
+/** Text to video: a painted scene with the camera moving over it and the prompt over that. */
+export async function filmed(job: MediaJob): Promise<Uint8Array> {
+  const { width, height } = sides(job.input["aspect_ratio"] ?? "16:9", longSide);
+  const picture = await (await painting(job, longSide * 2, false)).png().toBuffer();
+  const overlay = await caption(job.input["prompt"] ?? "", width, height);
+  const moving = camera(job.input["motion"], new Seeded(job.seed));
+  const made = await film({
+    still: { picture, width, height },
+    camera: moving,
+    frames: framesOf(job),
+    overlay,
+  });
+  return withMusic(job, made);
+}
+
+/** Image to video: the camera moves over the input; with a prompt, that is set over it. */
+export async function animated(job: MediaJob): Promise<Uint8Array> {
+  const still = await inputStill(job);
+  const prompt = job.input["prompt"];
+  const overlay = prompt === undefined ? undefined : await caption(prompt, still.width, still.height);
+  const moving = camera(job.input["motion"], new Seeded(job.seed));
+  const made = await film({ still, camera: moving, frames: framesOf(job), ...(overlay && { overlay }) });
+  return withMusic(job, made);
+}
+
+/** Video extension: the input's own frames and sound, untouched, and after them new ones that start from its last. */
+export async function extended(job: MediaJob): Promise<Uint8Array> {
+  const bytes = job.media["video_url"];
+  if (!bytes) throw new Error("video_url: no video arrived");
+  try {
+    const input = new Input({ source: new BufferSource(bytes), formats: ALL_FORMATS });
+    const track = await input.getPrimaryVideoTrack();
+    if (!track) throw new Error("there is no video in it");
+    const size = { width: track.codedWidth, height: track.codedHeight };
+    if (size.width % 2 || size.height % 2) throw new Error("only videos with even sides can be extended");
+    const [cover] = (await input.getMetadataTags()).images ?? [];
+    const picture = cover
+      ? Buffer.from(cover.data)
+      : await (await painting(job, longSide, false)).png().toBuffer();
+    const moving = camera(job.input["motion"], new Seeded(job.seed));
+    const whole = { zoom: 1, x: 0.5, y: 0.5 };
+    const made = await film({
+      still: { picture, ...size },
+      camera: { from: whole, to: moving.to },
+      frames: framesOf(job),
+    });
+    return await reelFile({ films: [bytes, made.mp4], sound: bytes, lastFrame: made.lastFrame });
+  } catch (error) {
+    throw new Error(`video_url: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** A picture that moves to a sound: the given one, or a tune of its own. */
+export async function performed(job: MediaJob): Promise<Uint8Array> {
+  const still = await inputStill(job);
+  const given = job.media["audio_url"];
+  const sound = given ? await readSound(given) : music(job, framesOf(job) / framesPerSecond);
+  const file = sound ? await soundFile(sound, "mp3") : given;
+  if (!file) throw new Error("audio_url: no sound arrived");
+  const seconds = sound ? sound.samples.length / sound.rate : await secondsOf(file);
+  const frames = Math.max(
+    framesPerSecond,
+    Math.round(Math.min(seconds, performanceSecondsMax) * framesPerSecond),
+  );
+  const seeded = new Seeded(job.seed);
+  const levels = sound
+    ? loudness(sound, framesPerSecond, frames)
+    : Array.from(
+        { length: frames },
+        (_, frame) => 0.3 + 0.7 * Math.abs(Math.sin(frame * 0.6)) * seeded.next(),
+      );
+  const overlay = (frame: number) => [{ input: bars(still, levels, frame), left: 0, top: 0 }];
+  const made = await film({ still, camera: camera("push-in", seeded), frames, overlay });
+  return reelFile({ films: [made.mp4], sound: file, lastFrame: made.lastFrame });
+}
+
+async function secondsOf(file: Uint8Array): Promise<number> {
+  return new Input({ source: new BufferSource(file), formats: ALL_FORMATS }).computeDuration();
+}
+
+/** The loudness of the last moments as bars along the lower edge. */
+function bars(
+  { width, height }: { width: number; height: number },
+  levels: readonly number[],
+  frame: number,
+): Buffer {
+  const count = 24;
+  const step = width / (count + 4);
+  const rects = Array.from({ length: count }, (_, index) => {
+    const level = levels[Math.max(0, frame - Math.abs(index - count / 2) / 2) | 0] ?? 0;
+    const size = Math.max(
+      step * 0.5,
+      level * height * 0.26 * (1 - Math.abs(index - (count - 1) / 2) / count),
+    );
+    const x = step * (index + 2) + step * 0.2;
+    return `<rect x="${x}" y="${height * 0.94 - size}" width="${step * 0.6}" height="${size}" rx="${step * 0.3}" fill="#fff" opacity=".88"/>`;
+  });
+  return Buffer.from(
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${rects.join("")}</svg>`,
+  );
+}
+
+async function inputStill(job: MediaJob) {
+  const { data, width, height } = await inputPicture(job, longSide * 2);
+  const fitted = sides(job.input["aspect_ratio"] ?? `${width}:${height}`, longSide);
+  return { picture: data, ...fitted };
+}
+
+function framesOf(job: MediaJob): number {
+  return Number.parseInt(job.input["duration"] ?? "4", 10) * framesPerSecond;
+}
+
+/** The prompt over a shade along the lower edge, there from the first quarter second on. */
+async function caption(
+  prompt: string,
+  width: number,
+  height: number,
+): Promise<(frame: number) => OverlayOptions[]> {
+  const margin = Math.round(Math.min(width, height) * 0.06);
+  const boxHeight = Math.round(height * 0.2);
+  const box = {
+    left: margin,
+    top: height - boxHeight - margin,
+    width: width - margin * 2,
+    height: boxHeight,
+  };
+  const shade = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><defs><linearGradient id="g" x2="0" y2="1"><stop offset=".5" stop-opacity="0"/><stop offset="1" stop-opacity=".72"/></linearGradient></defs><rect width="${width}" height="${height}" fill="url(#g)"/></svg>`;
+  const words = await lettering(prompt, "#ffffff", box, Math.min(width, height) * 0.08);
+  const layer = { create: { width, height, channels: 4 as const, background: "#0000" } };
+  const input = await sharp(layer)
+    .composite([{ input: Buffer.from(shade) }, words])
+    .png()
+    .toBuffer();
+  return (frame) => (frame < framesPerSecond / 4 ? [] : [{ input, left: 0, top: 0 }]);
+}
+
+async function withMusic(job: MediaJob, made: Film): Promise<Uint8Array> {
+  const wanted = job.input["sound"] === "music";
+  const sound = wanted ? await soundFile(music(job, framesOf(job) / framesPerSecond), "mp3") : null;
+  return reelFile({ films: [made.mp4], sound, lastFrame: made.lastFrame });
+}
 
 /** Films of a still picture: a camera that moves over it, and what lies over the picture in each frame. */
 
@@ -121,4 +287,128 @@ function windowAt({ from, to }: Camera, at: number, picture: { width: number; he
     width,
     height,
   };
+}
+
+/** One MP4 put together from encoded parts, none of which is decoded. */
+export interface Reel {
+  /** H.264 films, played one after the other. */
+  films: readonly Uint8Array[];
+  /** A file whose sound is laid under the films from the start. */
+  sound: Uint8Array | null;
+  /** A JPEG of the last frame, kept in the file for whoever extends it. */
+  lastFrame: Uint8Array;
+}
+
+interface Track {
+  packets: EncodedPacket[];
+  seconds: number;
+  track: InputTrack;
+}
+
+/** The reel as one file: the same parts make the same bytes. */
+export async function reelFile(reel: Reel): Promise<Uint8Array> {
+  const films = await Promise.all(reel.films.map((bytes) => readTrack(bytes, "video")));
+  const sound = reel.sound && (await readTrack(reel.sound, "audio").catch(() => null));
+  const target = new BufferTarget();
+  const output = new Output({ format: new Mp4OutputFormat({ fastStart: "in-memory" }), target });
+  output.setMetadataTags({ images: [{ data: reel.lastFrame, mimeType: "image/jpeg", kind: "coverFront" }] });
+  const pictures = new EncodedVideoPacketSource("avc");
+  output.addVideoTrack(pictures);
+  const voice = sound ? new EncodedAudioPacketSource(sound.track.codec as AudioCodec) : null;
+  if (voice) output.addAudioTrack(voice);
+  await output.start();
+  await Promise.all([writeFilms(pictures, films), sound && voice ? writeSound(voice, sound, films) : null]);
+  await output.finalize();
+  return withoutStamps(new Uint8Array(target.buffer ?? new ArrayBuffer(0)));
+}
+
+/** The packets of a file's first track of a kind. Throws when there is none. */
+async function readTrack(bytes: Uint8Array, kind: "video" | "audio"): Promise<Track> {
+  const input = new Input({ source: new BufferSource(bytes), formats: ALL_FORMATS });
+  const track = kind === "video" ? await input.getPrimaryVideoTrack() : await input.getPrimaryAudioTrack();
+  if (!track) throw new Error(`there is no ${kind} in it`);
+  if (kind === "video" && track.codec !== "avc") throw new Error("only H.264 video can be extended");
+  const packets: EncodedPacket[] = [];
+  for await (const packet of new EncodedPacketSink(track).packets()) packets.push(packet);
+  return { packets, seconds: await track.computeDuration(), track };
+}
+
+async function writeFilms(out: EncodedVideoPacketSource, films: readonly Track[]): Promise<void> {
+  let offset = 0;
+  for (const [index, { packets, seconds, track }] of films.entries()) {
+    const config = track.isVideoTrack() ? await track.getDecoderConfig() : null;
+    if (!config) throw new Error("the video cannot be described");
+    for (const packet of packets) {
+      // Films of other encoders have other parameter sets: they go before each picture that can be started from.
+      const start = isStart(packet.data);
+      const data = start && index > 0 ? joined(parameterSets(config.description), packet.data) : packet.data;
+      const moved = new EncodedPacket(
+        data,
+        start ? "key" : "delta",
+        packet.timestamp + offset,
+        packet.duration,
+      );
+      await out.add(moved, { decoderConfig: config });
+    }
+    offset += seconds;
+  }
+}
+
+async function writeSound(
+  out: EncodedAudioPacketSource,
+  sound: Track,
+  films: readonly Track[],
+): Promise<void> {
+  const end = films.reduce((sum, film) => sum + film.seconds, 0);
+  const config = sound.track.isAudioTrack() ? await sound.track.getDecoderConfig() : null;
+  if (!config) throw new Error("the sound cannot be described");
+  for (const packet of sound.packets) {
+    if (packet.timestamp < end) await out.add(packet, { decoderConfig: config });
+  }
+}
+
+/** Whether a picture can be decoded without the ones before it: one of its NAL units (length, then type) is an IDR. */
+function isStart(data: Uint8Array): boolean {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  for (let at = 0; at + 5 <= data.length; at += 4 + view.getUint32(at)) {
+    if ((view.getUint8(at + 4) & 31) === 5) return true;
+  }
+  return false;
+}
+
+/** The sequence and picture parameter sets of an avcC record, as NAL units with four bytes of length. */
+function parameterSets(description: AllowSharedBufferSource | undefined): Uint8Array {
+  if (!description) return new Uint8Array();
+  const record = ArrayBuffer.isView(description)
+    ? new Uint8Array(description.buffer, description.byteOffset, description.byteLength)
+    : new Uint8Array(description);
+  const units: Uint8Array[] = [];
+  let at = 5;
+  for (const mask of [31, 255]) {
+    const count = (record[at++] ?? 0) & mask;
+    for (let unit = 0; unit < count; unit++) {
+      const length = ((record[at] ?? 0) << 8) | (record[at + 1] ?? 0);
+      units.push(Uint8Array.of(0, 0, length >> 8, length & 255), record.subarray(at + 2, at + 2 + length));
+      at += 2 + length;
+    }
+  }
+  return joined(...units);
+}
+
+function joined(...parts: Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+/** Writers stamp the time of writing into three kinds of boxes; without it the same request gives the same bytes. */
+function withoutStamps(mp4: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(mp4.buffer, mp4.byteOffset, mp4.byteLength);
+  const end = bytes.indexOf("mdat");
+  for (const name of ["mvhd", "tkhd", "mdhd"]) {
+    for (let at = bytes.indexOf(name); at >= 0 && at < end; at = bytes.indexOf(name, at + 4)) {
+      // After the name: version and flags, then creation and modification, of eight bytes each in version 1.
+      const size = bytes[at + 4] === 1 ? 16 : 8;
+      bytes.fill(0, at + 8, at + 8 + size);
+    }
+  }
+  return bytes;
 }

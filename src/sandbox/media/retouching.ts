@@ -1,7 +1,7 @@
 import sharp, { type Sharp } from "sharp";
 import type { MediaJob } from "./job.js";
 import { lettering } from "./lettering.js";
-import { pickPalette } from "./palette.js";
+import { pickPalette } from "./painting.js";
 import { Seeded } from "./seeded.js";
 
 /** Pictures made from a picture: edits, enlargements and vignettes of the fetched input. */

@@ -1,6 +1,45 @@
 import { parentPort } from "node:worker_threads";
 import type { MediaJob } from "./job.js";
-import { make } from "./make.js";
+
+/**
+ * Makes one output. Throws with a plain message when the media it was given cannot be used. Makers are loaded when
+ * they are first needed, because the encoders of one medium are dead weight for the others.
+ */
+export async function make(job: MediaJob): Promise<Uint8Array> {
+  switch (job.maker) {
+    case "paint":
+    case "repaint":
+    case "upscale":
+    case "vignette":
+      return makePicture(job);
+    case "speak":
+    case "compose":
+      return makeSound(job);
+    case "film":
+      return (await import("./film.js")).filmed(job);
+    case "animate":
+      return (await import("./film.js")).animated(job);
+    case "extend":
+      return (await import("./film.js")).extended(job);
+    case "perform":
+      return (await import("./film.js")).performed(job);
+  }
+}
+
+async function makePicture(job: MediaJob): Promise<Uint8Array> {
+  const { painting, pictureFile } = await import("./painting.js");
+  if (job.maker === "paint") return pictureFile(await painting(job), job.extension);
+  const { repainted, upscaled, vignetted } = await import("./retouching.js");
+  const change = job.maker === "repaint" ? repainted : job.maker === "upscale" ? upscaled : vignetted;
+  return pictureFile(await change(job), job.extension);
+}
+
+async function makeSound(job: MediaJob): Promise<Uint8Array> {
+  const { soundFile } = await import("./sound.js");
+  if (job.maker === "speak") return soundFile(await (await import("./sound.js")).speech(job), job.extension);
+  const seconds = Number.parseInt(job.input["duration"] ?? "10", 10);
+  return soundFile((await import("./sound.js")).music(job, seconds), job.extension);
+}
 
 /** The inside of a worker thread: one job at a time, each answered with its bytes or with what went wrong. */
 export type WorkerAnswer = { bytes: Uint8Array } | { problem: string };

@@ -2,7 +2,45 @@ import { z } from "zod";
 import { inputTypes } from "../../api/inputs.js";
 import { plans, subscriptionStatuses } from "../../api/plans.js";
 import * as records from "../../api/records.js";
-import { fieldNotes } from "./field-notes.js";
+
+/** What each field of the service's records means. */
+export const fieldNotes: Readonly<Record<string, string>> = {
+  GenerateRequest: "A generation to make.",
+  "GenerateRequest.model": "A model_key of the model list.",
+  "GenerateRequest.prompt": "Text; required when the model's input_type is text or text+image.",
+  "GenerateRequest.params": "The model's parameters by key; what is left out has its default.",
+  "GenerateRequest.image_url": "Required when the input_type is image or text+image.",
+  "GenerateRequest.video_url": "Required when the input_type is video.",
+  "GenerateRequest.audio_url": "Sound to go with the generation, for models that use one.",
+  Creation: "What POST generate answers.",
+  "Creation.task_id": "To GET the task by.",
+  "Creation.external_task_id": "The identifier of the upstream provider.",
+  "Creation.credits_consumed": "Credits that this generation costs.",
+  "Creation.credits_remaining": "The balance after it.",
+  Task: "What GET task answers, in every status.",
+  "Task.input": "Prompt, params and inputs as keys of one object.",
+  "Task.output_urls": "Signed addresses of the outputs when completed, otherwise null. They expire.",
+  "Task.error": "A message when failed, otherwise null.",
+  "Task.credits_consumed": "Credits; 0 when failed.",
+  "Task.completed_at": "Null while processing.",
+  ModelList: "What GET models answers.",
+  "ModelList.categories": "Keys of the listed models by category.",
+  "ModelList.total": "How many models are listed.",
+  Model: "One model.",
+  "Model.model_key": "What a request names as its model.",
+  "Model.credits_cost": "The base cost of a generation in credits.",
+  "Model.input_type": "Which inputs a generation needs.",
+  "Model.parameters": "What params may hold.",
+  ModelParameter: "A parameter that a request may set inside params.",
+  Me: "What GET me answers.",
+  "Me.user.name": "The full name, or null.",
+  "Me.credits.balance": "Credits that can be spent.",
+  "Me.credits.used_this_key": "Credits that were spent with this key.",
+  "Me.subscription": "Null when there is none.",
+  "Me.subscription.cancel_at_period_end": "Whether it ends with its period.",
+  "Me.api_key.requests_count": "Requests made with this key.",
+  Error: "Every error has this shape.",
+};
 
 /** A JSON Schema, as far as it is read here. */
 export interface Schema {

@@ -1,8 +1,7 @@
 import type { PlanName } from "../../api/plans.js";
 import type { Random } from "../../clock.js";
-import { toMicro } from "./credits.js";
-import { keyHash, sandboxKey } from "./key.js";
 import type { SqliteState } from "./sqlite-state.js";
+import { keyHash, sandboxKey, toMicro } from "./state.js";
 
 export const monthMs = 30 * 24 * 60 * 60 * 1_000;
 

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { PlanName } from "../../api/plans.js";
 import type { Category } from "../../api/records.js";
 
@@ -108,3 +109,30 @@ export type Change =
  * counter looks at the one before as well.
  */
 export const admissionsKept = 20_000;
+
+/**
+ * Credits inside the sandbox are whole millionths, so that a balance is exact after any number of charges and
+ * refunds; only the edges speak in decimal numbers.
+ */
+const perCredit = 1_000_000;
+
+/** Decimal credits to whole millionths. */
+export function toMicro(credits: number): number {
+  return Math.round(credits * perCredit);
+}
+
+/** Whole millionths to decimal credits. */
+export function fromMicro(micro: number): number {
+  return micro / perCredit;
+}
+
+/**
+ * The key of the sandbox's default account. It is public by design: it opens nothing but a sandbox, and being the
+ * same everywhere it lets `--sandbox` work without any set-up.
+ */
+export const sandboxKey = "svc_SANDBOXpublicKEYforLOCALuse00000";
+
+/** The only form in which the sandbox keeps a key. */
+export function keyHash(key: string): string {
+  return hash("sha256", key);
+}

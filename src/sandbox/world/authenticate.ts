@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import { isKeyForm } from "../../api/key.js";
 import { refuse, type WorldRequest } from "../answers/answers.js";
-import { keyHash } from "../state/key.js";
 import type { AccountRecord, KeyRecord, WorldState } from "../state/state.js";
+import { keyHash } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 
 export interface AuthenticatedCaller {

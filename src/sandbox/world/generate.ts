@@ -1,18 +1,14 @@
 import { hash } from "node:crypto";
 import { type InputField, inputFields, mediaFields, requiredFor } from "../../api/inputs.js";
 import type { Random } from "../../clock.js";
-import { refuse, type WorldRequest } from "../answers/answers.js";
+import { refuse, type WorldFault, type WorldRequest } from "../answers/answers.js";
 import { jsonObject } from "../answers/request-body.js";
-import type { WorldFault } from "../answers/world-fault.js";
 import { outputExtension } from "../catalogue/catalogue.js";
-import type { SandboxModel } from "../catalogue/model.js";
-import type { SelectParameter } from "../catalogue/parameters.js";
-import { inputProblem } from "../inputs/address.js";
-import { fromMicro, toMicro } from "../state/credits.js";
-import type { TaskRecord } from "../state/state.js";
+import { type SandboxModel, type SelectParameter, select } from "../catalogue/model.js";
+import { inputProblem } from "../inputs/fetch.js";
+import { fromMicro, type TaskRecord, toMicro } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import type { AuthenticatedCaller } from "./authenticate.js";
-import { outputsAskedFor } from "./outputs.js";
 
 /** The last instant that a date can hold. */
 const never = 8.64e15;
@@ -178,4 +174,25 @@ export function priceMicro({ price }: Switches, model: SandboxModel, outputs: nu
 export function newTaskId(random: Random, now: number): string {
   const time = Math.max(0, now).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
+}
+
+/** How many files a generation makes, and the parameter that says so where one is switched on. */
+
+/** The models as they are listed: each with the parameter for the number of outputs, if there is to be one. */
+export function withOutputs(models: readonly SandboxModel[], { outputs }: Switches): SandboxModel[] {
+  const { parameter: key, number } = outputs;
+  if (key === null) return [...models];
+  const others = [1, 2, 3, 4].filter((other) => other !== number);
+  const parameter = select(key, "Outputs", [number, ...others].map(String));
+  return models.map((model) =>
+    model.parameters.some((existing) => existing.key === key)
+      ? model
+      : { ...model, parameters: [...model.parameters, parameter] },
+  );
+}
+
+/** How many files these (complete) params ask for. */
+export function outputsAskedFor({ outputs }: Switches, params: Readonly<Record<string, string>>): number {
+  const asked = Number(outputs.parameter === null ? Number.NaN : params[outputs.parameter]);
+  return Number.isInteger(asked) && asked >= 1 && asked <= 4 ? asked : outputs.number;
 }

@@ -10,14 +10,12 @@ import {
 } from "../answers/answers.js";
 import { type Admission, admit } from "../limiter/admit.js";
 import type { Change, TaskRecord, WorldState } from "../state/state.js";
+import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
-import { listModels } from "./list-models.js";
-import { creationView, isFinal, meView, taskView } from "./present.js";
-import { dueRefunds, refundOf } from "./refunds.js";
+import { creationView, isFinal, listModels, meView, taskView } from "./present.js";
 import { route } from "./route.js";
 import { checkSignature, parseFilePath, signedPath } from "./signing.js";
-import { tooMany } from "./too-many.js";
 
 export interface WorldSettings extends GenerateSettings {
   /** Signs output URLs. */
@@ -240,4 +238,51 @@ function limitHeaders({ minute }: Admission): Record<string, string> {
     "RateLimit-Remaining": String(standing.remaining),
     "RateLimit-Reset": String(Math.ceil(standing.resetMs / 1_000)),
   };
+}
+
+type Refund = Extract<Change, { kind: "task refunded" }>;
+
+/**
+ * The refunds of an account that are due at `now`. Failed tasks are refunded with the first request of the account
+ * at or after the moment when the refund is due, whatever it asks for: nobody can see the balance earlier.
+ */
+export function dueRefunds(
+  state: WorldState,
+  switches: Switches["refund"],
+  accountId: string,
+  now: number,
+): Refund[] {
+  if (switches.at === "seen") return [];
+  const delayMs = switches.at === "delayed" ? switches.delayMs : 0;
+  return state.refundsDue(accountId, now - delayMs).map((task) => refundOf(task, switches));
+}
+
+/** The credits of a failed task given back. */
+export function refundOf(task: TaskRecord, { lowersUsed }: Switches["refund"]): Refund {
+  const { id: taskId, accountId, keyId, costMicro: micro } = task;
+  return { kind: "task refunded", taskId, accountId, keyId, micro, lowersUsed };
+}
+
+/** The 429 of a request that may pass in `waitMs` milliseconds, in the form that the switches give it. */
+export function tooMany(
+  switches: Switches["tooMany"],
+  waitMs: number,
+  now: number,
+  why: string,
+): SandboxRefusal {
+  const { status, code } = refuse("RATE_LIMITED", why);
+  const headers = retryAfter(switches.retryAfter, waitMs, now);
+  return new SandboxRefusal(status, code, why, headers, switches.body);
+}
+
+function retryAfter(
+  form: Switches["tooMany"]["retryAfter"],
+  waitMs: number,
+  now: number,
+): Record<string, string> {
+  if (form === "none") return {};
+  if (form === "seconds") return { "Retry-After": String(Math.ceil(waitMs / 1_000)) };
+  // A date has whole seconds: rounded up, or the client would come too early. It is relative to our own Date.
+  const at = Math.ceil((now + waitMs) / 1_000) * 1_000;
+  return { Date: new Date(now).toUTCString(), "Retry-After": new Date(at).toUTCString() };
 }

@@ -1,4 +1,4 @@
-import { foreignRequests, type KeyRequests } from "../../core/charges/foreign.js";
+import { foreignRequests, type KeyRequests } from "../../core/charges/readings.js";
 import type { Counters } from "../../core/ports/spend-log.js";
 import { dayMs, lateMsMax } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";

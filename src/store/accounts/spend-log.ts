@@ -1,4 +1,3 @@
-import { foreignRequests, newKey } from "../../core/charges/foreign.js";
 import type {
   ChargeEvidence,
   CounterReading,
@@ -7,6 +6,7 @@ import type {
   SpendLogEntry,
   Verdict,
 } from "../../core/charges/readings.js";
+import { foreignRequests, newKey } from "../../core/charges/readings.js";
 import type { Judgement } from "../../core/charges/verdict.js";
 import type { Credits } from "../../core/money.js";
 import type { LoggedIntent, PaidAttempt, SpendLog, SpendLogOwner } from "../../core/ports/spend-log.js";

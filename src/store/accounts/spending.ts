@@ -1,6 +1,6 @@
-import type { Day } from "../../core/day.js";
 import { type Credits, minus, plus } from "../../core/money.js";
 import type { BalanceMark, Bounds, TakenCredits } from "../../core/ports/spend-log.js";
+import type { Day } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
 import type { WorkspaceDatabase } from "../workspace/transition.js";
 

@@ -1,6 +1,6 @@
 import { type Credits, plus } from "../../core/money.js";
 import type { Draft, GroupSum, ItemStanding, Ordered, PlannedItem, Totals } from "../../core/ports/draft.js";
-import type { SheetRow } from "../../core/ports/sheet.js";
+import type { SheetRow } from "../../core/ports/store.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import type { Listing } from "../../text/listing.js";
 import type { DraftPlanned, DraftProgress } from "./tables.js";

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Sheet } from "../../core/ports/sheet.js";
-import type { Store } from "../../core/ports/store.js";
+import type { Sheet, Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import type { WorkspaceDatabase } from "./transition.js";
 

@@ -1,6 +1,6 @@
 import { type PlanName, planLimits } from "../../../src/api/plans.js";
 import { type Forecast, forecastOf } from "../../../src/core/pace/forecast.js";
-import { DurationEstimates } from "../../../src/core/pace/paces.js";
+import { DurationEstimates } from "../../../src/core/pace/pace.js";
 import type { Job } from "./mixes.js";
 
 /** What the program would say of a set before its first run, when nothing is known of the models. */

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type PlanName, planLimits } from "../../../src/api/plans.js";
-import { lanesOf } from "../../../src/core/quota/lanes.js";
+import { lanesOf } from "../../../src/core/quota/quota.js";
 import { AccountLedger } from "./account-ledger.js";
 import { type Case, documented, foreseen, mainCases, otherCases, type Refusing, refusing } from "./cases.js";
 import { foresee } from "./foresee.js";

@@ -2,7 +2,7 @@ import { planLimits } from "../../../src/api/plans.js";
 import { type ItemState, itemStates } from "../../../src/core/item.js";
 import { noCredits } from "../../../src/core/money.js";
 import { type NextStep, next, type PlannedSubmit } from "../../../src/core/next/next.js";
-import { DurationEstimates } from "../../../src/core/pace/paces.js";
+import { DurationEstimates } from "../../../src/core/pace/pace.js";
 import {
   type OpenTask,
   overdueInterval,

@@ -1,5 +1,5 @@
 import { type PlanName, planLimits } from "../../../src/api/plans.js";
-import { lanesOf } from "../../../src/core/quota/lanes.js";
+import { lanesOf } from "../../../src/core/quota/quota.js";
 import { Agenda } from "./agenda.js";
 import { type BenchLedger, MemoryLedger } from "./ledger.js";
 import type { Door } from "./limiter.js";

@@ -1,8 +1,7 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { credits } from "../../../src/core/money.js";
-import { failedManifest } from "../../../src/job/archive/failed-manifest.js";
-import { type FilledItem, filledSheet } from "../../../src/job/archive/filled-sheet.js";
+import { type FilledItem, failedManifest, filledSheet } from "../../../src/job/archive/export.js";
 import { encodeSheet, SheetTooLarge } from "../../../src/report/sheet-formats.js";
 import { newItem } from "../../store/item-fixture.js";
 

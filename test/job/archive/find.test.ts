@@ -58,7 +58,7 @@ describe("what is found in the archive", () => {
     const workspace = { ...place.workspace, stateFile: join(place.workspace.root, "none.db") };
     createIdentity(workspace.markerFolder, { id: "w1", state: null, host: "here", why: null });
     await expect(findOutputs(workspace, { params: {} }, place.clock)).rejects.toThrow(
-      /none\.db is missing, and the archive in .*outputs has files that it knew of: expected both or neither/,
+      /none\.db is missing, but the archive in .*outputs has files that it recorded: expected both or neither/,
     );
     // What lies outside may be another workspace's.
     const elsewhere = { ...workspace, root: join(place.workspace.root, "other") };

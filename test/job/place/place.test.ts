@@ -14,10 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { placeOfState } from "../../../src/job/doctor/folders.js";
+import { placeOfState } from "../../../src/job/doctor/machine.js";
 import type { Filesystem } from "../../../src/job/place/filesystem.js";
-import { type PlaceOptions, placeWorkspace } from "../../../src/job/place/place.js";
-import { separateWorkspace } from "../../../src/job/place/separate.js";
+import { type PlaceOptions, placeWorkspace, separateWorkspace } from "../../../src/job/place/place.js";
 import { findWorkspace, readIdentity, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
@@ -104,7 +103,7 @@ describe("P18: the state of a workspace", () => {
     expect(told).toHaveLength(1);
     expect(placeOfState(workspace, ground(type))).toMatchObject({
       state: "ok",
-      got: `the state lies in ${state}: ${workspace.root} is on ${type}`,
+      got: `the state is in ${state}: ${workspace.root} is on ${type}`,
     });
   });
 
@@ -130,7 +129,7 @@ describe("P18: the state of a workspace", () => {
         throw systemError(code);
       };
       const { markerFolder } = find("plain");
-      const message = `cannot be written (${code}). Nothing was sent. To go on, ${todo} ${markerFolder}`;
+      const message = `cannot be written (${code}). Nothing was sent. To continue, ${todo} ${markerFolder}`;
       expect(() => settle("plain", "ext4", { locks })).toThrow(message);
       expect(() => settle("plain", "ext4", { locks })).toThrow("--workspace");
       await used(find("plain"));
@@ -143,27 +142,25 @@ describe("P18: the state of a workspace", () => {
     const before = find("Dropbox/jobs");
     await used(before);
     const lock = takeLock(before.lockFile);
-    expect(() => settle("Dropbox/jobs", "ext4")).toThrow("another run holds the workspace");
+    expect(() => settle("Dropbox/jobs", "ext4")).toThrow("another run is using the workspace");
     lock?.release();
     expect(await itemsIn(before)).toEqual(["a", "b"]);
   });
 
   test("moves where locks do not work", () => {
-    const locks = (folder: string) => (folder.includes("share") ? "it was given too" : null);
+    const locks = (folder: string) => (folder.includes("share") ? "it was granted to both" : null);
     expect(settle("plain", "ext4", { locks }).stateFile).toContain(join("local", "bulkgen"));
-    expect(told[0]).toContain("(locks do not work: it was given too)");
+    expect(told[0]).toContain("(locks do not work: it was granted to both)");
   });
 
   test("stays on a network where the home is on one too, if only its locks work", () => {
     const options = { ground: ground("nfs4", "nfs4"), locks: () => null };
     expect(settle("remote", "", options).stateFile).toContain(join("share", "remote"));
-    const remote = (folder: string) => (folder.includes("share") ? "it was given too" : null);
+    const remote = (folder: string) => (folder.includes("share") ? "it was granted to both" : null);
     expect(settle("remote", "", { ...options, locks: remote }).stateFile).toContain(join("local", "bulkgen"));
-    const none = { locks: () => "it was given too" };
-    expect(() => settle("plain", "ext4", none)).toThrow("there is no place for this workspace's state");
-    expect(() => settle("other", "", { ...options, ...none })).toThrow(
-      /: nfs4; and .* is none either \(nfs4\)/,
-    );
+    const none = { locks: () => "it was granted to both" };
+    expect(() => settle("plain", "ext4", none)).toThrow("no folder is safe for this workspace's state");
+    expect(() => settle("other", "", { ...options, ...none })).toThrow(/: nfs4; nor is .* \(nfs4\)/);
   });
 
   test("is not made by a command that only goes on", () => {
@@ -194,7 +191,7 @@ describe("P18: the state of a workspace", () => {
     const workspace = settle("plain", "ext4");
     await used(workspace);
     rmSync(workspace.stateFile);
-    expect(() => settle("plain", "ext4")).toThrow(/state\.db is missing, and .*receipts\.jsonl.*--rebuild/);
+    expect(() => settle("plain", "ext4")).toThrow(/state\.db is missing, but .*receipts\.jsonl.*--rebuild/);
     rmSync(workspace.receiptsFile);
     expect(settle("plain", "ext4")).toEqual(workspace);
   });
@@ -228,7 +225,7 @@ describe("P18: a workspace that was copied", () => {
     expect(two.stateFile).not.toBe(one.stateFile);
     expect(await itemsIn(two)).toEqual(["a", "b"]);
     expect(settle("one", type)).toEqual(one);
-    expect(() => separateWorkspace(two, { clock, random })).toThrow("is no copy of another workspace");
+    expect(() => separateWorkspace(two, { clock, random })).toThrow("is not a copy of another workspace");
   });
 
   test("is none when it was moved, or goes by another name", async () => {

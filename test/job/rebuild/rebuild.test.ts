@@ -18,8 +18,8 @@ import type { Verdict } from "../../../src/core/charges/readings.js";
 import { credits } from "../../../src/core/money.js";
 import type { Item } from "../../../src/core/ports/store.js";
 import { rebuildWorkspace } from "../../../src/job/rebuild/rebuild.js";
+import { missingFiles } from "../../../src/job/run/prepare.js";
 import { outdatedHistory } from "../../../src/job/workspace/history.js";
-import { missingFiles } from "../../../src/job/workspace/missing-files.js";
 import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { openSqlite } from "../../../src/sqlite.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
@@ -423,7 +423,7 @@ describe("P4: a database that cannot be used as it is, and may be whole, is not 
         bytes[18] = 3;
         writeFileSync(workspace.stateFile, bytes);
       },
-      /state\.db: attempt to write a readonly database\. It may be whole, so it is not replaced: make it and its folder writable\. Nothing was changed/,
+      /state\.db: attempt to write a readonly database\. It may be intact, so it is not replaced: make it and its folder writable\. Nothing was changed/,
     ],
     [
       "cannot be opened",
@@ -431,7 +431,7 @@ describe("P4: a database that cannot be used as it is, and may be whole, is not 
         rmSync(workspace.stateFile);
         mkdirSync(workspace.stateFile);
       },
-      /state\.db: unable to open database file\. It may be whole, .*: make it and its folder writable\./,
+      /state\.db: unable to open database file\. It may be intact, .*: make it and its folder writable\./,
     ],
   ])("one that %s", async (_, spoil, told) => {
     accepted("a");
@@ -616,7 +616,7 @@ describe("the old database", () => {
     const refused = rebuildWorkspace({ workspace, clock, consent: async () => false });
     await expect(refused).rejects.toThrow("nothing was changed");
     const lock = takeLock(workspace.lockFile);
-    await expect(rebuild()).rejects.toThrow("a run holds the workspace");
+    await expect(rebuild()).rejects.toThrow("a run is using the workspace");
     lock?.release();
     expect(readdirSync(workspace.markerFolder).toSorted()).toEqual(before.toSorted());
   });

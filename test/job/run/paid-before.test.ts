@@ -6,7 +6,7 @@ import type { ItemStanding, PlannedItem } from "../../../src/core/ports/draft.js
 import type { LoggedAnswer, SpendLog } from "../../../src/core/ports/spend-log.js";
 import type { Store } from "../../../src/core/ports/store.js";
 import { dayMs } from "../../../src/core/quota/quota.js";
-import type { EditionChoice } from "../../../src/job/run/edition.js";
+import type { EditionChoice } from "../../../src/job/run/job-of.js";
 import { paidBefore } from "../../../src/job/run/paid-before.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
@@ -95,7 +95,7 @@ describe("P2: a paid request that only the account's books remember", () => {
   test("stands in the way while its task is open, with what is known of it and the ways out", async () => {
     await paid(open);
     expect(await found()).toBe(
-      "1 of 2 items were sent from /jobs before (the newest on 2026-01-01), charged or perhaps charged, and nobody has seen the end of it: a (task-a). The workspace's history does not know them, and they would be paid again, for 4 credits: bring back what was in /jobs/.bulkgen, and `bulkgen resume` goes on with them; --fresh or another --edition makes them anew.",
+      "1 of 2 items were sent from /jobs before (the newest on 2026-01-01), which may have been charged and whose outcome is unknown: a (task-a). The workspace's history does not know them, and they would be paid again, for 4 credits: restore /jobs/.bulkgen and run `bulkgen resume` to continue them; --fresh or another --edition makes them again.",
     );
     expect(await found({ store: null })).toContain("1 of 2 items were sent");
   });

@@ -2,8 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { prepareOutFolder } from "../../../src/job/workspace/open.js";
-import { endRefused, madeWritable } from "../../../src/job/workspace/unwritable.js";
+import { endRefused, madeWritable, prepareOutFolder } from "../../../src/job/workspace/open.js";
 import { openSqlite, type Sqlite, statements } from "../../../src/sqlite.js";
 import { openDatabase } from "../../../src/store/open.js";
 
@@ -29,7 +28,7 @@ describe("P17: a run whose database can be used no more ends in good order, and 
     [
       "on a disk that is read-only",
       (path) => openSqlite(path, { readonly: true }),
-      /readonly database\)\. What was answered is on record\. To go on: make it and its folder writable; then/,
+      /readonly database\)\. All answers received so far are saved\. To continue: make it and its folder writable; then/,
     ],
     ["on a disk that is full", full, /is full\).*: free some space on its disk; then `bulkgen resume`/],
     ["damaged", damaged, /not a database\).*: it holds what all workspaces share: .*; then `bulkgen resume`/],
@@ -41,7 +40,7 @@ describe("P17: a run whose database can be used no more ends in good order, and 
     db.close();
     const ending = thrown(() => endRefused(error));
     expect(ending).toMatchObject({ exit: "unfinished", message: expect.stringMatching(told) });
-    expect((ending as Error).message).toContain(`the run cannot go on (${path}: `);
+    expect((ending as Error).message).toContain(`the run stopped (${path}: `);
   });
 
   test("any other error stays what it is", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Day } from "../../../src/core/day.js";
 import { credits, noCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark } from "../../../src/core/ports/spend-log.js";
+import type { Day } from "../../../src/core/quota/quota.js";
 import { Caps, keeping } from "../../../src/run/gate/caps.js";
 
 const at = (ms: number) => ({ earliest: ms, latest: ms });

@@ -3,8 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type FaultPlanSettings, faultPlan, subjects } from "../../../src/sandbox/faults/plan.js";
-import { presets, readFaults } from "../../../src/sandbox/faults/presets.js";
+import {
+  type FaultPlanSettings,
+  faultPlan,
+  presets,
+  readFaults,
+  subjects,
+} from "../../../src/sandbox/faults/plan.js";
 import { FaultScript } from "../../../src/sandbox/faults/script.js";
 
 /** The kinds of fault that so many requests of these subjects meet. */

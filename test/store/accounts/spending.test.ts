@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Verdict } from "../../../src/core/charges/readings.js";
 import type { Judgement } from "../../../src/core/charges/verdict.js";
-import { type Day, dayOf } from "../../../src/core/day.js";
 import { credits, noCredits, showCredits } from "../../../src/core/money.js";
 import type { Accounts } from "../../../src/core/ports/accounts.js";
 import type { BalanceMark, SpendLog } from "../../../src/core/ports/spend-log.js";
+import { type Day, dayOf } from "../../../src/core/quota/quota.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { ManualClock } from "../../manual-clock.js";
 

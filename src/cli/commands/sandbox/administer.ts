@@ -9,11 +9,10 @@ import {
   findAccount,
   listAccounts,
 } from "../../../sandbox/admin/accounts.js";
-import { type Desk, openDesk } from "../../../sandbox/admin/desk.js";
+import { AdminProblem, type Desk, openDesk } from "../../../sandbox/admin/desk.js";
 import { createKey, type KeyListing, listKeys, revokeKey } from "../../../sandbox/admin/keys.js";
-import { AdminProblem } from "../../../sandbox/admin/problem.js";
-import { fromMicro } from "../../../sandbox/state/credits.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
+import { fromMicro } from "../../../sandbox/state/state.js";
 import { labelled, table, terminalStyle } from "../../../text/table.js";
 import type { SandboxAccountFlags, SandboxKeyFlags, StateFlags } from "../../flags/sandbox.js";
 import { workspaceOf } from "../../settings/workspace.js";

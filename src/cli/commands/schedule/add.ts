@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { EarlyExit } from "../../../core/exit.js";
-import { checkedManifest } from "../../../job/run/check-manifest.js";
+import { checkedManifest } from "../../../job/run/plan-job.js";
 import { manifestProblems } from "../../../job/run/prepare.js";
 import type { Machine } from "../../../machine.js";
 import { targetsOf } from "../../../notify/target.js";

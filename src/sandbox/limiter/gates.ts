@@ -1,5 +1,54 @@
-import type { WorldState } from "../state/state.js";
-import { type RequestLimit, type Span, windowStart } from "./gate.js";
+import type { Bucket, WorldState } from "../state/state.js";
+
+/** One limit as a request finds it: so many requests in a window, counted in some manner. */
+export interface RequestLimit {
+  limit: number;
+  /** Milliseconds until one more request can pass; 0 or less when it can now. */
+  waitMs: number;
+  /** How many more could pass now, and when that number has fully recovered. For the headers only: it costs more. */
+  standing(): { remaining: number; resetMs: number };
+}
+
+/** A window of time in which requests are counted. */
+export interface Span {
+  name: "minute" | "day";
+  ms: number;
+  /** Where windows begin that have a beginning, as milliseconds after a multiple of `ms` since 1970. */
+  alignMs: number;
+}
+
+/** When the window that holds `now` began. */
+export function windowStart(span: Span, now: number): number {
+  return Math.floor((now - span.alignMs) / span.ms) * span.ms + span.alignMs;
+}
+
+/** Sums of small fractions fall a hair short of the whole that they stand for. */
+const hair = 1e-6;
+
+/** What a bucket holds at `now`, refilled evenly since it was last looked at. A new one is full. */
+export function refilled(
+  bucket: Bucket | undefined,
+  capacity: number,
+  limit: number,
+  span: Span,
+  now: number,
+): number {
+  if (!bucket) return capacity;
+  return Math.min(capacity, bucket.tokens + (Math.max(0, now - bucket.at) * limit) / span.ms);
+}
+
+/** A bucket of tokens: each request takes one, `limit` come back in each window. */
+export function tokenBucket(tokens: number, capacity: number, limit: number, span: Span): RequestLimit {
+  const tokenMs = span.ms / limit;
+  return {
+    limit,
+    waitMs: tokens + hair >= 1 ? 0 : Math.ceil((1 - tokens) * tokenMs - hair),
+    standing: () => ({
+      remaining: Math.floor(Math.max(0, tokens) + hair),
+      resetMs: Math.ceil((capacity - tokens) * tokenMs),
+    }),
+  };
+}
 
 /**
  * The limiters that follow from the log of counted requests. Those are numbered from 1 and their times never fall,
