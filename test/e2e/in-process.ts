@@ -4,6 +4,7 @@ import type { AlarmClock } from "../../src/clock.js";
 import type { Machine } from "../../src/machine.js";
 import { mountTable, systemRandom } from "../../src/system.js";
 import { searchOutput } from "./canary.js";
+import { keepThreads } from "./kept-threads.js";
 import { type Ended, main, type Place } from "./process.js";
 import { skippingClock } from "./skipping-clock.js";
 
@@ -24,6 +25,8 @@ export interface InProcess {
   /** What the command reads from its standard input. Default: nothing. */
   stdin?: string;
 }
+
+keepThreads();
 
 const underWay = new Set<Started>();
 

@@ -173,7 +173,7 @@ describe("the administration", () => {
 
   it.each([
     [["keys", "list"], "there is no sandbox state "],
-    [["keys", "list", "--state", ":memory:"], "a state in memory is out of reach"],
+    [["keys", "list", "--state", ":memory:"], "state in memory cannot be changed from here"],
     [["account", "--plan", "Gold"], "expected one of Starter, Pro, Enterprise"],
     [["account", "--subscription", "paused"], "expected one of active, canceled, past_due, none"],
     [["account", "--period-end", "soon"], "expected a date such as 2026-12-31"],
