@@ -40,7 +40,7 @@ const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string]
     "the server stated no length and nothing else proves the end: play them to the end",
   ],
   ["unknown", "dim", "nobody's: bulkgen did not put them there, and leaves them alone"],
-  ["leftover", "dim", "parts of broken downloads, and what failed its check"],
+  ["leftover", "dim", "partial downloads and files that failed their check"],
 ];
 
 const broken = ["missing", "damaged", "unindexed"];

@@ -31,7 +31,7 @@ test("files that were made elsewhere are taken for the rows that are called like
 
   const end = await run(place, ["adopt", "stock", "new.csv"], { env });
   expect(end.code, end.stderr).toBe(2);
-  expect(end.stdout).toContain("new: 2 files taken into the archive, nothing is paid for them");
+  expect(end.stdout).toContain("new: 2 files taken into the archive at no cost");
   expect(end.stdout).toContain("- b: stock/cups/BLUE.png as cups/blue.png");
   expect(end.stdout).toMatch(/- broken: stock\/broken\.png: .*/);
   expect(end.stdout).toContain("1 file without a row of that name:\n- stock/stranger.png");

@@ -43,10 +43,10 @@ describe.concurrent("an archive that is looked after", () => {
     expect(found.code).toBe(5);
     expect(found.stdout).toMatch(/missing +1, not there any more\n.*a01\.png/);
     expect(found.stdout).toMatch(/damaged +1, not what was saved\n.*a02\.png: expected sha256/);
-    expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` fetches again");
+    expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` downloads again");
     const repaired = await run(place, ["verify", "--sandbox", "--read-data", "--repair"]);
     expect(repaired.code, repaired.stdout).toBe(0);
-    expect(repaired.stdout).toMatch(/repaired +2 files, for no credits/);
+    expect(repaired.stdout).toMatch(/repaired +2 files at no cost/);
     expect(readFileSync(file("a02.png"))).toEqual(good);
     expect(existsSync(file("a01.png"))).toBe(true);
     expect(await spent(place)).toBe(before);

@@ -1,18 +1,42 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import prettyBytes from "pretty-bytes";
+import { processTally } from "../processes.js";
 import type { Searched } from "./canary.js";
 
-/** Around all tests: what was searched for the key is counted, and told at the end. */
+/**
+ * Around all tests: places are made in memory. At the end it prints how many processes were started, and in how much the
+ * key was looked for.
+ */
 export function setup(): () => void {
+  if (isWritable(inMemory)) process.env["TMPDIR"] = inMemory;
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-canary-"));
   const tally = join(folder, "searched.jsonl");
   process.env["BULKGEN_CANARY_TALLY"] = tally;
+  const processes = join(folder, "processes.jsonl");
+  process.env[processTally] = processes;
   return () => {
+    if (existsSync(processes))
+      console.log(`processes started: ${readFileSync(processes, "utf8").trimEnd().split("\n").length}`);
     if (existsSync(tally)) console.log(summary(readFileSync(tally, "utf8")));
     rmSync(folder, { recursive: true });
   };
+}
+
+/**
+ * A file system in memory, on Linux. Every command opens several databases and syncs each of its writes; that the order
+ * of the syncs is right is proven by `npm run torture`.
+ */
+const inMemory = "/dev/shm";
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function summary(lines: string): string {

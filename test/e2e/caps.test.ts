@@ -136,11 +136,13 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     const words = ["plan", "set.csv", "--sandbox", "--max-credits-per-model"];
     const planned = await run(place, [...words, "aurora-image=9", "--keep-credits", "495"]);
     expect(planned, planned.stderr).toMatchObject({ code: 0 });
-    expect(planned.stdout).toContain("15 needed, 4 of it within the caps, 500 on the account, 496 after");
+    expect(planned.stdout).toContain("15 needed, 4 within the caps, 500 on the account, 496 after");
     expect(planned.stdout).toMatch(
-      /^- The run needs 15 credits and --keep-credits leaves 5: it covers 1 item, up to row 2 \(a\); 4 items stay undone\.$/m,
+      /^- The run needs 15 credits and --keep-credits leaves 5: it covers 1 item, through row 2 \(a\); 4 items will not be made\.$/m,
     );
-    expect(planned.stdout).toMatch(/^- aurora-image needs 12 credits .* leaves 9: 1 of its 3 items stays/m);
+    expect(planned.stdout).toMatch(
+      /^- aurora-image needs 12 credits .* leaves 9: 1 of its 3 items will not be made/m,
+    );
     const wrong = await run(place, [...words, "aurora-imag=9"]);
     expect(wrong).toMatchObject({ code: 2, stdout: "" });
     expect(wrong.stderr).toContain('got "aurora-imag"; did you mean aurora-image?');

@@ -3,6 +3,7 @@ import { appendFileSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterThisFile } from "../after-file.js";
 import { searchPlaces } from "./canary.js";
+import { endCommands } from "./in-process.js";
 import {
   type Circumstances,
   children,
@@ -38,6 +39,7 @@ export function newPlace(): Place {
 
 /** Throws when the key that commands are given stands anywhere in them, or was printed. */
 async function endPlaces(): Promise<void> {
+  await endCommands();
   const left = [...children].map((child) => once(child, "close"));
   for (const child of children) child.kill("SIGKILL");
   await Promise.all(left);

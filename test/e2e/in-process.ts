@@ -2,9 +2,11 @@ import { Readable, Writable } from "node:stream";
 import { runCommand } from "../../src/cli/program.js";
 import type { AlarmClock } from "../../src/clock.js";
 import type { Machine } from "../../src/machine.js";
-import { mountTable, systemClock, systemRandom } from "../../src/system.js";
+import { mountTable, systemRandom } from "../../src/system.js";
 import { searchOutput } from "./canary.js";
+import { keepThreads } from "./kept-threads.js";
 import { type Ended, main, type Place } from "./process.js";
+import { skippingClock } from "./skipping-clock.js";
 
 /**
  * Runs commands inside the test process, on a machine made for the test: the same program as the built command, but
@@ -16,11 +18,17 @@ import { type Ended, main, type Place } from "./process.js";
 export interface InProcess {
   env?: Record<string, string>;
   cwd?: string;
-  /** Controls every wait of the command. Default: real time. */
+  /** Controls every wait of the command. Default: real time, of which waits are skipped. */
   clock?: AlarmClock;
+  /** The command serves others until it is interrupted: no time is skipped for it alone. */
+  serves?: boolean;
   /** What the command reads from its standard input. Default: nothing. */
   stdin?: string;
 }
+
+keepThreads();
+
+const underWay = new Set<Started>();
 
 /** A command under way. */
 export interface Started {
@@ -53,7 +61,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     stdin: Readable.from(how.stdin === undefined ? [] : [Buffer.from(how.stdin)]),
     stdout: stream("stdout"),
     stderr: stream("stderr"),
-    clock: how.clock ?? systemClock,
+    clock: how.clock ?? skippingClock,
     random: systemRandom,
     interrupt(onFirst = () => {}) {
       const controller = new AbortController();
@@ -66,11 +74,14 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     program: [process.execPath, main],
     mounts: mountTable,
   };
-  const ended = runCommand(args, machine).then((code): Ended => {
+  const command = runCommand(args, machine);
+  const skips = how.clock === undefined && how.serves !== true;
+  const ended = (skips ? skippingClock.during(command) : command).then((code): Ended => {
     searchOutput(args.join(" "), text.stdout + text.stderr);
+    underWay.delete(running);
     return { code, signal: null, ...text };
   });
-  return {
+  const running: Started = {
     stdout: () => text.stdout,
     stderr: () => text.stderr,
     ended,
@@ -90,6 +101,16 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
         void ended.then((end) => reject(new Error(`ended without ${pattern}: ${JSON.stringify(end)}`)));
       }),
   };
+  underWay.add(running);
+  return running;
+}
+
+/** Interrupts all that are still under way, and waits until they have ended. */
+export async function endCommands(): Promise<void> {
+  const left = [...underWay];
+  for (const { interrupt } of left) interrupt();
+  await Promise.allSettled(left.map(({ ended }) => ended));
+  skippingClock.reset();
 }
 
 /** Runs a command to its end. */

@@ -141,7 +141,7 @@ describe.concurrent("archived files that are gone", () => {
       lose("a01.png", "a02.png");
       const told = await run(place, ["plan", "s.csv"]);
       expect(told.stdout).toContain(
-        "2 archived items have lost files (a01, a02): --missing fetch gets them again",
+        "2 archived items have lost files (a01, a02): --missing fetch downloads them again at no cost",
       );
       expect(told.stdout).toContain("--missing pay makes them again for 2 credits");
       expect(await pays(place)).toBe(0);

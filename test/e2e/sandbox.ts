@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.js";
-import { newPlace, type Place, type Running, run, start } from "./command.js";
+import { newPlace, type Place, run, started } from "./command.js";
 
-/** `bulkgen sandbox` as a process of its own. */
+/** `bulkgen sandbox` under way in this process. */
 export interface SandboxProcess {
   url: string;
   key: string;
@@ -26,17 +26,8 @@ export interface MadeTask {
 export async function startSandbox(...flags: string[]): Promise<SandboxProcess> {
   const place = newPlace();
   const file = join(place.folder, "service.db");
-  const running: Running = start(place, [
-    "sandbox",
-    "--json",
-    "--state",
-    file,
-    "--plan",
-    "Enterprise",
-    "--task-ms",
-    "100-300",
-    ...flags,
-  ]);
+  const always = ["--json", "--state", file, "--plan", "Enterprise", "--task-ms", "100-300"];
+  const running = started(place, ["sandbox", ...always, ...flags], { serves: true });
   const [line] = await running.prints(/^\{.*\}\n/);
   const { url, key } = JSON.parse(line) as { url: string; key: string };
   return {
@@ -46,7 +37,7 @@ export async function startSandbox(...flags: string[]): Promise<SandboxProcess> 
     keyOf: (name, user) => makeKey(place, ["--state", file], url, name, user),
     madeSoFar: () => tasksIn(file),
     async tasks() {
-      running.signal("SIGTERM");
+      running.interrupt();
       await running.ended;
       return tasksIn(file);
     },

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import sharp from "sharp";
 import { afterThisFile } from "../after-file.js";
 import { canaryKey } from "./canary.js";
+import { skippingClock } from "./skipping-clock.js";
 
 /** A request as the scripted service sees it. */
 export interface Asked {
@@ -109,6 +110,7 @@ export async function startService(
     for (const look of watchers) look();
     const scripted = await script(now);
     if (scripted === "cut") return void request.socket.destroy();
+    reply.setHeader("date", new Date(skippingClock.now()).toUTCString());
     if (what === "GET file" && typeof scripted === "string") {
       reply.writeHead(200, { "content-type": "image/png", "content-length": picture.length, etag: '"1"' });
       return void reply.end(picture);

@@ -1,7 +1,15 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Ended, eventually, newPlace, type Place, type Running, start } from "./command.js";
+import {
+  type Ended,
+  eventually,
+  run as inProcess,
+  newPlace,
+  type Place,
+  type Running,
+  start,
+} from "./command.js";
 import { masked } from "./mask.js";
 import { me, type Script, type Scripted, type ScriptedService, startService, taskId } from "./service.js";
 import { sheet } from "./sheet.js";
@@ -18,6 +26,8 @@ interface Case {
   service?: { balance?: number; plan?: string };
   /** What the service does; and what happens around the command, which is under way. */
   script?: (stage: Stage) => Script;
+  /** The commands are processes, which get signals. */
+  isProcess?: boolean;
   /** In order; `run set.csv --yes` when not given. A function changes the world between two commands. */
   commands?: readonly (readonly string[] | ((stage: Stage) => void | Promise<void>))[];
 }
@@ -25,7 +35,7 @@ interface Case {
 interface Stage {
   place: Place;
   service: ScriptedService;
-  /** The command under way. */
+  /** The process under way. */
   running(): Running;
 }
 
@@ -114,10 +124,16 @@ const cases: readonly Case[] = [
   },
   {
     name: "task-that-vanishes",
+    isProcess: true,
     script: vanishing,
     commands: [run, ({ place }) => backdate(place, 11 * 60_000), ["resume"], ["status"]],
   },
-  { name: "closed-laptop", files: { "set.csv": sheet(1, "plain-image") }, script: closedLaptop },
+  {
+    name: "closed-laptop",
+    isProcess: true,
+    files: { "set.csv": sheet(1, "plain-image") },
+    script: closedLaptop,
+  },
 ];
 
 describe.concurrent("what a person sees", () => {
@@ -129,7 +145,13 @@ describe.concurrent("what a person sees", () => {
   });
 });
 
-async function play({ files = {}, service: options, script, commands = [run] }: Case): Promise<string> {
+async function play({
+  files = {},
+  service: options,
+  script,
+  isProcess,
+  commands = [run],
+}: Case): Promise<string> {
   const service = await startService({ plan: "Starter", ...options });
   const place = newPlace();
   place.write("set.csv", sheet(3, "plain-image"));
@@ -139,7 +161,7 @@ async function play({ files = {}, service: options, script, commands = [run] }: 
     place,
     service,
     running() {
-      if (!running) throw new Error("no command is under way");
+      if (!running) throw new Error("no process is under way");
       return running;
     },
   };
@@ -150,8 +172,8 @@ async function play({ files = {}, service: options, script, commands = [run] }: 
       await command(stage);
       continue;
     }
-    running = start(place, command, service);
-    texts.push(told(command, await running.ended));
+    if (isProcess) running = start(place, command, service);
+    texts.push(told(command, await (running?.ended ?? inProcess(place, command, service))));
   }
   return masked(texts.join("\n"), place, service);
 }

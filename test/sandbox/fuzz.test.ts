@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { amount } from "../fuzz/amount.js";
 import { requests } from "./fuzz/requests.js";
 import { type Answer, type Call, get, post, type Subject } from "./suite/subject.js";
 import { appInProcess, onASocket, worldInProcess } from "./suite/subjects.js";
@@ -47,7 +48,7 @@ async function fuzz(open: () => Promise<Subject>, cases: number): Promise<void> 
 }
 
 describe("whatever is asked, nothing breaks and nobody sees another user's data", () => {
-  it("of the world: 6,000 requests", () => fuzz(worldInProcess, 6_000), 60_000);
-  it("through HTTP without a socket: 4,000 requests", () => fuzz(appInProcess, 4_000), 60_000);
-  it("over a socket: 600 requests", () => fuzz(onASocket, 600), 60_000);
+  it("by requests to the world", () => fuzz(worldInProcess, amount(1_500, 6_000)));
+  it("by requests through HTTP without a socket", () => fuzz(appInProcess, amount(1_000, 4_000)));
+  it("by requests over a socket", () => fuzz(onASocket, amount(200, 600)));
 });

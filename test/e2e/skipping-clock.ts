@@ -1,0 +1,110 @@
+import type { AlarmClock } from "../../src/clock.js";
+import { systemClock } from "../../src/system.js";
+import { isIdle } from "./idle.js";
+
+interface Sleeper {
+  /** By the monotonic clock. */
+  at: number;
+  wake(): void;
+  /** Ends the wait by real time. */
+  real: AbortController;
+}
+
+/** For so many turns of the event loop nothing may be under way before time is skipped. */
+const quietTurns = 5;
+
+/**
+ * Real time, of which the waits are left out: while a command is under way in this process and everything in the process
+ * only sleeps, the clock is moved to the earliest end of a sleep. All commands and services of a test share it.
+ */
+class SkippingClock implements AlarmClock {
+  private readonly sleepers = new Set<Sleeper>();
+  private skippedMs = 0;
+  private commands = 0;
+  private isTicking = false;
+
+  now(): number {
+    return systemClock.now() + this.skippedMs;
+  }
+
+  monotonic(): number {
+    return systemClock.monotonic() + this.skippedMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = () => {
+        takeBack();
+        signal?.removeEventListener("abort", end);
+        resolve();
+      };
+      const takeBack = this.wakeIn(ms, end);
+      signal?.addEventListener("abort", end, { once: true });
+    });
+  }
+
+  alarm(at: number, ring: () => void): () => void {
+    return this.wakeIn(at - this.now(), ring);
+  }
+
+  /** Waits are skipped until this command has ended. */
+  async during<Result>(command: Promise<Result>): Promise<Result> {
+    this.commands++;
+    if (!this.isTicking) void this.tick();
+    try {
+      return await command;
+    } finally {
+      this.commands--;
+    }
+  }
+
+  /** Back to real time: commands that run as processes know no other. */
+  reset(): void {
+    this.skippedMs = 0;
+  }
+
+  private wakeIn(ms: number, wake: () => void): () => void {
+    const sleeper: Sleeper = { at: this.monotonic() + Math.max(0, ms), wake, real: new AbortController() };
+    this.sleepers.add(sleeper);
+    void systemClock.sleep(ms, sleeper.real.signal).then(() => {
+      if (!sleeper.real.signal.aborted) this.end(sleeper);
+    });
+    return () => {
+      this.sleepers.delete(sleeper);
+      sleeper.real.abort();
+    };
+  }
+
+  private end(sleeper: Sleeper): void {
+    if (!this.sleepers.delete(sleeper)) return;
+    sleeper.real.abort();
+    sleeper.wake();
+  }
+
+  private async tick(): Promise<void> {
+    this.isTicking = true;
+    let quiet = 0;
+    while (this.commands > 0) {
+      const mayMove = this.sleepers.size > 0 && isIdle();
+      quiet = mayMove ? quiet + 1 : 0;
+      if (quiet > quietTurns) {
+        quiet = 0;
+        this.skip();
+      }
+      await new Promise((resolve) => (mayMove ? setImmediate(resolve) : setTimeout(resolve, 2)));
+    }
+    this.isTicking = false;
+  }
+
+  /** Moves to the earliest end of a sleep, and wakes all that sleep until then, in the order of their times. */
+  private skip(): void {
+    const inOrder = [...this.sleepers].toSorted((a, b) => a.at - b.at);
+    // The wall clock shows whole milliseconds.
+    this.skippedMs += Math.max(0, Math.ceil((inOrder[0]?.at ?? 0) - this.monotonic()));
+    const now = this.monotonic();
+    for (const sleeper of inOrder) if (sleeper.at <= now) this.end(sleeper);
+  }
+}
+
+export const skippingClock = new SkippingClock();
