@@ -39,7 +39,7 @@ describe.concurrent("an archive that is looked after", () => {
     expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` downloads again");
     const repaired = await run(place, ["verify", "--sandbox", "--read-data", "--repair"]);
     expect(repaired.code, repaired.stdout).toBe(0);
-    expect(repaired.stdout).toMatch(/repaired +2 files, for no credits/);
+    expect(repaired.stdout).toMatch(/repaired +2 files at no cost/);
     expect(readFileSync(file("a02.png"))).toEqual(good);
     expect(existsSync(file("a01.png"))).toBe(true);
     expect(await spent(place)).toBe(before);
