@@ -73,7 +73,7 @@ function errors(errorTable) {
   const table = markdownTable(["Code", "Status", "Endpoint", "When", "What bulkgen does"], rows);
   return errorTable.every((row) => row.documented)
     ? table
-    : `${table}\n\n\\* not documented by the service; bulkgen copes all the same.`;
+    : `${table}\n\n\\* not documented by the service, but handled.`;
 }
 
 function exits(exitCodes) {
@@ -128,12 +128,13 @@ function texts(entries) {
 
 /** The flags that may be set in a file or in the environment. */
 function settings(runFlags, nameOf, variableOf) {
-  const apart = ["baseUrl", "apiKeyFile"];
   const rows = Object.entries(runFlags)
-    .filter(([attribute, { inFiles }]) => inFiles !== "never" && !apart.includes(attribute))
+    .filter(([, { inFiles }]) => inFiles !== "never")
     .map(([attribute, { inFiles }]) => {
       const name = nameOf(attribute);
-      return [`\`${name}\``, `\`${variableOf(name)}\``, inFiles === "own files" ? "your own only" : "any"];
+      // A key in the environment is the key itself, not the file it is in.
+      const variable = attribute === "apiKeyFile" ? "" : `\`${variableOf(name)}\``;
+      return [`\`${name}\``, variable, inFiles === "own files" ? "your own only" : "any"];
     });
   return markdownTable(["Key", "Variable", "File"], rows);
 }
