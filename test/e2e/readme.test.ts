@@ -37,7 +37,8 @@ const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<str
     const place = newPlace();
     place.write("shelf.csv", shelf);
     expect(await run(place, ["run", "shelf.csv", "--sandbox", "--yes"])).toMatchObject({ code: 5 });
-    return printed(place, words);
+    const sheet = await printed(place, words);
+    return sheet.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   },
   "verify --read-data": verified,
 };
