@@ -8,11 +8,11 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A clock by which somebody can wait for a time of the day. */
+/** A clock that can wait for a time of day. */
 export interface AlarmClock extends Clock {
   /**
-   * Calls `ring` once, when the wall clock shows `at` (UTC ms). Sooner when it was set meanwhile, as it seems to be after
-   * the machine has slept, so that whoever waits looks what time it is. Returns what takes it back.
+   * Calls `ring` once, when the wall clock shows `at` (UTC ms), or earlier if the clock was set or the machine slept, so
+   * that the caller checks the time again. Returns a function that cancels the alarm.
    */
   alarm(at: number, ring: () => void): () => void;
 }

@@ -39,7 +39,7 @@ export interface ErrorRow extends ErrorMeaning {
   condition: string;
   /** The same in words, for the README. */
   runner: RunnerAction;
-  /** False for what the service does not document (the runner copes all the same). */
+  /** False for errors that the service does not document; the runner handles them anyway. */
   documented: boolean;
   /** All items of the model fail in this way, so they are held back. */
   ofModel: boolean;
@@ -138,7 +138,7 @@ export function rowOf(code: string | null | undefined): ErrorRow | undefined {
   return errorTable.find((entry) => entry.code === code);
 }
 
-/** What an answer with a status that is no success means, whatever code comes with it. */
+/** What an error status means, with any or no error code. */
 export function meaningOf(status: number): ErrorMeaning {
   return errorTable.find((entry) => entry.status === status) ?? serviceFailed;
 }

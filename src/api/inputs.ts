@@ -17,7 +17,7 @@ export const requiredInputs: Readonly<Record<InputType, readonly InputField[]>> 
   "text+image": ["prompt", "image_url"],
 };
 
-/** The required fields of an input type; none for one that nobody knows, so that the service may judge. */
+/** The required fields of an input type. An unknown type requires none, so the service decides. */
 export function requiredFor(inputType: string): readonly InputField[] {
   return requiredInputs[inputType as InputType] ?? [];
 }

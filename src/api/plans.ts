@@ -15,7 +15,7 @@ export const planLimits: Readonly<Record<PlanName, PlanLimits>> = {
   Enterprise: { perMinute: null, perDay: null },
 };
 
-/** The limits of a plan by name. A plan that nobody knows gets the smallest limits, the only safe guess. */
+/** The limits of a plan by name. An unknown plan gets the smallest limits, the only safe choice. */
 export function limitsOf(plan: string): PlanLimits & { known: boolean } {
   const known = (plans as readonly string[]).includes(plan);
   return { ...planLimits[known ? (plan as PlanName) : "Starter"], known };

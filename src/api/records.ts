@@ -84,12 +84,12 @@ export const me = z.looseObject({
   api_key: z.looseObject({ id: z.string(), name: z.string(), requests_count: z.number() }),
 });
 
-const whatever = z.unknown().optional();
-/** The same as it is read: an account is not refused for amounts and counts that are none, so these are as they came. */
+const anything = z.unknown().optional();
+/** The same for reading: amounts and counts are kept as received, so a malformed one does not make the account unusable. */
 export const meRead = me.extend({
-  credits: z.looseObject({ balance: whatever, used_this_key: whatever }),
-  subscription: me.shape.subscription.unwrap().extend({ credits_per_month: whatever }).nullable(),
-  api_key: me.shape.api_key.extend({ requests_count: whatever }),
+  credits: z.looseObject({ balance: anything, used_this_key: anything }),
+  subscription: me.shape.subscription.unwrap().extend({ credits_per_month: anything }).nullable(),
+  api_key: me.shape.api_key.extend({ requests_count: anything }),
 });
 export type Me = z.infer<typeof meRead>;
 

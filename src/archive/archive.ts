@@ -1,4 +1,4 @@
-import { type DiskRefusal, refusalNow } from "./disk/room.js";
+import { type DiskRefusal, refusalNow } from "./disk/space.js";
 import { Partials } from "./download/partial.js";
 import { Indexes, type JobIndex } from "./index-file.js";
 import { type SavePorts, type SaveRequest, type SaveResult, saveOutput } from "./save.js";

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { extname, join, posix } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
-import { folderBelow } from "./disk/folder-below.js";
-import { foldName, numberedName } from "./disk/names.js";
+import { folderBelow, foldName, numberedName } from "./disk/names.js";
 import { type IndexLine, identityOf, type JobIndex } from "./index-file.js";
 import { sidecarOf, writeSidecar } from "./sidecar.js";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Disk } from "../core/ports/disk.js";
-import { folderBelow } from "./disk/folder-below.js";
+import { folderBelow } from "./disk/names.js";
 
 /** Downloads that failed their check, kept so that a person can see why. They never count as archived. */
 export const quarantineName = "_quarantine";

@@ -92,7 +92,7 @@ const scheduleCommands: readonly CommandDefinition[] = [
     name: "print",
     describe: "print a systemd service and a crontab line that keep the daemon running",
     flags: scheduleFlags,
-    load: async () => (await import("./commands/schedule/print.js")).printSchedule,
+    load: async () => (await import("./commands/schedule/show.js")).printSchedule,
   },
 ];
 
@@ -102,20 +102,20 @@ const keyCommands: readonly CommandDefinition[] = [
     describe: "create a key; its value is printed only this once, on stdout",
     positionals: [{ name: "name", describe: "name of the key", required: true }],
     flags: sandboxKeyFlags,
-    load: async () => (await import("./commands/sandbox/keys.js")).createSandboxKey,
+    load: async () => (await import("./commands/sandbox/administer.js")).createSandboxKey,
   },
   {
     name: "list",
     describe: "list the keys and their usage",
     flags: sandboxKeyFlags,
-    load: async () => (await import("./commands/sandbox/keys.js")).listSandboxKeys,
+    load: async () => (await import("./commands/sandbox/administer.js")).listSandboxKeys,
   },
   {
     name: "revoke",
     describe: "revoke a key; the sandbox then refuses it like an unknown key",
     positionals: [{ name: "key", describe: "its name or id", required: true }],
     flags: sandboxKeyFlags,
-    load: async () => (await import("./commands/sandbox/keys.js")).revokeSandboxKey,
+    load: async () => (await import("./commands/sandbox/administer.js")).revokeSandboxKey,
   },
 ];
 
@@ -125,7 +125,7 @@ const sandboxCommands: readonly CommandDefinition[] = [
     name: "account",
     describe: "show or change an account of a sandbox, also while it is being served",
     flags: sandboxAccountFlags,
-    load: async () => (await import("./commands/sandbox/account.js")).changeSandboxAccount,
+    load: async () => (await import("./commands/sandbox/administer.js")).changeSandboxAccount,
   },
 ];
 
@@ -175,7 +175,7 @@ export const commandList: readonly CommandDefinition[] = [
       },
     ],
     flags: redoFlags,
-    load: async () => (await import("./commands/redo.js")).redo,
+    load: async () => (await import("./commands/item-orders.js")).redo,
   },
   {
     name: "export",
@@ -210,7 +210,7 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "submit the failed items of the newest (or given) run again",
     positionals: [runNumber],
     flags: retryFlags,
-    load: async () => (await import("./commands/retry.js")).retry,
+    load: async () => (await import("./commands/item-orders.js")).retry,
   },
   {
     name: "resolve",
@@ -223,7 +223,7 @@ export const commandList: readonly CommandDefinition[] = [
       },
     ],
     flags: resolveFlags,
-    load: async () => (await import("./commands/resolve.js")).resolve,
+    load: async () => (await import("./commands/item-orders.js")).resolve,
   },
   {
     name: "verify",
@@ -265,7 +265,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "models",
     describe: "list the service's models, their inputs, parameters and prices",
     flags: modelsFlags,
-    load: async () => (await import("./commands/models.js")).models,
+    load: async () => (await import("./commands/account.js")).models,
   },
   {
     name: "account",

@@ -89,7 +89,7 @@ const helpFlag: FlagDefinition<boolean> = {
 function yargsOptions(flags: FlagSet): [string, Options][] {
   return Object.entries<FlagDefinition>({ ...flags, help: helpFlag }).flatMap(([attribute, flag]) => {
     const name = nameOf(attribute);
-    // yargs hands the options of a command on to its subcommands unless it is told not to.
+    // By default, yargs passes a command's options on to its subcommands.
     const base: Options = {
       global: false,
       ...(flag.short === undefined ? {} : { alias: flag.short }),

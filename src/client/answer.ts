@@ -7,7 +7,7 @@ import { shortText } from "../text/terminal.js";
 
 /**
  * What an answer to a paid request means. Only a complete answer that clearly refuses is a refusal, and only headers
- * that never left are "not sent"; whatever is not understood is unknown, because it may have been charged.
+ * that never left are "not sent". An answer that is not understood is unknown, because it may have been charged.
  */
 export type GenerateOutcome =
   | {

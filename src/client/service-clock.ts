@@ -18,8 +18,8 @@ export function timed(send: Send, time: ServiceClock): Send {
 const skewMs = 60_000;
 
 /**
- * What time it is and how long something took, whatever this machine's clock shows. A running process compares three
- * clocks, and it does so here only:
+ * What time it is and how long something took, even if this machine's clock is wrong. A running process compares three
+ * clocks, and only here:
  *
  * - The wall clock goes on while the machine sleeps, but a person may set it, by years.
  * - The monotonic clock is never set, but it stands still while the machine sleeps.

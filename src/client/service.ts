@@ -17,10 +17,9 @@ import {
   taskOutcome,
 } from "./answer.js";
 import { openHttp } from "./http.js";
-import { logged } from "./logged.js";
 import { type PacingOptions, paced } from "./paced.js";
-import { withoutKey } from "./redacted.js";
 import { ServiceClock, timed } from "./service-clock.js";
+import { logged, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {
@@ -63,7 +62,7 @@ export interface ServiceOptions extends PacingOptions {
   key: string;
   clock: Clock;
   log: Log;
-  /** Ends waits and free requests; a paid request under way is awaited all the same. */
+  /** Ends waits and free requests. A paid request in flight is always awaited. */
   signal: AbortSignal;
   /** Awaited with each record of GET me, before the caller gets it. */
   onMe?(read: MeRead): Promise<void>;

@@ -3,7 +3,7 @@ import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
-/** What a notice is about: how a run ended, or what the daemon saw of a night that no run could tell. */
+/** What a notice is about: how a run ended, or what the daemon saw of a scheduled run that the run itself could not report. */
 export const notificationEvents = [
   "done",
   "failed",
@@ -33,7 +33,7 @@ export interface Notification {
   /** Exit code; null where there was no run. */
   exit: number | null;
   schedule: string | null;
-  /** When the night was due, ISO 8601. */
+  /** When the scheduled run was due, ISO 8601. */
   due: string | null;
   run: number | null;
   job: string | null;
@@ -74,10 +74,10 @@ export function endNotification(exit: ExitName, facts: RunSummary | null, messag
   };
 }
 
-/** What the daemon saw of a night. */
+/** What the daemon saw of a scheduledRun. */
 export function scheduledRunNotification(
   event: "missed" | "skipped" | "lost" | "trouble",
-  night: { schedule: string; dueAt: number; message: string },
+  scheduledRun: { schedule: string; dueAt: number; message: string },
 ): Notification {
   return {
     event,
@@ -92,9 +92,9 @@ export function scheduledRunNotification(
     creditsLeft: null,
     folder: null,
     next: null,
-    summary: shortText(night.message, summaryCharactersMax),
-    schedule: night.schedule,
-    due: new Date(night.dueAt).toISOString(),
+    summary: shortText(scheduledRun.message, summaryCharactersMax),
+    schedule: scheduledRun.schedule,
+    due: new Date(scheduledRun.dueAt).toISOString(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { limitsOf, planLimits, plans } from "../api/plans.js";
-import { reserveBytes } from "../archive/disk/room.js";
+import { reserveBytes } from "../archive/disk/space.js";
 import { type Forecast, forecastOf } from "../core/pace/forecast.js";
 import { type DurationEstimate, durationEstimateOf, priorOf } from "../core/pace/pace.js";
 import type { ModelSize } from "../core/ports/store.js";

@@ -1,8 +1,7 @@
-import type { Attempt } from "../core/ports/attempt.js";
-import { TaskTaken } from "../core/ports/attempt.js";
+import { type Attempt, TaskTaken } from "../core/ports/attempt.js";
 import type { Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
-import { bookedAnswer, type Conclusion } from "./receipts/conclusion.js";
+import { bookedAnswer, bookedEnd, type Conclusion } from "./receipts/conclusion.js";
 
 /** Records what became of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
 export async function conclude(
@@ -39,4 +38,45 @@ export async function concludeItem(
 function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: TaskTaken): Conclusion {
   const message = `the answer names task ${taskId}, which is that of an earlier request (${owner})`;
   return { event: "unanswered", outcome: { message, ...(status === undefined ? {} : { status }) } };
+}
+
+/**
+ * Recovers from a process that was cut off: some of its POSTs may have reached the service. Where the receipts have the
+ * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process is at work on them.
+ */
+export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "books">): Promise<void> {
+  const { store, receipts } = ports;
+  const items = await store.interrupted();
+  for (const item of items) {
+    if (item.state === "unknown") continue;
+    const attempt = await store.attempt(item.id);
+    if (!attempt) throw new Error(`item ${item.id} is submitting without an attempt`);
+    const run = await store.run(attempt.runId);
+    if (!run) throw new Error(`item ${item.id} was submitted in run ${attempt.runId}, which there is not`);
+    const known = await receipts.answerTo(run, item, attempt);
+    const lost = { message: "the process ended before the answer was read" };
+    await conclude(ports, attempt, known ?? { event: "unanswered", outcome: lost });
+  }
+  await bringBooksUpToDate(ports);
+}
+
+/** Adds to the spend log what only the workspace knows, because the process ended between the two writes. */
+async function bringBooksUpToDate({ books, store }: Pick<RunPorts, "books" | "store">): Promise<void> {
+  for (const { entry, answered } of await books.open()) {
+    const attempt = await store.attemptBooked(entry);
+    // Without an attempt of its item nothing was sent.
+    if (!answered) {
+      const charged = attempt?.charged ?? null;
+      const taskId = attempt?.taskId ?? null;
+      const outcome = {
+        ...(charged === null || attempt?.ended === "failed" ? {} : { charged }),
+        ...(taskId === null ? {} : { taskId }),
+      };
+      await books.answered(
+        entry,
+        attempt?.outcome ? bookedAnswer(attempt.outcome, outcome) : { outcome: "free" },
+      );
+    }
+    if (attempt?.ended) await books.looked(entry, bookedEnd(attempt.ended, attempt));
+  }
 }

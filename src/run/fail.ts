@@ -3,7 +3,7 @@ import { type FailureKind, rejectionKind } from "../core/failure.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
-import type { Session } from "./session.js";
+import type { Session } from "./ports.js";
 
 /** A task failed. Nothing was charged for it, so a failure of the provider is retried without asking. */
 export async function taskFailed(

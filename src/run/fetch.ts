@@ -1,13 +1,12 @@
 import { join } from "node:path";
-import { jobFolder } from "../archive/disk/job-folder.js";
+import { jobFolder } from "../archive/disk/names.js";
 import type { SaveRequest } from "../archive/save.js";
 import { toNumber } from "../core/money.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item, Output } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
 import { diskMs } from "./gate/disk-trouble.js";
-import type { RunPorts } from "./ports.js";
-import type { Session } from "./session.js";
+import type { RunPorts, Session } from "./ports.js";
 
 /** After so many failed tries in a row a fresh address is asked for; after twice as many a person has to look. */
 const triesPerAddress = 4;

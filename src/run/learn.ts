@@ -7,8 +7,7 @@ import type { DurationEstimates } from "../core/pace/paces.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Item } from "../core/ports/store.js";
 import type { Prices } from "./gate/prices.js";
-import type { RunPorts } from "./ports.js";
-import type { Session } from "./session.js";
+import type { RunPorts, Session } from "./ports.js";
 
 /** Recalls what earlier runs learned of the models of this one and of their prices, and the tasks that were found unfinished. */
 export async function recall(

@@ -3,16 +3,15 @@ import { type Decision, type Due, hasWork, type NextStep, next, type View } from
 import { DurationEstimates } from "../core/pace/paces.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
-import { claimantOf, Debt } from "./debt.js";
+import { recover } from "./conclude.js";
 import { Fetching } from "./fetch.js";
 import type { Answer, Gate, Terms } from "./gate/gate.js";
 import type { SubmitPause } from "./gate/settling.js";
 import { recall } from "./learn.js";
 import { Polling } from "./poll.js";
-import { recover } from "./recover.js";
-import type { Session } from "./session.js";
+import type { Session } from "./ports.js";
 import { submit } from "./submit.js";
-import { firstHeads, reachesAll, WaitingList } from "./waiting.js";
+import { claimantOf, Debt, firstHeads, reachesAll, WaitingList } from "./waiting.js";
 import { OverdueWait, type WakeSignal } from "./waits.js";
 
 /** Where a run stands at one turn of its loop. */

@@ -12,8 +12,8 @@ import { backoffMs } from "../core/quota/backoff.js";
 import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
 import { learn, learnCharge } from "./learn.js";
+import type { Session } from "./ports.js";
 import { bookedEnd } from "./receipts/conclusion.js";
-import type { Session } from "./session.js";
 
 /** A poll under way: of whose task, and when it left. */
 interface Poll {

@@ -1,9 +1,10 @@
 import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
+import type { Replacements } from "./arrange.js";
+import { Gate } from "./gate/gate.js";
 import type { GatePorts, GateSettings } from "./gate/ports.js";
 import type { Receipts } from "./receipts/receipts.js";
-import type { Replacements } from "./replacements.js";
 import type { WakeSignal } from "./waits.js";
 
 /** Where a run meets the world. */
@@ -37,4 +38,15 @@ export interface RunSettings extends GateSettings {
   profile: PollProfile | null;
   /** How long the run stays open for overdue tasks alone, in ms. */
   overdueWaitMs: number;
+}
+
+/** One execution of a run. Nothing in here is needed to resume. */
+export interface Session {
+  readonly ports: RunPorts;
+  readonly settings: RunSettings;
+  readonly gate: Gate;
+}
+
+export function openSession(ports: RunPorts, settings: RunSettings): Session {
+  return { ports, settings, gate: new Gate(ports, settings) };
 }

@@ -7,8 +7,8 @@ import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
 import { conclude } from "./conclude.js";
 import { requestRejected } from "./fail.js";
+import type { Session } from "./ports.js";
 import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusion.js";
-import type { Session } from "./session.js";
 
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import type { Log } from "../core/ports/send.js";
 import { refusedByDisk } from "../store/open.js";
 import type { Schedule, ScheduledRun, ScheduledRunChange, Schedules } from "../store/schedules.js";
-import { dueBetween, nextDue } from "./due.js";
+import { dueBetween, localText, nextDue } from "./due.js";
 import {
   againAt,
   endText,
@@ -11,8 +11,7 @@ import {
   type ScheduledRunEnd,
   scheduledCommand,
   scheduledEnd,
-} from "./night.js";
-import { localText } from "./zone.js";
+} from "./scheduled-run.js";
 
 /**
  * The daemon starts a process for each scheduled run. It claims the run in the database first, so no crash makes a run
@@ -102,7 +101,7 @@ export class Daemon {
   private async napMs(all: readonly Schedule[]): Promise<number> {
     if (this.trouble !== null) return refusedMs;
     const now = this.ports.clock.now();
-    const waiting = await this.ports.schedules.nightsIn("waiting");
+    const waiting = await this.ports.schedules.scheduledRunsIn("waiting");
     const times = [
       ...all.map((schedule) => nextDue(schedule, now)),
       ...waiting.filter(({ schedule }) => !this.processes.has(schedule)).map(({ resumeAt }) => resumeAt),
@@ -115,10 +114,14 @@ export class Daemon {
     const { schedules, clock } = this.ports;
     if (this.hasTakenOver) return;
     let complete = true;
-    for (const night of await schedules.nightsIn("running")) {
+    for (const scheduledRun of await schedules.scheduledRunsIn("running")) {
       const change = { state: "waiting", resumeAt: clock.now(), note: "the daemon was not running" } as const;
-      const schedule = all.find(({ name }) => name === night.schedule) ?? { name: night.schedule };
-      const written = await this.writing.write(schedule, night.dueAt, () => this.change(night, change));
+      const schedule = all.find(({ name }) => name === scheduledRun.schedule) ?? {
+        name: scheduledRun.schedule,
+      };
+      const written = await this.writing.write(schedule, scheduledRun.dueAt, () =>
+        this.change(scheduledRun, change),
+      );
       complete &&= written;
     }
     this.hasTakenOver = complete;
@@ -164,11 +167,11 @@ export class Daemon {
     const last = missed.at(-1);
     if (first === undefined || last === undefined) return;
     const { name, zone } = schedule;
-    const nights =
+    const scheduledRuns =
       missed.length === 1
         ? `the scheduled run of ${localText(first, zone)}`
         : `${missed.length} scheduled runs, ${localText(first, zone)} to ${localText(last, zone)},`;
-    const message = `${name}: ${nights} ${missed.length === 1 ? "was" : "were"} missed: ${why}`;
+    const message = `${name}: ${scheduledRuns} ${missed.length === 1 ? "was" : "were"} missed: ${why}`;
     log.warn({ schedule: name, missed: missed.length }, message);
     notify(schedule, { event: "missed", dueAt: last, message });
   }
@@ -194,30 +197,30 @@ export class Daemon {
   /** Continues waiting runs whose time has come, one for each schedule. */
   private async goOn(all: readonly Schedule[]): Promise<void> {
     const { schedules, clock, log } = this.ports;
-    for (const night of await schedules.nightsIn("waiting")) {
-      const schedule = all.find(({ name }) => name === night.schedule);
+    for (const scheduledRun of await schedules.scheduledRunsIn("waiting")) {
+      const schedule = all.find(({ name }) => name === scheduledRun.schedule);
       if (!schedule) {
         const note = "its schedule was removed; continue it with `bulkgen resume`";
-        const gone = () => this.change(night, { state: "ended", resumeAt: null, note });
-        await this.writing.write({ name: night.schedule }, night.dueAt, gone);
-      } else if ((night.resumeAt ?? 0) <= clock.now() && !this.processes.has(night.schedule)) {
-        const goesOn = () => this.change(night, { state: "running", resumeAt: null });
-        if (!(await this.writing.write(schedule, night.dueAt, goesOn))) continue;
-        const due = localText(night.dueAt, schedule.zone);
+        const gone = () => this.change(scheduledRun, { state: "ended", resumeAt: null, note });
+        await this.writing.write({ name: scheduledRun.schedule }, scheduledRun.dueAt, gone);
+      } else if ((scheduledRun.resumeAt ?? 0) <= clock.now() && !this.processes.has(scheduledRun.schedule)) {
+        const goesOn = () => this.change(scheduledRun, { state: "running", resumeAt: null });
+        if (!(await this.writing.write(schedule, scheduledRun.dueAt, goesOn))) continue;
+        const due = localText(scheduledRun.dueAt, schedule.zone);
         log.info({ schedule: schedule.name }, `${schedule.name}: the scheduled run of ${due} continues`);
-        this.start(schedule, night);
+        this.start(schedule, scheduledRun);
       }
     }
   }
 
   private start(
     schedule: Schedule,
-    night: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
+    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
   ): void {
-    const work = this.ports.launch(scheduledCommand(schedule, night), schedule);
+    const work = this.ports.launch(scheduledCommand(schedule, scheduledRun), schedule);
     this.processes.set(schedule.name, work);
     const ending = work.ended
-      .then((end) => this.finish(schedule, night, end))
+      .then((end) => this.finish(schedule, scheduledRun, end))
       .catch((error: unknown) => {
         this.crash ??= error;
       })
@@ -231,36 +234,39 @@ export class Daemon {
 
   private async finish(
     schedule: Schedule,
-    night: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
+    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt" | "run" | "losses">,
     end: ScheduledRunEnd,
   ): Promise<void> {
     const { clock, log, notify } = this.ports;
     const { resumeAt, ...came } = end;
-    const known = { ...came, run: end.run ?? night.run };
-    const losses = night.losses + (isLost(end) ? 1 : 0);
+    const known = { ...came, run: end.run ?? scheduledRun.run };
+    const losses = scheduledRun.losses + (isLost(end) ? 1 : 0);
     const isStopping = this.over.signal.aborted;
     const again = againAt(end, { losses, now: clock.now(), isStopping });
     const ended: ScheduledRunChange =
       again === null
         ? { state: "ended", endedAt: clock.now(), resumeAt: null }
         : { state: "waiting", resumeAt: again };
-    const write = () => this.change(night, { ...known, losses, ...ended });
-    while (!(await this.writing.write(schedule, night.dueAt, write))) {
+    const write = () => this.change(scheduledRun, { ...known, losses, ...ended });
+    while (!(await this.writing.write(schedule, scheduledRun.dueAt, write))) {
       // The record still says that it is running, so the next daemon takes it over.
       if (this.over.signal.aborted) return;
       await clock.sleep(refusedMs, this.over.signal);
     }
     const { name, zone } = schedule;
-    const due = localText(night.dueAt, zone);
+    const due = localText(scheduledRun.dueAt, zone);
     const next = again === null ? "" : `; continues at ${localText(again, zone)}`;
     const message = `${name}: the scheduled run of ${due}: ${endText(end)}${next}`;
     log[isLost(end) ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
     // A process that ends by itself sends its own notification; a killed one cannot.
-    if (end.exit === null) notify(schedule, { event: "lost", dueAt: night.dueAt, message });
+    if (end.exit === null) notify(schedule, { event: "lost", dueAt: scheduledRun.dueAt, message });
   }
 
-  private change(night: Pick<ScheduledRun, "schedule" | "dueAt">, change: ScheduledRunChange): Promise<void> {
-    return this.ports.schedules.change(night.schedule, night.dueAt, change);
+  private change(
+    scheduledRun: Pick<ScheduledRun, "schedule" | "dueAt">,
+    change: ScheduledRunChange,
+  ): Promise<void> {
+    return this.ports.schedules.change(scheduledRun.schedule, scheduledRun.dueAt, change);
   }
 }
 
@@ -289,15 +295,15 @@ export class Writing {
     dueAt: number,
     work: () => Promise<void>,
   ): Promise<boolean> {
-    const night = `${schedule.name} ${dueAt}`;
+    const scheduledRun = `${schedule.name} ${dueAt}`;
     try {
       await work();
     } catch (error) {
       if (!refusedByDisk(error)) throw error;
-      if (!this.refused.has(night)) this.tell(schedule, dueAt, night, error);
+      if (!this.refused.has(scheduledRun)) this.tell(schedule, dueAt, scheduledRun, error);
       return false;
     }
-    if (this.refused.delete(night) && this.refused.size === 0)
+    if (this.refused.delete(scheduledRun) && this.refused.size === 0)
       this.log.info({}, "the disk takes writes again");
     return true;
   }
@@ -305,12 +311,12 @@ export class Writing {
   private tell(
     schedule: Pick<Schedule, "name"> | Schedule,
     dueAt: number,
-    night: string,
+    scheduledRun: string,
     error: Error,
   ): void {
     const due = "zone" in schedule ? localText(dueAt, schedule.zone) : new Date(dueAt).toISOString();
     const message = `${schedule.name}: could not record the scheduled run of ${due} (${error.message}); retrying until the disk takes it`;
-    this.refused.set(night, message);
+    this.refused.set(scheduledRun, message);
     this.log.error({ schedule: schedule.name }, message);
     // A removed schedule has no targets for notifications.
     if ("zone" in schedule) this.notify(schedule, { event: "trouble", dueAt, message });

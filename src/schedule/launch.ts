@@ -4,7 +4,7 @@ import type { Clock } from "../clock.js";
 import { exitCodes } from "../core/exit.js";
 import { credits } from "../core/money.js";
 import type { ScheduledProcess } from "./daemon.js";
-import type { ScheduledCommand, ScheduledRunEnd } from "./night.js";
+import type { ScheduledCommand, ScheduledRunEnd } from "./scheduled-run.js";
 
 /**
  * Each scheduled run is a process of its own, so a crash of it does not end the daemon. It has its own process group

@@ -70,9 +70,9 @@ export interface Schedules {
   /** Marks due times up to here as handled. */
   seen(schedule: string, until: number): Promise<void>;
   /** Newest first. */
-  nights(schedule: string, limit: number): Promise<ScheduledRun[]>;
+  scheduledRuns(schedule: string, limit: number): Promise<ScheduledRun[]>;
   /** Runs in one of these states, oldest first. */
-  nightsIn(...states: NightState[]): Promise<ScheduledRun[]>;
+  scheduledRunsIn(...states: NightState[]): Promise<ScheduledRun[]>;
   close(): void;
 }
 
@@ -147,7 +147,7 @@ export function openSchedules(path: string, clock: Clock): Schedules {
       seen(schedule, until);
     },
 
-    nights: async (schedule, limit) =>
+    scheduledRuns: async (schedule, limit) =>
       (
         sql("SELECT * FROM scheduled_runs WHERE schedule = ? ORDER BY due_at DESC LIMIT ?").all(
           schedule,
@@ -155,7 +155,7 @@ export function openSchedules(path: string, clock: Clock): Schedules {
         ) as NightRow[]
       ).map(asNight),
 
-    nightsIn: async (...states) =>
+    scheduledRunsIn: async (...states) =>
       (
         sql(
           "SELECT * FROM scheduled_runs WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule",

@@ -19,7 +19,7 @@ function ask<Row>(place: Place, file: string, sql: string): Row[] {
 
 interface Night {
   name: string;
-  nights: { state: string; exit: number | null; due: string; archived: number }[];
+  scheduledRuns: { state: string; exit: number | null; due: string; archived: number }[];
 }
 
 async function shown(place: Place, name: string): Promise<Night> {
@@ -58,7 +58,7 @@ describe.concurrent("schedules of the built command", () => {
     const ended = await second.ended;
     expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
 
-    const [night] = (await shown(place, "soon")).nights.toReversed();
+    const [night] = (await shown(place, "soon")).scheduledRuns.toReversed();
     expect(night).toMatchObject({ state: "ended", exit: 0, archived: 3 });
     const posts = ask<{ posts: number }>(
       place,
@@ -100,7 +100,7 @@ describe.concurrent("schedules of the built command", () => {
     // The scheduled run is a process of its own and prints to this one's stdout.
     const ended = await spawned(place, ["schedule", "run", "nightly"]);
     expect(ended).toMatchObject({ code: 6, stdout: expect.stringMatching(/archived +1 of 2/) });
-    expect((await shown(place, "nightly")).nights).toMatchObject([{ state: "ended", exit: 6 }]);
+    expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([{ state: "ended", exit: 6 }]);
   });
 
   test("a manifest that is gone at night and a key that is revoked are the night's exit", async () => {

@@ -111,8 +111,12 @@ describe("a webhook", () => {
     const target = JSON.stringify({ url: hook.url, on: ["missed"] });
     await send([target]);
     expect(hook.received).toEqual([]);
-    const night = { schedule: "nightly", dueAt: Date.UTC(2026, 10, 21, 2), message: "nightly: missed" };
-    await send([target], {}, scheduledRunNotification("missed", night));
+    const scheduledRun = {
+      schedule: "nightly",
+      dueAt: Date.UTC(2026, 10, 21, 2),
+      message: "nightly: missed",
+    };
+    await send([target], {}, scheduledRunNotification("missed", scheduledRun));
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "missed",
       due: "2026-11-21T02:00:00.000Z",

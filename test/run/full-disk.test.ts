@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { reserveBytes } from "../../src/archive/disk/room.js";
+import { reserveBytes } from "../../src/archive/disk/space.js";
 import type { Run } from "../../src/core/ports/store.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 

@@ -4,7 +4,7 @@ import { priceGroup } from "../../src/core/identity.js";
 import { credits } from "../../src/core/money.js";
 import type { Run } from "../../src/core/ports/store.js";
 import { Prices } from "../../src/run/gate/prices.js";
-import type { Session } from "../../src/run/session.js";
+import type { Session } from "../../src/run/ports.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Daemon, type DaemonEvent } from "../../src/schedule/daemon.js";
-import type { ScheduledRunEnd } from "../../src/schedule/night.js";
+import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -76,7 +76,7 @@ async function passes(ms: number): Promise<void> {
   await settle();
 }
 
-const nights = async () => (await schedules.nights("nightly", 10)).toReversed();
+const scheduledRuns = async () => (await schedules.scheduledRuns("nightly", 10)).toReversed();
 
 describe("a scheduled run", () => {
   test("begins when it is due, and is written down with what came of it", async () => {
@@ -88,11 +88,11 @@ describe("a scheduled run", () => {
     expect(began.map(({ command }) => command)).toEqual([
       "run --sandbox --if-locked=wait --until=2026-11-21T05:00:00.000Z --edition=2026-11-21 --yes -- set.csv",
     ]);
-    expect(await nights()).toMatchObject([{ dueAt: due, state: "running", startedAt: due }]);
+    expect(await scheduledRuns()).toMatchObject([{ dueAt: due, state: "running", startedAt: due }]);
     clock.advance(hour);
     began[0]?.end(fine);
     await settle();
-    expect(await nights()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
     expect(notices).toEqual([]);
   });
 
@@ -111,7 +111,7 @@ describe("a scheduled run", () => {
     await passes(hour);
     await passes(hour);
     expect(began).toHaveLength(1);
-    expect(await nights()).toMatchObject([{ state: "running" }, { state: "skipped" }]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "running" }, { state: "skipped" }]);
     expect(notices).toMatchObject([{ event: "skipped", message: expect.stringContaining("still at work") }]);
     began[0]?.end(fine);
     await passes(hour);
@@ -124,12 +124,12 @@ describe("a scheduled run", () => {
     await passes(due - evening);
     began[0]?.end({ ...fine, exit: 8, resumeAt: due + 5 * hour });
     await settle();
-    expect(await nights()).toMatchObject([{ state: "waiting", resumeAt: due + 5 * hour, run: 7 }]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "waiting", resumeAt: due + 5 * hour, run: 7 }]);
     await passes(5 * hour);
     expect(began[1]?.command).toBe("resume --sandbox --if-locked=wait 7");
     began[1]?.end(fine);
     await settle();
-    expect(await nights()).toMatchObject([{ state: "ended", exit: 0 }]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0 }]);
   });
 
   test("whose process was lost continues once; lost again, it is over; each loss sends a notification", async () => {
@@ -143,7 +143,7 @@ describe("a scheduled run", () => {
     began[1]?.end(lost);
     await passes(hour);
     expect(began).toHaveLength(2);
-    expect(await nights()).toMatchObject([{ state: "ended", exit: null, losses: 2 }]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: null, losses: 2 }]);
     expect(notices.map(({ event }) => event)).toEqual(["lost", "lost"]);
   });
 });
@@ -155,7 +155,7 @@ describe("missed runs", () => {
     start();
     await settle();
     expect(began.map(({ command }) => command)).toEqual([expect.stringContaining("--edition=2026-11-23 ")]);
-    expect((await nights()).map(({ state }) => state)).toEqual(["missed", "missed", "running"]);
+    expect((await scheduledRuns()).map(({ state }) => state)).toEqual(["missed", "missed", "running"]);
     expect(notices).toMatchObject([
       { event: "missed", message: expect.stringContaining("2 scheduled runs") },
     ]);
@@ -167,7 +167,7 @@ describe("missed runs", () => {
     start();
     await settle();
     expect(began).toEqual([]);
-    expect(await nights()).toMatchObject([{ dueAt: due, state: "missed" }]);
+    expect(await scheduledRuns()).toMatchObject([{ dueAt: due, state: "missed" }]);
   });
 
   test("are not begun after their end, in the middle of a day", async () => {
@@ -209,7 +209,7 @@ describe("a daemon", () => {
     expect(stops).toBe(1);
     began[0]?.end({ ...fine, exit: 130 });
     await over;
-    expect(await nights()).toMatchObject([{ state: "waiting", run: 7 }]);
+    expect(await scheduledRuns()).toMatchObject([{ state: "waiting", run: 7 }]);
     start();
     await settle();
     expect(began[1]?.command).toBe("resume --if-locked=wait 7");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { credits } from "../../src/core/money.js";
 import { Daemon, type ScheduledProcess } from "../../src/schedule/daemon.js";
-import type { ScheduledRunEnd } from "../../src/schedule/night.js";
+import type { ScheduledRunEnd } from "../../src/schedule/scheduled-run.js";
 import { openSchedules, type Schedule, type Schedules } from "../../src/store/schedules.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -10,7 +10,7 @@ import { ManualClock } from "../manual-clock.js";
  * take more than a day, are lost, or stop for the day's limit. The days are counted by the calendar of each zone alone.
  */
 const minute = 60_000;
-/** Every night of these schedules is due at a whole one. */
+/** Every scheduled run of these schedules is due at a whole one. */
 const quarter = 15 * minute;
 const late5m = 5 * minute;
 const hour = 60 * minute;
@@ -124,13 +124,15 @@ describe("a year of scheduled runs", () => {
     await year.live();
     const tally: Record<string, Record<string, number>> = {};
     for (const { name, zone } of lines) {
-      const nights = (await year.schedules.nights(name, 1_000)).toReversed();
-      const dates = nights.map((night) => dateIn(zone, night.dueAt));
+      const scheduledRuns = (await year.schedules.scheduledRuns(name, 1_000)).toReversed();
+      const dates = scheduledRuns.map((scheduledRun) => dateIn(zone, scheduledRun.dueAt));
       const expected: string[] = [];
       for (let at = from + day; at <= until; at += day) expected.push(dateIn(zone, at));
       expect(dates, name).toEqual([...new Set([...expected])]);
-      const states = nights.map(({ state }) => state);
-      const late = nights.filter(({ dueAt, startedAt }) => startedAt !== null && startedAt - dueAt > late5m);
+      const states = scheduledRuns.map(({ state }) => state);
+      const late = scheduledRuns.filter(
+        ({ dueAt, startedAt }) => startedAt !== null && startedAt - dueAt > late5m,
+      );
       tally[name] = {
         ...Object.fromEntries(
           [...new Set(states)].map((state) => [state, states.filter((other) => other === state).length]),
@@ -138,13 +140,13 @@ describe("a year of scheduled runs", () => {
         "of these caught up": late.length,
       };
       // What began has a start; what did not has a reason.
-      for (const night of nights) {
-        if (night.state === "missed" || night.state === "skipped") {
-          expect(night.startedAt).toBeNull();
-          expect(night.note).toMatch(/was not running|still at work/);
-        } else expect(night.startedAt).not.toBeNull();
+      for (const scheduledRun of scheduledRuns) {
+        if (scheduledRun.state === "missed" || scheduledRun.state === "skipped") {
+          expect(scheduledRun.startedAt).toBeNull();
+          expect(scheduledRun.note).toMatch(/was not running|still at work/);
+        } else expect(scheduledRun.startedAt).not.toBeNull();
       }
-      const running = nights.filter(({ state }) => state === "running" || state === "waiting");
+      const running = scheduledRuns.filter(({ state }) => state === "running" || state === "waiting");
       expect(running.length).toBeLessThanOrEqual(2);
     }
     console.log(JSON.stringify({ ...year.counts, processes: year.began.length, tally }));

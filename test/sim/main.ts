@@ -15,7 +15,7 @@ import { saveRegression } from "./regressions.js";
  *                       --dense: what few runs have is in a third of them
  *   --crash-everywhere  a six-item run, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
- *   --short             for each check of a change: 2,000 seeds or three minutes of them, every crash and one mutant
+ *   --short             for each check of a change: 1,000 seeds or ninety seconds of them, every crash and one mutant
  */
 const { values } = parseArgs({
   options: {
@@ -34,7 +34,7 @@ const regressions = join("test", "sim", "regressions");
 /** So many seeds have to reach every possible pair of fault and state. */
 const longForm = 5_000;
 /** Minutes after which no further seeds are begun in the short form. */
-const shortMinutes = 3;
+const shortMinutes = 1.5;
 
 async function seeds(count: number): Promise<boolean> {
   const first = Number(values.seed);
@@ -85,7 +85,7 @@ async function mutants(names: readonly string[]): Promise<boolean> {
 }
 
 const verdicts: boolean[] = [];
-if (values.seeds !== undefined || values.short) verdicts.push(await seeds(Number(values.seeds ?? 2_000)));
+if (values.seeds !== undefined || values.short) verdicts.push(await seeds(Number(values.seeds ?? 1_000)));
 if (values["crash-everywhere"] || values.short) verdicts.push(await crashes());
 if (values.mutants) verdicts.push(await mutants(allMutants().map(({ name }) => name)));
 else if (values.short) verdicts.push(await mutants([canary]));

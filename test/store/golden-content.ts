@@ -27,8 +27,8 @@ export const goldenStates: Readonly<Record<string, ItemState>> = {
 };
 
 export const golden = {
-  /** When a night was due. */
-  night: Date.UTC(2026, 10, 21, 1),
+  /** When a scheduled run was due. */
+  scheduledRun: Date.UTC(2026, 10, 21, 1),
   origin: "https://service.example",
   user: "user-1",
   fingerprint: "fingerprint-1",
@@ -116,10 +116,10 @@ export async function writeGoldenSchedules(path: string): Promise<void> {
     missed: "once",
     seenUntil: 0,
   });
-  await schedules.claim("nightly", golden.night, {
+  await schedules.claim("nightly", golden.scheduledRun, {
     state: "ended",
-    startedAt: golden.night,
-    endedAt: golden.night + 1,
+    startedAt: golden.scheduledRun,
+    endedAt: golden.scheduledRun + 1,
     exit: 0,
     run: 1,
     credits: credits(4),

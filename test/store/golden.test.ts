@@ -202,9 +202,12 @@ describe.each(versions.filter(({ kind }) => kind.name === "schedules"))(
       const schedules = openSchedules(copyOf("schedules", version), new ManualClock());
       const [schedule] = await schedules.all();
       expect(schedule).toMatchObject({ name: "nightly", flags: [["--sandbox"], ["--until", "06:00"]] });
-      expect(await schedules.claim("nightly", golden.night, { state: "running" })).toBe(false);
-      expect(await schedules.claim("nightly", golden.night + 1, { state: "running" })).toBe(true);
-      expect((await schedules.nights("nightly", 5)).map(({ state }) => state)).toEqual(["running", "ended"]);
+      expect(await schedules.claim("nightly", golden.scheduledRun, { state: "running" })).toBe(false);
+      expect(await schedules.claim("nightly", golden.scheduledRun + 1, { state: "running" })).toBe(true);
+      expect((await schedules.scheduledRuns("nightly", 5)).map(({ state }) => state)).toEqual([
+        "running",
+        "ended",
+      ]);
       schedules.close();
     });
   },

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Disk } from "../../core/ports/disk.js";
-import { folderBelow } from "../disk/folder-below.js";
+import { folderBelow } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
 
 /** Small pictures for the gallery. Each is named after the hash of its picture, so it is made once and never stale. */

@@ -1,4 +1,7 @@
+import { join } from "node:path";
 import filenamify from "filenamify";
+import type { Disk } from "../../core/ports/disk.js";
+import type { Run } from "../../core/ports/store.js";
 
 /**
  * Names of output files. A wanted name is untrusted text: it may lead out of the output folder, differ from another name
@@ -71,4 +74,28 @@ export function foldName(path: string): string {
 /** The names to try for a file, in order: `name.ext`, `name-2.ext`, `name-3.ext` … */
 export function numberedName(name: string, number: number, extension: string): string {
   return `${number === 1 ? name : `${name}-${number}`}.${extension}`;
+}
+
+/**
+ * Makes a folder below the job's folder, level by level, and returns its path. A symbolic link on the way is refused,
+ * because it would lead files elsewhere; the job's folder itself may be a link. Rejects with ELOOP and errors of the disk.
+ */
+export async function folderBelow(disk: Disk, jobFolder: string, below: string): Promise<string> {
+  await disk.makeFolder(jobFolder);
+  let real = await disk.realPath(jobFolder);
+  let folder = jobFolder;
+  for (const level of below === "." ? [] : below.split("/")) {
+    folder = join(folder, level);
+    real = join(real, level);
+    await disk.makeFolder(folder);
+    // Some systems normalise accents and case.
+    if (foldName(await disk.realPath(folder)) !== foldName(real))
+      throw Object.assign(new Error(`${folder} is a symbolic link; expected a folder`), { code: "ELOOP" });
+  }
+  return folder;
+}
+
+/** The folder of a run's files: one below the output folder, named after the job. Absolute. */
+export function jobFolder(run: Pick<Run, "outFolder" | "jobName">): string {
+  return join(run.outFolder, safeName(run.jobName));
 }

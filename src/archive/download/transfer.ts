@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.js";
 import type { Download, DownloadReply } from "../../core/ports/send.js";
-import { checkSpace } from "../disk/room.js";
+import { checkSpace } from "../disk/space.js";
 import { AddressRefused } from "./address.js";
 import { type Partial, strongTag } from "./partial.js";
 
@@ -59,10 +59,10 @@ export async function transfer(
   try {
     if (partial.continues(url)) {
       const rest = await askFor(url, partial, { partial, limits, ports, watch });
-      if (rest !== "begin anew") return rest;
+      if (rest !== "start over") return rest;
     }
     const whole = await askFor(url, null, { partial, limits, ports, watch });
-    return whole === "begin anew" ? { kind: "try_again", reason: "the server answered 206" } : whole;
+    return whole === "start over" ? { kind: "try_again", reason: "the server answered 206" } : whole;
   } catch (error) {
     if (error instanceof AddressRefused) return { kind: "refused", reason: error.message };
     if (!(error instanceof BrokenOff)) throw error;
@@ -81,7 +81,7 @@ interface Means {
 }
 
 /** One request: for the whole file, or for the rest of `from`. */
-async function askFor(url: string, from: Partial | null, means: Means): Promise<Transfer | "begin anew"> {
+async function askFor(url: string, from: Partial | null, means: Means): Promise<Transfer | "start over"> {
   const { limits, ports, watch, partial } = means;
   const range = from === null ? {} : { range: `bytes=${from.bytes}-`, "if-range": from.etag ?? "" };
   const reply = await ports
@@ -108,10 +108,10 @@ async function askFor(url: string, from: Partial | null, means: Means): Promise<
 }
 
 /** The outcome that status and headers decide; null when the body is wanted. */
-function judge(reply: DownloadReply, from: Partial | null, limits: Limits): Transfer | "begin anew" | null {
+function judge(reply: DownloadReply, from: Partial | null, limits: Limits): Transfer | "start over" | null {
   const { status, headers } = reply;
   if (expiredStatuses.has(status)) return { kind: "expired", status };
-  if (from !== null && (status === 416 || (status === 206 && !isRestOf(from, headers)))) return "begin anew";
+  if (from !== null && (status === 416 || (status === 206 && !isRestOf(from, headers)))) return "start over";
   if (status !== 200 && !(status === 206 && from !== null))
     return { kind: "try_again", reason: `the server answered ${status}` };
   const encoding = headers["content-encoding"] ?? "identity";

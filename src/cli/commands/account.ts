@@ -1,5 +1,8 @@
-import { accountText } from "../../report/account.js";
+import { writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { accountText, modelsTable } from "../../report/account.js";
 import { terminalStyle } from "../../text/table.js";
+import type { ModelsFlags } from "../flags/setup.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
 import { withAccount } from "../settings/connect.js";
@@ -17,5 +20,19 @@ export async function account({ flags, machine }: Call<SharedFlags>): Promise<un
     flags.json
       ? `${JSON.stringify({ ...me, ...rest })}\n`
       : `${accountText(facts, terminalStyle(stdout, env))}\n`,
+  );
+}
+
+export async function models({ flags, machine }: Call<ModelsFlags>): Promise<undefined> {
+  const { stdout, stderr, env, cwd } = machine;
+  const log = await openLog(flags.logLevel, machine);
+  const list = await withAccount({ flags, machine, log }, (open) => open.models());
+  if (flags.save !== undefined) {
+    await writeFile(resolve(cwd, flags.save), `${JSON.stringify(list, null, 2)}\n`);
+    stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
+    if (!flags.json) return;
+  }
+  stdout.write(
+    flags.json ? `${JSON.stringify(list)}\n` : `${modelsTable(list.models, terminalStyle(stdout, env))}\n`,
   );
 }

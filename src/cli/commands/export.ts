@@ -7,7 +7,7 @@ import { pack } from "../../job/archive/pack.js";
 import type { Machine } from "../../machine.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
 import type { ExportFlags } from "../flags/archive.js";
-import { selectionOf } from "../flags/selection.js";
+import { selectionOf } from "../flags/manifest.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 

@@ -1,6 +1,56 @@
+import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../../job/orders/give.js";
+import { runMeant } from "../../job/workspace/find-run.js";
+import type { Machine } from "../../machine.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
+import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
-import { orderRun } from "./orders/run-order.js";
+
+/** Orders a run to pause or to cancel. */
+export async function orderRun(
+  what: "pause" | "cancel",
+  which: number | undefined,
+  { flags, machine }: Pick<Call<WorkspaceFlags>, "flags" | "machine">,
+): Promise<void> {
+  const options = {
+    workspace: settledWorkspace(flags, machine),
+    clock: machine.clock,
+    signal: machine.interrupt(),
+    onSlow: onSlow(flags, machine),
+  };
+  const wanted: WantedOrder = async (store, holder) => ({
+    run: await runMeant(store, which, holder),
+    order: { do: what },
+  });
+  showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);
+}
+
+/** Says on stderr that the process with the workspace takes its time. */
+export function onSlow(
+  { quiet }: Pick<WorkspaceFlags, "quiet">,
+  { stderr }: Machine,
+): (line: string) => void {
+  return (line) => {
+    if (!quiet) stderr.write(`bulkgen: ${line}\n`);
+  };
+}
+
+/** Prints the result of an order. */
+export function showCarried(
+  { run, order, kind, message, by }: Carried,
+  { json }: Pick<WorkspaceFlags, "json">,
+  { stdout }: Machine,
+): void {
+  const text = json
+    ? JSON.stringify({
+        run: run.id,
+        order: order.do,
+        done: kind === "done",
+        process: by?.pid ?? null,
+        message,
+      })
+    : message;
+  stdout.write(`${text}\n`);
+}
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;
 

@@ -1,4 +1,5 @@
 import type { ExitName } from "../../core/exit.js";
+import { toNumber } from "../../core/money.js";
 import { refuseUnusable } from "../../job/place/place.js";
 import { planJob } from "../../job/run/plan-job.js";
 import { forLooking } from "../../job/workspace/workspace.js";
@@ -7,16 +8,53 @@ import { type Plan, paidForKinds } from "../../plan/plan.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
 import type { Flag } from "../../store/schedules.js";
 import { jsonPieces } from "../../text/json-stream.js";
+import { mapped } from "../../text/listing.js";
 import { terminalStyle } from "../../text/table.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { spendingOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
-import { planJson } from "../output/plan-json.js";
 import { connect } from "../settings/connect.js";
 import { writePlan } from "../settings/saved-plan.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
+
+/** A plan for programs: the same facts, with credits as plain numbers. Its lists are written item by item. */
+export function planJson(plan: Plan): object {
+  const { needed, within, balance, after, maxCredits, spent } = plan.money;
+  const { sheet: _sheet, due: _due, unselected, ...rest } = plan;
+  return {
+    ...rest,
+    unselected: unselected.length,
+    requests: { ...plan.requests, finishAt: iso(plan.requests.finishAt) },
+    items: mapped(plan.items, (item) => ({ ...item, price: toNumber(item.price) })),
+    models: plan.models.map((model) => ({
+      ...model,
+      price: toNumber(model.price),
+      credits: toNumber(model.credits),
+      base: toNumber(model.base),
+      charged: model.charged && {
+        least: toNumber(model.charged.least),
+        most: toNumber(model.charged.most),
+      },
+    })),
+    money: {
+      needed: toNumber(needed),
+      within: toNumber(within),
+      balance: balance === null ? null : toNumber(balance),
+      after: after === null ? null : toNumber(after),
+      maxCredits: maxCredits === null ? null : toNumber(maxCredits),
+      spent: toNumber(spent),
+    },
+    fit: { ...plan.fit, credits: toNumber(plan.fit.credits) },
+    blockers: plan.blockers.map(({ kind, message }) => ({ kind, message })),
+    warnings: plan.warnings.map(({ kind, message }) => ({ kind, message })),
+  };
+}
+
+function iso(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
 
 /** Flags that say how a plan is shown and made, not what it contains. */
 const notOfPlan = [

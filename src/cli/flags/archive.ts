@@ -1,7 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
-import { manifestFlags } from "./manifest.js";
+import { manifestFlags, selectionFlags } from "./manifest.js";
 import { outFlag } from "./run.js";
-import { selectionFlags } from "./selection.js";
 import { carryFlags, type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
 import { anyText, day, oneOf, parameter, percentage } from "./values.js";
 

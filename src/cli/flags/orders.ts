@@ -1,6 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
+import { selectionFlags } from "./manifest.js";
 import { yesFlag } from "./run.js";
-import { selectionFlags } from "./selection.js";
 import { type CarryFlags, carryFlags, dailyCapFlags, serviceFlags } from "./shared.js";
 import { anyText, failureKindList, oneOf } from "./values.js";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import { type ExitName, exitCode } from "../../core/exit.js";
 import type { ItemEvent } from "../../core/item.js";

@@ -62,7 +62,7 @@ async function notified(
   }
 }
 
-/** Why a run could not start, with the first problem of its manifest: nobody sees the screen. */
+/** Why a run could not start, with the first problem of its manifest, for notifications. */
 function reasonOf(error: Error, { cwd }: Machine): string {
   const first = error instanceof EarlyExit ? error.problems?.told[0] : undefined;
   if (first === undefined) return error.message;

@@ -1,4 +1,4 @@
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { type ExitName, exitCode, weightiest } from "../../core/exit.js";
 import type { Item } from "../../core/ports/store.js";
 import type { StopKind } from "../../core/stop.js";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
 import { identityOf } from "../../archive/index-file.js";

@@ -10,7 +10,7 @@ import {
 } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { isOpen } from "../../core/stop.js";
-import type { Session } from "../../run/session.js";
+import type { Session } from "../../run/ports.js";
 import { count } from "../../text/amounts.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import { orderItems } from "./apply.js";

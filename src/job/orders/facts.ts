@@ -3,8 +3,8 @@ import { ServiceError } from "../../client/service.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
 import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
-import { claimantOf } from "../../run/debt.js";
-import type { Session } from "../../run/session.js";
+import type { Session } from "../../run/ports.js";
+import { claimantOf } from "../../run/waiting.js";
 import type { OpenAccount } from "../workspace/account.js";
 
 /** Whether the service must be asked before an order can be carried out. */

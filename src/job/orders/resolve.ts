@@ -1,6 +1,6 @@
 import { relative, resolve } from "node:path";
 import type { Task } from "../../api/records.js";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import { normalText, shortId } from "../../core/identity.js";
 import { chargeTold } from "../../core/money.js";

@@ -1,4 +1,4 @@
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";

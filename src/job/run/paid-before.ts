@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { indexName, JobIndex } from "../../archive/index-file.js";
 import type { Clock } from "../../clock.js";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Model } from "../../api/records.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
-import { freeFor, reserveBytes } from "../../archive/disk/room.js";
+import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { DurationEstimate } from "../../core/pace/pace.js";
@@ -15,7 +15,7 @@ import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
 import type { Duplicates, OnMissing, Plan, PlanInput, Selection, SubmitOrder } from "../../plan/plan.js";
-import type { AccountReading } from "../../run/gate/account-reading.js";
+import type { AccountReading } from "../../run/gate/balance.js";
 import type { OpenAccount } from "../workspace/account.js";
 import { missingFiles } from "../workspace/missing-files.js";
 import type { Workspace } from "../workspace/workspace.js";

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Me } from "../../api/records.js";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import type { AlarmClock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, inCredits } from "../../core/money.js";
@@ -12,7 +12,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import { settlingWarning } from "../../plan/findings.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds } from "../../plan/plan.js";
-import type { AccountReading } from "../../run/gate/account-reading.js";
+import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";

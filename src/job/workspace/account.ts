@@ -11,7 +11,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Lanes } from "../../core/quota/lanes.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
-import { type AccountReading, countersIn, readAccount } from "../../run/gate/account-reading.js";
+import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { openLanes } from "../../store/lanes.js";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import type { Store } from "../../core/ports/store.js";
 
 /** Files of a job's archived items that are in none of the folders that its runs wrote to: their numbers, by key. */

@@ -1,4 +1,4 @@
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";

@@ -1,4 +1,6 @@
+import type { ServiceClock, Wait } from "../../client/service-clock.js";
 import type { FailureKind } from "../../core/failure.js";
+import { backoffMs } from "../../core/quota/backoff.js";
 
 /** Equal failures of a model in a row after which its other items wait. */
 const failuresInARowMax = 5;
@@ -41,5 +43,34 @@ export class Breaker {
     const count = row?.note === note ? row.count + 1 : 1;
     this.rows.set(model, { note, count });
     if (count >= failuresInARowMax) this.park(model, `${count} failures in a row: ${note}`);
+  }
+}
+
+/** Whether the service can be reached: silence after each failure, longer each time, and how long it has lasted. */
+export class Reachability {
+  private silence: Wait | null = null;
+  private failures = 0;
+  private lasts: (() => number) | null = null;
+
+  constructor(private readonly time: ServiceClock) {}
+
+  /** No request before then (UTC ms). */
+  get silentUntil(): number {
+    return this.silence?.until ?? 0;
+  }
+
+  /** The service answered something. */
+  reached(): void {
+    this.failures = 0;
+    this.lasts = null;
+    this.silence = null;
+  }
+
+  /** A request found no service, or got no answer. Returns for how long this has lasted, in ms. */
+  missed(): number {
+    this.lasts ??= this.time.stopwatch();
+    this.failures++;
+    this.silence = this.time.wait(backoffMs(this.failures));
+    return this.lasts();
   }
 }

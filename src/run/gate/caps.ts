@@ -97,8 +97,8 @@ export class Caps {
   }
 
   /**
-   * The balance was read, and what may be spent is computed from it anew: it shows what was in doubt, and the credits of
-   * what has failed are back.
+   * Computes what may be spent from a new balance. The balance now includes the charges that were in doubt, and the refunds
+   * of failed tasks.
    */
   takeReading(balance: Credits, mark: BalanceMark): void {
     if (this.keep !== null) this.keep = keeping(this.keep.least, balance, mark);

@@ -1,4 +1,4 @@
-import type { DiskRefusal } from "../../archive/disk/room.js";
+import type { DiskRefusal } from "../../archive/disk/space.js";
 import type { ServiceClock, Wait } from "../../client/service-clock.js";
 import type { GatePorts } from "./ports.js";
 

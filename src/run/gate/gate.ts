@@ -1,17 +1,16 @@
 import type { Refusal } from "../../api/errors.js";
-import { jobFolder } from "../../archive/disk/job-folder.js";
+import { jobFolder } from "../../archive/disk/names.js";
 import { ServiceError } from "../../client/service.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { Decision, Parked, View } from "../../core/next/next.js";
 import { isLongWait, silenceText, slotsLeft, utcTime } from "../../core/quota/quota.js";
 import { capStops, isOpen, type Stop, type StopKind } from "../../core/stop.js";
 import { Balance } from "./balance.js";
-import { Breaker } from "./breaker.js";
+import { Breaker, Reachability } from "./breaker.js";
 import { Caps } from "./caps.js";
 import { DiskTrouble, ReceiptsTrouble } from "./disk-trouble.js";
 import type { GatePorts, GateSettings } from "./ports.js";
 import { Prices } from "./prices.js";
-import { Reachability } from "./reach.js";
 import { Settling } from "./settling.js";
 
 /** Whether anything may be bought now, or the one reason why not. */

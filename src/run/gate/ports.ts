@@ -1,4 +1,4 @@
-import type { DiskRefusal } from "../../archive/disk/room.js";
+import type { DiskRefusal } from "../../archive/disk/space.js";
 import type { Service } from "../../client/service.js";
 import type { AlarmClock } from "../../clock.js";
 import type { ReconcileSettings } from "../../core/charges/readings.js";

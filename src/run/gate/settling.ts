@@ -5,7 +5,7 @@ import { balanceTold, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
 import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
-import { readCounters } from "./account-reading.js";
+import { readCounters } from "./balance.js";
 import type { Caps } from "./caps.js";
 import type { GatePorts, SettlingSettings } from "./ports.js";
 
@@ -21,7 +21,7 @@ const gateMs = 1_000;
 const retryMs = 30_000;
 const retryMsMax = 60 * 60_000;
 /**
- * Milliseconds after which the spend log is judged anew though nothing happened here: other workspaces write to it too,
+ * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it too,
  * and a request that cannot be settled within a day is held.
  */
 const againMs = 600_000;

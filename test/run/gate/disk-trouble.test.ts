@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { DiskRefusal } from "../../../src/archive/disk/room.js";
+import type { DiskRefusal } from "../../../src/archive/disk/space.js";
 import { ServiceClock } from "../../../src/client/service-clock.js";
 import { DiskTrouble } from "../../../src/run/gate/disk-trouble.js";
 import { ManualClock } from "../../manual-clock.js";

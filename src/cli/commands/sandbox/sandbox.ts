@@ -14,7 +14,7 @@ import { readSwitches } from "../../../sandbox/state/switches.js";
 import type { SandboxFlags } from "../../flags/sandbox.js";
 import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
-import { administer, memory, stateFile } from "./state.js";
+import { administer, memory, stateFile } from "./administer.js";
 
 export async function sandbox({ flags, machine }: Call<SandboxFlags>): Promise<undefined> {
   const { clock, random, cwd } = machine;

@@ -6,7 +6,7 @@ import { manifestProblems } from "../../../job/run/prepare.js";
 import type { Machine } from "../../../machine.js";
 import { targetsOf } from "../../../notify/target.js";
 import { checkLine } from "../../../schedule/due.js";
-import { scheduledEdition, scheduledEnd } from "../../../schedule/night.js";
+import { scheduledEdition, scheduledEnd } from "../../../schedule/scheduled-run.js";
 import { type Flag, openSchedules, type Schedule } from "../../../store/schedules.js";
 import { readingOf } from "../../flags/manifest.js";
 import type { ScheduleAddFlags } from "../../flags/schedule.js";

@@ -1,5 +1,5 @@
 import { launchScheduledRun } from "../../../schedule/launch.js";
-import { scheduledCommand } from "../../../schedule/night.js";
+import { scheduledCommand } from "../../../schedule/scheduled-run.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";

@@ -1,10 +1,17 @@
 import { EarlyExit } from "../../../core/exit.js";
 import type { Machine } from "../../../machine.js";
-import { listedSchedule, schedulesTable, type UpcomingRun, upcomingText } from "../../../schedule/tonight.js";
+import { cronLine, systemdService } from "../../../schedule/print.js";
+import {
+  listedSchedule,
+  schedulesTable,
+  type UpcomingRun,
+  upcomingText,
+} from "../../../schedule/upcoming.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import { terminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { configFiles, heldSettings } from "../../settings/settings.js";
+import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
@@ -65,6 +72,20 @@ async function tonightOf(
   root: string,
   { env }: Machine,
 ): Promise<UpcomingRun> {
-  const nights = await schedules.nights(schedule.name, runsMax);
-  return { schedule, nights, settings: heldSettings(schedule.flags, await configFiles(root, env), env) };
+  const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
+  return {
+    schedule,
+    scheduledRuns,
+    settings: heldSettings(schedule.flags, await configFiles(root, env), env),
+  };
+}
+
+export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
+  const { root } = settledWorkspace(flags, machine);
+  const [node, main] = machine.program;
+  const [systemd, cron] = [systemdService({ node, main, root }), cronLine({ node, main, root })];
+  const text = flags.json
+    ? JSON.stringify({ systemd, cron })
+    : `${systemd}\n\n# Or, without systemd, one line for crontab -e:\n${cron}`;
+  machine.stdout.write(`${text}\n`);
 }

@@ -2,8 +2,7 @@ import { Liquid } from "liquidjs";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, inCredits } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
-import { nextDue } from "./due.js";
-import { localTime } from "./zone.js";
+import { localTime, nextDue } from "./due.js";
 
 /** The value of a schedule's flag: "" for a flag without a value, null when it is not set. */
 export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string | null {
@@ -72,19 +71,19 @@ const filledIn = ["--until", "--fresh", "--edition"];
  */
 export function scheduledCommand(
   schedule: Schedule,
-  night: Pick<ScheduledRun, "dueAt" | "run">,
+  scheduledRun: Pick<ScheduledRun, "dueAt" | "run">,
 ): ScheduledCommand {
-  const resumes = night.run !== null;
+  const resumes = scheduledRun.run !== null;
   const flags = schedule.flags.filter(([name]) =>
     resumes ? carried.includes(name) : !filledIn.includes(name),
   );
   const words = flags.flatMap(([name, value]) => (value === undefined ? [name] : [`${name}=${value}`]));
   // Wait for another run of the workspace, whether a person or a schedule started it.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
-  if (resumes) return { command: "resume", words: [...words, String(night.run)] };
-  const end = scheduledEnd(schedule, night.dueAt);
+  if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)] };
+  const end = scheduledEnd(schedule, scheduledRun.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
-  const edition = scheduledEdition(schedule, night.dueAt);
+  const edition = scheduledEdition(schedule, scheduledRun.dueAt);
   if (edition !== null) words.push(`--edition=${edition}`);
   return { command: "run", words: [...words, "--yes", "--", schedule.manifest] };
 }

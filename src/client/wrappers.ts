@@ -1,4 +1,5 @@
-import type { Reply, Send } from "../core/ports/send.js";
+import type { Clock } from "../clock.js";
+import type { Log, Reply, Send } from "../core/ports/send.js";
 
 /**
  * Removes the API key from everything that a service sends back (P21): a service that repeats the key must not get it
@@ -16,4 +17,23 @@ function cleaned(reply: Reply, clean: (text: string) => string): Reply {
   if (reply.kind !== "answer") return { ...reply, reason: clean(reply.reason) };
   const headers = Object.entries(reply.headers).map(([name, value]) => [clean(name), clean(value)] as const);
   return { ...reply, headers: Object.fromEntries(headers), body: clean(reply.body) };
+}
+
+/**
+ * Logs each request and its outcome, but no body and no header of ours. The run itself reports what a refusal means for
+ * it; this log is for following every request.
+ */
+export function logged(send: Send, log: Log, clock: Clock): Send {
+  return async (request, signal) => {
+    const started = clock.monotonic();
+    const reply = await send(request, signal);
+    const facts = {
+      request: `${request.method} ${request.path}`,
+      ms: Math.round(clock.monotonic() - started),
+      ...(reply.kind === "answer" ? { status: reply.status } : { reason: reply.reason }),
+    };
+    if (reply.kind === "answer" && reply.status < 400) log.debug(facts, "answered");
+    else log.info(facts, reply.kind === "answer" ? "refused" : reply.kind.replace("_", " "));
+    return reply;
+  };
 }

@@ -4,9 +4,8 @@ import { creditsTold, inCredits, toNumber } from "../core/money.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { duration } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, table } from "../text/table.js";
-import { nextDue } from "./due.js";
-import { scheduledEdition, scheduledEnd } from "./night.js";
-import { localText, localTime } from "./zone.js";
+import { localText, localTime, nextDue } from "./due.js";
+import { scheduledEdition, scheduledEnd } from "./scheduled-run.js";
 
 /** A setting of the scheduled run, and where it comes from. */
 export interface ScheduleSetting {
@@ -20,13 +19,13 @@ export interface UpcomingRun {
   schedule: Schedule;
   /** Flags override the environment, which overrides configuration files. */
   settings: readonly ScheduleSetting[];
-  nights: readonly ScheduledRun[];
+  scheduledRuns: readonly ScheduledRun[];
 }
 
 const comingMax = 3;
 
 export function upcomingText(
-  { schedule, settings, nights }: UpcomingRun,
+  { schedule, settings, scheduledRuns }: UpcomingRun,
   clock: Clock,
   look = plainStyle,
 ): string {
@@ -62,7 +61,7 @@ export function upcomingText(
     ["overlap", "a run that comes due while the previous one is at work is skipped, with a notification"],
     ["missed", missed[schedule.missed]],
     ["notifies", noticeText(value)],
-    ["last", nights[0] ? scheduledRunText(nights[0], zone) : "no run yet"],
+    ["last", scheduledRuns[0] ? scheduledRunText(scheduledRuns[0], zone) : "no run yet"],
   );
   const from = settings.filter(({ from }) => from !== "default").map(settingText);
   const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", look);
@@ -147,9 +146,9 @@ export function schedulesTable(
   clock: Clock,
   look: TerminalStyle = plainStyle,
 ): string {
-  const rows = all.map(({ schedule, nights }): Cell[] => {
+  const rows = all.map(({ schedule, scheduledRuns }): Cell[] => {
     const next = nextDue(schedule, clock.now());
-    const [last] = nights;
+    const [last] = scheduledRuns;
     return [
       schedule.name,
       schedule.manifest,
@@ -173,19 +172,19 @@ function wentWell({ state, exit }: ScheduledRun): boolean {
 }
 
 /** A scheduled run in one line. */
-export function scheduledRunText(night: ScheduledRun, zone: string): string {
-  const due = localText(night.dueAt, zone);
-  const note = night.note === null ? "" : `: ${night.note}`;
-  if (night.state === "waiting" && night.resumeAt !== null)
-    return `${due}: continues at ${localText(night.resumeAt, zone)}${note}`;
-  if (night.state !== "ended") return `${due}: ${night.state}${note}`;
-  const name = exitCodes.find(({ code }) => code === night.exit)?.name ?? "lost";
-  const spent = night.credits === null ? "" : `, ${inCredits(night.credits)}`;
-  return `${due}: ${night.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
+export function scheduledRunText(scheduledRun: ScheduledRun, zone: string): string {
+  const due = localText(scheduledRun.dueAt, zone);
+  const note = scheduledRun.note === null ? "" : `: ${scheduledRun.note}`;
+  if (scheduledRun.state === "waiting" && scheduledRun.resumeAt !== null)
+    return `${due}: continues at ${localText(scheduledRun.resumeAt, zone)}${note}`;
+  if (scheduledRun.state !== "ended") return `${due}: ${scheduledRun.state}${note}`;
+  const name = exitCodes.find(({ code }) => code === scheduledRun.exit)?.name ?? "lost";
+  const spent = scheduledRun.credits === null ? "" : `, ${inCredits(scheduledRun.credits)}`;
+  return `${due}: ${scheduledRun.exit ?? ""} ${name}${note}${spent}`.replace(":  ", ": ");
 }
 
 /** A schedule as JSON: times in ISO 8601, credits as numbers. */
-export function listedSchedule({ schedule, settings, nights }: UpcomingRun, now: number): object {
+export function listedSchedule({ schedule, settings, scheduledRuns }: UpcomingRun, now: number): object {
   const { name, manifest, cron, zone, missed } = schedule;
   const next = nextDue(schedule, now);
   return {
@@ -198,7 +197,7 @@ export function listedSchedule({ schedule, settings, nights }: UpcomingRun, now:
     edition: next === null ? null : scheduledEdition(schedule, next),
     until: next === null ? null : iso(scheduledEnd(schedule, next)),
     settings,
-    nights: nights.map(listedNight),
+    scheduledRuns: scheduledRuns.map(listedNight),
   };
 }
 
@@ -209,11 +208,11 @@ function listedNight({
   endedAt,
   resumeAt,
   credits,
-  ...night
+  ...scheduledRun
 }: ScheduledRun): object {
   return {
     due: iso(dueAt),
-    ...night,
+    ...scheduledRun,
     credits: credits === null ? null : toNumber(credits),
     started: iso(startedAt),
     ended: iso(endedAt),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nameOf } from "../../src/cli/flags/definition.js";
 import { carryFlags, serviceFlags } from "../../src/cli/flags/shared.js";
-import { scheduledCommand } from "../../src/schedule/night.js";
+import { scheduledCommand } from "../../src/schedule/scheduled-run.js";
 
 /** Set by the daemon itself, or by the person who looks on. */
 const ofLooking = ["--workspace", "--json", "--quiet", "--events"];

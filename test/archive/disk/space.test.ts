@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../../src/archive/disk/node-disk.js";
-import { freeFor, refusalNow, reserveBytes } from "../../../src/archive/disk/room.js";
+import { freeFor, refusalNow, reserveBytes } from "../../../src/archive/disk/space.js";
 import { systemError } from "../watched-disk.js";
 
 let folder: string;

@@ -1,0 +1,143 @@
+import { EarlyExit, type ExitName } from "../../core/exit.js";
+import { failureKinds } from "../../core/failure.js";
+import type { RunOptions } from "../../core/next/options.js";
+import { continuationOf } from "../../job/orders/continuation.js";
+import { type Carried, carriedOutHere, giveOrder } from "../../job/orders/give.js";
+import { redoItems } from "../../job/orders/redo.js";
+import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/request.js";
+import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
+import { retryFailed } from "../../job/orders/retry.js";
+import { continueJob } from "../../job/run/continue-job.js";
+import type { JobOptions } from "../../job/run/run-job.js";
+import { holderOf } from "../../job/workspace/holder.js";
+import { lockWorkspace } from "../../job/workspace/open.js";
+import type { Machine } from "../../machine.js";
+import { selectionOf } from "../flags/manifest.js";
+import type { ItemOrderFlags, RedoFlags, ResolveFlags, RetryFlags } from "../flags/orders.js";
+import { askPrice } from "../output/consent.js";
+import { followed } from "../output/follow.js";
+import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { settledWorkspace } from "../settings/workspace.js";
+import type { Call } from "./call.js";
+import { onSlow, showCarried } from "./pause.js";
+
+/**
+ * Carries out an order about items: continues their run, or has the process with the workspace do it. `what` says what
+ * the user pays for.
+ */
+export async function orderItems(
+  wish: FindItems,
+  what: string,
+  flags: ItemOrderFlags,
+  machine: Machine,
+): Promise<ExitName> {
+  const { ifLocked } = flags;
+  const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
+  const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
+  const consent = askedOnce((items, credits) => askPrice({ what, items, credits }, flags, prepared));
+  const here = () =>
+    followed(prepared, carry, (show) => continueJob(prepared.options, continuationOf(wish, consent), show));
+  return ifLocked === "order" ? hereOrThere(here, wish, consent, flags, prepared) : here();
+}
+
+async function hereOrThere(
+  here: () => Promise<ExitName>,
+  wish: FindItems,
+  consent: PriceConsent,
+  flags: ItemOrderFlags,
+  { options, machine }: PreparedRun,
+): Promise<ExitName> {
+  const slow = onSlow(flags, machine);
+  const carried = await giveOrder(
+    { ...options, signal: options.interrupt, onSlow: slow },
+    async (store) => {
+      const { run, order, offered } = await wish(store);
+      return { run, order: await agreedTo(order, offered, consent) };
+    },
+    // If it cannot start here because another process took the workspace, that process gets the order.
+    async () => (holderOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
+  );
+  if (typeof carried === "string") return carried;
+  if (carried.kind === "done" && isOtherDay(carried.run.options, options)) {
+    slow("the running process keeps the daily cap that it was started with");
+  }
+  return endOf(carried, flags, machine);
+}
+
+/** Whether the daily cap of this call differs from that of the run. */
+function isOtherDay(run: RunOptions, { dailyCredits }: JobOptions): boolean {
+  return dailyCredits !== undefined && dailyCredits !== run.dailyCredits;
+}
+
+function nullWhereLocked(error: unknown): null {
+  if (error instanceof EarlyExit && error.exit === "locked") return null;
+  throw error;
+}
+
+/** A refusal is reported as if the command had done the work itself. */
+export function endOf(carried: Carried, flags: ItemOrderFlags, machine: Machine): ExitName {
+  if (carried.kind === "refused" && !flags.json) throw new EarlyExit("usage", carried.message);
+  showCarried(carried, flags, machine);
+  return carried.kind === "done" ? "done" : "usage";
+}
+
+/** Does not ask again about a price that was agreed to, when another process comes or goes in the meantime. */
+function askedOnce(consent: PriceConsent): PriceConsent {
+  let agreed = -1;
+  return async (items, credits) => {
+    if (credits <= agreed) return true;
+    const yes = await consent(items, credits);
+    if (yes) agreed = credits;
+    return yes;
+  };
+}
+
+export async function redo({
+  flags,
+  args,
+  machine,
+}: Call<RedoFlags, { items: string[] }>): Promise<ExitName> {
+  const wish = redoItems(args.items, selectionOf(flags), machine.cwd);
+  return orderItems(wish, "made again", flags, machine);
+}
+
+export async function retry({ flags, args, machine }: Call<RetryFlags, { run?: number }>): Promise<ExitName> {
+  const wish = retryFailed(args.run, flags.only ?? failureKinds, selectionOf(flags));
+  return orderItems(wish, "submitted again", flags, machine);
+}
+
+export async function resolve({
+  flags,
+  args,
+  machine,
+}: Call<ResolveFlags, { item: string }>): Promise<ExitName | undefined> {
+  const wish = resolveHeld(args.item, wayOf(flags), machine.cwd);
+  return flags.skip ? skip(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
+}
+
+function wayOf({ adopt, resubmit, refetch, skip }: ResolveFlags): Resolution {
+  if (adopt?.trim() === "") throw new EarlyExit("usage", "--adopt: expected a task id, got nothing");
+  if (adopt !== undefined) return { adopt };
+  if (resubmit) return "resubmit";
+  if (refetch) return "refetch";
+  if (skip) return "skip";
+  throw new EarlyExit("usage", "expected one of --adopt TASK, --resubmit, --refetch, --skip, got none");
+}
+
+/** Drops a held item, by the process with the workspace if there is one. Works offline and needs no key. */
+async function skip(wish: FindItems, flags: ItemOrderFlags, machine: Machine): Promise<ExitName | undefined> {
+  const slow = onSlow(flags, machine);
+  const options = {
+    workspace: settledWorkspace(flags, machine),
+    clock: machine.clock,
+    signal: machine.interrupt(),
+    onSlow: slow,
+    onLocked: slow,
+  };
+  const { ifLocked } = flags;
+  const carried: Carried | null =
+    ifLocked === "order"
+      ? await giveOrder(options, wish, () => carriedOutHere(options, wish))
+      : await carriedOutHere(options, wish, await lockWorkspace({ ...options, ifLocked }));
+  return carried ? endOf(carried, flags, machine) : undefined;
+}
