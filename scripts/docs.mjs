@@ -1,10 +1,14 @@
-/** Writes the generated sections of README.md anew: `npm run docs`. */
+/** Rewrites the generated sections of README.md and docs/: `npm run docs`. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { sections, withSections } from "./readme-sections.mjs";
+import { pages, sections, withSections } from "./readme-sections.mjs";
 
-const path = fileURLToPath(new URL("../README.md", import.meta.url));
-const before = readFileSync(path, "utf8");
-const after = withSections(before, await sections());
-if (after !== before) writeFileSync(path, after);
-console.log(after === before ? "README.md is up to date" : "README.md: generated sections rewritten");
+const root = fileURLToPath(new URL("..", import.meta.url));
+process.chdir(root);
+const made = await sections();
+for (const page of pages()) {
+  const before = readFileSync(page, "utf8");
+  const after = withSections(before, made, page);
+  if (after !== before) writeFileSync(page, after);
+  console.log(after === before ? `${page} is up to date` : `${page}: generated sections rewritten`);
+}

@@ -1,8 +1,16 @@
 /**
- * The sections of README.md that are made from the code, so that they always agree with it: the error table, the
- * exit codes, the diagram of an item's life, the help. Each lies between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
- * Reads the compiled program.
+ * The sections of README.md and docs/ that are made from the code, so that they always agree with it: help, flags,
+ * settings, the error table, the exit codes, an item's states. Each is between `<!-- begin: NAME -->` and
+ * `<!-- end: NAME -->`. Reads the compiled program.
  */
+import { readdirSync } from "node:fs";
+
+/** README.md and every page of docs/, as paths from the root of the checkout, which is the current folder. */
+export function pages() {
+  const docs = readdirSync("docs").toSorted();
+  return ["README.md", ...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+}
+
 /** Name and Markdown of every section. */
 export async function sections() {
   const [
@@ -11,35 +19,47 @@ export async function sections() {
     { transitionList, itemStates },
     { commandList },
     { flagEntries, programHelp },
+    { nameOf, variableOf },
   ] = await Promise.all(
-    ["api/errors.js", "core/exit.js", "core/item.js", "cli/command-list.js", "cli/help.js"].map(
-      (path) => import(new URL(`../dist/${path}`, import.meta.url)),
-    ),
+    [
+      "api/errors.js",
+      "core/exit.js",
+      "core/item.js",
+      "cli/command-list.js",
+      "cli/help.js",
+      "cli/flags/definition.js",
+    ].map((path) => import(new URL(`../dist/${path}`, import.meta.url))),
   );
+  const run = commandList.find(({ name }) => name === "run");
+  const others = commandList.filter((command) => command !== run);
   return {
     errors: errors(errorTable),
     exits: exits(exitCodes),
     states: states(transitionList, itemStates),
     help: ["```", "$ bulkgen --help", programHelp(commandList, 100), "```"].join("\n"),
-    "run-flags": flags(flagEntries(commandList.find(({ name }) => name === "run").flags)),
+    "run-flags": flags(flagEntries(run.flags)),
+    "other-flags": otherFlags(others, flagEntries, new Set(texts(flagEntries(run.flags)))),
+    settings: settings(run.flags, nameOf, variableOf),
   };
 }
 
 /** The text with the content of its sections replaced. Throws when a marker has no section, or no end. */
-export function withSections(text, made) {
+export function withSections(text, made, file = "README.md") {
   const pattern = /<!-- begin: ([\w-]+) -->\n[\s\S]*?<!-- end: \1 -->/g;
   const seen = [];
   const result = text.replace(pattern, (_, name) => {
-    if (made[name] === undefined) throw new Error(`README.md names a section that nothing makes: ${name}`);
+    if (made[name] === undefined) throw new Error(`${file} names a section that nothing makes: ${name}`);
     seen.push(name);
     return `<!-- begin: ${name} -->\n${made[name]}\n<!-- end: ${name} -->`;
   });
-  const begun = [...text.matchAll(/<!-- begin: ([\w-]+) -->/g)].map((match) => match[1]);
-  const open = begun.find((name) => !seen.includes(name));
-  if (open !== undefined) throw new Error(`README.md: section ${open} has no end`);
-  const missing = Object.keys(made).filter((name) => !seen.includes(name));
-  if (missing.length > 0) throw new Error(`README.md lacks the sections ${missing.join(", ")}`);
+  const open = sectionsIn(text).find((name) => !seen.includes(name));
+  if (open !== undefined) throw new Error(`${file}: section ${open} has no end`);
   return result;
+}
+
+/** Names of the sections that a text has a place for. */
+export function sectionsIn(text) {
+  return [...text.matchAll(/<!-- begin: ([\w-]+) -->/g)].map((match) => match[1]);
 }
 
 function errors(errorTable) {
@@ -53,7 +73,7 @@ function errors(errorTable) {
   const table = markdownTable(["Code", "Status", "Endpoint", "When", "What bulkgen does"], rows);
   return errorTable.every((row) => row.documented)
     ? table
-    : `${table}\n\n\\* not documented by the service; bulkgen copes all the same.`;
+    : `${table}\n\n\\* not documented by the service, but handled.`;
 }
 
 function exits(exitCodes) {
@@ -85,6 +105,38 @@ function flags(entries) {
     ["Flag", "What it does"],
     entries.map(({ entry: [flag, text] }) => [`\`${flag}\``, text]),
   );
+}
+
+/** The flags of the other commands, each where it first comes; `shown` has those that are listed already. */
+function otherFlags(commands, flagEntries, shown, above = "bulkgen") {
+  return commands
+    .map(({ name, flags: own = {}, subcommands = [] }) => {
+      const path = `${above} ${name}`;
+      const entries = flagEntries(own).filter(({ entry }) => !shown.has(entry.join()));
+      for (const text of texts(entries)) shown.add(text);
+      const table = entries.length === 0 ? [] : [`### Flags of \`${path}\``, flags(entries)];
+      const below = otherFlags(subcommands, flagEntries, shown, path);
+      return [...table, ...(below === "" ? [] : [below])].join("\n\n");
+    })
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+function texts(entries) {
+  return entries.map(({ entry }) => entry.join());
+}
+
+/** The flags that may be set in a file or in the environment. */
+function settings(runFlags, nameOf, variableOf) {
+  const rows = Object.entries(runFlags)
+    .filter(([, { inFiles }]) => inFiles !== "never")
+    .map(([attribute, { inFiles }]) => {
+      const name = nameOf(attribute);
+      // A key in the environment is the key itself, not the file it is in.
+      const variable = attribute === "apiKeyFile" ? "" : `\`${variableOf(name)}\``;
+      return [`\`${name}\``, variable, inFiles === "own files" ? "your own only" : "any"];
+    });
+  return markdownTable(["Key", "Variable", "File"], rows);
 }
 
 function markdownTable(head, rows) {

@@ -1,24 +1,89 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
-import { sections, withSections } from "../scripts/readme-sections.mjs";
+import { pages, sections, sectionsIn, withSections } from "../scripts/readme-sections.mjs";
 import { errorTable } from "../src/api/errors.js";
 import { type CommandDefinition, commandList } from "../src/cli/command-list.js";
 import { nameOf } from "../src/cli/flags/definition.js";
 import { exitCode, exitCodes } from "../src/core/exit.js";
 import { transitionList } from "../src/core/item.js";
 import { type StopKind, stopTable } from "../src/core/stop.js";
+import { folders, ranks } from "./tidy/ranks.js";
 
-const readme = readFileSync("README.md", "utf8");
+const texts = new Map(pages().map((page) => [page, readFileSync(page, "utf8")]));
+const readme = texts.get("README.md") ?? "";
 const made = await sections();
 
-describe("README.md", () => {
-  test("says what the code says; `npm run docs` writes its sections anew", () => {
-    expect(readme).toBe(withSections(readme, made));
+test("README.md has fewer than 400 lines", () => {
+  expect(readme.split("\n").length).toBeLessThan(400);
+});
+
+test("every generated section is on exactly one page", () => {
+  const placed = [...texts.values()].flatMap(sectionsIn);
+  expect(placed.toSorted()).toEqual(Object.keys(made).toSorted());
+});
+
+describe.each([...texts])("%s", (page, text) => {
+  test("has the sections that the code makes; `npm run docs` rewrites them", () => {
+    expect(text).toBe(withSections(text, made, page));
+  });
+
+  test("links only to files and headings that exist", () => {
+    for (const [, target = ""] of text.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+      const [file = "", heading] = target.split("#");
+      const path = file === "" ? page : posix.join(posix.dirname(page), file);
+      expect(existsSync(path), target).toBe(true);
+      if (heading !== undefined) expect(anchorsOf(readFileSync(path, "utf8")), target).toContain(heading);
+    }
+  });
+
+  test("names only flags and commands that exist", () => {
+    const ours = text.replace(/`npm [^`]*`|`UPDATE_GOLDEN[^`]*`/g, "");
+    const known = ["--help", "--version", ...commandList.flatMap(allFlags)];
+    for (const [flag] of ours.matchAll(/(?<![\w-])--[a-z]+(-[a-z]+)*/g)) expect(known).toContain(flag);
+    const paths = commandList.flatMap((command) => pathsOf(command));
+    for (const [, words = ""] of codeOf(ours).matchAll(/^(?:\$ )?(?:npx )?bulkgen ((?:[a-z]+ ?)+)/gm)) {
+      const [first = "", second = ""] = words.trim().split(" ");
+      expect(paths).toContain(first);
+      if (paths.some((path) => path.startsWith(`${first} `)) && second !== "")
+        expect(paths).toContain(`${first} ${second}`);
+    }
   });
 });
 
+/** What a page shows as code: its blocks, and each span on a line of its own. */
+function codeOf(text: string): string {
+  const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+  const spans = [...text.replace(/^```[\s\S]*?^```$/gm, "").matchAll(/`([^`]+)`/g)].map(
+    ([, span = ""]) => span,
+  );
+  return [...blocks, ...spans.map((span) => span.replaceAll("\n", " "))].join("\n");
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{Letter}\p{Number} -]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+function allFlags({ flags = {}, subcommands = [] }: CommandDefinition): string[] {
+  const own = Object.entries(flags).flatMap(([flag, { negatable }]) =>
+    negatable ? [`--${nameOf(flag)}`, `--no-${nameOf(flag)}`] : [`--${nameOf(flag)}`],
+  );
+  return [...own, ...subcommands.flatMap(allFlags)];
+}
+
+/** A command and those below it, such as `sandbox keys list`. */
+function pathsOf({ name, subcommands = [] }: CommandDefinition): string[] {
+  return [name, ...subcommands.flatMap(pathsOf).map((path) => `${name} ${path}`)];
+}
+
 describe("the generated sections", () => {
-  test("name every error, every exit code and every step of an item's life", () => {
+  test("name every error, every exit code and every transition of an item", () => {
     for (const { code } of errorTable) expect(made["errors"]).toContain(`\`${code}\``);
     for (const { code, meaning } of exitCodes) expect(made["exits"]).toContain(`| ${code} | ${meaning} |`);
     for (const { from, event, to } of transitionList) {
@@ -28,44 +93,47 @@ describe("the generated sections", () => {
     }
   });
 
-  test("show the help of the built command and the flags of run", () => {
+  test("show the help, and every flag of every command", () => {
     expect(made["help"]).toContain("Usage: bulkgen");
-    expect(made["run-flags"]).toContain("| `--yes` |");
     expect(made["run-flags"]).toContain("| `--max-credits <n>` |");
+    const shown = `${made["run-flags"]}${made["other-flags"]}`;
+    for (const flag of commandList.flatMap(allFlags)) expect(shown).toMatch(new RegExp(`${flag}[\` ,]`));
+  });
+
+  test("list what a settings file may set, and nothing that belongs to one call", () => {
+    expect(made["settings"]).toContain("| `max-credits` | `BULKGEN_MAX_CREDITS` | any |");
+    expect(made["settings"]).toContain("| `notify-command` | `BULKGEN_NOTIFY_COMMAND` | your own only |");
+    expect(made["settings"]).not.toContain("`yes`");
   });
 });
 
-function allFlags({ flags = {}, subcommands = [] }: CommandDefinition): string[] {
-  return [...Object.keys(flags).map((flag) => `--${nameOf(flag)}`), ...subcommands.flatMap(allFlags)];
-}
-
 describe("what happens when", () => {
-  const section = readme.split("## What happens when…")[1]?.split("\n### ")[0] ?? "";
+  const section = readme.split("## What happens when…")[1]?.split("\n## ")[0] ?? "";
   const rows = section.split("\n").filter((line) => /^\| [^-]/.test(line));
   const rowOf = (what: string) => rows.find((row) => row.startsWith(`| ${what}`)) ?? `no row for ${what}`;
 
-  /** The row that tells of each reason to end a run. */
+  /** The row about each reason to end a run. */
   const stops: Record<StopKind, string> = {
-    interrupted: "Ctrl-C",
+    interrupted: "you press Ctrl-C",
     paused: "you want it to stop",
     cancelled: "you do not want the rest",
-    key: "key revoked",
-    subscription: "key revoked, subscription ended",
-    unreachable: "service out of reach",
-    credits: "out of credits",
+    key: "the key was revoked",
+    subscription: "the key was revoked or the subscription ended",
+    unreachable: "the service cannot be reached",
+    credits: "the account is out of credits",
     cap: "the cap of",
     keep: "the balance would fall below",
     daily: "the credits of a day",
-    failures: "as many fail",
+    failures: "as many items fail",
     time: "the time of",
     day: "the day's requests",
     reserve: "the day's requests",
     silence: "the service answers 429",
     collect: "files are lost",
-    unread: "… and its counters cannot be read",
+    unread: "the key's counters cannot be read",
   };
 
-  test.each(Object.entries(stops))("tells of the stop %s with its exit code", (kind, what) => {
+  test.each(Object.entries(stops))("says how the stop %s ends, with its exit code", (kind, what) => {
     const { exit } = stopTable[kind as StopKind];
     expect(rowOf(what)).toContain(`exit ${exitCode(exit)}`);
   });
@@ -74,8 +142,8 @@ describe("what happens when", () => {
     ["failed", "a task fails"],
     ["overdue", "a task takes longer"],
     ["unknown", "a paid request was not answered"],
-    ["held", "… and it was charged"],
-  ] as const)("tells of items that are left %s with their exit code", (state, what) => {
+    ["held", "it was charged"],
+  ] as const)("says what becomes of items that are left %s, with the exit code", (state, what) => {
     const exit = { failed: "failed", overdue: "unfinished", unknown: "unfinished", held: "held" } as const;
     expect(rowOf(what)).toContain(`exit ${exitCode(exit[state])}`);
   });
@@ -83,23 +151,48 @@ describe("what happens when", () => {
   test.each([
     ["cap", "a generation is charged more"],
     ["usage", "the workspace's database is lost"],
-    ["usage", "… or was written by a newer"],
+    ["usage", "the database was written by a newer"],
     ["usage", "the workspace was copied"],
     ["locked", "another run holds"],
-  ] as const)("tells of what ends as %s: %s", (exit, what) => {
+  ] as const)("says what ends as %s: %s", (exit, what) => {
     expect(rowOf(what)).toContain(`exit ${exitCode(exit)}`);
   });
+});
 
-  test("names only flags and commands that there are", () => {
-    const known = commandList.flatMap(allFlags);
-    const flags = section.match(/--[a-z]+(-[a-z]+)*/g) ?? [];
-    expect(flags.length).toBeGreaterThan(10);
-    for (const flag of flags) expect(known).toContain(flag);
-    const commands = [...section.matchAll(/`bulkgen ([a-z]+)/g)].map(([, name]) => name);
-    expect(commands.length).toBeGreaterThan(5);
-    for (const name of commands) expect(made["help"], name).toMatch(new RegExp(`^ +${name}\\b`, "m"));
+describe("docs/architecture.md", () => {
+  const text = texts.get("docs/architecture.md") ?? "";
+
+  test("names only paths that exist", () => {
+    const paths = [...text.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path = ""]) => path);
+    expect(paths.length).toBeGreaterThan(40);
+    for (const path of paths) expect(existsSync(path), path).toBe(true);
+  });
+
+  test("names functions and classes that are in the files it names", () => {
+    const named = [...text.matchAll(/`(\w+)` in\s+`(src\/[^`]+)`/g)];
+    expect(named.length).toBeGreaterThan(15);
+    for (const [, name = "", path = ""] of named)
+      expect(readFileSync(path, "utf8"), path).toMatch(new RegExp(`^export .*\\b${name}\\b`, "m"));
+  });
+
+  test("has the rooms, their ranks and the order of their folders as the tidy test checks them", () => {
+    const rooms = [...text.matchAll(/^\| (\d) \| `([^`]+)` \| .* \| (.*)\|$/gm)].map(
+      ([, rank, room = "", order = ""]) => ({ rank: Number(rank), room, order: codes(order) }),
+    );
+    const real = Object.entries(ranks)
+      .filter(([room]) => existsSync(`src/${room}`))
+      .map(([room, rank]) => ({ rank, room, order: folders[room] ?? [] }));
+    expect(rooms).toEqual(real);
+    const aside = /`sandbox` stands aside: ([\s\S]*?)\. It/.exec(text)?.[1] ?? "";
+    expect(codes(aside)).toEqual(folders["sandbox"]);
+    const all = [...rooms.map(({ room }) => room), "sandbox"];
+    expect(readdirSync("src").toSorted()).toEqual(all.toSorted());
   });
 });
+
+function codes(text: string): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+}
 
 describe("the comparison", () => {
   const text = "# A\n<!-- begin: errors -->\nold\n<!-- end: errors -->\nmore\n";
@@ -109,7 +202,6 @@ describe("the comparison", () => {
   });
 
   test.each([
-    ["a section that is missing", text, { errors: "a", exits: "b" }, "README.md lacks the sections exits"],
     ["a section that nothing makes", text, {}, "README.md names a section that nothing makes: errors"],
     [
       "a section without an end",
@@ -117,7 +209,7 @@ describe("the comparison", () => {
       { errors: "a" },
       "README.md: section errors has no end",
     ],
-  ])("refuses %s", (_, readmeText, generated, message) => {
-    expect(() => withSections(readmeText, generated as Record<string, string>)).toThrow(message);
+  ])("refuses %s", (_, page, generated, message) => {
+    expect(() => withSections(page, generated as Record<string, string>)).toThrow(message);
   });
 });

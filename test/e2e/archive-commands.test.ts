@@ -2,7 +2,6 @@ import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, type Place, run, start } from "./command.js";
-import { startService } from "./service.js";
 import { cheapModel, sheet } from "./sheet.js";
 
 const slow = { timeout: 120_000 };
@@ -19,12 +18,6 @@ async function spent(place: Place): Promise<number> {
   const { stdout } = await run(place, ["status", "--sandbox", "--json"]);
   return (JSON.parse(stdout) as { credits: { spent: number } }).credits.spent;
 }
-
-const teaSheet = `id,model,prompt,output
-square,plain-image,a tea pot on oak,hero/square
-wide,plain-image,a tea pot on slate,hero/wide
-story,plain-image,a tea pot on linen,story
-`;
 
 describe.concurrent("an archive that is looked after", () => {
   test("P16: verify finds what is lost and damaged, and repairs it for no credits", slow, async () => {
@@ -52,31 +45,6 @@ describe.concurrent("an archive that is looked after", () => {
     expect(await spent(place)).toBe(before);
     const { code, stdout } = await run(place, ["verify", "--sandbox", "--clean", "--yes", "--json"]);
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, sound: true, removed: 2 });
-  });
-
-  test("what README.md shows of verify is what it prints; UPDATE_TRANSCRIPTS=1 writes it anew", async () => {
-    const place = newPlace();
-    const service = await startService();
-    place.write("tea.csv", teaSheet);
-    expect((await run(place, ["run", "tea.csv", "--yes"], service)).code).toBe(0);
-    const file = (name: string) => join(place.folder, "outputs", "tea", name);
-    rmSync(file("hero/wide.png"));
-    const flipped = readFileSync(file("hero/square.png"));
-    flipped[40] = (flipped[40] ?? 0) ^ 1;
-    writeFileSync(file("hero/square.png"), flipped);
-    let told = "";
-    for (const flags of [["--read-data"], ["--read-data", "--repair"], ["--clean", "--yes"]]) {
-      const { stdout } = await run(place, ["verify", ...flags], service);
-      told += `$ bulkgen verify ${flags.join(" ")}\n${stdout}`;
-    }
-    const readme = readFileSync("README.md", "utf8");
-    const shown = /(?<=\n```\n)\$ bulkgen verify --read-data\n[\s\S]*?(?=```\n)/;
-    if (process.env["UPDATE_TRANSCRIPTS"] === "1")
-      writeFileSync(
-        "README.md",
-        readme.replace(shown, () => told),
-      );
-    expect(shown.exec(readFileSync("README.md", "utf8"))?.[0]).toBe(told);
   });
 
   test("a repair submits nothing that a run left planned", slow, async () => {

@@ -29,7 +29,6 @@ test("P2: the demo makes every picture as ordered; run again, it pays nothing", 
     if (params["aspect_ratio"] !== undefined)
       expect(info.width / info.height, file).toBeCloseTo(width / height, 1);
   }
-
   const again = await run(place, demo);
   expect(again, again.stderr).toMatchObject({ code: 0, signal: null });
   const nothing = JSON.parse(again.stdout) as Summary;
@@ -38,6 +37,10 @@ test("P2: the demo makes every picture as ordered; run again, it pays nothing", 
   expect(nothing.credits).toMatchObject({ spent: 0, pending: 0 });
   expect(tasksMade(join(place.folder, ".bulkgen", "sandbox", "service.db"))).toBe(made.counts.archived);
   expectArchived(folder, [...new Set(index.map((line) => line.item))]);
+
+  const gallery = await run(place, ["gallery", "--sandbox"]);
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  expect(readme).toContain(`$ npx bulkgen gallery --sandbox\n${gallery.stdout.replace("run 2", "run 1")}`);
 });
 
 /** What the sandbox has on record. No process may be using its file. */

@@ -1,44 +1,134 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newPlace, run, startOnTerminal } from "./command.js";
+import { pages } from "../../scripts/readme-sections.mjs";
+import { newPlace, type Place, run, startOnTerminal } from "./command.js";
+import { startService } from "./service.js";
 
 /**
- * Examples of README.md are what the command prints, word by word but for days and times. UPDATE_TRANSCRIPTS=1 writes
- * them anew from a real run.
+ * Examples in README.md and docs/ are what the command prints, word for word except days, times and ids.
+ * UPDATE_TRANSCRIPTS=1 writes them again from a real run.
  */
-const file = new URL("../../README.md", import.meta.url);
-const readme = readFileSync(file, "utf8");
-const jobs = new URL("../../jobs/", import.meta.url);
+const texts = new Map(pages().map((page) => [page, readFileSync(page, "utf8")]));
 
-const examples = [...readme.matchAll(/```\n\$ bulkgen ((?:.*\\\n)*.*)\n([\s\S]*?)```/g)].map(
-  ([, command = "", output = ""]) => ({ command, output }),
+interface Example {
+  page: string;
+  /** The command lines, with what each prints. */
+  text: string;
+}
+
+const examples = [...texts].flatMap(([page, text]): Example[] =>
+  [...text.matchAll(/(?<=^```\n)\$ (?:npx )?bulkgen [\s\S]*?(?=^```$)/gm)].map(([shown]) => ({
+    page,
+    text: shown,
+  })),
 );
 
-test.each([
-  ["plan jobs/product-shots.yaml", 96],
-  ["schedule add", null],
-])("README: bulkgen %s …", async (begin, columns) => {
-  const example = examples.find(({ command }) => command.startsWith(begin));
-  if (!example) throw new Error(`README.md has no example of bulkgen ${begin}`);
-  const place = newPlace();
-  for (const name of readdirSync(jobs)) place.write(`jobs/${name}`, readFileSync(new URL(name, jobs)));
-  const words = wordsOf(example.command);
-  const env = { SLACK_URL: "https://hooks.slack.com/services/T/B/x", NO_COLOR: "1" };
-  const ended = await (columns === null
-    ? run(place, words, { env })
-    : startOnTerminal(place, columns, words, { env }).ended);
-  expect(ended, ended.stderr).toMatchObject({ code: 0, stderr: "" });
-  const printed = ended.stdout.replaceAll("\r\n", "\n");
+/** How each example is made, by the beginning of its first command. The help is a generated section. */
+const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<string>>> = {
+  "plan jobs/product-shots.yaml": async (words) => {
+    const { stdout } = await startOnTerminal(placeWithJobs(), 96, [...words], { env: { NO_COLOR: "1" } })
+      .ended;
+    return stdout.replaceAll("\r\n", "\n");
+  },
+  "schedule add nightly": (words) =>
+    printed(placeWithJobs(), words, { SLACK_URL: "https://hooks.slack.com/services/T/B/x" }),
+  "export --sandbox": async (words) => {
+    const place = newPlace();
+    place.write("shelf.csv", shelf);
+    expect(await run(place, ["run", "shelf.csv", "--sandbox", "--yes"])).toMatchObject({ code: 5 });
+    const sheet = await printed(place, words);
+    return sheet.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
+  },
+  "verify --read-data": verified,
+};
+
+const shelf = `Product,id,model,prompt,Shelf
+Teapot,t1,aurora-image-mini,A stoneware teapot on a dark table,7
+Cup,t2,aurora-image-mini,"[[moderation]] A cup, close",
+Lid,t3,aurora-image-mini,The lid alone on linen,3
+`;
+
+const tea = `id,model,prompt,output
+square,plain-image,a tea pot on oak,hero/square
+wide,plain-image,a tea pot on slate,hero/wide
+story,plain-image,a tea pot on linen,story
+`;
+
+test("every example has a recipe, and every recipe an example", () => {
+  const shown = examples.map(commandOf).filter((command) => command !== "--help" && !ofDemo(command));
+  expect(shown.map(recipeOf).toSorted()).toEqual(Object.keys(recipes).toSorted());
+});
+
+test.each(Object.entries(recipes))("bulkgen %s …", { timeout: 120_000 }, async (name, recipe) => {
+  const example = examples.find((each) => commandOf(each).startsWith(name));
+  if (!example) throw new Error(`no page has an example of bulkgen ${name}`);
+  const command = /^\$ bulkgen (?:.*\\\n)*.*\n/.exec(example.text)?.[0] ?? "";
+  const made = await recipe(wordsOf(command.replace(/^\$ bulkgen /, "")));
+  const whole = made.startsWith("$ ") ? made : command + made;
   if (process.env["UPDATE_TRANSCRIPTS"] === "1") {
-    const now = readFileSync(file, "utf8");
+    const text = readFileSync(example.page, "utf8");
     writeFileSync(
-      file,
-      now.replace(example.output, () => printed),
+      example.page,
+      text.replace(example.text, () => whole),
     );
     return;
   }
-  expect(timeless(printed)).toBe(timeless(example.output));
+  expect(timeless(whole)).toBe(timeless(example.text));
 });
+
+test("README.md shows the plan of the demo", async () => {
+  const shown = /<!-- demo: .*\n```\n([\s\S]*?)(?=^0\/26)/m.exec(texts.get("README.md") ?? "")?.[1];
+  expect(await printed(placeWithJobs(), ["plan", "jobs/demo.csv", "--sandbox"])).toBe(shown);
+});
+
+/** A file that is missing and one that is damaged, found, repaired, and the leftovers removed. */
+async function verified(): Promise<string> {
+  const place = newPlace();
+  const service = await startService();
+  place.write("tea.csv", tea);
+  expect(await run(place, ["run", "tea.csv", "--yes"], service)).toMatchObject({ code: 0 });
+  const file = (name: string) => join(place.folder, "outputs", "tea", name);
+  rmSync(file("hero/wide.png"));
+  const flipped = readFileSync(file("hero/square.png"));
+  flipped[40] = (flipped[40] ?? 0) ^ 1;
+  writeFileSync(file("hero/square.png"), flipped);
+  let told = "";
+  for (const flags of [["--read-data"], ["--read-data", "--repair"], ["--clean", "--yes"]]) {
+    const { stdout } = await run(place, ["verify", ...flags], service);
+    told += `$ bulkgen verify ${flags.join(" ")}\n${stdout}`;
+  }
+  return told;
+}
+
+async function printed(
+  place: Place,
+  words: readonly string[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const ended = await run(place, [...words], { env: { ...env, NO_COLOR: "1" } });
+  expect(ended, ended.stderr).toMatchObject({ code: 0, stderr: "" });
+  return ended.stdout;
+}
+
+function placeWithJobs(): Place {
+  const place = newPlace();
+  for (const name of readdirSync("jobs")) place.write(`jobs/${name}`, readFileSync(join("jobs", name)));
+  return place;
+}
+
+function commandOf({ text }: Example): string {
+  return /bulkgen (.*)/.exec(text)?.[1] ?? "";
+}
+
+/** The demo takes long, so test/e2e/demo.test.ts looks at its gallery, where it is made anyway. */
+function ofDemo(command: string): boolean {
+  return command === "gallery --sandbox";
+}
+
+function recipeOf(command: string): string {
+  return Object.keys(recipes).find((name) => command.startsWith(name)) ?? `no recipe for ${command}`;
+}
 
 function wordsOf(command: string): string[] {
   return [...command.replaceAll("\\\n", " ").matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
@@ -46,10 +136,12 @@ function wordsOf(command: string): string[] {
   );
 }
 
-/** Without what the day and the time of day make of it. */
+/** Without what depends on the day, the time of day, or chance. */
 function timeless(text: string): string {
   return text
     .replace(/\w{3} \d{4}-\d\d-\d\d \d\d:\d\d CES?T/g, "<when>")
     .replace(/, in \d.*$/gm, ", in <time>")
-    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, "<when>");
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, "<when>")
+    .replace(/[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}/g, "<task>")
+    .replace(/sandbox-[\da-f]{16}/g, "<external task>");
 }

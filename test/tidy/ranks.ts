@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { type Finding, finding, type Import, importsOf, type SourceFile } from "./syntax.js";
 
 /** The rooms of `src/` and their ranks: a room imports only rooms of a lower rank, and itself. */
-const ranks: Readonly<Record<string, number>> = {
+export const ranks: Readonly<Record<string, number>> = {
   api: 0,
   text: 0,
   "sqlite.ts": 0,
@@ -28,7 +28,7 @@ const ranks: Readonly<Record<string, number>> = {
 };
 
 /** The sub-folders of a room, each importing only those before it; "." is the room's own folder. */
-const folders: Readonly<Record<string, readonly string[]>> = {
+export const folders: Readonly<Record<string, readonly string[]>> = {
   core: [".", "quota", "charges", "pace", "next", "ports"],
   manifest: ["shape", "formats", "job-file", "templates", "."],
   store: ["draft", ".", "workspace", "accounts"],
