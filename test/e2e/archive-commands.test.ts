@@ -41,8 +41,8 @@ describe.concurrent("an archive that is looked after", () => {
     writeFileSync(file("a02.png"), flipped);
     const found = await run(place, ["verify", "--sandbox", "--read-data"]);
     expect(found.code).toBe(5);
-    expect(found.stdout).toMatch(/missing +1, not there any more\n.*a01\.png/);
-    expect(found.stdout).toMatch(/damaged +1, not what was saved\n.*a02\.png: expected sha256/);
+    expect(found.stdout).toMatch(/missing +1, the file is gone\n.*a01\.png/);
+    expect(found.stdout).toMatch(/damaged +1, changed since it was archived\n.*a02\.png: expected sha256/);
     expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` fetches again");
     const repaired = await run(place, ["verify", "--sandbox", "--read-data", "--repair"]);
     expect(repaired.code, repaired.stdout).toBe(0);
