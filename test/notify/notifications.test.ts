@@ -127,7 +127,9 @@ describe("a webhook", () => {
     const refusing = await startHook(404);
     await send([refusing.url + secret]);
     expect(refusing.received).toHaveLength(1);
-    expect(warnings).toEqual([`the notification to ${new URL(refusing.url).host} was not delivered: HTTP 404`]);
+    expect(warnings).toEqual([
+      `the notification to ${new URL(refusing.url).host} was not delivered: HTTP 404`,
+    ]);
   });
 
   test("that hangs is left after half a minute, and nothing secret is said", async () => {
