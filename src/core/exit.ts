@@ -1,6 +1,6 @@
 import type { Digest } from "./problem.js";
 
-/** Exit codes of every command, and which one a run ends with when it has several reasons. */
+/** Exit codes of every command, and the one that a run with several reasons ends with. */
 export const exitCodes = [
   { code: 0, name: "done", meaning: "all archived" },
   { code: 1, name: "crash", meaning: "a defect in bulkgen; nothing paid is lost" },
@@ -16,7 +16,7 @@ export const exitCodes = [
   {
     code: 130,
     name: "interrupted",
-    meaning: "interrupted or cancelled; tasks go on at the service, resume collects them",
+    meaning: "interrupted or cancelled; submitted tasks keep running, resume collects them",
   },
 ] as const;
 
@@ -49,13 +49,13 @@ export function exitCode(name: ExitName): number {
   return row.code;
 }
 
-/** Ends a command before or instead of its work: an exit and what to say, in whole lines. */
+/** Ends a command before or instead of its work: an exit code and a message in whole lines. */
 export class EarlyExit extends Error {
   override readonly name = "EarlyExit";
   constructor(
     readonly exit: ExitName,
     message: string,
-    /** What is wrong with the manifest, when that is why. */
+    /** The manifest's problems, if they are the reason. */
     readonly problems: Digest | null = null,
   ) {
     super(message);

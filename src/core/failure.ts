@@ -1,11 +1,11 @@
 /**
- * Why an item failed, as far as the service's words tell. What to do depends on it: a prompt that moderation refused
- * fails again however often it is sent, a provider's hiccup does not.
+ * Why an item failed, judged by the service's message. It decides what to do: a prompt refused by moderation fails every
+ * time, a temporary provider failure does not.
  */
 export const failureKinds = ["moderation", "input", "parameter", "provider", "unknown"] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
-/** Tried in this order: "the provider rejected the prompt as unsafe" is moderation, whoever rejected it. */
+/** Tried in this order: "the provider rejected the prompt as unsafe" is moderation, although it names the provider. */
 const signs: readonly [FailureKind, RegExp][] = [
   ["moderation", /moderat|content policy|policy violation|unsafe|safety|nsfw|prohibited|flagged|sensitive/i],
   [

@@ -76,14 +76,14 @@ export function shortId(key: string): string {
   return key.slice(key.indexOf(":") + 1).slice(0, 10);
 }
 
-/** A text as identity sees it. */
+/** A text, normalised for the key. */
 export function normalText(text: string): string {
   const lines = text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
   // Up to here every character is composed; nearly every text has no other, which shows sooner than by normalising it.
   return (/[^\0-\u02ff]/.test(lines) ? lines.normalize("NFC") : lines).trim();
 }
 
-/** Params as identity sees them: sorted pairs of normal text, empty ones left out. */
+/** Params, normalised for the key: sorted pairs of normalised text, without empty ones. */
 export function itemParams(params: Readonly<Record<string, unknown>>): [string, string][] {
   return normalEntries(params);
 }
@@ -118,8 +118,8 @@ export function groupText(group: string): string {
 }
 
 /**
- * What an item is offered at that is to be paid for once more: no less than the price that is told, and no less than
- * its like was charged, because nobody pays more than they agreed to.
+ * The price shown for paying for an item again: the service's price, or the highest charge in its price group if that is
+ * more, so that the person never pays more than they agreed to.
  */
 export function offeredPrice(
   item: { model: string; params: Readonly<Record<string, string>> },

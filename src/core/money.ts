@@ -15,7 +15,7 @@ export function credits(value: number): Credits {
   return amount;
 }
 
-/** The same from whatever was told; null where that is no amount, or none that can be held exactly. */
+/** An amount from any value on the wire; null if it is not an amount, or cannot be represented exactly. */
 export function creditsTold(value: unknown): Credits | null {
   const scaled = typeof value === "number" ? Math.round(value * scale) : Number.NaN;
   if (!Number.isSafeInteger(scaled)) return null;
@@ -23,13 +23,13 @@ export function creditsTold(value: unknown): Credits | null {
   return (scaled === 0 ? 0 : scaled) as Credits;
 }
 
-/** The same of a charge: one below 0 is none, or it would make room under a cap for what was never given back. */
+/** A charge from the wire: a negative one is ignored, or it would raise a cap by credits that were never returned. */
 export function chargeTold(value: unknown): Credits | null {
   const charge = creditsTold(value);
   return charge === null || charge < 0 ? null : charge;
 }
 
-/** The same of a balance: one that is too great to be held counts as so much that it pays for everything. */
+/** A balance from the wire: one too large to represent counts as the largest amount. */
 export function balanceTold(value: unknown): Credits | null {
   return typeof value === "number" && value > balanceMost ? credits(balanceMost) : creditsTold(value);
 }
@@ -63,7 +63,7 @@ export function showCredits(amount: Credits): string {
   return `${sign}${Math.floor(whole / scale)}${decimals === "" ? "" : `.${decimals}`}`;
 }
 
-/** The same in a sentence: `1 credit`, `0.5 credits`. */
+/** The amount in a sentence: `1 credit`, `0.5 credits`. */
 export function inCredits(amount: Credits): string {
   return `${showCredits(amount)} ${amount === scale ? "credit" : "credits"}`;
 }

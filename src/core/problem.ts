@@ -1,13 +1,13 @@
-/** Something wrong with a manifest, told in full: where, what was expected, what was found. */
+/** A problem of a manifest: where, what was expected, what was found. */
 export interface Problem {
   place: Place;
   /** One line without a place, such as `unknown model "fluxx"`. */
   message: string;
   expected: string;
   got: string;
-  /** The nearest valid value, where there is one. */
+  /** The nearest valid value, if any. */
   nearest?: string;
-  /** What the value was before a spreadsheet changed it: taken in its place when repairs are asked for. */
+  /** The value before a spreadsheet changed it: used instead if repairs are requested. */
   repair?: string;
 }
 
@@ -22,23 +22,23 @@ export interface Place {
   column?: string;
   /** The row's id, where it has one. */
   id?: string;
-  /** Of a row that a job makes several items of, the values that belong to this one, such as `lang=de`. */
+  /** If a row makes several items, the values of this one, e.g. `lang=de`. */
   combination?: string;
 }
 
-/** Problems as they are told: those that are alike together, and the first hundred of them. */
+/** Problems as shown: the first hundred, with similar ones grouped. */
 export interface Digest {
   told: readonly { problem: Problem; times: number }[];
   count: number;
-  /** Those whose value a repair would mend. */
+  /** Those that a repair would fix. */
   repairs: number;
 }
 
 const toldMax = 100;
 
 /**
- * Gathers problems, however many there are. The same thing at the same place is told once: a wrong value of a job's
- * matrix is met by every row, and a wrong cell by every combination of its row.
+ * Collects problems, however many there are. A problem is listed once: a wrong matrix value occurs in every row, and a
+ * wrong cell in every combination of its row.
  */
 export function digestOf(problems: Iterable<Problem>): Digest {
   const groups = new Map<string, { problem: Problem; times: number }>();
@@ -65,7 +65,7 @@ function sameness({
   return JSON.stringify([file, where, column, message, expected, got]);
 }
 
-/** What a problem is of: a whole row, or one of its combinations. */
+/** The subject of a problem: a whole row, or one of its combinations. */
 export function partOf({ row, combination = "" }: Pick<Place, "row" | "combination">): string {
   return `${row} ${combination}`;
 }

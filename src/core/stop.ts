@@ -1,7 +1,7 @@
 import type { ExitName } from "./exit.js";
 
 /**
- * What can end a run before its items do, as data: which kinds of step each reason closes, and the exit it leads to.
+ * What can end a run early, as data: which kinds of step each reason stops, and its exit code.
  * Polls and downloads stay open wherever they can: what was paid for is fetched even when nothing new may be bought.
  */
 export const stopTable = {
@@ -11,9 +11,9 @@ export const stopTable = {
   key: { closes: ["submit", "poll"], exit: "key" },
   subscription: { closes: ["submit", "poll"], exit: "key" },
   unreachable: { closes: ["submit", "poll"], exit: "unreachable" },
-  /** The counters that settle a paid request cannot be read, and nothing else is bought before they were. */
+  /** The counters needed to settle a paid request cannot be read, and nothing is bought until they can. */
   unread: { closes: ["submit"], exit: "unreachable" },
-  /** Only what is paid for already is collected: for a repair of the archive, or after a cancel. */
+  /** Only paid items are collected: for a repair of the archive, or after a cancel. */
   collect: { closes: ["submit"], exit: "done" },
   credits: { closes: ["submit"], exit: "credits" },
   cap: { closes: ["submit"], exit: "cap" },

@@ -6,8 +6,8 @@ import type { Notification } from "./facts.js";
 import { lines, type Target } from "./target.js";
 
 /**
- * Notices go out when a run is over and its workspace free, all at once, each at most half a minute: what hangs there
- * holds nothing up. A target that is out of reach is tried again; what still fails is one warning and changes nothing.
+ * Sends notifications when a run has ended and released its workspace: all at once, each for at most half a minute, so a
+ * hanging target delays nothing. An unreachable target is tried again; a final failure is one warning.
  */
 export interface Delivery {
   environment: Readonly<Record<string, string | undefined>>;
@@ -17,7 +17,7 @@ export interface Delivery {
   warn(line: string): void;
 }
 
-/** Milliseconds that a notice may take in all, that one try may take, and that lie before each further try. */
+/** Milliseconds for a notification in all, for one try, and between tries. */
 const noticeMsMax = 30_000;
 const tryMsMax = 10_000;
 const pausesMs = [1_000, 4_000];
@@ -46,17 +46,17 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
       return;
     }
     const trouble = await tried(() => send(target, facts, clock, over.signal), clock, over.signal);
-    if (trouble !== null) warn(`the notice to ${nameOf(target)} was not delivered: ${trouble}`);
+    if (trouble !== null) warn(`the notification to ${nameOf(target)} was not delivered: ${trouble}`);
   } finally {
     settled.abort();
   }
 }
 
-/** Why one try failed, and whether another can help. */
+/** Why a try failed, and whether to try again. */
 type Failure = { reason: string; again: boolean };
 type Sent = Exclude<Target, { kind: "command" }>;
 
-/** Tries until it is delivered, cannot be, or the time is over. Returns why it was not, or null. */
+/** Tries until the notification is delivered, cannot be delivered, or time is up. Returns why it failed, or null. */
 async function tried(
   attempt: () => Promise<Failure | null>,
   clock: Clock,
@@ -72,7 +72,7 @@ async function tried(
   }
 }
 
-/** One try, bounded. */
+/** One try, with a time limit. */
 async function send(
   target: Sent,
   facts: Notification,
@@ -133,7 +133,7 @@ async function mail(
     return null;
   } catch (error) {
     const { responseCode, code, message } = error as Error & { responseCode?: number; code?: string };
-    // The server's own words may repeat what was sent to it.
+    // The server's message may repeat secrets that were sent to it.
     const reason = signal.aborted
       ? message
       : responseCode
@@ -145,12 +145,12 @@ async function mail(
   }
 }
 
-/** As a message may name it: a path or a user may be the secret. */
+/** The target's name in messages, without path and user, which may be secrets. */
 function nameOf(target: Sent): string {
   return target.kind === "email" ? target.to : target.url.host;
 }
 
-/** What the command finds in its environment: text on one line each; empty is what is not known. */
+/** The command's environment variables, one line of text each; empty if unknown. */
 function environmentOf(facts: Notification): Record<string, string> {
   const text = (value: string | number | null) => (value === null ? "" : String(value));
   return {

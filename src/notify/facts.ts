@@ -3,7 +3,7 @@ import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
-/** What a notice is about: how a run ended, or what the daemon saw of a scheduled run that the run itself could not report. */
+/** The subject of a notification: how a run ended, or what the daemon noticed about a scheduled run. */
 export const notificationEvents = [
   "done",
   "failed",
@@ -25,12 +25,12 @@ export const notificationEvents = [
 
 export type NotificationEvent = (typeof notificationEvents)[number];
 
-/** What a notice tells, flat, so that every shape can be made from it; null is what is not known. */
+/** The facts of a notification, flat, for every format; null if unknown. */
 export interface Notification {
   event: NotificationEvent;
-  /** One line for people. */
+  /** One line of text. */
   summary: string;
-  /** Exit code; null where there was no run. */
+  /** Exit code; null if there was no run. */
   exit: number | null;
   schedule: string | null;
   /** When the scheduled run was due, ISO 8601. */
@@ -50,7 +50,7 @@ export interface Notification {
 
 const summaryCharactersMax = 500;
 
-/** The end of a run; `message` says why one that could not begin has no facts. */
+/** The end of a run; `message` says why a run that could not start has no facts. */
 export function endNotification(exit: ExitName, facts: RunSummary | null, message: string): Notification {
   const counts = facts?.counts ?? {};
   const count = (state: keyof typeof counts) => (facts ? (counts[state] ?? 0) : null);
@@ -74,7 +74,7 @@ export function endNotification(exit: ExitName, facts: RunSummary | null, messag
   };
 }
 
-/** What the daemon saw of a scheduledRun. */
+/** What the daemon noticed about a scheduled run. */
 export function scheduledRunNotification(
   event: "missed" | "skipped" | "lost" | "trouble",
   scheduledRun: { schedule: string; dueAt: number; message: string },

@@ -4,9 +4,9 @@ import { EarlyExit } from "../core/exit.js";
 import { type Notification, type NotificationEvent, notificationEvents } from "./facts.js";
 
 /**
- * Where notices go, read from `--notify` before anything is spent: an address alone, or a JSON object with more to say.
- * `$NAME` in place of an address or of a header's value is read from the environment, so that no secret has to stand
- * in a file or on a command line. Messages name the host of an address and never its path: that is where the secrets are.
+ * Notification targets, read from `--notify` before anything is spent: an address, or a JSON object with details. `$NAME`
+ * instead of an address or a header's value is read from the environment, so that secrets need not be in a file or on a
+ * command line. Messages name the host of an address and never its path, which may contain secrets.
  */
 export type Target = { on: readonly NotificationEvent[] } & (
   | { kind: "webhook"; url: URL; headers: Readonly<Record<string, string>>; shape: Shape }
@@ -14,7 +14,7 @@ export type Target = { on: readonly NotificationEvent[] } & (
   | { kind: "command"; command: string }
 );
 
-/** Makes the body of a webhook and says what type it is. */
+/** Makes the body of a webhook and its content type. */
 export type Shape = (facts: Notification) => { body: string; type: string };
 
 export interface TargetSettings {
@@ -89,7 +89,7 @@ function fromEnvironment(text: string, environment: Environment): string {
 
 function addressOf(text: string): URL {
   const expected = "an address such as https://hooks.example/…, or mailto:ops@example.org";
-  // The text may be a secret with a slip in it, so it is not repeated.
+  // The text may be a mistyped secret, so it is not repeated.
   if (!URL.canParse(text)) throw wrong(expected, "text that is no address");
   const url = new URL(text);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw wrong(expected, `${url.protocol}//…`);
@@ -116,12 +116,12 @@ const shapes: Readonly<Record<"json" | "slack" | "discord", Shape>> = {
   },
   discord: (facts) => {
     const content = lines(facts).slice(0, discordCharactersMax);
-    // A job that is named @everyone calls nobody.
+    // A job named @everyone must not notify anyone.
     return { body: JSON.stringify({ content, allowed_mentions: { parse: [] } }), type: json };
   },
 };
 
-/** The notice as people read it. */
+/** The notification as text. */
 export function lines({ summary, next }: Notification): string {
   return next === null ? summary : `${summary}\nNext: ${next}`;
 }
@@ -141,7 +141,7 @@ function liquid(body: string, type: string | undefined): Shape {
   }
 }
 
-/** Holds a body to the names that there are, before anything is spent. */
+/** Checks a body's variable names before anything is spent. */
 const example: Notification = {
   event: "done",
   summary: "",

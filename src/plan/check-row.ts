@@ -15,7 +15,7 @@ export interface CheckedRow {
   params: Readonly<Record<string, string>>;
   /** The inputs as identity counts them: an address as written, or the hash of a local file. */
   contents: Partial<Record<MediaField, string>>;
-  /** What was taken for what it was before a spreadsheet changed it. */
+  /** Values that were restored because a spreadsheet had changed them. */
   repairs: Repair[];
   problems: Problem[];
   /** Defaults that its model does not take, and its problem should no other model take them either. */
@@ -152,7 +152,7 @@ export type Words = Omit<Problem, "place">;
 
 const keptMax = 1_000;
 
-/** What was said of wrong values: to look for the nearest right one takes long, and a million rows may have the same slip. */
+/** Cached messages for wrong values: finding the nearest valid one is slow, and a million rows may share a mistake. */
 export class Said {
   private readonly kept = new Map<string, Words>();
 

@@ -12,7 +12,7 @@ export interface PriceGroup {
   name: string;
 }
 
-/** A parameter that is another one in each row makes as many groups as rows; more than these are counted together. */
+/** A parameter that differs in each row makes as many groups as rows; groups beyond this many are counted together. */
 const groupsMax = 1_000;
 const keptMax = 1_000;
 
@@ -21,11 +21,11 @@ export class PlanPrices {
   private readonly groups: PriceGroup[] = [];
   /** By the params' own object, which rows share that say the same. */
   private readonly known = new Map<object, ItemKind[]>();
-  /** By model and params as they are written, where rows that say the same do not share an object. */
+  /** By model and params as written, for equal rows that do not share an object. */
   private readonly written = new Map<string, ItemKind>();
   private readonly numbers = new Map<string, number>();
 
-  /** `charges` are the highest charges seen, by group: what was really charged says more than the list. */
+  /** `charges` are the highest charges seen, by group, which are more reliable than the list price. */
   constructor(private readonly charges: ReadonlyMap<string, Credits>) {}
 
   /** The kind of an item, with what it costs and its group. */
@@ -70,10 +70,10 @@ export class PlanPrices {
 
 export type Sum = GroupSum & PriceGroup;
 
-/** How far credits reach. */
+/** How many items credits cover. */
 export interface Coverage {
   fit: Fit;
-  /** The last item that is paid for. */
+  /** The last covered item. */
   last: Ordered | null;
   /** How many items of each price group are. */
   made: ReadonlyMap<number, number>;
@@ -130,7 +130,7 @@ function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordabl
   return { fit: { ...reached, ...place }, last, made };
 }
 
-/** What a run will make: what balance and caps pay for, or all that is due where they pay for nothing. */
+/** What a run will make: the items that balance and caps cover, or all due items if they cover none. */
 export function paidFor(sums: readonly Sum[], { fit, made }: Coverage): Sum[] {
   return fit.items === 0 ? [...sums] : sums.map((sum) => ({ ...sum, due: made.get(sum.group) ?? 0 }));
 }
@@ -170,22 +170,22 @@ function widened(charged: ModelCost["charged"], one: Credits | undefined): Model
   return { least: Math.min(least, one) as Credits, most: Math.max(most, one) as Credits };
 }
 
-/** What there is to spend. */
+/** The available credits. */
 export interface Budget {
   caps: SpendingCaps;
-  /** Null where the service does not tell it: the service judges then, and nothing can be kept of it. */
+  /** Null if the service does not report it: then the service decides, and --keep-credits has no effect. */
   balance: Credits | null;
 }
 
 export const noCaps: SpendingCaps = { total: null, models: new Map(), keep: null, daily: null };
 
-/** A cap of the whole run, by its flag, and what it leaves to spend. */
+/** A cap of the whole run, by its flag, and its remaining budget. */
 interface Room {
   cap: "max-credits" | "max-credits-per-day" | "keep-credits";
   room: Credits;
 }
 
-/** The cap that leaves least; null where there is none. */
+/** The cap with the least remaining budget; null if there is none. */
 export function tightest({ caps, balance }: Budget): Room | null {
   const rooms: Room[] = [];
   if (caps.total) rooms.push({ cap: "max-credits", room: roomOf(caps.total) });
@@ -200,12 +200,12 @@ function roomOf({ most, spent }: SpentAgainstCaps): Credits {
   return Math.max(0, minus(most, spent)) as Credits;
 }
 
-/** What the caps of models leave to spend on each. */
+/** The remaining budget of each model with a cap. */
 export function modelBudgets({ models }: SpendingCaps): Map<string, Credits> {
   return new Map([...models].map(([model, spending]) => [model, roomOf(spending)]));
 }
 
-/** What caps will leave undone, a line for each that does. */
+/** A line for each cap that leaves items undone. */
 export function capWarnings(sums: readonly Sum[], purse: Budget, { models, caps }: CoverageByCap): Finding[] {
   const found = tightest(purse);
   const undone = models.fit.items - caps.fit.items;
@@ -226,12 +226,12 @@ function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap
     if (needed <= room) return [];
     const due = own.reduce((count, sum) => count + sum.due, 0);
     const undone = due - own.reduce((count, { group }) => count + (made.get(group) ?? 0), 0);
-    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} ${undone === 1 ? "items will" : "items will"} not be made.`;
+    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} items will not be made.`;
     return [{ kind: "over_model_cap", message, model, needed, room, undone }];
   });
 }
 
-/** How far credits reach, as the rest of a sentence. */
+/** What credits cover, as the rest of a sentence. */
 export function coverageText(fit: Fit): string {
   if (fit.rowNumber === null) return "it does not cover the first item";
   const items = fit.items === 1 ? "1 item" : `${fit.items} items`;

@@ -8,7 +8,7 @@ import type { CheckedRow } from "./check-row.js";
 import { coverageText } from "./cost.js";
 import type { Finding, Fit, Money, OnMissing, Requests } from "./plan.js";
 
-/** What stops a run: the subscription, or a balance that is too small. */
+/** What blocks a run: the subscription, or a balance that is too small. */
 export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   const blockers: Finding[] = [];
   if (me.subscription === null) {
@@ -22,7 +22,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
       message: "The subscription payment is past due: pay it in your dashboard first.",
     });
   }
-  // Where a cap ends the run before the balance does, the balance stops nothing.
+  // If a cap ends the run before the balance does, the balance does not block it.
   const { needed, within, balance } = money;
   if (balance !== null && needed > noCredits && within > balance) {
     blockers.push({
@@ -36,7 +36,7 @@ export function blockersOf(me: Me, money: Money, fit: Fit): Finding[] {
   return blockers;
 }
 
-/** What a run copes with, and its user should know. */
+/** Warnings: a run can handle these, but the user should know. */
 export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] {
   const warnings: Finding[] = [];
   if (money.balance === null) {
@@ -60,7 +60,7 @@ export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] 
   return warnings;
 }
 
-/** A request may arrive after the last look whether it was charged: it counts as proven not charged then, and is sent again. */
+/** Warns if a request may arrive after the last counter reading: it would count as not charged and be sent again. */
 export function settlingWarning([, last]: readonly [number, number]): Finding[] {
   if (last >= lateMsMax) return [];
   const [seconds, atLeast] = [last / 1_000, lateMsMax / 1_000];
@@ -110,11 +110,11 @@ export function missingWarning(
 
 const namesMax = 5;
 
-/** Different things that are told one by one; every cell may have been changed into something else. */
+/** How many different notes are listed: every cell may have been changed in another way. */
 const aboutMax = 100;
 const numbersMax = 5;
 
-/** What is told of several rows, with the first of their numbers. */
+/** A note about several rows, with the first row numbers. */
 export class Gathered {
   private readonly numbers = new Map<string, { first: number[]; last: number; count: number }>();
   private more = 0;
@@ -144,7 +144,7 @@ const judged = mediaFields.filter((field) => inputTypes.some((type) => requiredF
 
 const none: string[] = [];
 
-/** Gathers what is to be told of rows, one after the other: of a million rows that are alike in one line. */
+/** Collects notes about rows: a million similar rows become one line. */
 export class Notes {
   private readonly inputs = new Gathered();
   private readonly leftOut = new Map<string, Set<string>>();
@@ -174,7 +174,7 @@ export class Notes {
   }
 }
 
-/** Inputs that are not what a model's input type asks for. They are sent all the same: the service may know better. */
+/** Inputs that do not match a model's input type. They are sent anyway: the service decides. */
 function inputNotes(row: Row, model: Model): string[] {
   if (!inputTypes.includes(model.input_type as InputType)) return [];
   const said = judged.filter((field) => row.inputs[field] !== undefined);

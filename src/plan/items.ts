@@ -23,14 +23,14 @@ export interface ItemScope {
   prices: PlanPrices;
 }
 
-/** What a row comes to. */
+/** The items and problems of a row. */
 export interface Making {
   items: DraftItem[];
   shares: DraftRow["shares"];
   problems: Problem[];
 }
 
-/** Groups that are told one by one; so many are no oversight. */
+/** Groups that are listed one by one; more are probably intended. */
 const groupsMax = 100;
 const numbersKept = 1_000;
 const none: Problem[] = [];
@@ -69,7 +69,7 @@ export class Items {
       keyOf({ model: model.model_key, prompt, params, inputs: contents, occurrence });
   }
 
-  /** `first` is the row's key as if nobody else asked for the same. */
+  /** `first` is the row's key if no other row had the same request. */
   make(good: GoodRow, first: string): Making {
     const { row } = good;
     const position = this.draft.next();
@@ -173,7 +173,7 @@ export class Items {
   }
 }
 
-/** The output that was wanted; else the id, which tells combinations apart only where it was given. */
+/** The requested output name; else the id, which distinguishes combinations only if it was given. */
 function nameOf(row: Row, rowId: string, copy: number): string {
   if (row.output !== null) return copyName(outputName(row.output), copy);
   return row.id === null ? labelled(rowId, row.label) : rowId;
@@ -244,7 +244,7 @@ function take(draft: Draft, { position, id, item }: DraftSlot, keys: readonly st
   const key = keys[index] as string;
   if (item.occurrence === index + 1) return;
   const rowId = id === null ? shortId(key) : item.rowId;
-  // A name that nobody gave begins with the id that the key gave.
+  // A name that was not given starts with the id from the key.
   const own = id === null && item.name.startsWith(item.rowId);
   const name = own ? rowId + item.name.slice(item.rowId.length) : item.name;
   draft.rename(position, { key, occurrence: index + 1, rowId, name });

@@ -17,7 +17,7 @@ import { Choosing, everything } from "./select.js";
 
 const nothing: Making = { items: [], shares: null, problems: [] };
 
-/** Takes a manifest's rows one after the other, checks each and puts it away: nothing of it is held. */
+/** Checks a manifest's rows one by one and stores each in the draft, keeping none in memory. */
 export class Planning {
   readonly prices: PlanPrices;
   readonly items: Items;
@@ -82,13 +82,13 @@ export class Planning {
     );
   }
 
-  /** What was found wrong with the row while it was read. */
+  /** Problems found while reading the row. */
   private toldOf(row: Row): string | undefined {
     if (this.wrong.size === 0) return undefined;
     return this.wrong.get(partOf({ row: row.number })) ?? this.wrong.get(partOf(row.place));
   }
 
-  /** What is made of a row, and everything that is wrong with it. */
+  /** The items of a row and all its problems. */
   private making(checked: CheckedRow, told: boolean): { problems: Problem[]; making: Making } {
     const good = isGood(checked) ? checked : null;
     const key = good === null ? null : this.items.keyOf(good, 1);
@@ -195,7 +195,7 @@ const nothingBefore: Comparison = { changed: [], vanished: [], renamed: [], rest
 
 type Concluding = Pick<Plan, "selection" | "notes"> & Pick<End, "unusedColumns">;
 
-/** What the plan comes to, once every row is in the draft. */
+/** Finishes the plan once every row is in the draft. */
 function concluded(
   input: PlanInput,
   planning: Planning,
@@ -248,7 +248,7 @@ function concluded(
   };
 }
 
-/** What a row asks for now, and asked for otherwise before. */
+/** How a row's request changed. */
 export function differences(old: RowContent, now: RowContent): ChangedRow["fields"] {
   const params = new Set([...Object.keys(old.params), ...Object.keys(now.params)]);
   const pairs: [string, string | null | undefined, string | null | undefined][] = [

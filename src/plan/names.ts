@@ -17,12 +17,12 @@ export class ItemNames {
   private readonly ids = new CompactTextMap();
   private readonly changed = new Gathered();
 
-  /** What files will be called whose names are forbidden somewhere, or too long. */
+  /** The names of files whose own names are forbidden on some system, or too long. */
   notes(): string[] {
     return this.changed.lines();
   }
 
-  /** What is wrong with the id and the output of the next row. */
+  /** The problems of the next row's id and output. */
   check(row: Row): Problem[] {
     const { id } = row;
     if (id !== null && row.output === null && row.repeat === 1 && isSmall.test(id))
@@ -66,7 +66,7 @@ export class ItemNames {
         clash ??= clashProblem(row, Math.floor(taken / 2), "id", id);
       if (name === null) continue;
       const other = this.names.put(this.folded(name, row), row.number * 2);
-      // Two rows with one id were told; their names need no second telling.
+      // The shared id was reported already, so the shared name is not.
       if (other === null || (told && row.output === null)) continue;
       clash ??= clashProblem(row, Math.floor(other / 2), row.output === null ? "id" : "output", name);
     }
@@ -96,7 +96,7 @@ function shown(name: string): string {
   return name.length <= shownMax ? name : `${name.slice(0, shownMax)}…`;
 }
 
-/** The first row with an id keeps it; the problem lies with the later ones. */
+/** The first row with an id keeps it; the later ones are the problem. */
 function twinProblem(row: Row, id: string, earlier: number): Problem {
   const same = earlier === row.number;
   return {

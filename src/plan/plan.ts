@@ -10,7 +10,7 @@ import type { LocalInputs } from "../manifest/local-inputs.js";
 import type { Manifest } from "../manifest/shape/manifest.js";
 import { firstOf, type Listing } from "../text/listing.js";
 
-/** Everything that a plan is made from. The plan asks nobody else: the same input gives the same plan. */
+/** The complete input of a plan: the same input gives the same plan. */
 export interface PlanInput {
   manifest: Manifest;
   /** Empty; the plan is made in it, and can be read as long as it is open. */
@@ -22,15 +22,15 @@ export interface PlanInput {
   origin: string;
   /** The empty text for a job's first edition. */
   edition: string;
-  /** What the job has already, of any edition; other editions are left alone. */
+  /** The job's existing items, of any edition; other editions stay unchanged. */
   existing: Iterable<Existing>;
-  /** The rows' local files, where the service takes them (the sandbox); without it, local paths are problems. */
+  /** The rows' local files, if the service accepts them (the sandbox); without it, local paths are problems. */
   localInputs?: Pick<LocalInputs, "found" | "read">;
-  /** Take what a spreadsheet made of an option for that option, and tell each. */
+  /** Accept values that a spreadsheet changed as the original options, and report each. */
   repair?: boolean;
   /** The highest charge that was seen for a price group (`priceGroup`), which counts in place of the base price. */
   charges?: ReadonlyMap<string, Credits>;
-  /** How long generations of a price group take, as far as it is known; without it, what is usual in its category. */
+  /** Duration estimate of a price group; without it, that of its category. */
   pace?: (group: string) => DurationEstimate;
   /** Requests of the last 24 hours. */
   usedToday?: number;
@@ -41,14 +41,14 @@ export interface PlanInput {
   now: number;
   /** What the workspace's archives hold, by model. */
   sizes?: readonly ModelSize[];
-  /** Bytes that the archive may take where the files go; null where the system does not tell. */
+  /** Free bytes for the archive; null if the system does not report it. */
   roomBytes?: number | null;
   selection?: Selection;
   duplicates?: Duplicates;
   order?: SubmitOrder;
-  /** Keys of archived items whose files are not where they were put. */
+  /** Keys of archived items whose files are missing. */
   missing?: ReadonlySet<string>;
-  /** What is to be done about those: nothing, fetch them again for no credits, or make and pay them again. */
+  /** What to do about missing files: nothing, download them again free of charge, or make and pay for them again. */
   onMissing?: OnMissing;
 }
 
@@ -70,7 +70,7 @@ export type Existing = Pick<
   vanished?: boolean;
 };
 
-/** A manifest against the live models and the account: what would be done, what it costs, what stands in the way. */
+/** A manifest checked against the live models and the account: what would be done, its cost, and what blocks it. */
 export interface Plan extends Comparison {
   job: string;
   file: string;
@@ -84,11 +84,11 @@ export interface Plan extends Comparison {
   due: number;
   /** The manifest's and the plan's, sorted by row. */
   problems: Listing<Problem>;
-  /** What stops a run before its first request. */
+  /** What blocks a run before its first request. */
   blockers: Finding[];
   warnings: Finding[];
   notes: string[];
-  /** What was selected, where not everything was. */
+  /** The selection, if not all rows were selected. */
   selection: SelectedRows | null;
   /** Keys of items whose rows are not selected: they stay as they are. */
   unselected: Listing<string>;
@@ -105,11 +105,11 @@ export interface Plan extends Comparison {
   files: ExpectedFiles;
 }
 
-/** What the run will leave on the disk, as far as it is known. */
+/** The run's expected disk use, as far as known. */
 export interface ExpectedFiles {
   files: number;
   bytes: number;
-  /** Models of which nothing was made yet, nor of their category: what they make is not in the bytes. */
+  /** Models without history, even for their category: their outputs are not included in the bytes. */
   unknown: string[];
 }
 
@@ -120,7 +120,7 @@ export interface SelectedRows {
   of: number;
 }
 
-/** What the due items of one model cost. */
+/** The cost of one model's due items. */
 export interface ModelCost {
   model: string;
   category: string;
@@ -131,16 +131,16 @@ export interface ModelCost {
   credits: Credits;
   /** By the service's list. */
   base: Credits;
-  /** The highest charges that were seen for its items' params, from the least to the most; null where there was none. */
+  /** The range of the highest charges seen for its items' params; null if there was none. */
   charged: { least: Credits; most: Credits } | null;
 }
 
 export interface Money {
-  /** What the due items cost. */
+  /** The cost of the due items. */
   needed: Credits;
-  /** What of it the caps let be spent. */
+  /** The part of it that the caps allow. */
   within: Credits;
-  /** Null where the service does not tell it. */
+  /** Null if the service does not report it. */
   balance: Credits | null;
   /** The balance after that; negative when it does not suffice. */
   after: Credits | null;
@@ -151,9 +151,9 @@ export interface Money {
 export interface Requests {
   /** What the run will need: requests, time, the limit that binds. */
   forecast: Forecast;
-  /** When it will be over (UTC ms); null where there is nothing to do. */
+  /** When it will end (UTC ms); null if there is nothing to do. */
   finishAt: number | null;
-  /** One submit and one look for each item that is paid for, one look for each task at the service. */
+  /** One submit and one poll for each covered item, one poll for each task at the service. */
   atLeast: number;
   /** The plan's name as the service gave it; null without a subscription. */
   plan: string | null;
@@ -161,11 +161,11 @@ export interface Requests {
   perDay: number | null;
 }
 
-/** How far the credits reach: the longest run of due items, in the order of submission, that is paid for. */
+/** What the credits cover: the longest run of due items, in the order of submission. */
 export interface Fit {
   items: number;
   credits: Credits;
-  /** The last row reached; null when not even the first item is paid for. */
+  /** The last covered row; null if not even the first item is covered. */
   rowNumber: number | null;
   rowId: string | null;
 }
@@ -195,7 +195,7 @@ export type Finding = { message: string } & (
   | { kind: "others_run" }
 );
 
-/** What says that items would be paid for again: whoever wants that says so. */
+/** Findings about items that would be paid for again, which needs an explicit flag. */
 export const paidForKinds: readonly Finding["kind"][] = [
   "made_before",
   "archived_before",
@@ -205,18 +205,18 @@ export const paidForKinds: readonly Finding["kind"][] = [
 
 /** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */
 export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
-  // What concerns the whole file comes first.
+  // Problems of the whole file come first.
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
 }
-/** What to do about rows that ask for the very same thing: make each, make it once, or refuse. */
+/** What to do about identical rows: make each, make one, or refuse. */
 export type Duplicates = "keep" | "merge" | "error";
-/** What a run may spend besides what the balance pays for, and what counts against it already. */
+/** A run's caps, and what already counts against them. */
 export interface SpendingCaps {
   /** Of the run. */
   total: SpentAgainstCaps | null;
   /** Of single models, at which the others go on. */
   models: ReadonlyMap<string, SpentAgainstCaps>;
-  /** The balance that must be left, with what may yet be taken from it. */
+  /** The balance that must remain, and what may still be taken from it. */
   keep: Credits | null;
   /** Of the day, over all runs of the account. */
   daily: SpentAgainstCaps | null;

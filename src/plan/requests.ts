@@ -11,12 +11,12 @@ import type { ExpectedFiles, Finding, PlanInput, Requests } from "./plan.js";
 export interface RequestsInput {
   /** What is to be made, by price group. */
   sums: readonly Sum[];
-  /** Tasks that the service has, or may have, and that will be looked at. */
+  /** Tasks that the service has or may have, and that will be polled. */
   open: number;
   isShortOfCredits: boolean;
 }
 
-/** What a run will ask of the service, and how long that takes. */
+/** The requests that a run needs, and how long they take. */
 export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, input: PlanInput): Requests {
   const { me, usedToday = 0, ownLimits = {} } = input;
   const due = sums.reduce((sum, group) => sum + group.due, 0);
@@ -49,7 +49,7 @@ function paceFor({ name, category }: Sum, { pace }: PlanInput): DurationEstimate
   return pace?.(name) ?? durationEstimateOf(priorOf(category), [], []);
 }
 
-/** What a run will leave on the disk, by what its models have made in this workspace, else their category. */
+/** The expected disk use of a run, from its models' outputs in this workspace, else their category's. */
 export function expectedFiles(made: readonly Sum[], sizes: readonly ModelSize[]): ExpectedFiles {
   const expected: ExpectedFiles = { files: 0, bytes: 0, unknown: [] };
   for (const { model, category, due } of made.filter((sum) => sum.due > 0)) {
@@ -62,7 +62,7 @@ export function expectedFiles(made: readonly Sum[], sizes: readonly ModelSize[])
   return expected;
 }
 
-/** What one item leaves on average; null where none was made. */
+/** The average bytes of an item; null without history. */
 function each(sizes: readonly ModelSize[]): { files: number; bytes: number } | null {
   const sum = (of: "items" | "files" | "bytes") => sizes.reduce((total, size) => total + size[of], 0);
   const made = sum("items");
@@ -81,7 +81,7 @@ export function diskWarning({ files, bytes, unknown }: ExpectedFiles, roomBytes:
   return [{ kind: "disk_space", message, bytes, roomBytes }];
 }
 
-/** Why there is no room, although the disk may not be full. */
+/** Why no space is left, although the disk may not be full. */
 function keptFree(roomBytes: number): string {
   const free = fileSize(roomBytes + reserveBytes);
   return ` (${free} free, and ${fileSize(reserveBytes)} stay reserved for the run's own records). Nothing is submitted until there is space`;

@@ -48,12 +48,12 @@ const savedPlan = z.object({
 export type SavedPlan = z.infer<typeof savedPlan>;
 type SavedItem = z.infer<typeof savedItem>;
 
-/** Whether a JSON document says that it is a saved plan. */
+/** Whether a JSON document claims to be a saved plan. */
 export function isSavedPlan(document: unknown): boolean {
   return (document as { bulkgen?: unknown } | null)?.bulkgen === "plan";
 }
 
-/** Throws an error whose message says what is wrong with the document. */
+/** Throws an error that describes the document's problem. */
 export function readSavedPlan(document: unknown): SavedPlan {
   const { version } = document as { version?: unknown };
   if (version !== 1) throw new Error(`expected a saved plan of version 1, got version ${String(version)}`);
@@ -95,21 +95,21 @@ function contentOf({ prompt, params, inputs }: PlannedItem): Record<string, stri
   return { prompt: prompt ?? "", ...Object.fromEntries(named), ...inputs };
 }
 
-/** One thing that is not as it was. */
+/** One difference from the saved plan. */
 export interface Drift {
   message: string;
   /** It is more than the tolerance allows. */
   refused: boolean;
 }
 
-/** `tolerance` is in per cent. What is better than it was is no drift. */
+/** `tolerance` is in per cent. Improvements are not drift. */
 export function driftOf(saved: SavedPlan, plan: Plan, tolerance: number): Drift[] {
   const whose = [
     ...differs("service", saved.origin, plan.origin),
     ...differs("account", saved.user, plan.user),
     ...differs("edition", saved.edition, plan.edition),
   ];
-  // Every key holds the account, so nothing else could be compared.
+  // Every key contains the account, so nothing else can be compared.
   if (whose.length > 0) return whose;
   return [
     ...manifestDrift(saved, plan, tolerance),
@@ -125,7 +125,7 @@ function differs(what: string, was: string, is: string): Drift[] {
   return [{ message: `${what}: planned for ${was || "the first"}, now ${is || "the first"}`, refused: true }];
 }
 
-/** Rows that are told one by one. */
+/** How many rows are listed. */
 const rowsMax = 8;
 
 function manifestDrift(saved: SavedPlan, { items }: Plan, tolerance: number): Drift[] {
@@ -174,7 +174,7 @@ function limitDrift(what: string, was: number | null, is: number | null, toleran
   return [{ message: `limit: ${was ?? "unlimited"} ${what} when planned, now ${is}`, refused }];
 }
 
-/** What this plan's own items have cost since is no drift: a run of it that was cut off goes on. */
+/** The cost of this plan's own items is not drift: an interrupted run of it may continue. */
 function balanceDrift(saved: SavedPlan, { items, money }: Plan, tolerance: number): Drift[] {
   const { balance } = money;
   if (saved.balance === null || balance === null) return [];

@@ -16,10 +16,10 @@ export const everything: Selection = {
   first: null,
 };
 
-/** What can be selected: a row of a sheet, or an item with the row that it comes from. */
+/** A selectable thing: a row of a sheet, or an item with its row. */
 export interface Selectable {
   number: number;
-  /** What the lot is drawn by, so that other rows may come and go. */
+  /** What the sample is drawn by, so that it does not depend on other rows. */
   name: string;
   failed: boolean;
   /** Values by lower-case key: columns, `params.KEY` and what bulkgen knows of it. */
@@ -110,7 +110,7 @@ function matcher(pattern: string): RegExp {
   return new RegExp(`^${source}$`, "isu");
 }
 
-/** The rows whose lot is lowest: a row that is added or taken away changes the draw by one at most. */
+/** The rows with the lowest hash: adding or removing a row changes the sample by at most one. */
 function drawLots<Row extends Selectable>(rows: readonly Row[], count: number, seed: string): Row[] {
   const lots = rows.map((row) => ({ row, lot: lotOf(row.name, seed) }));
   const drawn = new Set(
@@ -164,7 +164,7 @@ function valuesOf(
   return values;
 }
 
-/** Chooses the selected part of a sheet while it is read. What is wrong in other rows is their affair, and is counted in a note. */
+/** Selects rows of a sheet while it is read. Problems in other rows are only counted in a note. */
 export class Choosing {
   private readonly everything: boolean;
   private readonly matches: ReturnType<typeof matcherOf>;

@@ -5,7 +5,7 @@ import type { Quota, Window } from "../core/quota/quota.js";
 import { count } from "../text/amounts.js";
 import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 
-/** What `bulkgen account` prints. The quota is what this machine knows of the account's requests. */
+/** What `bulkgen account` prints. The quota counts the requests known to this machine. */
 export function accountText(
   { me, quota }: { me: Me; quota: Quota },
   look: TerminalStyle = plainStyle,
@@ -22,7 +22,7 @@ export function accountText(
     ["24 hours", usage(quota.day)],
     [
       "key",
-      `${key.name} (${key.id}), ${requests === null ? "requests not told" : `${count(requests, "request")} in all`}`,
+      `${key.name} (${key.id}), ${requests === null ? "requests unknown" : `${count(requests, "request")} in all`}`,
     ],
   ];
   return labelled(lines, look);

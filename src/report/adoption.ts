@@ -5,7 +5,7 @@ import { shownPath } from "./problem-text.js";
 
 const linesMax = 20;
 
-/** Files are named as seen from `folder`, where that is shorter. */
+/** Paths are relative to `folder` if that is shorter. */
 export function adoptionText(adoption: Adoption & { dryRun: boolean }, folder: string): string {
   const { job, dryRun, taken, refused, unmatched, left } = adoption;
   const seen = (path: string) => shownPath(path, folder);

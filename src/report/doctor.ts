@@ -20,7 +20,7 @@ const tones: Readonly<Record<Check["state"], Tone>> = {
   "not checked": "dim",
 };
 
-/** A line for each check, and below those that are not ok what to do. */
+/** A line for each check; below failed ones, what to do. */
 export function doctorText(checks: readonly Check[], look: TerminalStyle = plainStyle): string {
   const rows = checks.flatMap((check): Cell[][] => {
     const state = { text: check.state, tone: tones[check.state] };
@@ -37,7 +37,7 @@ export function doctorText(checks: readonly Check[], look: TerminalStyle = plain
   return `${table(columns, rows, look)}\n${counted(problems, "problem")}, ${counted(warnings, "warning")}`;
 }
 
-/** What holds for a run that is given no flags, and where it comes from. */
+/** The settings of a run without flags, and their sources. */
 export function settingsText(
   settings: readonly { name: string; value: string; from: string }[],
   look: TerminalStyle = plainStyle,

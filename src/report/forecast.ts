@@ -27,7 +27,7 @@ function guessText({ models, areAll }: Guessed): string {
     : `; rough estimate for ${models.join(", ")} (no history yet)`;
 }
 
-/** From here on people look at the clock rather than wait. */
+/** Longer runs (ms) also show the time of their end. */
 const longMs = 10 * 60_000;
 
 function limits(plan: string): string {
@@ -36,7 +36,7 @@ function limits(plan: string): string {
   return ` (${perMinute} requests a minute, ${perDay} a day)`;
 }
 
-/** What was expected beside what came of it. */
+/** The forecast beside the result. */
 export function comparedText(
   { requests, ms }: Pick<Forecast, "requests" | "ms">,
   outcome: { requests: number; ms: number },
@@ -44,7 +44,7 @@ export function comparedText(
   return `${requests} requests, ${about(ms)}; it took ${outcome.requests} requests, ${about(outcome.ms)}`;
 }
 
-/** A forecast is no exact thing: no split seconds. */
+/** A forecast is not exact, so it is rounded. */
 function about(ms: number): string {
   return duration(Math.max(1_000, Math.round(ms / 1_000) * 1_000));
 }

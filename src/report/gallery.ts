@@ -40,7 +40,7 @@ type Piece = ReturnType<typeof html>;
 
 const styleHash = createHash("sha256").update(galleryStyle).digest("base64");
 
-/** Where the page lies on a disk, `'self'` alone would not allow its own pictures. */
+/** On a disk, `'self'` alone does not allow the page's own pictures. */
 const policy = [
   "default-src 'none'",
   "img-src 'self' file:",
@@ -93,7 +93,7 @@ ${params.map(([key, value]) => html`<li><span>${key}</span> ${value}</li>`)}
 </article>`;
 }
 
-/** Video and sound are played where they lie; a browser takes a clip's poster from the clip itself. */
+/** Video and sound play in the page; a browser takes a clip's poster from the clip itself. */
 function preview({ file, thumbnail, mime, rowId }: GalleryFile): Piece {
   const source = address(file);
   if (mime.startsWith("video/"))

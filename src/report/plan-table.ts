@@ -17,7 +17,7 @@ import { shortText, terminalText } from "../text/terminal.js";
 import { forecastText } from "./forecast.js";
 import { problemsText, shownPath } from "./problem-text.js";
 
-/** What is shown of a plan. The comparison with the last run is left out where there was none. */
+/** The shown part of a plan. Without an earlier run there is no comparison. */
 type ShownPlan = Pick<
   Plan,
   | "job"
@@ -94,7 +94,7 @@ export function rowsTable(rows: Iterable<ShownRow>, look: TerminalStyle = plainS
 }
 
 function modelCosts({ models, money }: ShownPlan, look: TerminalStyle): string {
-  // What was really charged before stands beside what the service's list says.
+  // Shows earlier charges beside the listed price.
   const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
     cost.model,

@@ -86,7 +86,7 @@ export function runsTable(runs: readonly RunLine[], look: TerminalStyle = plainS
     run.exit === null ? "" : `${exitCode(run.exit as ExitName)} ${run.exit}`,
   ]);
   const next = runs.flatMap(({ run, resume }) =>
-    resume === null ? [] : [`run ${run}: \`${resume}\` goes on`],
+    resume === null ? [] : [`run ${run}: \`${resume}\` continues it`],
   );
   return [table(columns, rows, look), ...next].join("\n");
 }
@@ -119,7 +119,7 @@ export function statusText(facts: RunStatus, look: TerminalStyle = plainStyle): 
   lines.push(
     ...reasonLines(facts.lost).map((line): [string, Cell] => ["lost", { text: line, tone: "warning" }]),
   );
-  if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` goes on`]);
+  if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` continues it`]);
   return labelled(lines, look);
 }
 

@@ -107,7 +107,7 @@ function archived({ counts, before }: RunSummary): Cell {
   return counts.archived === all && all > 0 ? { text, tone: "good" } : text;
 }
 
-/** Why they wait, and what a person needs to find each at the service. */
+/** Why items wait, and the evidence to find each at the service. */
 function waiting(items: readonly WaitingItem[]): [string, Cell][] {
   return [
     ...grouped(items.map(({ rowId, reason }) => ({ rowId, reason, kind: "" }))),
@@ -115,7 +115,7 @@ function waiting(items: readonly WaitingItem[]): [string, Cell][] {
   ];
 }
 
-/** One line for each reason, the most frequent first, with the ids that it befell. */
+/** One line for each reason, the most frequent first, with the ids of its items. */
 function grouped(items: readonly { rowId: string; kind: string; reason: string }[]): [string, Cell][] {
   const ids = new Map<string, string[]>();
   for (const { rowId, kind, reason } of items) {
@@ -140,7 +140,7 @@ function creditsText({ spent, pending, lostCredits, left }: RunSummary): string 
   return pieces.join(", ");
 }
 
-/** Nothing when the books close: when the key's counter moved by what the items cost. */
+/** Nothing if the key's counter moved by exactly what the items cost. */
 function booksLines({ books }: RunSummary): [string, Cell][] {
   if (books === null || books.counted === books.known) return [];
   const difference = showCredits(minus(books.counted, books.known));
@@ -158,7 +158,7 @@ function requestsText(facts: RunSummary): string {
   return each === null ? String(facts.requests) : `${facts.requests}, ${each} for each archived item`;
 }
 
-/** Null when this run saved nothing. */
+/** Null if this run archived nothing. */
 function requestsPerItem({ requests, counts, files }: RunSummary): number | null {
   const items = Math.min(counts.archived ?? 0, files);
   return items === 0 ? null : Math.round((requests / items) * 10) / 10;

@@ -31,21 +31,21 @@ const shownMax = 20;
 const nameCharactersMax = 160;
 
 const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string][] = [
-  ["missing", "bad", "not there any more"],
-  ["damaged", "bad", "not what was saved"],
-  ["unindexed", "warning", "whole, but without a line in index.jsonl"],
+  ["missing", "bad", "the file is gone"],
+  ["damaged", "bad", "changed since it was archived"],
+  ["unindexed", "warning", "intact, but without a line in index.jsonl"],
   [
     "unproven",
     "warning",
     "the server stated no length and nothing else proves the end: play them to the end",
   ],
-  ["unknown", "dim", "nobody's: bulkgen did not put them there, and leaves them alone"],
+  ["unknown", "dim", "untracked: not created by bulkgen, left untouched"],
   ["leftover", "dim", "partial downloads and files that failed their check"],
 ];
 
 const broken = ["missing", "damaged", "unindexed"];
 
-/** Whether every file is there as it was saved, and in the index. */
+/** Whether every file is unchanged and in the index. */
 export function isSound({ folders }: Pick<VerifyReport, "folders">): boolean {
   return folders.every(({ findings }) => findings.every(({ kind }) => !broken.includes(kind)));
 }

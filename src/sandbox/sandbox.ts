@@ -113,7 +113,7 @@ export class Sandbox implements Behind {
     return this.preparing.onIdle();
   }
 
-  /** Work is cut short: such tasks stay undecided, and the next process takes them up. */
+  /** Interrupts work: unfinished tasks stay open, and the next process continues them. */
   async close(): Promise<void> {
     this.closing = true;
     this.preparing.clear();
@@ -132,7 +132,7 @@ export class Sandbox implements Behind {
     });
   }
 
-  /** An input of a task may be the output of another: it is taken directly, held to the same signature. */
+  /** An input of a task may be the output of another: it is read directly, after checking its signature. */
   private ownOutput(address: string): Promise<Uint8Array> | undefined {
     if (!address.startsWith(`${this.origin()}/`)) return undefined;
     const { pathname, searchParams } = new URL(address);
@@ -166,9 +166,9 @@ export interface SandboxOptions {
   inputRoot?: string;
   /** How long a signed output URL is good, in milliseconds; the switch of that name by default. */
   urlMs?: number;
-  /** What is played in place of the sandbox's own models. */
+  /** Models to use instead of the sandbox's own. */
   models?: readonly SandboxModel[];
-  /** How the service behaves where its page is silent. */
+  /** Behaviour that the service's page leaves open. */
   switches?: SwitchSettings;
   /** What is to go wrong. */
   faults?: FaultPlanSettings;

@@ -16,7 +16,7 @@ export interface RunningSandbox {
   url: string;
   /** The key of the default account. */
   key: string;
-  /** The link to the user's dashboard; whoever has it is let in. */
+  /** The link to the user's dashboard, which grants access. */
   dashboard: string;
   /** Resolves when every input that tasks have asked for so far was fetched and judged. */
   settled(): Promise<void>;
@@ -79,7 +79,7 @@ async function planOf(settings: FaultPlanSettings | undefined): Promise<FaultPla
   return faultPlan.parse(settings);
 }
 
-/** Answers from an app that is loaded with its first request, which in a rehearsal never comes. */
+/** Loads an app with its first request, which never comes in a rehearsal. */
 function loadedOnce(load: () => Promise<Hono>): (context: Context) => Promise<Response> {
   let app: Promise<Hono> | undefined;
   return async (context) => {

@@ -90,8 +90,10 @@ test("a run under way names its process; killed, it is cut off and says what to 
   });
   const text = (await status("--sandbox")).stdout;
   expect(text).toMatch(/^run +1 of set: cut off\n/);
-  expect(text).toMatch(/^next +`bulkgen resume --sandbox` goes on$/m);
-  expect((await status("--all", "--sandbox")).stdout).toContain("run 1: `bulkgen resume --sandbox` goes on");
+  expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
+  expect((await status("--all", "--sandbox")).stdout).toContain(
+    "run 1: `bulkgen resume --sandbox` continues it",
+  );
   expect((await run(at, ["resume", "--sandbox"])).code).toBe(0);
   expect((await status("--json", "--sandbox")).json()).toMatchObject({ state: "finished", resume: null });
 });

@@ -34,8 +34,8 @@ describe.concurrent("an archive that is looked after", () => {
     writeFileSync(file("a02.png"), flipped);
     const found = await run(place, ["verify", "--sandbox", "--read-data"]);
     expect(found.code).toBe(5);
-    expect(found.stdout).toMatch(/missing +1, not there any more\n.*a01\.png/);
-    expect(found.stdout).toMatch(/damaged +1, not what was saved\n.*a02\.png: expected sha256/);
+    expect(found.stdout).toMatch(/missing +1, the file is gone\n.*a01\.png/);
+    expect(found.stdout).toMatch(/damaged +1, changed since it was archived\n.*a02\.png: expected sha256/);
     expect(found.stdout).toContain("`bulkgen verify --sandbox --repair` downloads again");
     const repaired = await run(place, ["verify", "--sandbox", "--read-data", "--repair"]);
     expect(repaired.code, repaired.stdout).toBe(0);
@@ -114,7 +114,7 @@ test("an index that was spoiled by hand is mended, and its torn lines harm nothi
     '{"item":"a01","file":"../../etc/passwd","sha256":"00","bytes":1}\n{"torn',
   );
   appendFileSync(file("index.jsonl"), "\n");
-  expect((await run(place, ["verify", "--sandbox"])).stdout).toMatch(/unindexed +2, whole, but/);
+  expect((await run(place, ["verify", "--sandbox"])).stdout).toMatch(/unindexed +2, intact, but/);
   expect((await run(place, ["verify", "--sandbox", "--repair"])).code).toBe(0);
   expect((await run(place, ["verify", "--sandbox", "--read-data"])).code).toBe(0);
 });

@@ -79,7 +79,7 @@ const taskOf = ({ sandbox }: Stage, id: string) =>
 const goesOn = "run 1, in progress, continues with it";
 
 describe.concurrent("bulkgen resolve while a run is at work", () => {
-  test("--adopt: the process at work looks at the task, and collects it; a task that does not fit is refused", async () => {
+  test("--adopt: the running process checks the task and collects it; a task that does not fit is refused", async () => {
     const stage = await openStage();
     const { place } = stage;
     const given: Ended[] = [];
@@ -106,7 +106,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     expect(await prompts(stage)).toEqual([...pictures(...ids(4)), "something else"]);
   });
 
-  test("--resubmit: priced and agreed to where it is typed, submitted once by the process at work", async () => {
+  test("--resubmit: priced and agreed to where it is typed, submitted once by the running process", async () => {
     const stage = await openStage();
     const given: Ended[] = [];
     const end = await whileAtWork(stage, async () => {

@@ -82,7 +82,7 @@ describe.concurrent("bulkgen pause", () => {
     expect(await status(stage.place)).toMatchObject({ state: "paused", alive: false });
   });
 
-  test("is taken back by Ctrl-C while the process at work does not listen", async () => {
+  test("is withdrawn by Ctrl-C while the running process does not respond", async () => {
     const { place, service } = await openStage();
     const stopped: { pid: number } = { pid: 0 };
     let given: Ended | null = null;

@@ -131,7 +131,9 @@ describe("a webhook", () => {
     const refusing = await startHook(404);
     await send([refusing.url + secret]);
     expect(refusing.received).toHaveLength(1);
-    expect(warnings).toEqual([`the notice to ${new URL(refusing.url).host} was not delivered: HTTP 404`]);
+    expect(warnings).toEqual([
+      `the notification to ${new URL(refusing.url).host} was not delivered: HTTP 404`,
+    ]);
   });
 
   test("that hangs is left after half a minute, and nothing secret is said", async () => {
@@ -146,7 +148,7 @@ describe("a webhook", () => {
 
   test("that nobody listens at is one warning", async () => {
     await passing(send(["http://127.0.0.1:1/x"]));
-    expect(warnings).toEqual(["the notice to 127.0.0.1:1 was not delivered: ECONNREFUSED (3 tries)"]);
+    expect(warnings).toEqual(["the notification to 127.0.0.1:1 was not delivered: ECONNREFUSED (3 tries)"]);
   });
 });
 
@@ -164,7 +166,7 @@ describe("a mail", () => {
   test("that is refused is a warning without the password", async () => {
     const box = await startMailServer("ada", "s3cret");
     await send(["mailto:ops@example.org"], { smtpUrl: box.url.replace("s3cret", "wr0ng") });
-    expect(warnings).toEqual(["the notice to ops@example.org was not delivered: SMTP 535"]);
+    expect(warnings).toEqual(["the notification to ops@example.org was not delivered: SMTP 535"]);
   });
 });
 

@@ -110,7 +110,7 @@ describe("status", () => {
       overdue   row 9 (clip-3): still processing; POST 2026-11-21
                 02:43:00 UTC, no answer, body 3f2a91c40b7d; next
                 look after 2026-11-21 03:01 UTC
-      next      \`bulkgen resume\` goes on"
+      next      \`bulkgen resume\` continues it"
     `);
   });
 
@@ -125,7 +125,7 @@ describe("status", () => {
       resume,
     });
     expect(text).toMatch(/^run +3 of demo: cut off\nbegun +2026-11-21 02:42 UTC\n/);
-    expect(text).toMatch(/^next +`bulkgen resume --sandbox` goes on$/m);
+    expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
     expect(text).toMatch(/^items +none\ncredits +112 spent\n/m);
     expect(statusText({ ...facts, state: "running", alive: true })).toMatch(/^run +3 of demo: running\n/);
   });

@@ -83,7 +83,7 @@ describe("the account", () => {
     const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
     const text = accountText({ me: odd, quota });
     expect(text).toMatch(/credits +unknown left, unknown used by this key/);
-    expect(text).toMatch(/n \(k\), requests not told/);
+    expect(text).toMatch(/n \(k\), requests unknown/);
   });
   test("whose subscription ends", () => {
     const subscription = { ...me.subscription!, status: "canceled", cancel_at_period_end: true };

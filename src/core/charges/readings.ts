@@ -1,57 +1,57 @@
 import { type Credits, minus, noCredits, plus } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 
-/** A reading of a key's counters next to the books: what the two say together. `reconcile` tells what for. */
+/** Compares readings of a key's counters with its spend log. `reconcile` explains why. */
 
 export interface CounterReading extends KeyRequests {
   id: number;
-  /** Place in the order of all that the books hold. */
+  /** Position in the order of everything in the spend log. */
   seq: number;
   /** UTC ms by this machine. */
   at: number;
-  /** UTC ms by the service; null where it did not say. */
+  /** UTC ms by the service's clock; null if unknown. */
   servedAt: number | null;
   used: Credits;
 }
 
-/** One POST of the books, from any workspace on this machine. */
+/** One POST in the spend log, from any workspace on this machine. */
 export interface SpendLogEntry {
   id: number;
   intendedSeq: number;
-  /** When it was sent, by the service's clock as far as it was known; the latest that it can have been (UTC ms). */
+  /** The latest time at which it can have been sent, by the service's clock as far as known (UTC ms). */
   sentAt: number;
-  /** Null while nobody has said what became of it: it is under way, or its process is gone. */
+  /** Null while it has no recorded outcome: it is in flight, or its process has ended. */
   endedSeq: number | null;
-  /** When its answer came, or when it was given up (UTC ms by this machine). */
+  /** When its answer came or the wait for it ended (UTC ms by this machine). */
   endedAt: number | null;
   price: Credits;
   outcome: "free" | "accepted" | "unknown" | null;
   completeError: boolean;
-  /** What an accepted one was charged; null where the service did not say. */
+  /** The charge of an accepted POST; null if the service did not report it. */
   charged: Credits | null;
   task: "open" | "completed" | "failed" | null;
-  /** What a failed task was charged in the end: 0, unless the service said otherwise. */
+  /** The final charge of a failed task: 0, unless the service reported another. */
   kept: Credits;
-  /** When the task ended, by the service's clock; null where it did not say. */
+  /** When the task ended, by the service's clock; null if not reported. */
   taskEndedAt: number | null;
-  /** When its task was last looked at, in the order of the books; 0 before the first look. */
+  /** The position of its last poll in the spend log; 0 before the first poll. */
   lookedSeq: number;
-  /** The same in UTC ms by this machine; null before the first look. */
+  /** When it was last polled (UTC ms by this machine); null before the first poll. */
   lookedAt: number | null;
   verdict: Verdict | null;
-  /** From when on a charge that was found is part of the counter. */
+  /** The position from which a found charge is part of the counter. */
   verdictSeq: number | null;
 }
 
 export type Verdict = "not_charged" | "charged" | "undecided";
 export type Hypothesis = "net" | "gross";
 
-/** What earlier readings have taught about a key's counters. */
+/** What is known about a key's counters from earlier readings. */
 export interface LearnedCounting {
   hypotheses: readonly Hypothesis[];
-  /** The counter of credits has matched the books exactly over requests that moved it. */
+  /** The credit counter has matched the spend log exactly over requests that moved it. */
   trusted: boolean;
-  /** When the key was last seen to be used from elsewhere (UTC ms by the service, where it tells), or null. */
+  /** When use of the key from elsewhere was last seen (UTC ms by the service if known), or null. */
   foreignAt: number | null;
 }
 
@@ -65,38 +65,38 @@ export interface ChargeEvidence extends LearnedCounting {
   baseline: CounterReading;
   /** After the baseline, oldest first. */
   readings: readonly CounterReading[];
-  /** Those that may have moved the counters since the baseline, or are not settled. */
+  /** POSTs that may have moved the counters since the baseline, or are not settled. */
   entries: readonly SpendLogEntry[];
   now: number;
   settings: ReconcileSettings;
 }
 
 export interface ReconcileSettings {
-  /** How long after its end an unknown POST must show no charge: twice, in ms. */
+  /** The two times (ms) after its end at which an unknown POST must show no charge. */
   settleMs: readonly [number, number];
-  /** A complete GENERATION_ERROR is taken for not charged, without any reading. */
+  /** A complete GENERATION_ERROR counts as not charged, without a reading. */
   errorIsFree: boolean;
 }
 
 export const defaultReconcile: ReconcileSettings = { settleMs: [240_000, 900_000], errorIsFree: false };
 
-/** By how much two clocks may disagree without one of them having been set, in ms. */
+/** How much (ms) two clocks may differ without either having been set. */
 const skewMs = 60_000;
 
-/** The part of the counter's growth since the baseline that the books do not explain. */
+/** The part of the counter's growth since the baseline that the spend log does not explain. */
 export function residual(evidence: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): Credits {
   const { baseline } = evidence;
   const explained = minus(known(evidence, reading, hypothesis), known(evidence, baseline, hypothesis));
   return minus(minus(reading.used, baseline.used), explained);
 }
 
-/** What the books say that the key had been charged by the time of a reading. */
+/** What the key had been charged by the time of a reading, according to the spend log. */
 function known({ entries }: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): Credits {
   const charges = entries.map((entry) => {
     const isFound = entry.verdict === "charged";
     const chargedSeq = isFound ? (entry.verdictSeq ?? 0) : entry.intendedSeq;
     if (chargedSeq > reading.seq) return noCredits;
-    // A charge whose task was found again and adopted is accepted as well, and may fail like any other.
+    // A charge whose task was adopted later counts as accepted, and its task may fail like any other.
     if (entry.outcome !== "accepted") return isFound ? entry.price : noCredits;
     const returned = hypothesis === "net" && entry.task === "failed" && endedBefore(entry, reading);
     return returned ? entry.kept : (entry.charged ?? entry.price);
@@ -109,12 +109,12 @@ function endedBefore(entry: SpendLogEntry, reading: CounterReading): boolean {
   return ended === null ? entry.lookedSeq < reading.seq : ended <= servedAt(reading);
 }
 
-/** When a task ended, where it can be held against a reading: by the service's clock, as it tells for both. */
+/** Whether a task ended before a reading: by the service's clock, if it is known for both. */
 function comparableEnd({ taskEndedAt }: SpendLogEntry, reading: CounterReading): number | null {
   return reading.servedAt === null ? null : taskEndedAt;
 }
 
-/** Whether what the books say of a reading can be relied on: at once, perhaps once more tasks have ended, or never. */
+/** Whether the spend log's account of a reading is reliable: now, possibly once more tasks have ended, or never. */
 export function clarity(evidence: ChargeEvidence, reading: CounterReading): "clear" | "pending" | "never" {
   let result: "clear" | "pending" | "never" = "clear";
   for (const entry of evidence.entries) {
@@ -125,12 +125,12 @@ export function clarity(evidence: ChargeEvidence, reading: CounterReading): "cle
   return result;
 }
 
-/** Whether a POST's task was open when a reading was taken, and somebody may yet look at it. */
+/** Whether a POST's task was open when a reading was taken, and may still be polled. */
 export function isAwaited(evidence: ChargeEvidence, entry: SpendLogEntry, reading: CounterReading): boolean {
   return isUnseen(entry, reading) && sinceMs(evidence, lastSeen(entry), reading) < longestTaskMs;
 }
 
-/** Whether nobody has looked since a reading at a task that was open before it. */
+/** Whether a task that was open before a reading has not been polled since. */
 function isUnseen(
   { outcome, task, intendedSeq, lookedSeq }: SpendLogEntry,
   { seq }: CounterReading,
@@ -157,16 +157,16 @@ function mayReturn(evidence: ChargeEvidence, entry: SpendLogEntry, reading: Coun
 }
 
 /**
- * How long a task goes on that nobody looks at, at most, in ms. Services are done within minutes, and none says more; a
- * task that is open for longer is looked at by its workspace, as long as there is one, and each look is a new begin. Past
- * it a task has ended: if it failed, its credits came back before then, or never do.
+ * How long (ms) an unpolled task can stay open at most. Services finish within minutes, and none states a longer time; a
+ * task open for longer is polled by its workspace, if it still exists, and each poll restarts this time. After it a task
+ * has ended: if it failed, its credits were returned before then, or never will be.
  */
 const longestTaskMs = dayMs;
 
 /**
- * Charges, found or possible, at whose tasks nobody can look, or has for as long as any task takes: their workspace is
- * gone. One that fails has its credits given back, and nobody is told when, so a reading may lack them, unless the
- * baseline was read so late that it lacks them as well.
+ * Charges, found or possible, whose tasks cannot be polled, or have not been for as long as any task takes: their
+ * workspace is gone. If such a task fails, its credits are returned at an unknown time, so a reading may lack them,
+ * unless the baseline was read so late that it lacks them as well.
  */
 export function lostTasks(evidence: ChargeEvidence, reading: CounterReading): SpendLogEntry[] {
   const { baseline } = evidence;
@@ -174,7 +174,7 @@ export function lostTasks(evidence: ChargeEvidence, reading: CounterReading): Sp
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
     if (isUnseen(entry, reading)) return sinceMs(evidence, lastSeen(entry), baseline) < longestTaskMs;
     if (intendedSeq > reading.seq) return false;
-    // No reading is taken while a POST is under way, so its process is gone, and nobody can say when it ended.
+    // No reading is taken while a POST is in flight, so its process has ended, at an unknown time.
     if (outcome === null) return servedAt(baseline) - entry.sentAt < longestTaskMs;
     const isFound = verdict === "charged" && (verdictSeq ?? 0) <= reading.seq;
     const mayHaveTask = outcome === "unknown" && (isFound || verdict === "undecided");
@@ -182,17 +182,17 @@ export function lostTasks(evidence: ChargeEvidence, reading: CounterReading): Sp
   });
 }
 
-/** When the counters were read last (UTC ms by the service, where it tells). */
+/** When the counters were last read (UTC ms by the service if known). */
 export function lastServedAt({ baseline, readings }: ChargeEvidence): number {
   return servedAt(readings.at(-1) ?? baseline);
 }
 
-/** When a reading was taken (UTC ms by the service, where it tells). */
+/** When a reading was taken (UTC ms by the service if known). */
 export function servedAt(reading: CounterReading): number {
   return reading.servedAt ?? reading.at;
 }
 
-/** The unknown POSTs that a reading may hold beyond the baseline, with those whose charge was only found in a later one. */
+/** The unknown POSTs whose charge may be in a reading but not in the baseline, including charges found only in a later reading. */
 export function candidates(evidence: ChargeEvidence, { seq }: CounterReading): SpendLogEntry[] {
   return evidence.entries.filter((entry) => {
     const { outcome, verdict, verdictSeq, intendedSeq } = entry;
@@ -202,7 +202,7 @@ export function candidates(evidence: ChargeEvidence, { seq }: CounterReading): S
   });
 }
 
-/** Whether a POST that nobody can judge was given up so short a time before the baseline that its charge may follow. */
+/** Whether an undecided POST ended so shortly before the baseline that its charge may come after it. */
 function mayComeLate(evidence: ChargeEvidence, entry: SpendLogEntry): boolean {
   const { outcome, verdict } = entry;
   const [, late] = evidence.settings.settleMs;
@@ -211,12 +211,12 @@ function mayComeLate(evidence: ChargeEvidence, entry: SpendLogEntry): boolean {
   );
 }
 
-/** How long after the end of a POST a reading was taken, in ms. */
+/** How long (ms) after the end of a POST a reading was taken. */
 export function elapsed(evidence: ChargeEvidence, entry: SpendLogEntry, reading: CounterReading): number {
   return sinceMs(evidence, endOf(entry), reading);
 }
 
-/** What became known of a POST, in the order of the books, and when (UTC ms by this machine); and when it was sent. */
+/** An event of a POST: its position in the spend log, its time (UTC ms by this machine), and when the POST was sent. */
 type Happening = Pick<SpendLogEntry, "sentAt"> & { seq: number; at: number | null };
 
 function endOf({ endedSeq, endedAt, sentAt }: SpendLogEntry): Happening {
@@ -228,8 +228,8 @@ function lookOf({ lookedSeq, lookedAt, sentAt }: SpendLogEntry): Happening {
 }
 
 /**
- * How long after an event of the books a reading was taken, in ms; the least, where this machine's clock was set in
- * between. 0 where the event came after it.
+ * How long (ms) after an event in the spend log a reading was taken; the least possible if this machine's clock was set
+ * in between; 0 if the event came after the reading.
  */
 function sinceMs({ baseline, readings }: ChargeEvidence, event: Happening, reading: CounterReading): number {
   if (event.seq > reading.seq) return 0;
@@ -237,43 +237,43 @@ function sinceMs({ baseline, readings }: ChargeEvidence, event: Happening, readi
   const offsets = until.map((each) => servedAt(each) - each.at);
   const isSteady = Math.max(...offsets) - Math.min(...offsets) <= skewMs;
   const since = (other: CounterReading | undefined) => (other ? servedAt(reading) - servedAt(other) : null);
-  // What is certain is the service's time since the first reading that came after.
+  // Only the service's time since the first later reading is certain.
   const least = since(until.find(({ seq }) => seq > event.seq) ?? reading) ?? 0;
   const sinceSent = servedAt(reading) - event.sentAt;
   const most = Math.min(
     since(until.findLast(({ seq }) => seq < event.seq)) ?? Number.POSITIVE_INFINITY,
-    // What was sent before a reading and seems to be later was sent while a clock was ahead, nobody knows when.
+    // A POST sent before a reading that seems later was sent while a clock was ahead, at an unknown time.
     sinceSent < -skewMs ? Number.POSITIVE_INFINITY : sinceSent,
   );
   if (!isSteady || event.at === null) return least;
-  // The clock may have been wrong at the event alone: it lies after the sending, and between two readings or before the first.
+  // The clock may have been wrong only at the event: it is after the sending, and between two readings or before the first.
   const ms = reading.at - event.at;
   return ms >= least - skewMs && ms <= most + skewMs ? ms : least;
 }
 
 /**
- * Requests that somebody else makes with a key show in the service's count: it grows by more than this machine can have
- * sent. Whether a count includes a request that is under way or was lost is not known, so between two readings the
- * request counts as ours in the later one; but once it can no longer arrive, it explains no later growth.
+ * Detects use of a key from elsewhere: the service's request count grows by more than this machine can have sent. It is
+ * unknown whether a count includes a request in flight or lost, so between two readings such a request counts as ours in
+ * the later one; once it can no longer arrive, it explains no later growth.
  */
 export interface KeyRequests {
   /** Requests of the key, as the service counts them. */
   requests: number;
-  /** Requests that this machine had sent with the key when the answer was there. */
+  /** Requests that this machine had sent with the key when the answer arrived. */
   sent: number;
-  /** Those of them that were over before the service was asked: answered, or lost so long ago that none arrives any more. */
+  /** Those that were over before the service was asked: answered, or lost so long ago that they can no longer arrive. */
   over: number;
 }
 
 /** A key before its first request. */
 export const newKey: Pick<KeyRequests, "requests" | "over"> = { requests: 0, over: 0 };
 
-/** How many requests the key has made, as the service told it; null where that is no count. */
+/** The key's request count from the service; null if it is not a valid count. */
 export function requestsTold(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 }
 
-/** How many requests at least somebody else has made between two looks. */
+/** The least number of requests made from elsewhere between two readings. */
 export function foreignRequests(
   earlier: Pick<KeyRequests, "requests" | "over">,
   later: Pick<KeyRequests, "requests" | "sent">,

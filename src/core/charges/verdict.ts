@@ -21,9 +21,9 @@ import {
 
 export interface ChargeFinding {
   verdict: Verdict;
-  /** In words. */
+  /** The evidence as a sentence. */
   evidence: string;
-  /** For a charge, the place in the books of the reading that shows it; null for the other verdicts. */
+  /** For a charge, the position in the spend log of the reading that shows it; null for the other verdicts. */
   seq: number | null;
 }
 
@@ -51,14 +51,14 @@ export function judge(facts: ChargeEvidence, entry: SpendLogEntry): ChargeFindin
   return why === null ? null : undecided(why);
 }
 
-/** Of a POST that no reading came before. */
+/** The evidence when no reading precedes a POST. */
 export const unreadBefore = "the key's counters were not read before it was sent";
 
 export function undecided(evidence: string): ChargeFinding {
   return { verdict: "undecided", evidence, seq: null };
 }
 
-/** Two clear readings without a charge, late enough; one suffices where the service itself said that it failed. */
+/** Two late enough clear readings without a charge; one suffices if the service itself reported a failure. */
 function zeroProof(
   facts: ChargeEvidence,
   clear: readonly CounterReading[],
@@ -74,7 +74,7 @@ function zeroProof(
   return proof ? shareText(facts, proof, "none") : null;
 }
 
-/** Why no later reading would tell more; null when one may. */
+/** Why no later reading would help; null if one may. */
 function hopeless(
   facts: ChargeEvidence,
   clear: readonly CounterReading[],
@@ -82,14 +82,14 @@ function hopeless(
 ): string | null {
   const [, second] = facts.settings.settleMs;
   const late = clear.find((reading) => elapsed(facts, entry, reading) >= second);
-  if (late && !facts.trusted) return "the key's counters have not been seen to match the books yet";
+  if (late && !facts.trusted) return "the key's counters have not matched the spend log yet";
   if (late && chargedIn(facts, late, entry) === null) {
     if (lostTasks(facts, late).length > 0)
-      return "credits of a lost task may have come back meanwhile, so the key's counters do not tell";
+      return "credits of a lost task may have been returned meanwhile, so the key's counters prove nothing";
     const possible = candidates(facts, late).length;
     return possible === 1
       ? `${grownText(facts, late)}, which is not its price`
-      : `${grownText(facts, late)}, and its counters do not tell for which of ${possible} unanswered requests`;
+      : `${grownText(facts, late)}, and its counters do not show for which of ${possible} unanswered requests`;
   }
   const last = facts.readings.findLast(({ seq }) => seq > (entry.endedSeq ?? Number.POSITIVE_INFINITY));
   return last && elapsed(facts, entry, last) > dayMs
@@ -102,7 +102,7 @@ function hopeless(
  * compose its residual of the candidates' prices agree, else null.
  */
 function chargedIn(facts: ChargeEvidence, reading: CounterReading, entry: SpendLogEntry): boolean | null {
-  // What was charged by then at a price that nobody knows is in every later residual too.
+  // A charge at an unknown price is in every later residual too.
   const before = facts.readings.filter(({ seq }) => seq < reading.seq);
   if (before.some((earlier) => clarity(facts, earlier) === "clear" && isUnexplained(facts, earlier)))
     return null;
@@ -121,7 +121,7 @@ function chargedIn(facts: ChargeEvidence, reading: CounterReading, entry: SpendL
   return answers.size === 1 ? answer : null;
 }
 
-/** Whether no hypothesis finds a residual among the prices of those whose charge it may hold. */
+/** Whether no hypothesis can explain a residual by the prices of the candidates. */
 function isUnexplained(facts: ChargeEvidence, reading: CounterReading): boolean {
   const possible = candidates(facts, reading);
   return facts.hypotheses.every((hypothesis) => {
@@ -131,7 +131,7 @@ function isUnexplained(facts: ChargeEvidence, reading: CounterReading): boolean 
   });
 }
 
-/** Whose charges a residual may be made up of. */
+/** The POSTs whose charges may make up a residual. */
 function waysOf(
   rest: Credits,
   possible: readonly SpendLogEntry[],
@@ -141,8 +141,8 @@ function waysOf(
 }
 
 /**
- * Whether a residual may hold a charge other than was booked: what a request that was booked at the same price turned
- * out to cost. A price changes between two requests, and the one that was lost may have been the second.
+ * Whether a residual may contain a charge that differs from the recorded price: what another request recorded at the same
+ * price really cost. A price may change between two requests, and the lost one may have been the second.
  */
 function mayBeSurprise(
   { entries }: ChargeEvidence,
@@ -161,20 +161,20 @@ function mayBeSurprise(
   });
 }
 
-/** What requests were charged that were booked at this price, where it was another. */
+/** Charges that differed from this recorded price. */
 function surprisesAt(entries: readonly SpendLogEntry[], price: Credits): Set<Credits> {
   const charges = entries.filter((entry) => entry.price === price).map(({ charged }) => charged ?? price);
   return new Set(charges.filter((charge) => charge !== price));
 }
 
 /**
- * Whether the key was charged more than all other unknown POSTs can have cost. What is still to come, the end of open
- * tasks, can only lower the counter, so this is for readings that wait for it.
+ * Whether the key was charged more than all other unknown POSTs can have cost. Used for readings with open tasks, whose
+ * end can only lower the counter.
  */
 function isBeyond(facts: ChargeEvidence, reading: CounterReading, entry: SpendLogEntry): boolean {
   if (clarity(facts, reading) !== "pending") return false;
   const possible = candidates(facts, reading);
-  // Of one that nobody has spoken of yet, not even the price is certain.
+  // The price of a POST without an outcome is unknown.
   if (possible.some(({ outcome }) => outcome === null)) return false;
   if (possible.some(({ price }) => surprisesAt(facts.entries, price).size > 0)) return false;
   const others = plus(...possible.filter((other) => other !== entry).map((other) => other.price));
@@ -184,13 +184,13 @@ function isBeyond(facts: ChargeEvidence, reading: CounterReading, entry: SpendLo
   });
 }
 
-/** Whether an amount leaves no doubt that requests cost what was booked: of several, one may have been charged another price. */
+/** Whether an amount proves that requests cost their recorded price: of several, one may have cost another price. */
 function isOfPrices(amount: Credits, possible: readonly SpendLogEntry[]): boolean {
   if (possible.length === 1) return true;
   return possible.length <= composedMax && subsets(possible).some((some) => isComposed(amount, some, []));
 }
 
-/** What the key was charged by then, and which share of it was for this one where it may have been for several. */
+/** What the key was charged by then, and the share of this POST if several are possible. */
 function shareText(facts: ChargeEvidence, reading: CounterReading, share: string): string {
   const grown = grownText(facts, reading);
   const possible = candidates(facts, reading).length;
@@ -202,14 +202,14 @@ function shareText(facts: ChargeEvidence, reading: CounterReading, share: string
 function grownText(facts: ChargeEvidence, reading: CounterReading): string {
   const [hypothesis = "net"] = facts.hypotheses;
   const rest = inCredits(residual(facts, reading, hypothesis));
-  return `${timeText(reading)}: the key was charged ${rest} that the books do not explain`;
+  return `${timeText(reading)}: the key was charged ${rest} that the spend log does not explain`;
 }
 
 function timeText(reading: CounterReading): string {
   return `read ${new Date(servedAt(reading)).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
-/** Of which prices an amount may be made up. */
+/** The prices that an amount may be composed of. */
 
 interface Priced {
   price: Credits;
@@ -218,20 +218,20 @@ interface Priced {
 /** With more than these, almost any amount could be composed of their prices. */
 export const composedMax = 10;
 
-/** All choices among some, none and all of them included. */
+/** All subsets, including the empty and the full one. */
 export function subsets<Each>(all: readonly Each[]): Each[][] {
   const chosen: Each[][] = [[]];
   for (const one of all) chosen.push(...chosen.map((some) => [...some, one]));
   return chosen;
 }
 
-/** Whether an amount is what these cost, less what some of the others may have given back. */
+/** Whether an amount is the cost of these, less what the others may have returned. */
 export function isComposed(amount: Credits, cost: readonly Priced[], returned: readonly Priced[]): boolean {
   const sum = plus(...cost.map(({ price }) => price));
   return subsets(returned).some((back) => minus(sum, plus(...back.map(({ price }) => price))) === amount);
 }
 
-/** What the readings since the baseline teach about a key's counters. */
+/** What the readings since the baseline reveal about a key's counters. */
 export function learn(evidence: ChargeEvidence): LearnedCounting {
   const clear = evidence.readings.filter((reading) => clarity(evidence, reading) === "clear");
   const plain = clear.filter((reading) => candidates(evidence, reading).length === 0);
@@ -250,7 +250,7 @@ export function learn(evidence: ChargeEvidence): LearnedCounting {
   };
 }
 
-/** Nothing is left over, or just what lost tasks may have given back. */
+/** Whether the residual is zero, or exactly what lost tasks may have returned. */
 function isExplained(evidence: ChargeEvidence, reading: CounterReading, hypothesis: Hypothesis): boolean {
   const rest = residual(evidence, reading, hypothesis);
   if (rest === 0 || hypothesis === "gross") return rest === 0;
@@ -266,41 +266,41 @@ function isMoved({ entries, baseline }: ChargeEvidence, reading: CounterReading)
   });
 }
 
-/** Between any two readings, more requests were counted than this machine can have sent. */
+/** Whether more requests were counted between two readings than this machine can have sent. */
 function isForeign({ baseline, readings }: ChargeEvidence): boolean {
   const looks = [baseline, ...readings];
   return looks.some((later, at) => looks.slice(0, at).some((earlier) => foreignRequests(earlier, later) > 0));
 }
 
 /**
- * What became of paid requests that nobody answered, judged from the key's counters.
+ * Settles unanswered paid requests: judges from the key's counters whether they were charged.
  *
- * GET me tells how many credits and requests a key has used. A *reading* of it is taken only while no POST of the key
- * is under way in any process (a bracket). Between two readings the books explain a part of the growth; the rest, the
+ * GET me reports how many credits and requests a key has used. A *reading* of it is taken only while no POST of the key
+ * is in flight in any process (a bracket). Between two readings the spend log explains a part of the growth; the rest, the
  * *residual*, is what unknown requests were charged. A zero residual proves that they were not, provided that nothing
- * else moves the counter. So a reading is *clear* only when the end of every task that was open at it is known, or nobody
- * has looked at it for as long as any task takes, and no failed task's credits may still have been on their way back; "not
- * charged" waits until the counter has matched the books exactly over requests that moved it; and nothing is inferred once
- * the key was used from elsewhere.
+ * else moves the counter. So a reading is *clear* only if every task that was open at it is known to have ended, or has
+ * not been polled for as long as any task takes, and no failed task's credits may still be returned; "not charged" waits
+ * until the counter has matched the spend log exactly over requests that moved it; and nothing is inferred once the key
+ * was used from elsewhere.
  *
  * How a failed task shows in the counter is not documented. Both ways are carried as hypotheses, `net` (its credits
  * are taken off again) and `gross` (they stay), until a clear reading contradicts one of them; a verdict needs all
- * that are left. Order is told by sequence numbers of the books, and time by the service's clock where it can be, so
- * that a clock that jumps moves no verdict.
+ * that are left. Order comes from the spend log's sequence numbers, and time from the service's clock if possible, so
+ * that a jumping clock changes no verdict.
  */
 export interface Judgement extends LearnedCounting {
   verdicts: ({ entry: number } & ChargeFinding)[];
-  /** The reading to begin from now on; null keeps the present one. */
+  /** The new baseline; null keeps the present one. */
   baseline: number | null;
-  /** Unknown POSTs that are left without a verdict. */
+  /** Unknown POSTs without a verdict. */
   unsettled: number;
-  /** When another reading could settle something (UTC ms by this machine); null when none could. */
+  /** When another reading could settle something (UTC ms by this machine); null if none could. */
   nextReadingAt: number | null;
-  /** Entries at whose tasks somebody has to look before every reading is clear. */
+  /** Entries whose tasks must be polled before every reading is clear. */
   awaited: readonly number[];
 }
 
-/** Until a reading is tried again after one that came to nothing, in ms. */
+/** Milliseconds until a failed reading is tried again. */
 const againMs = 60_000;
 
 /** Judges what can be judged now. Pure. */
@@ -314,12 +314,12 @@ export function reconcile(evidence: ChargeEvidence): Judgement {
     return found === null ? [] : [{ entry: entry.id, ...found }];
   });
   const decided = judged.filter(({ verdict }) => verdict !== "undecided");
-  // What is known of one may explain what was open about the others.
+  // A verdict on one may explain the others.
   if (decided.length > 0) {
     const again = reconcile(withVerdicts(facts, decided));
     return { ...again, verdicts: [...decided, ...again.verdicts] };
   }
-  // Whoever cannot be told from the others takes them along: the next baseline holds what each of them may have cost.
+  // If several cannot be distinguished, none can be judged: the next baseline contains what each may have cost.
   const hopeless = why ?? judged[0]?.evidence;
   if (hopeless !== undefined) return giveUp(facts, open, hopeless);
   const last = facts.readings.findLast(
@@ -333,7 +333,7 @@ export function reconcile(evidence: ChargeEvidence): Judgement {
   };
 }
 
-/** Whether a judgement says anything that the books do not hold yet. */
+/** Whether a judgement adds anything to the spend log. */
 export function isNews(judgement: Judgement, known: ChargeEvidence): boolean {
   const { verdicts, hypotheses, trusted, foreignAt } = judgement;
   const baseline = judgement.baseline ?? known.baseline.id;
@@ -354,26 +354,26 @@ function withVerdicts(facts: ChargeEvidence, verdicts: Judgement["verdicts"]): C
 
 const errorIsFree: ChargeFinding = {
   verdict: "not_charged",
-  evidence: "a complete GENERATION_ERROR, which by the settings is not charged",
+  evidence: "a complete GENERATION_ERROR, which the settings treat as not charged",
   seq: null,
 };
 
-/** Why nothing can be inferred at present; null when it can. */
+/** Why nothing can be inferred at present; null if something can. */
 function doubt(facts: ChargeEvidence): string | null {
   const { hypotheses, foreignAt, baseline } = facts;
   if (foreignAt !== null && Math.abs(lastServedAt(facts) - foreignAt) < dayMs) {
     return "the key was used from elsewhere, so its counters prove nothing";
   }
-  if (hypotheses.length === 0) return "the key's counters do not match the books, so they prove nothing";
-  // What came back after the baseline would hide a charge of the same amount.
+  if (hypotheses.length === 0) return "the key's counters do not match the spend log, so they prove nothing";
+  // Credits returned after the baseline would hide a charge of the same amount.
   return clarity(facts, baseline) === "never"
-    ? "the key's counters were read while credits of a failed task were on their way back"
+    ? "the key's counters were read while credits of a failed task were being returned"
     : null;
 }
 
 /**
- * Whether a charge that was found came after this reading though its POST was sent before it. To begin from there
- * would leave the charge without its POST, and blame it on the next one.
+ * Whether a found charge came after this reading although its POST was sent before it. This reading as baseline would
+ * separate the charge from its POST, and attribute it to the next one.
  */
 function isBetween({ entries }: ChargeEvidence, { seq }: ChargeEvidence["baseline"]): boolean {
   return entries.some(
@@ -382,7 +382,7 @@ function isBetween({ entries }: ChargeEvidence, { seq }: ChargeEvidence["baselin
   );
 }
 
-/** When nothing can be inferred from what was read so far, a person has to decide. */
+/** Leaves the POSTs to a person if nothing can be inferred from the readings so far. */
 function giveUp(facts: ChargeEvidence, open: readonly SpendLogEntry[], why: string): Judgement {
   const last = facts.readings.at(-1);
   const lost = open.filter((entry) => entry.intendedSeq <= (last ?? facts.baseline).seq);
@@ -402,7 +402,7 @@ function learnedOf({ hypotheses, trusted, foreignAt }: LearnedCounting): Learned
   return { hypotheses, trusted, foreignAt };
 }
 
-/** What is left open, and the first time at which a reading is wanted that has not been taken. */
+/** The POSTs left unsettled, and when the next reading is due. */
 function outlook(
   facts: ChargeEvidence,
   left: readonly SpendLogEntry[],
@@ -419,7 +419,7 @@ function outlook(
   };
 }
 
-/** Readings are wanted right after a POST was given up, then twice, and a day later. Null when all of them were taken. */
+/** Readings are due right after a POST ended without an answer, at the two settle times, and a day later. Null if all were taken. */
 function nextReading(facts: ChargeEvidence, entry: SpendLogEntry): number | null {
   const ended = entry.endedSeq ?? Number.POSITIVE_INFINITY;
   const after = facts.readings.filter((reading) => reading.seq > ended);
@@ -428,7 +428,7 @@ function nextReading(facts: ChargeEvidence, entry: SpendLogEntry): number | null
   if (!first) return Math.min(entry.endedAt ?? facts.now, facts.now);
   const [early, late] = facts.settings.settleMs;
   const since = (reading: ChargeEvidence["baseline"]) => elapsed(facts, entry, reading);
-  // How long it has been is the service's to say: this machine's clock may have been set before the last reading.
+  // Elapsed time comes from the service: this machine's clock may have been set before the last reading.
   const last = after.at(-1) ?? first;
   const when = (ms: number) => last.at + ms - since(last);
   const taken = usable.find((reading) => since(reading) >= early);

@@ -26,7 +26,7 @@ import {
 } from "../quota/quota.js";
 import { isOpen, type StepKind, type Stop } from "../stop.js";
 
-/** What must not be submitted for now: models, and what was planned at a price that is not right. */
+/** What must not be submitted for now: parked models, and items planned at an outdated price. */
 export interface Parked {
   models: readonly string[];
   prices: readonly PlannedPrice[];
@@ -38,12 +38,12 @@ export interface PlannedPrice {
   price: Credits;
 }
 
-/** The items of a run that were planned at such a price, and how many of them are planned still. */
+/** The items of a run planned at that price, and how many of them are still planned. */
 export interface RunGroup extends PlannedPrice {
   model: string;
   category: string;
   planned: number;
-  /** The most that one of the group was charged by the service, for any run of the workspace; null where none was. */
+  /** The highest charge for an item of the group in any run of the workspace; null if there was none. */
   charged: Credits | null;
 }
 
@@ -61,10 +61,10 @@ export interface WaitingGroup extends Head {
 export interface Due {
   counts: Record<ItemState, number>;
   planned: PlannedSubmit[];
-  /** Tasks to look at: unfinished ones, and ready items whose addresses have expired. */
+  /** Tasks to poll: unfinished ones, and ready items whose URLs have expired. */
   tasks: OpenTask[];
   ready: { id: number; nextAt: number; fetchBy: number }[];
-  /** Ready items that wait for a look at their task. */
+  /** Ready items that wait for a poll of their task. */
   expired: number;
   /** Planned items that are parked. */
   parked: number;
@@ -107,7 +107,7 @@ export function duePolls(view: View): DuePolls {
       due.push({ id: task.id, chance, isAwaited: task.kind === "expired" });
     else later.push(at);
   }
-  // What was found finished long ago only waits for its address.
+  // A task known to be finished only waits for its URLs.
   due.sort((a, b) => Number(b.isAwaited) - Number(a.isAwaited) || b.chance - a.chance);
   return {
     due: due.map(({ id }) => id),
@@ -122,7 +122,7 @@ export function duePolls(view: View): DuePolls {
 const putOffTimes = 8;
 const putOffLongestMs = 3_600_000;
 
-/** An overdue task is put off while slots are short: the run does not end before the others anyway. */
+/** An overdue task is postponed while slots are short: the run cannot end before the others anyway. */
 function putOff({ nextAt, seenAt }: OpenTask): number {
   if (seenAt === null || seenAt > nextAt) return nextAt;
   return nextAt + Math.min(putOffLongestMs, (putOffTimes - 1) * (nextAt - seenAt));
@@ -167,18 +167,18 @@ export function slotsReserved(
   return kept;
 }
 
-/** No poll is put off for longer than this. */
+/** No poll is postponed for longer than this. */
 const putOffMsMax = 30 * dayMs;
 
-/** Whether its time has come. A time further ahead than any poll is put off was set before the clock was put back. */
+/** Whether a poll is due. A time further ahead than any poll is postponed was set before the clock was set back. */
 export function isDue({ nextAt }: { nextAt: number }, now: number, longestMs: number): boolean {
   return nextAt <= now || nextAt > now + longestMs;
 }
 
 /**
- * What to do next. It is handed what is due, the gate's terms, the quota and how much may run at once; it returns at most
- * as many steps as can start now, and when to ask again. It waits for nothing and starts nothing. Whether anything may be
- * bought at all is decided before, by the gate of src/run.
+ * What to do next. The input is what is due, the gate's terms, the quota and how much may run at once; the result is the
+ * steps that can start now, and when to ask again. It neither waits nor starts anything. The gate of src/run decides
+ * beforehand whether anything may be bought at all.
  */
 export interface View {
   now: number;
@@ -186,13 +186,13 @@ export interface View {
   planned: readonly PlannedSubmit[];
   /** All planned items that may be submitted, counted by group. */
   waiting: readonly WaitingWork[];
-  /** Submits go in the manifest's order, because the plan said how far the credits reach. */
+  /** Submit in the manifest's order, because the plan said which rows the credits cover. */
   inOrder: boolean;
   /** All tasks to poll. */
   tasks: readonly OpenTask[];
-  /** Outputs to fetch, and by when that is best done. */
+  /** Outputs to download, with their deadlines. */
   ready: readonly { id: number; nextAt: number; fetchBy: number }[];
-  /** Ready items that wait for a poll, because their addresses have expired. */
+  /** Ready items that wait for a poll, because their URLs have expired. */
   expired: number;
   /** Planned items that must not be submitted in this run: their model or their price is in doubt. */
   parked: number;
@@ -202,18 +202,18 @@ export interface View {
   quota: Quota;
   /** How long generations of a price group take. */
   pace(group: string): DurationEstimate;
-  /** How eagerly to poll; null leaves it to what is short. */
+  /** How eagerly to poll; null decides by the scarcest resource. */
   profile: PollProfile | null;
   /** The gate allows no submit now; polls and downloads go on. */
   holdsBack: boolean;
-  /** What may start now. Slots of requests under way are part of `quota` already. */
+  /** What may start now. `quota` already counts the slots of requests in flight. */
   free: Readonly<Record<StepKind, number>>;
   stops: readonly Stop[];
-  /** Credits that are spent or may yet turn out to be: charged, in flight, unknown, held. */
+  /** Credits that are or may be spent: charged, in flight, unknown, held. */
   committed: Credits;
   /** The most that may be committed, or null. */
   cap: Credits | null;
-  /** What models with a cap of their own may still cost; others are not in it. */
+  /** The remaining budget of models with a cap of their own. */
   modelBudgets?: ReadonlyMap<string, Credits>;
   /** Overdue tasks keep the run open. */
   awaitsOverdue: boolean;
@@ -237,15 +237,15 @@ export interface NextStep {
 
 export interface Decision {
   steps: NextStep[];
-  /** When to ask again though nothing happened (UTC ms); null when only the end of a step can change anything. */
+  /** When to ask again if nothing happens (UTC ms); null if only the end of a step can change anything. */
   wakeAt: number | null;
   /** Nothing is left to do for this run. */
   done: boolean;
-  /** The credit cap leaves room for no submit. */
+  /** The credit cap covers no further submit. */
   capped: boolean;
-  /** Models that have no item to begin, because the next one does not fit under their own cap. */
+  /** Models whose next item does not fit under their own cap. */
   cappedModels: readonly string[];
-  /** What the next step waits for, when it waits. */
+  /** What the next step waits for, if it waits. */
   waiting: "minute" | "day" | "service" | "tasks" | null;
 }
 
@@ -275,7 +275,7 @@ type Shortage = "places" | "day" | null;
 interface Wants {
   looks: DuePolls;
   submits: number;
-  /** Something is due that no step was begun for. */
+  /** Something is due but was not started. */
   unserved: boolean;
   places: number;
   placeAt: number;
@@ -290,13 +290,13 @@ function shortage(
   return unserved && submits > 0 && room < 1 ? "day" : null;
 }
 
-/** When the next request is due that is not due yet (UTC ms). */
+/** When the next request becomes due (UTC ms). */
 function soonest(view: View, { later: [firstLook] }: DuePolls): number {
   const submits = isOpen("submit", view.stops) ? future(view, view.planned) : [];
   return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
 }
 
-/** Polls and submits for the free slots, and how many submits the day has room for. */
+/** Polls and submits for the free slots, and how many submits the day's requests allow. */
 function choose(
   view: View,
   looks: DuePolls,
@@ -318,8 +318,8 @@ function choose(
 }
 
 /**
- * At the end of a run the submits go first, and slots are kept for submits that wait for a lane. A submit that the day
- * has no room for keeps no slot, because the slot would stay unused.
+ * At the end of a run the submits go first, and slots are reserved for submits that wait for a lane. A submit that the
+ * day's requests do not allow reserves no slot, because the slot would stay unused.
  */
 function placesForLooks(
   view: View,
@@ -333,7 +333,7 @@ function placesForLooks(
   return Math.max(0, Math.min(places - now, freeInWindows(view.quota) - going));
 }
 
-/** What expires first comes first; addresses that seem to have expired are tried last. */
+/** URLs that expire first come first; URLs that seem to have expired are tried last. */
 function downloads(view: View): NextStep[] {
   if (!isOpen("download", view.stops)) return [];
   const isOver = ({ fetchBy }: { fetchBy: number }) => fetchBy <= view.now;
@@ -343,7 +343,7 @@ function downloads(view: View): NextStep[] {
     .map((item) => ({ do: "download" as const, item: item.id }));
 }
 
-/** With this many finished tasks unsaved nothing more is bought, because their addresses are deadlines. */
+/** With this many finished tasks not archived, nothing more is bought, because their URLs expire. */
 const unsavedMax = 50;
 
 /** Planned items whose price still fits under the cap, in order; the first that does not fit ends the list. */
@@ -372,8 +372,8 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
 }
 
 /**
- * By priority, and within one the longest generations first: what takes long and begins late is what everything waits
- * for in the end. Where the credits do not reach for all, in the manifest's order.
+ * By priority, and within one the longest generations first: a long generation that starts late delays the end of the
+ * run. If the credits do not cover all items, in the manifest's order.
  */
 function ordered(view: View): PlannedSubmit[] {
   const lengthOf = (item: PlannedSubmit) => (view.inOrder ? 0 : view.pace(item.group).mean);
@@ -395,7 +395,7 @@ function dayRoom(view: View, polls: number): number {
   return Math.floor((slotsLeft(quota.day) - spare - owed) / 2);
 }
 
-/** Items to submit or to fetch whose time has come and that no step works on. */
+/** Items to submit or download that are due and not in progress. */
 function idle<Item extends { id: number; nextAt: number }>(view: View, items: readonly Item[]): Item[] {
   return items.filter((item) => isDue(item, view.now, backoffMsMax) && !view.busy.has(item.id));
 }
@@ -413,7 +413,7 @@ function wakeTime(
     ...(short === "places" ? [placeAt] : []),
   ];
   const at = Math.min(
-    // What becomes due before there is a slot waits for the slot.
+    // An item due before a slot is free waits for the slot.
     Math.max(placeAt, Math.min(...requests)),
     ...(isOpen("download", view.stops) ? future(view, view.ready) : []),
     ...(short === "day" ? [view.quota.day.nextReleaseAt ?? view.now + minuteMs] : []),
@@ -432,7 +432,7 @@ function isDone(view: View, steps: readonly NextStep[]): boolean {
   return !hasWork(view) && !(view.awaitsOverdue && view.counts.overdue > 0 && isOpen("poll", view.stops));
 }
 
-/** Whether anything that may go on keeps the run open, overdue tasks aside. */
+/** Whether anything but overdue tasks keeps the run open. */
 export function hasWork({
   counts,
   parked,

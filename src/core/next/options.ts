@@ -2,49 +2,49 @@ import type { Credits } from "../money.js";
 import type { Forecast } from "../pace/forecast.js";
 import type { PollProfile } from "../pace/pressure.js";
 
-/** The options that a resume goes on with. */
+/** The options of a run, which a resume uses again. */
 export interface RunOptions {
   /** In millionths of a credit. */
   maxCredits: Credits | null;
-  /** The same for the items of one model; the others go on. */
+  /** The cap for each model, in millionths of a credit; other models continue. */
   modelCaps?: Readonly<Record<string, Credits>>;
-  /** The balance that must be left on the account. */
+  /** The balance that must remain on the account. */
   keepCredits?: Credits;
-  /** What all runs of the account together may spend in a day. */
+  /** The daily cap for all runs of the account together. */
   dailyCredits?: Credits;
-  /** How many items, or what share of them, may fail before nothing more is submitted; null is any number. */
+  /** How many items, or what percentage, may fail before submitting stops; null is unlimited. */
   maxFailures: { count: number } | { percent: number } | null;
-  /** How often a task that failed at the provider is tried again by itself. */
+  /** How often a task that failed at the provider is retried automatically. */
   retries: number;
   rpm?: number;
   rpd?: number;
-  /** The share of the account's requests that is used, in percent. */
+  /** The percentage of the account's requests that may be used. */
   share?: number;
-  /** How eagerly to look at tasks; left out, what is short decides. */
+  /** How eagerly to poll; if absent, the scarcest resource decides. */
   poll?: PollProfile;
-  /** What was expected of the run when it began. */
+  /** The forecast from the start of the run. */
   forecast?: Forecast;
   lanes?: number;
   downloads: number;
   onInsufficient: "refuse" | "fit" | "stop" | "wait";
   onDailyLimit: "stop" | "wait";
-  /** Local time of day, `HH:MM`, or an instant in ISO 8601, after which nothing more is submitted. */
+  /** When submitting ends: local time of day, `HH:MM`, or an ISO 8601 instant. */
   until: string | null;
-  /** The same as a duration from the start of each execution, in ms. */
+  /** When submitting ends, in ms from the start of each execution. */
   maxDurationMs: number | null;
   /** How long the run stays open for overdue tasks alone, in ms. */
   overdueWaitMs: number;
   /** A JSON file beside each output. */
   sidecars?: boolean;
-  /** Whether the run stays open until what became of unanswered requests is known. */
+  /** Whether the run stays open until unanswered requests are settled. */
   settle: "stop" | "wait";
-  /** How long after its end such a request must show no charge: twice, in ms. */
+  /** The two times (ms) after its end at which an unanswered request must show no charge. */
   settleMs: readonly [number, number];
-  /** How many of them may be without a verdict before submitting waits. */
+  /** How many unanswered requests may lack a verdict before submitting pauses. */
   unsettledMax: number;
-  /** Whether a complete GENERATION_ERROR is taken for not charged. */
+  /** Whether a complete GENERATION_ERROR counts as not charged. */
   errorIsFree: boolean;
-  /** Credits that may be spent a second time, by itself, on items whose first charge came to nothing. */
+  /** Credits that may be spent automatically on a second attempt for items whose first charge was lost. */
   orphanCredits: Credits;
   sandbox: boolean;
 }

@@ -5,58 +5,58 @@ import { expectedPolls } from "./poll.js";
 import { certainty, pressureOf } from "./pressure.js";
 
 /**
- * What a run will need, said beforehand: requests, time, and which limit it is that keeps it from being faster. It is
- * reckoned from the very paces and limits that the run then works with.
+ * Forecasts what a run will need: requests, time, and the limit that binds. It uses the same duration estimates and
+ * limits as the run itself.
  */
 export interface Forecast {
   requests: number;
   ms: number;
   binds: Binding;
-  /** The same on the next larger plan, where that would be faster. */
+  /** The forecast for the next larger plan, if that would be faster. */
   larger: { plan: string; ms: number } | null;
-  /** Models that nothing was made with yet, where the time follows from how long they take; left out where there are none. */
+  /** Models without history, if the time depends on how long they take; absent if there are none. */
   guessed?: Guessed;
 }
 
 export interface Guessed {
   models: string[];
-  /** Nothing was made with any model of the run. */
+  /** No model of the run has a history. */
   areAll: boolean;
 }
 
 export type Binding = "minute" | "day" | "credits" | "generation";
 
 export interface Outlook {
-  /** What is to be made, by price group. */
+  /** Items to make, by price group. */
   groups: readonly { items: number; pace: DurationEstimate }[];
-  /** Tasks that are at the service already. */
+  /** Tasks already at the service. */
   open: number;
   limits: PlanLimits;
   /** The plan by its name at the service. */
   plan: string;
-  /** The day's requests that are used. */
+  /** Requests already used of the day. */
   usedToday: number;
-  /** The credits do not reach for all. */
+  /** The credits do not cover all items. */
   isShortOfCredits: boolean;
 }
 
 /**
- * Requests that an item costs where they are short, by the bench: its submit, its look, and a few looks that find
- * nothing. More are made only while there are places for them, so the time that a run takes follows from these.
+ * Requests per item when they are short, measured by the bench: its submit, its poll, and a few polls that find it
+ * unfinished. More are made only while slots are free, so this figure determines the time of a run.
  */
 const requestsEach = 2.03;
 /**
- * However many places there are, a look is on average no less likely to succeed than this, by the bench: what the first
- * ones find tells when to look at the others.
+ * The least average chance of a poll to succeed, however many slots there are, measured by the bench: the first results
+ * tell when to poll the others.
  */
 const leastChance = 0.27;
-/** The bench's models, of which nothing was known either, turned out to be no more spread than this. */
+/** The largest spread among the bench's models, which had no history either. */
 const spreadMost = 0.4;
-/** What a place takes to come round, and a submit to be answered, in ms. */
+/** Milliseconds until a used slot is free again, and until a submit is answered. */
 const roundMs = minuteMs + 700;
 const answerMs = 700;
 
-/** What is to be expected; `larger` are the plans above with their limits, in order. */
+/** The forecast; `larger` are the plans above with their limits, in order. */
 export function forecastOf(
   outlook: Outlook,
   larger: readonly { plan: string; limits: PlanLimits }[] = [],
@@ -83,7 +83,7 @@ function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
   return { requests, ms: Math.round(ms), binds: binds ?? (unhurriedMs < 0.9 * ms ? "minute" : "generation") };
 }
 
-/** The submits, and the looks as the run will make them: a small set, for which there are places to spare, early. */
+/** The submits and polls that the run will make: a small set, with slots to spare, polls early. */
 function expectedRequests({ groups, limits, usedToday }: Outlook): number {
   const named = new Map(groups.map(({ items, pace }, index) => [`${index}`, { items, pace: usual(pace) }]));
   const waiting = [...named].map(([group, { items }]) => ({ group, items }));
@@ -108,7 +108,7 @@ function usual(pace: DurationEstimate): DurationEstimate {
   return { ...pace, spread: Math.min(spreadMost, pace.spread) };
 }
 
-/** The windows as a run finds them that begins at 0. */
+/** The windows at the start of a run at time 0. */
 function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
   const window = (limit: number | null, used: number): Window => ({
     limit,
@@ -126,13 +126,13 @@ function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
   };
 }
 
-/** Days that pass before the last request has its place. */
+/** Days until the last request gets a slot. */
 function daysFor(requests: number, used: number, perDay: number): number {
   const beyondToday = requests - Math.max(0, perDay - used);
   return beyondToday <= 0 ? 0 : Math.ceil(beyondToday / perDay);
 }
 
-/** When the last generation ends if each begins as early as the limit lets it, the longest first. */
+/** When the last generation ends if each starts as early as the limit allows, the longest first. */
 function generationMs({ groups, limits, plan }: Outlook): number {
   let [begun, ends] = [0, 0];
   for (const { items, pace } of groups.toSorted((a, b) => b.pace.mean - a.pace.mean)) {
@@ -140,7 +140,7 @@ function generationMs({ groups, limits, plan }: Outlook): number {
     begun += items;
     const lanesMs = (begun * answerMs) / lanesOf(plan);
     const windowsMs = limits.perMinute === null ? 0 : Math.floor((begun - 1) / limits.perMinute) * roundMs;
-    // So long does the slowest of them take, as likely as not.
+    // The median time of the slowest of them.
     const slowestMs = ageWhen(pace, 0.5 ** (1 / items), 0);
     ends = Math.max(ends, Math.max(lanesMs, windowsMs) + slowestMs + answerMs);
   }

@@ -1,17 +1,17 @@
 /**
- * How long generations of one kind take: their logarithms are taken to be normal, which fits durations of anything
- * that has a typical one and now and then takes far longer. The fit knows little at first and says so: its spread is
- * that of the next generation, with what is not known yet of the model in it.
+ * How long generations of one kind take. Their logarithms are modelled as normal, which fits durations with a typical
+ * value and occasional far longer ones. The spread is the predictive one: it includes the uncertainty about the model,
+ * which is large at first.
  */
 export interface DurationEstimate {
   /** Of the natural logarithm of milliseconds. */
   mean: number;
   spread: number;
-  /** How many finished generations speak for it. */
+  /** The number of finished generations behind it. */
   finished: number;
 }
 
-/** What a fit begins with: a guess, and how many generations each of its halves is worth. */
+/** The prior of a fit: mean and spread, and how many generations each of them is worth. */
 export interface PriorEstimate {
   mean: number;
   meanWeight: number;
@@ -19,7 +19,7 @@ export interface PriorEstimate {
   spreadWeight: number;
 }
 
-/** Milliseconds that a generation takes where nothing is known but its category. */
+/** Milliseconds of a generation if only its category is known. */
 const usualMs: Readonly<Record<string, number>> = { image: 10_000, audio: 20_000, video: 120_000 };
 const usualMsOfOthers = 30_000;
 
@@ -32,7 +32,7 @@ export function priorOf(category: string): PriorEstimate {
   };
 }
 
-/** A fit of a model as the guess for one of its price groups, whose params may or may not change the pace. */
+/** A model's fit as the prior for one of its price groups, whose params may change the duration. */
 export function priorFrom(model: DurationEstimate): PriorEstimate {
   return {
     mean: model.mean,
@@ -42,14 +42,14 @@ export function priorFrom(model: DurationEstimate): PriorEstimate {
   };
 }
 
-/** Observations after which an older one counts half. */
+/** Number of newer observations after which one counts half. */
 const halfLife = 30;
-/** Observations that are kept; what came before counts next to nothing. */
+/** Number of observations kept; older ones count next to nothing. */
 export const observationsMax = 200;
 
 /**
- * The pace that speaks from finished generations (ms, newest last) and from the ages (ms) at which others were found
- * unfinished: those count as what is to be expected of them, given that they have lasted so long.
+ * The duration estimate from finished generations (ms, newest last) and from the ages (ms) at which others were found
+ * unfinished: those count with their expected duration, given that they have lasted so long.
  */
 export function durationEstimateOf(
   guess: PriorEstimate,
@@ -75,7 +75,7 @@ interface Fit {
   weight: number;
 }
 
-/** A value that is known, or one whose place and variance are only to be expected. */
+/** A known value, or an expected value with its variance. */
 interface Expected {
   value: number;
   variance: number;
@@ -99,7 +99,7 @@ function fitOf(guess: PriorEstimate, values: readonly number[], open: readonly E
   return { mean, spread, weight };
 }
 
-/** What is to be expected of a generation that has lasted to this age. */
+/** The expected value for a generation that has lasted to this age. */
 function expected({ mean, spread }: Fit, age: number): Expected {
   const z = (age - mean) / spread;
   const beyond = hazard(z);
@@ -109,13 +109,13 @@ function expected({ mean, spread }: Fit, age: number): Expected {
   };
 }
 
-/** The fewest generations that speak for a change of pace, and how many standard errors it must be. */
+/** The least number of generations that show a change of pace, and how many standard errors it must be. */
 const changeMin = 6;
 const changeErrors = 4.5;
-/** Generations closer together than this (as a logarithm) are no sign of a change, however alike they are. */
+/** A smaller difference than this (as a logarithm) is no sign of a change, however small the variance. */
 const spreadMin = 0.1;
 
-/** The values since the model last changed its pace: from the place on where before and after differ most. */
+/** The values since the last change of pace: from the point where before and after differ most. */
 function sinceChange(values: readonly number[]): readonly number[] {
   const all = totals(values);
   let [place, farthest] = [0, changeErrors];
@@ -175,17 +175,17 @@ export interface Witnessed {
   sentAt: number;
   /** The last time it was found unfinished, if ever. */
   unfinishedAt: number | null;
-  /** When it was found finished. */
+  /** When it was first seen finished. */
   seenAt: number;
 }
 
-/** How far the service's own times may lie outside of what was seen: answers take a while to arrive. */
+/** How far (ms) the service's times may deviate from what was seen: answers take a while to arrive. */
 const toleranceMs = 5_000;
 
 /**
- * How long a task took, in ms. By its own times, which are exact however late it was seen; where they are missing or
- * contradict what was seen (it cannot have taken longer than since its sending), by what was seen. Null when a clock
- * that was put makes that nonsense too.
+ * How long a task took, in ms: by the service's times, which are exact however late it was polled; if they are missing
+ * or contradict what was seen (it cannot have taken longer than since its sending), by what was seen. Null if a changed
+ * clock makes that nonsense too.
  */
 export function durationOf(
   task: { createdAt: string; completedAt: string | null },
@@ -199,9 +199,9 @@ export function durationOf(
   return Math.max(1, (least + most) / 2);
 }
 
-/** The normal distribution, as exact far out in its tail as in the middle: there lie the tasks that run for long. */
+/** The normal distribution, as exact in its far tail as in the middle, because long-running tasks are there. */
 
-/** Beyond this many standard deviations a tail is too thin to tell from nothing. */
+/** Beyond this many standard deviations a tail is indistinguishable from zero. */
 const zMax = 30;
 
 /** The share of a standard normal that lies above `z`; the relative error is below 2e-7. */
@@ -216,19 +216,19 @@ export function upperTail(z: number): number {
   return (t / 2) * Math.exp(series - x * x);
 }
 
-/** Where the share `p` of a standard normal lies above: the inverse of `upperTail`. */
+/** The value with the share `p` of a standard normal above it: the inverse of `upperTail`. */
 export function tailPoint(p: number): number {
   if (p > 0.5) return -tailPoint(1 - p);
   if (p < upperTail(zMax)) return zMax;
   const t = Math.sqrt(-2 * Math.log(p));
   const guess =
     t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-  // One step of Newton's on the tail's logarithm takes the guess from three digits to six.
+  // One Newton step on the logarithm of the tail improves the estimate from three digits to six.
   const tail = upperTail(guess);
   return guess + Math.log(tail / p) * (tail / density(guess));
 }
 
-/** How soon, in standard deviations, what has lasted to `z` is over: density against what is left. */
+/** The hazard at `z`: density divided by the remaining tail. */
 export function hazard(z: number): number {
   return density(Math.min(z, zMax)) / upperTail(z);
 }
@@ -238,15 +238,15 @@ function density(z: number): number {
 }
 
 /**
- * What a run knows of how long generations take: the finished ones of each price group, those that earlier runs saw
- * included, and the ages at which open tasks were last found unfinished. A group whose params nothing is known of is
- * guessed from its model, and a model from its category.
+ * A run's duration estimates, from the finished generations of each price group, including earlier runs, and the ages at
+ * which open tasks were last found unfinished. A group without history uses its model's estimate, and a model its
+ * category's.
  */
 export class DurationEstimates {
   private readonly models = new Map<string, Model>();
   private readonly modelOf = new Map<string, Model>();
 
-  /** A price group may come up: which model and category it is of. */
+  /** Registers the model and category of a price group. */
   introduce(group: string, model: string, category: string): void {
     if (this.modelOf.has(group)) return;
     const known = this.models.get(model) ?? {
@@ -259,17 +259,17 @@ export class DurationEstimates {
     this.modelOf.set(group, known);
   }
 
-  /** A generation of the group took so long, from its creation to its completion. */
+  /** Adds the duration of a generation, from creation to completion. */
   finished(group: string, item: number, ms: number): void {
     for (const durations of this.both(group)) durations.finished(item, ms);
   }
 
-  /** A task was not finished at this age. */
+  /** Notes that a task was unfinished at this age. */
   unfinished(group: string, item: number, ageMs: number): void {
     for (const durations of this.both(group)) durations.unfinished(item, ageMs);
   }
 
-  /** A task is over, or not looked at any more, and told nothing of how long it takes. */
+  /** Removes a task that ended, or is no longer polled, without a known duration. */
   gone(group: string, item: number): void {
     for (const durations of this.both(group)) durations.gone(item);
   }
@@ -299,7 +299,7 @@ interface Model {
   groups: Map<string, Durations>;
 }
 
-/** Durations of one kind, and the fit to them until they change. */
+/** Durations of one kind, and their fit, cached until they change. */
 class Durations {
   private readonly done: number[] = [];
   private readonly open = new Map<number, number>();

@@ -2,49 +2,49 @@ import { dayMs } from "../quota/quota.js";
 import { ageWhen, chanceDone, type DurationEstimate, survival } from "./pace.js";
 
 /**
- * When to look at a task. The service's page recommends to begin after 2 seconds and to grow to 10; a look costs a
- * request, though, of which there are few, and an answer that says "not yet" has bought nothing. So a look is due at
- * the age at which the result is there with a certain chance, given how long the model takes and that the task was
- * not finished at the last look; never closer together than recommended. What chance is asked for is `pressure`'s to
- * say. After 10 minutes a task is overdue, stays alive and is looked at rarely.
+ * When to poll a task. The service's page recommends polling after 2 seconds, growing to 10. But a poll costs a request,
+ * of which there are few, and a poll that finds the task unfinished is wasted. So a poll is due at the age at which the
+ * task is finished with a certain chance, given how long the model takes and that the task was unfinished at the last
+ * poll; never closer together than recommended. `pressure` decides that chance. After 10 minutes a task is overdue: it
+ * stays alive and is polled rarely.
  */
 export const pollMsMin = 2_000;
 export const pollMsMax = 10_000;
 export const pollWindowMs = 10 * 60_000;
 const overdueMsMax = 60 * 60_000;
 /**
- * What has lasted longer than nearly all of its kind may last far longer still: its age at the next look is at most so
- * many times that at the last. Where durations have no heavy tail, it is looked at long before that.
+ * A task that has lasted longer than nearly all of its kind may last far longer still: its age at the next poll is at
+ * most this many times its age at the last. If durations have no heavy tail, it is polled long before that.
  */
 const growthMost = 4;
 const growth = 1.5;
 
-/** Milliseconds from one look to the next where the looks brought nothing to go by, after `looks` of them. */
+/** Milliseconds between polls without any duration estimate, after `looks` polls. */
 export function pollInterval(looks: number): number {
   return Math.min(pollMsMax, pollMsMin * growth ** looks);
 }
 
-/** The least time (whole ms) from a look that found a task of this age unfinished to the next. */
+/** The least time (whole ms) to the next poll of a task that was unfinished at this age. */
 export function pollSpacing(ageMs: number): number {
   return Math.min(pollMsMax, Math.max(pollMsMin, Math.ceil(ageMs / 14)));
 }
 
-/** A task at the service, as far as it matters for when to look at it. Times are UTC ms. */
+/** What matters about a task for deciding when to poll it. Times are UTC ms. */
 export interface OpenTask {
   id: number;
-  /** The price group, which stands for how long it takes. */
+  /** The price group, which determines the duration estimate. */
   group: string;
-  /** `expired` is one that ended well, whose addresses are too old: a look gets fresh ones. */
+  /** `expired`: completed, but its URLs have expired; a poll gets new ones. */
   kind: "processing" | "overdue" | "expired";
   /** When the service had accepted it. */
   since: number;
   /** When it was last found unfinished, or null. */
   seenAt: number | null;
-  /** No look is made before then; for all but `processing` it is when the next is made. */
+  /** No poll is made before then; except for `processing`, the next poll is made then. */
   nextAt: number;
 }
 
-/** The look at a task, at the age at which it is finished with the chance `threshold`. */
+/** The next poll of a task, at the age at which it is finished with the chance `threshold`. */
 export function pollAt(
   task: OpenTask,
   pace: DurationEstimate,
@@ -53,9 +53,9 @@ export function pollAt(
 ): { at: number; chance: number } {
   const { since, seenAt, kind } = task;
   if (kind !== "processing") return { at: task.nextAt, chance: kind === "expired" ? 1 : 0 };
-  // No look is put off for longer, so a later one was set before the clock was put back.
+  // No poll is postponed for longer, so a later one was set before the clock was set back.
   const nextAt = task.nextAt > now + pollMsMax ? now : task.nextAt;
-  // After the clock was put back nothing is known of its age.
+  // Once the clock was set back, its age is unknown.
   if (since > now || (seenAt !== null && seenAt > now)) return { at: nextAt, chance: 0.5 };
   const seenMs = seenAt === null ? 0 : Math.max(1, seenAt - since);
   const wanted = ageWhen(pace, threshold, seenMs);
@@ -69,10 +69,10 @@ export function pollAt(
   };
 }
 
-/** Below this share of tasks that are unfinished, the looks at the rest count for nothing. */
+/** Below this share of unfinished tasks, polls of the rest are ignored. */
 const shareMin = 0.001;
 
-/** How many looks a task costs on average, where each is made at the age at which it succeeds with that chance. */
+/** The average number of polls per task if each is made at the age at which it succeeds with that chance. */
 export function expectedPolls(pace: DurationEstimate, threshold: number): number {
   let task: OpenTask = { id: 0, group: "", kind: "processing", since: 0, seenAt: null, nextAt: pollMsMin };
   let looks = 0;
@@ -85,7 +85,7 @@ export function expectedPolls(pace: DurationEstimate, threshold: number): number
   return looks;
 }
 
-/** The look at a task of which nothing is known, as the service's page recommends it where places are plenty. */
+/** The poll of a task without any estimate, as the service's page recommends if slots are plentiful. */
 export function recommendedAt({ since, seenAt, nextAt }: OpenTask): number {
   const age = Math.ceil(growth * ((seenAt ?? since) - since));
   return Math.max(nextAt, since + Math.max(pollMsMin, age));
@@ -96,26 +96,26 @@ export function leftMs({ since, seenAt }: OpenTask, pace: DurationEstimate, now:
   return Math.max(0, since + ageWhen(pace, 0.9, seenAt === null ? 0 : Math.max(1, seenAt - since)) - now);
 }
 
-/** How many tasks are overdue, and the day's limit of requests that their looks come out of (null: none). */
+/** How many tasks are overdue, and the daily request limit that their polls use (null: unlimited). */
 export interface Overdue {
   tasks: number;
   perDay: number | null;
 }
 
-/** What share of the day's requests the looks at all overdue tasks together may take. */
+/** The share of the day's requests that polls of all overdue tasks together may use. */
 const overdueShare = 0.1;
 const overdueSpacingMax = 14 * dayMs;
-/** A task's age grows by no less than this from one look to the next. */
+/** The least factor by which a task's age grows between polls. */
 const overdueGrowth = 0.05;
-/** Most of what is overdue ends soon: so much of the share is for the looks up to this age. */
+/** Most overdue tasks end soon: this part of the share is for polls up to this age. */
 const overdueEarlyMs = 60 * 60_000;
 const overdueEarlyShare = 0.6;
 
 /**
- * Milliseconds until an overdue task is looked at again: a twentieth of its age, and never so soon that all of them
- * together take more than a tenth of the day's requests. With looks at ages that grow by a factor, there are most of
- * them in the first day, and the factor is such that they are not too many even then. A task that seems to be of the
- * future was begun before the clock was put back by at least so much, which counts as its age.
+ * Milliseconds until an overdue task is polled again: a twentieth of its age, and never so soon that all of them together
+ * use more than a tenth of the day's requests. Ages at polls grow by a factor, so most polls are in the first day, and
+ * the factor keeps them within the share even then. A task that seems to be from the future was submitted before the
+ * clock was set back by at least that much, which counts as its age.
  */
 export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): number {
   const age = Math.max(pollWindowMs, Math.abs(ageMs));
@@ -131,27 +131,27 @@ export function overdueInterval(ageMs: number, { tasks, perDay }: Overdue): numb
 }
 
 /**
- * Whether the time in which a task is expected to end has passed. Where the clock was set back by more than that,
- * nobody knows, and looking rarely is the safe guess: looking often could go on for as long as the clock is behind.
+ * Whether the time in which a task should end has passed. If the clock was set back by more than that, it is unknown, and
+ * polling rarely is the safe choice: polling often could last as long as the clock is behind.
  */
 export function windowPassed(ageMs: number): boolean {
   return Math.abs(ageMs) >= pollWindowMs;
 }
 
 /**
- * In which order outputs are fetched (P15). Signed addresses are deadlines, and some of them carry the instant of their
- * end: those go first, the earliest end first. The others follow in the order in which they came. An address is tried
- * however old it is, because a clock may be wrong and a try costs nothing.
+ * The order of downloads (P15). Signed URLs expire, and some of them contain the time: those go first, the earliest expiry
+ * first. The others follow in their original order. A URL is tried however old it is, because a clock may be wrong and a
+ * try costs nothing.
  */
 export function fetchBy(urls: readonly string[], now: number): number {
   const ends = urls.map(statedEnd).filter((end) => end !== null);
   return ends.length > 0 ? Math.min(...ends) : now + afterStatedMs;
 }
 
-/** Longer than any address is signed for, so that addresses without an end come after those with one. */
+/** Longer than any URL is signed for, so that URLs without an expiry come after those with one. */
 const afterStatedMs = 366 * 24 * 60 * 60_000;
 
-/** The instant (UTC ms) until which an address says that it is good, as object stores sign; null where it does not say. */
+/** The expiry (UTC ms) in a URL signed by an object store; null if it has none. */
 export function statedEnd(url: string): number | null {
   if (!URL.canParse(url)) return null;
   const query = new Map([...new URL(url).searchParams].map(([name, value]) => [name.toLowerCase(), value]));

@@ -3,19 +3,18 @@ import { ageWhen, type DurationEstimate } from "./pace.js";
 import { leftMs, type OpenTask } from "./poll.js";
 
 /**
- * How sure one must be of a result before looking for it. While requests are plenty an early look costs nothing that
- * anybody misses; while submits and looks wait for the same few places, a look that finds nothing delays the run. So
- * the chance that is asked for follows how much of the coming places is needed, over the times within which the open
- * tasks will want theirs. One time for all would not do: what is needed in ten minutes must not keep today's empty
- * places from being used, and a full minute ahead must.
+ * How likely a result must be before it is polled for. While requests are plentiful, an early poll costs nothing; while
+ * submits and polls compete for few slots, a poll that finds nothing delays the run. So the required chance follows how
+ * many of the coming slots are needed, over the times within which the open tasks will need theirs. One time span for
+ * all would not do: needs in ten minutes must not leave free slots unused now, but a full minute ahead must.
  */
 export const pollProfiles = ["eager", "balanced", "frugal"] as const;
 export type PollProfile = (typeof pollProfiles)[number];
 
 interface Manner {
-  /** The highest chance that is asked for of a model that always takes the same time. */
+  /** The highest required chance for a model that always takes the same time. */
   most: number;
-  /** How far ahead places are kept for looks, in ms: results are seen sooner, and the run takes a little longer. */
+  /** How far ahead (ms) slots are reserved for polls: results are seen sooner, and the run takes a little longer. */
   holdMs: number;
 }
 
@@ -25,20 +24,20 @@ const manners: Readonly<Record<PollProfile, Manner>> = {
   frugal: { most: 0.99, holdMs: 0 },
 };
 /**
- * Less is asked of a model whose times are spread wide, and far less of the widest: the last few hundredths would take
- * it very long.
+ * The required chance is lower for models with a wide spread, and far lower for the widest: their last few hundredths
+ * would take very long.
  */
 const perSpread = 0.028;
 const perWideSpread = 0.08;
 const wideSpread = 0.25;
-/** And of one that takes long (for each e-fold beyond 10 s), but not where long and spread wide come together. */
+/** It is also lower for long durations (per e-fold beyond 10 s), but not for long and widely spread ones. */
 const perLength = 0.016;
 const shortMs = 10_000;
 const leastChance = 0.17;
-/** Asked for while the day's requests do not suffice for all that is to do: each one wasted is an item less. */
+/** The required chance while the day's requests do not suffice: each wasted one is one item less. */
 const chanceOfShortDay = 0.99;
 const horizonMsMin = 10_000;
-/** Requests that an item costs, with the looks that find nothing, as far as the day is concerned. */
+/** Requests per item, including wasted polls, for the daily limit. */
 const requestsEach = 2.02;
 
 /** Planned items of one price group. */
@@ -63,13 +62,13 @@ export function isDayShort({ tasks, waiting, quota }: Work): boolean {
 
 export interface Pressure extends Manner {
   isDayShort: boolean;
-  /** Every place is wanted: what is looked at for no gain in time can wait. */
+  /** Every slot is needed: polls that save no time can wait. */
   isShort: boolean;
-  /** There are so many places that even a look with the least chance is worth one. */
+  /** There are so many slots that even a poll with the least chance is worth one. */
   isPlenty: boolean;
 }
 
-/** What looks must be worth now. Unless somebody wants it otherwise, what is short decides. */
+/** The pressure on polls now. Unless --poll is given, the scarcest resource decides. */
 export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
   const manner = manners[profile ?? "balanced"];
   if (profile !== "eager" && isDayShort(work))
@@ -79,7 +78,7 @@ export function pressureOf(work: Work, profile: PollProfile | null): Pressure {
   return { ...manner, most, isDayShort: false, isShort: needed >= 1, isPlenty: needed <= leastChance };
 }
 
-/** The chance at which a look at a task of this pace is worth its request. */
+/** The chance at which a poll of a task with this pace is worth its request. */
 export function certainty({ most, isDayShort }: Pressure, { mean, spread }: DurationEstimate): number {
   if (isDayShort) return most;
   const forLength = perLength * Math.max(0, mean - Math.log(shortMs)) * Math.max(0, 1 - spread);
@@ -88,8 +87,8 @@ export function certainty({ most, isDayShort }: Pressure, { mean, spread }: Dura
 }
 
 /**
- * How many looks there must be for each place that the submits leave, over all times within which some of the work is
- * done: so much of a chance each look must have, or places run short. At least 1 means that they do.
+ * How many polls are needed per slot left by the submits, over all times within which some of the work is done: each poll
+ * needs at least that chance, or slots run short. 1 or more means that they do.
  */
 function load(work: Work): number {
   const { quota, now } = work;
@@ -131,7 +130,7 @@ function needsOf({ tasks, waiting, pace, now }: Work): Need[] {
   ];
 }
 
-/** How long the slowest of the planned generations is to be waited for, in ms: an unknown model is not believed to take for ever. */
+/** The expected time (ms) of the slowest planned generation; unknown models are bounded. */
 function slowestMs({ waiting, pace }: Work): number {
   const each = waiting.map(({ group }) => {
     const fit = pace(group);
@@ -141,8 +140,8 @@ function slowestMs({ waiting, pace }: Work): number {
 }
 
 /**
- * Whether the end is so near that every submit should go now: while the slowest of them is at work, there are places
- * enough to look for all the rest.
+ * Whether the end is so near that every submit should go now: while the slowest generation runs, there are enough slots
+ * to poll all the rest.
  */
 export function isTail(work: Work): boolean {
   const items = work.waiting.reduce((sum, { items }) => sum + items, 0);

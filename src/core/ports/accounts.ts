@@ -17,11 +17,11 @@ export interface Accounts {
    * OtherUser where the account has another name.
    */
   name(accountId: number, userId: string): Promise<Account>;
-  /** What the plan (and the user) allow from now on; null means unlimited. */
+  /** Sets the limits of the plan (and the user); null means unlimited. */
   setLimits(accountId: number, limits: PlanLimits): Promise<void>;
-  /** The user's own limits hold from the first request, before the service has told the plan. A share needs the plan. */
+  /** The user's own limits apply from the first request, before the plan is known. A percentage needs the plan. */
   narrowLimits(accountId: number, own: Pick<OwnLimits, "rpm" | "rpd">): Promise<void>;
-  /** The windows as a run sees them; what it owes itself is not in `owedElsewhere`. */
+  /** The windows as a run sees them; `owedElsewhere` excludes the run's own needs. */
   quota(accountId: number, claimant?: string): Promise<Quota>;
   /**
    * Reserves a slot in the windows if there is one. The clock is read inside the transaction. With a claim, only if the
@@ -30,7 +30,7 @@ export interface Accounts {
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
   /** Requests of the day that a run needs for its open tasks. What is not told again is forgotten in a day. */
   owes(accountId: number, claim: Claim): Promise<void>;
-  /** What lies behind a key by now. */
+  /** The requests made with a key so far. */
   past(caller: Caller): Promise<Past>;
   /**
    * GET me has told how many requests the key ever made. What is beyond those of this machine since the last time was
@@ -42,22 +42,22 @@ export interface Accounts {
    * 429s.
    */
   answered(ticket: Ticket, isRefused?: boolean): Promise<void>;
-  /** The request was never sent: the place is free again. */
+  /** Frees the slot of a request that was never sent. */
   release(ticket: Ticket): Promise<void>;
   /**
    * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
    * it did, not for ever at once again). Where the ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
    */
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
-  /** What one generation of a price group was charged. */
+  /** Stores the charge of a generation in its price group. */
   charged(accountId: number, group: string, amount: Credits): Promise<void>;
   /** The highest charge that was seen for each price group of the account's service. */
   highestCharges(accountId: number): Promise<Map<string, Credits>>;
   /** What paid requests of all its keys, from all workspaces, have cost or may have that were sent on a day. */
   spentOn(accountId: number, day: Day): Promise<Credits>;
-  /** What they have taken, or may have, from a balance that was read then. */
+  /** What they have or may have taken from the balance since that reading. */
   takenFrom(accountId: number, mark: BalanceMark): Promise<TakenCredits>;
-  /** The books of a key that is known here. */
+  /** The spend log of a known key. */
   books(owner: SpendLogOwner): SpendLog;
   /** One generation of a model with its params took so long (ms). */
   lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
@@ -79,7 +79,7 @@ export interface Caller {
 export interface Past {
   /** How many of its requests are over: answered, or lost so long ago that none of them arrives any more. */
   over: number;
-  /** How far the books of all keys go. */
+  /** The last position in the spend logs of all keys. */
   seq: number;
 }
 
@@ -98,7 +98,7 @@ export class OtherUser extends Error {
   }
 }
 
-/** What a run owes to its open tasks. */
+/** The requests that a run needs for its open tasks. */
 export interface Claim {
   /** The run, by a name that no other run of the account has, in whatever workspace. */
   claimant: string;
@@ -114,5 +114,5 @@ export interface Account {
 
 export type Reservation =
   | { ticket: Ticket }
-  /** No place is free before then (UTC ms), and what the wait is for. */
+  /** When the next slot is free (UTC ms), and what the wait is for. */
   | { ticket: null; waitUntil: number; waitsFor: "minute" | "day" | "service" };

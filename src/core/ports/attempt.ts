@@ -2,7 +2,7 @@ import type { FailureKind } from "../failure.js";
 import type { ItemEvent } from "../item.js";
 import type { Credits } from "../money.js";
 
-/** One paid request of an item: what is on record before it is sent, and what became of it. */
+/** One paid request of an item: what is recorded before it is sent, and its outcome. */
 
 export interface Intent {
   runId: number;
@@ -10,7 +10,7 @@ export interface Intent {
   sentAt: number;
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;
-  /** Its entry in the account's books; null for what is known from elsewhere. */
+  /** Its entry in the account's spend log; null if the request is known from another source. */
   bookEntry: number | null;
 }
 
@@ -24,7 +24,7 @@ export interface Attempt {
   intendedAt: number;
   /** When it was sent, by the service's clock as far as it was known (UTC ms). */
   sentAt: number;
-  /** What it was to cost: its item may be offered for another price since. */
+  /** Its price at the time: the item's price may have changed since. */
   price: Credits;
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;

@@ -26,7 +26,7 @@ export interface Disk {
   list(path: string): Promise<string[]>;
   /** The content of a file, in pieces: all of it, or the bytes from `start` up to and without `end`. */
   read(path: string, range?: ByteRange): AsyncIterable<Uint8Array>;
-  /** Bytes that may still be written where `path` lies. */
+  /** Free bytes on the disk of `path`. */
   freeBytes(path: string): Promise<number>;
 }
 
@@ -37,7 +37,7 @@ export interface ByteRange {
 
 export interface NewFile {
   write(bytes: Uint8Array): Promise<void>;
-  /** Throws away what was written: the next bytes are the first. */
+  /** Discards what was written and starts again. */
   empty(): Promise<void>;
   /** Returns when the content is on the device. */
   sync(): Promise<void>;

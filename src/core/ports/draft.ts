@@ -14,7 +14,7 @@ export interface Draft {
   /** The position that the next record will have. */
   next(): number;
   problem(problem: Problem): void;
-  /** What the job has already, with those items marked whose files are gone. */
+  /** The job's existing items, marking those whose files are missing. */
   know(items: Iterable<Known>, missing: ReadonlySet<string>): void;
   counts(): DraftCounts;
   recordAt(position: number): { key: string | null; number: number; repeat: number } | null;
@@ -37,7 +37,7 @@ export interface Draft {
   compare(fields: (old: RowContent, now: RowContent) => ChangedRow["fields"]): void;
   comparison(): Comparison;
 
-  /** Wanted items, all told; to be asked once it is known what is wanted and where it stands. */
+  /** The number of wanted items; valid once wanted rows and standings are known. */
   totals(): Totals;
   /** Wanted items that are due, in the order of submission. */
   dueInOrder(): Iterable<Ordered>;
@@ -149,7 +149,7 @@ export interface PlannedItem extends NewItem {
   standing: ItemStanding;
   /** It is to be submitted, and paid, by this run. */
   due: boolean;
-  /** Place in the order of submission, from 0: by priority, then by the manifest's order. */
+  /** Position in the order of submission, from 0: by priority, then by the manifest's order. */
   order: number;
   /** It is due, and balance and cap pay for it and all that go before it. */
   fits: boolean;
@@ -198,7 +198,7 @@ export interface RenamedItem {
   to: string;
 }
 
-/** What became of the manifest since the job was last planned. */
+/** How the manifest changed since the job was last planned. */
 export interface Comparison {
   /** Rows that were there before with other content. */
   changed: Listing<ChangedRow>;

@@ -1,8 +1,8 @@
 import type { Credits } from "../money.js";
 
 /**
- * What a person wants of a run, or of its items, while another process carries it on. That process alone may change
- * them, so the order waits in the workspace until it carries it out; where no process holds the workspace, the command
+ * An order to a run or its items while another process executes the run. Only that process may change them, so the order
+ * waits in the workspace until it is applied; if no process is using the workspace, the command
  * does.
  */
 export type Order = RunOrder | ItemOrder;
@@ -13,7 +13,7 @@ export type RunOrder = { do: "pause" } | { do: "cancel" };
 export type ItemOrder =
   | { do: "adopt"; items: readonly number[]; task: string }
   | { do: "refetch" | "skip"; items: readonly number[] }
-  /** What is paid for: at most the credits that the person has agreed to. */
+  /** The most credits that the person agreed to pay. */
   | { do: "resubmit" | "retry" | "redo"; items: readonly number[]; agreed: Credits };
 
 export function isRunOrder(order: Order): order is RunOrder {
@@ -28,7 +28,7 @@ export interface GivenOrder {
   givenAt: number;
 }
 
-/** What became of an order, in words for whoever gave it. An order that is void was given to a process that had ended. */
+/** The outcome of an order, with a message for the person. A void order was given to a process that had ended. */
 export interface OrderOutcome {
   kind: "done" | "refused" | "void";
   message: string;
@@ -42,6 +42,6 @@ export interface Orders {
   settle(orderId: number, outcome: OrderOutcome): Promise<void>;
   /** Null while it waits. */
   outcomeOf(orderId: number): Promise<OrderOutcome | null>;
-  /** Takes an order back. False when it was settled already. */
+  /** Withdraws an order. False if it already has an outcome. */
   withdraw(orderId: number): Promise<boolean>;
 }

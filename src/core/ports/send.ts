@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../api/endpoints.js";
 
 /**
- * One request to the service and what came of it, as data. "No answer" is an outcome of its own and not an error:
- * for a paid request it means that nobody knows, and only evidence may settle it.
+ * One request to the service and its outcome, as data. "No answer" is an outcome of its own, not an error: for a paid
+ * request it means that the charge is unknown, and only evidence may settle it.
  */
 export interface ApiRequest {
   endpoint: Endpoint;
@@ -13,9 +13,9 @@ export interface ApiRequest {
   body?: string;
   /** Milliseconds until the answer counts as lost. */
   timeoutMs: number;
-  /** The place in the quota that was reserved for it; without one the request waits for a place. */
+  /** The slot reserved for it; without one the request waits for a slot. */
   ticket?: Ticket;
-  /** Awaited once it has its place, just before it is sent. */
+  /** Awaited once it has its slot, just before it is sent. */
   onPlace?(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export type Reply =
 
 export type Send = (request: ApiRequest, signal?: AbortSignal) => Promise<Reply>;
 
-/** A reserved place in the account's quota: the id of its line in the request ledger. */
+/** A reserved slot in the account's quota: the id of its line in the quota ledger. */
 export interface Ticket {
   id: number;
 }
@@ -48,7 +48,7 @@ export interface DownloadReply {
   body: AsyncIterable<Uint8Array>;
 }
 
-/** Where the rooms say what they do. Facts first, then a short sentence; secrets never. */
+/** The log. Facts first, then a short sentence; never secrets. */
 export interface Log {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;

@@ -4,21 +4,21 @@ import type { Credits } from "../money.js";
 import type { Day } from "../quota/quota.js";
 
 /**
- * The port to the books of one key: every paid request that this machine has sent with it, from whatever workspace,
+ * The port to the spend log of one key: every paid request that this machine has sent with it, from any workspace,
  * and the key's counters as GET me showed them. Every method is one transaction.
  */
 export interface SpendLog {
   /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
   intend(intent: LoggedIntent): Promise<number>;
-  /** The same; null when a bound leaves no room for it, whoever has spent meanwhile. */
+  /** The same; null if the bound does not cover it, counting what others have spent meanwhile. */
   intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
-  /** What became of the POST. */
+  /** Records the outcome of the POST. */
   answered(entry: number, answer: LoggedAnswer): Promise<void>;
-  /** A look at the task that an accepted POST led to. */
+  /** Records a poll of the task of an accepted POST. */
   looked(entry: number, look: LoggedPoll): Promise<void>;
-  /** The counters, read while no POST of the key was under way in any process. Returns the reading's place in the books. */
+  /** Records a counter reading, taken while no POST of the key was in flight in any process. Returns its position. */
   read(counters: Counters): Promise<number>;
-  /** How far the books go: the number grows with everything that is written in them, from whatever process. */
+  /** The last position in the spend log, which grows with every write of any process. */
   seq(): Promise<number>;
   /** All that a judgement needs; null while there is no reading. */
   evidence(settings: ReconcileSettings): Promise<ChargeEvidence | null>;
@@ -27,7 +27,7 @@ export interface SpendLog {
    * since they went so far: what another process has found meanwhile would be overwritten by one that did not know it.
    */
   keep(judgement: Judgement, seq: number): Promise<boolean>;
-  /** What is on record of an entry, of whichever key; null when the books do not have it. */
+  /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
   /** Another workspace whose request led to a task, with whichever key of the service; null where none is on record. */
   otherOwner(taskId: string): Promise<string | null>;
@@ -47,11 +47,11 @@ export interface PaidAttempt {
   sentAt: number;
   /** Null where no task is known. */
   taskId: string | null;
-  /** It is on record what became of the request, be it that no answer came. */
+  /** Whether the request has a recorded outcome, which may be that no answer came. */
   answered: boolean;
 }
 
-/** Whose books they are, and which workspace writes in them. */
+/** Whose spend log it is, and which workspace writes to it. */
 export interface SpendLogOwner {
   origin: string;
   /** Of the key. */
@@ -62,19 +62,19 @@ export interface SpendLogOwner {
 
 export interface LoggedIntent {
   itemKey: string;
-  /** What it is expected to cost. */
+  /** Its expected cost. */
   price: Credits;
   /** When it is sent, by the service's clock as far as it is known; the latest that it can be (UTC ms). */
   at: number;
 }
 
-/** What the paid requests of all of the account's keys, from all workspaces, are held to; null where nothing does. */
+/** The limits on paid requests of all of the account's keys, from all workspaces; null for none. */
 export interface Bounds {
   daily: DailyCap | null;
   kept: KeepCreditsCap | null;
 }
 
-/** What all paid requests of the account that are sent on a day may cost. */
+/** The daily cap of the account. */
 export interface DailyCap {
   most: Credits;
   day: Day;
@@ -88,15 +88,15 @@ export interface KeepCreditsCap {
 
 /** Which of the account's paid requests a balance that was read has in it. */
 export interface BalanceMark {
-  /** How far the books went when GET me was sent: what had been answered by then was charged by then. */
+  /** The last position when GET me was sent: requests answered by then were charged by then. */
   seq: number;
-  /** The place of the reading itself, where it went into the books: what it shows to be charged is in the balance. */
+  /** The position of the reading itself, if it was recorded: charges that it shows are in the balance. */
   reading: number | null;
   /** A day before (UTC ms by the service): what was sent by then without an answer is in it, or was never charged. */
   dayBefore: number;
 }
 
-/** What the account's paid requests have taken from a balance since it was read, or may have. */
+/** What the account's paid requests have or may have taken from a balance since it was read. */
 export interface TakenCredits {
   /** Those that were begun since. */
   since: Credits;

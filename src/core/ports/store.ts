@@ -19,9 +19,9 @@ export interface Store extends Orders {
   history(jobName: string): Iterable<Item>;
   /** Items of the job that have files in the archive, or that no row asks for any more. */
   settledOf(jobName: string): Promise<Item[]>;
-  /** Starts a run of a job, or goes on with the account's unfinished one of its edition under new options. */
+  /** Starts a run of a job, or continues the account's unfinished run of its edition with new options. */
   startRun(jobId: number, start: RunStart): Promise<Run>;
-  /** A run by number, or the newest one that is unfinished, or just the newest. Null when there is none. */
+  /** A run by number, or the newest unfinished one, or the newest. Null if there is none. */
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;
   setRun(runId: number, change: RunChange): Promise<void>;
@@ -63,21 +63,21 @@ export interface Store extends Orders {
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
-  /** After a POST: what became of the attempt, and the item's next state. Rejects with TaskTaken for another's task. */
+  /** After a POST: the outcome of the attempt and the item's next state. Rejects with TaskTaken for another item's task. */
   conclude(attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void>;
   /** Any other event of an item. */
   apply(itemId: number, event: ItemEvent, change: ItemChange): Promise<void>;
-  /** A look at a task, or a try at a download, that changed nothing. */
+  /** A poll or download attempt that changed nothing. */
   reschedule(
     itemId: number,
     nextAt: number,
     change?: { looks?: number; note?: string | null; seenAt?: number },
   ): Promise<void>;
-  /** What became of a paid request without an answer: its item goes on, or is held. */
+  /** The verdict on an unanswered paid request: its item continues, or is held. */
   giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
-  /** What a run's items may have cost in vain that were submitted again all the same. */
+  /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
-  /** The attempt with this entry in the account's books; null when it never came to an attempt. */
+  /** The attempt with this spend log entry; null if it never became an attempt. */
   attemptBooked(bookEntry: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
   attempted(jobName: string, key: string, number: number): Promise<boolean>;
@@ -95,7 +95,7 @@ export interface Store extends Orders {
   outputs(itemId: number): Promise<Output[]>;
   /** The signed addresses of a ready item have expired: another GET of its task is due. */
   expire(itemId: number, note: string): Promise<void>;
-  /** A fresh set of signed addresses for outputs that are not saved yet. */
+  /** New signed URLs for outputs that are not archived yet. */
   refreshOutputs(itemId: number, fresh: Addresses): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
@@ -107,13 +107,13 @@ export interface Store extends Orders {
   moved(itemId: number, number: number, file: string): Promise<void>;
   /** One file of an archived item is gone: the item is ready to be fetched again, which costs nothing. */
   lost(itemId: number, number: number): Promise<void>;
-  /** Every output that lies in an archive, of one job or of all. */
+  /** Every archived output, of one job or of all. */
   archived(jobId?: number): Promise<ArchivedOutput[]>;
   /** The same summed up by model. */
   archivedSizes(): Promise<ModelSize[]>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
-  /** Items whose POST, or what was made of it, was cut off by a crash: submitting or unknown, with no process left. */
+  /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
   interrupted(): Promise<Item[]>;
   close(): void;
 }
@@ -195,7 +195,7 @@ export interface Item extends NewItem {
   /** Tasks of this item that failed so far. */
   failures: number;
   failureKind: FailureKind | null;
-  /** Why it failed, is held, or could not be fetched yet. */
+  /** Why it failed, is held, or could not be downloaded yet. */
   note: string | null;
   /** No row asks for it any more. */
   vanished: boolean;
@@ -204,7 +204,7 @@ export interface Item extends NewItem {
 export interface Spending {
   /** Charged for tasks that completed. */
   charged: Credits;
-  /** In flight, at the service, unknown or held: charged or perhaps to be charged. */
+  /** In flight, at the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
 }
 
@@ -214,7 +214,7 @@ export interface ItemChange {
   seenAt?: number;
   note?: string;
   failureKind?: FailureKind;
-  /** What a person has agreed to pay for it. */
+  /** The price that a person agreed to pay for it. */
   price?: Credits;
   /** Facts of a task that failed. */
   charged?: Credits;
@@ -251,7 +251,7 @@ export interface ArchivedFile extends SavedFile {
   taskId: string;
 }
 
-/** A file of the archive, and what it came from. */
+/** An archived file and its origin. */
 export interface ArchivedOutput extends SavedFile {
   item: Item;
   /** Number within its task, from 1. */
@@ -269,7 +269,7 @@ export interface ArchivedOutput extends SavedFile {
   paidIn: number;
 }
 
-/** What the archived items of a model have left on the disk. */
+/** The disk use of a model's archived items. */
 export interface ModelSize {
   model: string;
   category: string;

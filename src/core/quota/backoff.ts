@@ -5,29 +5,29 @@ export function backoffMs(failures: number): number {
   return Math.min(backoffMsMax, 1_000 * 2 ** (Math.max(1, failures) - 1));
 }
 
-/** Waits after a 429 that does not say how long, in order; the last one repeats. */
+/** Waits (ms) after successive 429s without a stated delay; the last one repeats. */
 const silences = [1, 2, 5, 15, 60].map((minutes) => minutes * 60_000);
 
-/** Milliseconds of silence after the n-th 429 in a row (from 1). */
+/** Milliseconds to pause after the n-th 429 in a row (from 1). */
 export function silenceMs(strikes: number): number {
   return silences[Math.min(strikes, silences.length) - 1] ?? silences[0] ?? 60_000;
 }
 
 /**
- * The least silence after the n-th 429 in a row, in ms, though the service asked for less: who refuses whatever comes
- * is left alone for longer and longer.
+ * The least pause (ms) after the n-th 429 in a row, even if the service asked for less: a service that keeps refusing
+ * is left alone for longer each time.
  */
 export function leastSilenceMs(strikes: number): number {
   return strikes <= silences.length ? 1_000 * 2 ** (strikes - 1) : silenceMs(strikes - silences.length);
 }
 
-/** No service means more than a year, and what is added to a time must still be one. */
+/** A longer delay is an error, and the sum with a time must still be a valid time. */
 const retryAfterMsMax = 365 * 24 * 60 * 60_000;
 
 /**
  * The wait that a `Retry-After` header asks for, in ms: seconds, or an HTTP date relative to the response's own `Date`
- * (so that a wrong clock on either side does not matter; `now` stands in where there is none). Null when it says
- * nothing readable: a negative number is neither, though `Date.parse` takes it for a year.
+ * (so that a wrong clock on either side does not matter; without one, `now` is used). Null if it is unreadable. A
+ * negative number is unreadable, although `Date.parse` takes it for a year.
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, now: number): number | null {
   const value = headers["retry-after"]?.trim();

@@ -13,7 +13,7 @@ export interface Day {
   to: number;
 }
 
-/** The day of an instant; where it may be one of several days, from the start of the first to the end of the last. */
+/** The day of an instant; if it may be one of several days, from the start of the first to the end of the last. */
 export function dayOf({ earliest, latest }: DaySpan): Day {
   return { from: new Date(earliest).setHours(0, 0, 0, 0), to: new Date(latest).setHours(24, 0, 0, 0) };
 }
@@ -48,18 +48,18 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
 }
 
 /**
- * How requests follow one another within the windows. `burst` sends while a place is free: exact for fixed windows,
- * sliding logs and full buckets. `paced` keeps sends apart, which estimates of a sliding window ask for; `strict` waits
- * from answer to send, which every limiter accepts that there is. An account begins with burst; a 429 that its ledger
- * did not deserve steps it down, and that is remembered for a month.
+ * The pacing of requests within the windows. `burst` sends while a slot is free: exact for fixed windows, sliding logs
+ * and full buckets. `paced` spaces the sends, as estimated sliding windows require. `strict` waits from answer to send,
+ * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves it
+ * to the next pacing, which is remembered for a month.
  */
 export const pacings = ["burst", "paced", "strict"] as const;
 export type Pacing = (typeof pacings)[number];
 export const pacingMemoryMs = 30 * dayMs;
 
 /**
- * Until an account has sent a few minutes' worth of requests in a burst, so few are under way at once, and the very
- * first go one by one: where the service counts in another way, no more are refused before that is known.
+ * Until an account has sent a few minutes' worth of requests in bursts, only this many are in flight at once, and the
+ * very first go one by one: if the service counts differently, no more are refused before that is known.
  */
 export const provenMinutes = 3;
 const firstOnes = 3;
@@ -68,17 +68,17 @@ export function unprovenAtOnce(sent: number): number {
   return sent < firstOnes ? 1 : 2;
 }
 
-/** An answer that takes longer than this (ms) holds nobody up: even so, a whole minute's requests find their way. */
+/** A slower answer (ms) does not delay the next request, so a whole minute's requests can still be sent. */
 export const promptMs = 2_000;
 
-/** The least time (ms) between two requests of a gait: two places a minute stay unused. */
+/** The least time (ms) between two requests of a pacing: two slots a minute stay unused. */
 export function spacingMs(gait: Pacing, perMinute: number | null): number {
   return gait === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
 }
 
 /**
- * How long nothing is sent after a step to this gait, in ms, whatever the service asks for: where refused requests count
- * as well, an estimate of the window is fuller than it was when it named its time.
+ * How long (ms) nothing is sent after a change to this pacing, even if the service asks for less: if refused requests
+ * count as well, the window has become fuller than when the service named its delay.
  */
 export function restMs(gait: Pacing, perMinute: number | null): number {
   return Math.min(restMsMax, 5 * spacingMs(gait, perMinute));
@@ -86,36 +86,36 @@ export function restMs(gait: Pacing, perMinute: number | null): number {
 
 const restMsMax = 15_000;
 
-/** The gait after a 429 that the ledger did not deserve. */
+/** The pacing after a 429 that the quota ledger does not explain. */
 export function slower(gait: Pacing): Pacing {
   return gait === "burst" ? "paced" : "strict";
 }
 
-/** How full one window is. */
+/** How full a window is. */
 export interface Window {
-  /** Null is unlimited. */
+  /** Null means unlimited. */
   limit: number | null;
   /** Requests that occupy it now. */
   used: number;
-  /** When a place is free (UTC ms): now when there is one. */
+  /** When a slot is free (UTC ms): `now` if one is. */
   nextFreeAt: number;
-  /** When the next of the requests that occupy it leaves it (UTC ms); null when it is empty. */
+  /** When the next request leaves the window (UTC ms); null if it is empty. */
   nextReleaseAt: number | null;
 }
 
 export interface Quota {
   minute: Window;
   day: Window;
-  /** When the places of the minute that are taken now are free again (UTC ms), soonest first. */
+  /** When the minute's used slots become free (UTC ms), soonest first. */
   releases: readonly number[];
   /**
-   * What the account's gait asks for: the least time between two sends (ms), when the next may leave (UTC ms), and how
+   * What the account's gait requires: the least time between two sends (ms), when the next may leave (UTC ms), and how
    * many may leave now, where that is bounded.
    */
   gait: { spacingMs: number; nextAt: number; atOnce?: number };
   /** Requests of the day that other runs of the account need for their open tasks. */
   owedElsewhere: number;
-  /** The service asked for silence until then (UTC ms), or null. */
+  /** The service asked for a pause until then (UTC ms), or null. */
   blockedUntil: number | null;
 }
 
@@ -127,16 +127,16 @@ export function freeSlots(quota: Quota, now: number): number {
   return Math.min(places, quota.gait.spacingMs > 0 ? 1 : (quota.gait.atOnce ?? places));
 }
 
-/** Places that the windows have free, whether or not all of them may be taken at once. */
+/** Free slots of the windows, even if not all may be used at once. */
 export function freeInWindows({ minute, day }: Quota): number {
   return Math.max(0, Math.min(slotsLeft(minute), slotsLeft(day)));
 }
 
-/** Milliseconds that a place takes to come round: the minute, and about as long as an answer takes. */
+/** Milliseconds until a used slot is free again: a minute, and about as long as an answer takes. */
 const roundMs = minuteMs + 700;
 
 /**
- * How many requests can be sent within each of these times (ms, rising), if a place is taken again as soon as it is
+ * How many requests can be sent within each of these times (ms, ascending), if each slot is reused as soon as it is
  * free: infinite on an unlimited plan.
  */
 export function slotsWithin(quota: Quota, now: number, times: readonly number[]): number[] {
@@ -165,20 +165,20 @@ export function slotsLeft(window: Window): number {
   return window.limit === null ? Number.POSITIVE_INFINITY : window.limit - window.used;
 }
 
-/** Requests of the day that are owed to paid work: one look for each open task, two requests for each unknown. */
+/** Daily requests reserved for paid work: one poll for each open task, two requests for each unknown. */
 export function owedRequests(
   counts: Readonly<Record<"submitting" | "processing" | "overdue" | "unknown", number>>,
 ): number {
   return counts.submitting + counts.processing + counts.overdue + 2 * counts.unknown;
 }
 
-/** What the next request waits for: the day comes before the minute, because it is the longer wait. */
+/** What the next request waits for; the day counts before the minute, because it is the longer wait. */
 export function waitsFor(quota: Quota, now: number): "service" | "day" | "minute" {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return "service";
   return slotsLeft(quota.day) < 1 ? "day" : "minute";
 }
 
-/** A pause that the service asks for is waited out up to this long (ms); a longer one counts like a day. */
+/** A pause asked for by the service is waited out up to this long (ms); a longer one counts like a used-up day. */
 const patienceMs = 30 * minuteMs;
 
 /** Whether a wait is so long that the user should decide about it. */
@@ -186,7 +186,7 @@ export function isLongWait(what: "minute" | "day" | "service" | "tasks" | null, 
   return what === "day" || (what === "service" && waitMs > patienceMs);
 }
 
-/** No request can be sent for long, and the user does not want to wait. */
+/** No request can be sent for a long time, and the user does not want to wait. */
 export class NoRequestsUntil extends Error {
   override readonly name = "NoRequestsUntil";
   /** `until` is when the next request may be sent (UTC ms). */
@@ -199,12 +199,12 @@ export function silenceText(until: number): string {
   return `the service asks for no more requests until ${utcTime(until)}`;
 }
 
-/** A time as messages tell it, such as `2026-11-20 06:30 UTC`. */
+/** A time as messages show it, e.g. `2026-11-20 06:30 UTC`. */
 export function utcTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** When a request may be sent next (UTC ms), once so many more are on their way. */
+/** When a request may be sent (UTC ms), after `more` others. */
 export function nextSendAt(quota: Quota, now: number, begun = 0): number {
   return Math.max(
     quota.blockedUntil ?? now,
@@ -228,7 +228,7 @@ function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): 
   return missing < 0 ? now : (releases[missing] ?? now + minuteMs);
 }
 
-/** The user's own limits: a number of requests, or a share of the account's in percent. */
+/** The user's own limits: a number of requests, or a percentage of the account's. */
 export interface OwnLimits {
   rpm?: number;
   rpd?: number;
@@ -260,14 +260,14 @@ export function lanesOf(plan: string): number {
 }
 
 /**
- * The port to an account's lanes, which all processes on this machine share. A lane is held from before the intent
- * until the answer is on record, and falls with its process: so whatever happens, no more POSTs than lanes are left
- * without an answer.
+ * The port to an account's lanes, shared by all processes on this machine. A lane is taken before the intent is recorded
+ * and released when the answer is, or when its process ends: so a crash leaves at most as many POSTs without an answer as
+ * there are lanes.
  */
 export interface Lanes {
-  /** A free lane, or null when as many are taken, here or elsewhere. */
+  /** A free lane, or null if all are taken, by this or other processes. */
   take(): Lane | null;
-  /** Holds back every lane that uses the same key, here and elsewhere; null while one of them is taken. */
+  /** Takes all lanes of the key, in all processes; null while one of them is taken. */
   bracket(): Lane | null;
 }
 

@@ -97,7 +97,7 @@ function changed(account: AccountRecord, change: AccountChange, now: number): Ac
   }
   if (change.subscription !== undefined) {
     after.subscriptionStatus = change.subscription === "none" ? null : change.subscription;
-    // A subscription that is taken up again after its period begins a new one.
+    // Reactivating a subscription after its period has ended starts a new period.
     if (change.subscription === "active" && after.periodEnd <= now) after.periodEnd = now + monthMs;
   }
   if (change.cancelAtPeriodEnd !== undefined) after.cancelAtPeriodEnd = change.cancelAtPeriodEnd;

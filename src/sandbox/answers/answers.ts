@@ -71,13 +71,13 @@ function shaped(shape: Switches["errorShape"], code: string, message: string): u
 }
 
 /**
- * What can go wrong inside the service itself, as opposed to on the way there and back. The world obeys such a fault
+ * Faults inside the service itself, as opposed to faults on the way there and back. The world applies such a fault
  * as it obeys a request, so a simulation needs no socket to have it.
  */
 export type WorldFault =
-  /** 429 although the plan's limit is not reached. */
+  /** 429 below the plan's limit. */
   | { kind: "spurious-429" }
-  /** 500 INTERNAL_ERROR, before anything is looked at. */
+  /** 500 INTERNAL_ERROR, before the request is examined. */
   | { kind: "internal-error" }
   /** 500 GENERATION_ERROR to a generate that was in order; charged or not as the switches say. */
   | { kind: "generation-error" }

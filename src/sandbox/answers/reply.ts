@@ -25,11 +25,11 @@ export interface FileAnswer {
   etag: string;
 }
 
-/** A file, or the range of it that is sent. */
+/** A file, or the requested range of it. */
 export interface FileReply {
   status: number;
   headers: Record<string, string>;
-  /** Null where there is no body. */
+  /** Null if there is no body. */
   bytes: Uint8Array | null;
 }
 

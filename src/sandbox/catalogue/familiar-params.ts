@@ -1,5 +1,5 @@
 /**
- * Params of a foreign service under the names and in the forms that our makers know. What looks like an aspect ratio,
+ * Maps params of another service to the names and formats that our makers know. What looks like an aspect ratio,
  * a length in seconds or a file format is taken for that; all else is left as it is, and the makers pass over it.
  * Our own models' params come out as they went in.
  */
@@ -29,7 +29,7 @@ export function familiarParams(params: Readonly<Record<string, string>>): Record
   return { ...others, ...Object.fromEntries(read) };
 }
 
-/** One of the familiar params in our own words; null where none of its names has a value that means something. */
+/** A familiar param in our format; null if none of its names has a meaningful value. */
 export function familiarParam(
   params: Readonly<Record<string, string>>,
   name: keyof typeof readers,

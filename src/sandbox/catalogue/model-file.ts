@@ -8,13 +8,13 @@ import type { Maker, SandboxModel, SelectParameter } from "./model.js";
  * prices are kept to the letter, and each category's own makers stand in for whatever makes the media there.
  */
 export interface ModelFileFault {
-  /** Such as `models[3].credits_cost`. */
+  /** E.g. `models[3].credits_cost`. */
   where: string;
   expected: string;
   got: string;
 }
 
-/** A model file that cannot be played, with all that is wrong with it. */
+/** An unusable model file, with all its problems. */
 export class ModelFileProblem extends Error {
   override readonly name = "ModelFileProblem";
   constructor(
@@ -159,7 +159,7 @@ function playableParameter(read: z.output<typeof parameter>): SelectParameter {
   return { key, label, type, options, default: read.default ?? options[0]?.value ?? "" };
 }
 
-/** Who makes the outputs of a category's models. The hints are all the names that a model and its parameters have. */
+/** The maker for a category's model. The hints are all names of the model and its parameters. */
 const makers: Readonly<Record<Category, (inputType: InputType, hints: string) => Maker>> = {
   image: (inputType, hints) => {
     if (inputType === "text" || inputType === "video") return "paint";

@@ -1,7 +1,7 @@
 import type { InputType } from "../../api/inputs.js";
 import type { Category } from "../../api/records.js";
 
-/** Who makes the outputs of a model; the media workers know one maker for each name. */
+/** The maker of a model's outputs; media workers have one maker per name. */
 export type Maker =
   | "paint"
   | "repaint"
@@ -35,9 +35,9 @@ export interface SelectParameter {
   key: string;
   label: string;
   type: string;
-  /** The allowed values; none where every value is. */
+  /** The allowed values; empty if every value is allowed. */
   options: { value: string; label: string }[];
-  /** What is used when nothing is given; empty where that is left to the model. */
+  /** The default; empty if the model decides. */
   default: string;
 }
 

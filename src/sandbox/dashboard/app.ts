@@ -12,7 +12,7 @@ import { dashboardPage } from "./page.js";
 import { recentTasks } from "./recent-tasks.js";
 
 export interface DashboardOptions extends Desk {
-  /** What the link to the dashboard holds. */
+  /** The token in the dashboard's link. */
   token: string;
   /** Credits the refunds of an account that are due, so that its balance is right. */
   settle(accountId: string): void;
@@ -27,9 +27,9 @@ const headers = {
   "X-Frame-Options": "DENY",
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Resource-Policy": "same-origin",
-  // Without the sender's origin, no form could be told from a stranger's.
+  // The sender's origin distinguishes our forms from those of other sites.
   "Referrer-Policy": "same-origin",
-  // A key that is shown once must not be kept by the browser either.
+  // A key is shown once, so the browser must not cache it.
   "Cache-Control": "no-store",
 };
 
@@ -163,7 +163,7 @@ function wholeNumber(text: string | undefined): number | null {
 }
 
 /**
- * Who may see the dashboard: whoever was given the link that holds its token. The link is exchanged for a cookie, so
+ * Access to the dashboard: by the link that contains its token. The link is exchanged for a cookie, so
  * that the token does not stay in the address bar. Cookie and form tokens are made of the link's token and cannot be
  * turned back into it.
  *
@@ -182,7 +182,7 @@ export class Access {
     this.formToken = derived(token, "form");
   }
 
-  /** Why a request may not be answered whatever it asks for; null when it may. */
+  /** Why a request must be refused; null if it may be answered. */
   objection(context: Context): string | null {
     const host = context.req.header("host") ?? "";
     if (!isLoopbackHost(host)) return "This page answers on loopback names only.";
@@ -190,7 +190,7 @@ export class Access {
     if (origin !== undefined && origin !== `http://${host}`)
       return "This page takes no requests of other sites.";
     const changes = context.req.method !== "GET" && context.req.method !== "HEAD";
-    if (changes && origin === undefined) return "A form has to say where it was sent from.";
+    if (changes && origin === undefined) return "A form must state its origin.";
     return null;
   }
 
@@ -215,7 +215,7 @@ export class Access {
   }
 }
 
-/** Cookies do not tell ports apart: with the port in its name, the sandboxes of one machine keep theirs. */
+/** Cookies ignore ports, so the port is part of the name: each sandbox on a machine has its own cookie. */
 function cookieName(context: Context): string {
   const port = /:(\d+)$/.exec(context.req.header("host") ?? "")?.[1] ?? "80";
   return `bulkgen_dashboard_${port}`;
@@ -225,7 +225,7 @@ function derived(token: string, purpose: string): string {
   return createHmac("sha256", token).update(purpose).digest("base64url");
 }
 
-/** Compares in a time that tells nothing about where two texts begin to differ. */
+/** Compares in constant time. */
 function same(given: string, expected: string): boolean {
   return timingSafeEqual(Buffer.from(derived(given, "compare")), Buffer.from(derived(expected, "compare")));
 }

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 
-/** A piece of the page. Everything that is put into one is escaped unless it is such a piece itself. */
+/** A fragment of HTML. Inserted values are escaped unless they are fragments themselves. */
 export type Piece = ReturnType<typeof html>;
 
 /** A whole page around its content. */

@@ -32,7 +32,7 @@ export function ago(ms: number, now: number): string {
   return age < 1_000 ? "just now" : `${prettyMilliseconds(age, { compact: true, verbose: true })} ago`;
 }
 
-/** For machines and for those who want to know exactly. */
+/** The exact time, also machine-readable. */
 export function stamp(ms: number): string {
   return new Date(ms).toISOString();
 }

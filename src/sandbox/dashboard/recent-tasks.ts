@@ -23,12 +23,12 @@ export interface ShownTask {
 
 export interface TaskPage {
   tasks: ShownTask[];
-  /** Where the next page begins; null on the last one. */
+  /** The start of the next page; null on the last one. */
   older: number | null;
 }
 
 const tasksOnPage = 12;
-/** Previews are for looking at the page that is open. */
+/** Preview URLs are valid only while the page is open. */
 const previewMs = 60 * 60 * 1_000;
 
 /**

@@ -10,7 +10,7 @@ export interface Course {
   inside?: WorldFault;
   /** How long the answer waits before it is sent; null when the caller gets none, because the connection breaks. */
   repliesMs: number | null;
-  /** What answers in the service's place, whether or not the request arrives. */
+  /** The answer sent instead of the service's, whether or not the request arrives. */
   instead?: SandboxReply;
   /** What the service's answer has become when it is sent. */
   spoil: (reply: SandboxReply) => SandboxReply;

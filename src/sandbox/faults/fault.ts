@@ -17,7 +17,7 @@ const wayFaults = [
   /** The connection breaks at once, and the service sees the request so much later. */
   z.strictObject({ kind: z.literal("late-arrival"), delayMs: ms.default(30_000) }),
   z.strictObject({ kind: z.literal("slow-answer"), delayMs: ms.default(5_000) }),
-  /** Something in between answers in the service's place; `seen` says whether the service saw the request. */
+  /** A proxy answers instead of the service; `seen` says whether the service saw the request. */
   z.strictObject({
     kind: z.literal("http-error"),
     status: z.int().min(500).max(599).default(502),
@@ -66,7 +66,7 @@ const downloadFaults = [
   z.strictObject({ kind: z.literal("download-ignores-range") }),
   /** The URL has expired although its time has not come. */
   z.strictObject({ kind: z.literal("download-expired") }),
-  /** The file lies so many redirects further, or at another address. */
+  /** The file is this many redirects away, or at another address. */
   z.strictObject({
     kind: z.literal("download-redirect"),
     hops: z.int().min(1).max(100).default(1),

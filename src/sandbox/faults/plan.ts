@@ -8,7 +8,7 @@ import { type Fault, fault } from "./fault.js";
 export const subjects = ["generate", "task", "models", "me", "download"] as const;
 export type FaultSubject = (typeof subjects)[number];
 
-/** Where a kind of fault makes sense. */
+/** The endpoints to which a kind of fault applies. */
 export function subjectsOf(kind: Fault["kind"]): readonly FaultSubject[] {
   if (kind.startsWith("download-")) return ["download"];
   if (kind.startsWith("task-") || kind === "generation-error") return ["generate"];
@@ -82,7 +82,7 @@ export const presets = {
       { fault: "cut-reply", rate: 0.04 },
     ],
   },
-  /** Errors of every form in place of answers. */
+  /** Errors of every form instead of answers. */
   broken: {
     rules: [
       { fault: { kind: "http-error", status: 500, seen: true }, rate: 0.04 },
@@ -134,7 +134,7 @@ export const presets = {
 
 /**
  * The plan of a preset, or of a JSON file. Throws an error that says what was expected, what was found and where;
- * `seed`, where it is given, replaces the plan's own.
+ * `seed` replaces the plan's own.
  */
 export async function readFaults(fileOrPreset: string, seed?: string, folder = "."): Promise<FaultPlan> {
   const settings = Object.hasOwn(presets, fileOrPreset)

@@ -10,7 +10,7 @@ import type { FaultScript } from "../faults/script.js";
 import { endpointOf } from "../world/route.js";
 import type { Exchange, HttpHandlers } from "./http.js";
 
-/** What lies behind the gateway. */
+/** The service behind the gateway. */
 export interface Behind {
   api(request: WorldRequest): Promise<WorldResponse>;
   file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse>;
@@ -67,7 +67,7 @@ export class Gateway implements HttpHandlers {
     this.ending.abort();
   }
 
-  /** With the time by the service's own clock, whatever the machine's says. */
+  /** Adds the Date header by the service's clock instead of the machine's. */
   private dated({ status, headers, body }: SandboxReply): SandboxReply {
     return { status, headers: { Date: new Date(this.clock.now()).toUTCString(), ...headers }, body };
   }

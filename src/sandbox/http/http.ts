@@ -54,7 +54,7 @@ async function readRequest(context: Context<Env>): Promise<WorldRequest> {
   // Asked in process, without a connection, there is no environment either.
   const incoming = (context.env as Env["Bindings"] | undefined)?.incoming;
   const bodiless = method === "GET" || method === "HEAD";
-  // Straight from the connection where there is one: a web stream around it costs as much as the rest of a request.
+  // Read from the socket if there is one: a web stream around it costs as much as the rest of a request.
   const read = () => (incoming ? readIncoming(incoming) : readText(context.req.raw.body));
   const body = bodiless ? null : await read();
   return {
@@ -154,7 +154,7 @@ export interface FileDelivery {
   status: number;
   headers: Record<string, string>;
   bytes: Uint8Array;
-  /** After so many bytes the connection breaks; null when it holds. */
+  /** Bytes after which the connection breaks; null if it does not. */
   breaksAfter: number | null;
   /** After so many bytes nothing comes for a while. */
   pause: { after: number; ms: number } | null;
@@ -186,7 +186,7 @@ export async function deliver(
   else outgoing.destroy();
 }
 
-/** Whether the bytes went out, as opposed to nobody being there any more. */
+/** Whether the bytes were sent; false if the client had disconnected. */
 function wrote(outgoing: ServerResponse, bytes: Uint8Array): Promise<boolean> {
   if (outgoing.destroyed) return Promise.resolve(false);
   return new Promise((resolve) => {
@@ -200,7 +200,7 @@ function wrote(outgoing: ServerResponse, bytes: Uint8Array): Promise<boolean> {
 }
 
 /**
- * A page in the browser of this machine can make a name of its own mean 127.0.0.1 and then talk to whatever listens
+ * A web page in a browser on this machine can resolve its own name to 127.0.0.1 and then talk to any server listening
  * there. Its requests carry that name as Host, so only names that always mean this machine are answered.
  */
 const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;

@@ -3,7 +3,7 @@ import { relative, resolve, sep } from "node:path";
 import type { Readable } from "node:stream";
 import type { Agent } from "undici";
 
-/** The largest input that is taken, in bytes. */
+/** The largest accepted input, in bytes. */
 export const inputBytesMax = 50 * 1024 * 1024;
 const redirectsMax = 3;
 const timeoutMs = 20_000;
@@ -27,7 +27,7 @@ export async function fetchInput(address: string, root: string | undefined): Pro
   }
 }
 
-/** A file is judged by where it really lies, so that no link leads out of the folder. */
+/** Checks a file's real path, so that no link leads out of the folder. */
 async function readLocal(path: string, root: string | undefined): Promise<Uint8Array> {
   if (root === undefined) throw new Error(`${path} is a local file, and this sandbox takes none`);
   const folder = await realpath(root);
@@ -36,7 +36,7 @@ async function readLocal(path: string, root: string | undefined): Promise<Uint8A
   });
   const inside = relative(folder, real);
   if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || resolve(folder, inside) !== real) {
-    throw new Error(`${path} lies outside the folder that inputs are taken from`);
+    throw new Error(`${path} is outside the folder for inputs`);
   }
   const file = await open(real);
   try {
@@ -49,7 +49,7 @@ async function readLocal(path: string, root: string | undefined): Promise<Uint8A
   }
 }
 
-/** Follows a few redirects by itself, so that each address is held to the same rule. */
+/** Follows a few redirects itself, so that each address is checked by the same rule. */
 async function download(first: string, agent: Agent): Promise<Uint8Array> {
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {
@@ -69,7 +69,7 @@ async function download(first: string, agent: Agent): Promise<Uint8Array> {
   throw new Error(`${first} redirects more than ${redirectsMax} times`);
 }
 
-/** Lets go of a body that nobody wants. Undici reports that as an error of the stream, which nobody wants either. */
+/** Discards an unused body. Undici reports that as a stream error, which is ignored. */
 function discard(body: Readable): void {
   body.on("error", () => {});
   body.destroy();
@@ -101,7 +101,7 @@ async function readLimited(address: string, body: AsyncIterable<Uint8Array>): Pr
 }
 
 /**
- * Which addresses the sandbox takes as inputs: https, http on this machine only, and, where a folder was given for
+ * The addresses that the sandbox accepts as inputs: https, http on this machine only, and, if a folder was given for
  * them, local paths. The path itself is judged when the file is opened.
  */
 const scheme = /^([a-z][a-z0-9+.-]*):/i;

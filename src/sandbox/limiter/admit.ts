@@ -19,7 +19,7 @@ export interface Admission {
 interface Counting {
   gate: RequestLimit;
   span: Span;
-  /** What is left in the bucket before this request, where there is a bucket. */
+  /** What is left in the bucket before this request, if there is a bucket. */
   tokens: number | undefined;
 }
 

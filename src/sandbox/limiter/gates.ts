@@ -13,11 +13,11 @@ export interface RequestLimit {
 export interface Span {
   name: "minute" | "day";
   ms: number;
-  /** Where windows begin that have a beginning, as milliseconds after a multiple of `ms` since 1970. */
+  /** Start of fixed windows, in milliseconds after a multiple of `ms` since 1970. */
   alignMs: number;
 }
 
-/** When the window that holds `now` began. */
+/** The start of the window that contains `now`. */
 export function windowStart(span: Span, now: number): number {
   return Math.floor((now - span.alignMs) / span.ms) * span.ms + span.alignMs;
 }
@@ -25,7 +25,7 @@ export function windowStart(span: Span, now: number): number {
 /** Sums of small fractions fall a hair short of the whole that they stand for. */
 const hair = 1e-6;
 
-/** What a bucket holds at `now`, refilled evenly since it was last looked at. A new one is full. */
+/** A bucket's tokens at `now`, refilled evenly since its last use. A new bucket is full. */
 export function refilled(
   bucket: Bucket | undefined,
   capacity: number,
@@ -97,7 +97,7 @@ export function slidingCounter(log: RequestLog, limit: number, span: Span, now: 
   const current = countSince(log, start);
   const previous = countSince(log, start - span.ms) - current;
   const leftMs = start + span.ms - now;
-  // In requests times milliseconds, which are whole: a fraction's rounding would refuse who waited as long as was said.
+  // In requests times milliseconds, which are integers: rounding would refuse a client that waited exactly as told.
   const estimate = current * span.ms + previous * leftMs;
   return {
     limit,

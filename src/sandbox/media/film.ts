@@ -41,7 +41,7 @@ export async function filmed(job: MediaJob): Promise<Uint8Array> {
   return withMusic(job, made);
 }
 
-/** Image to video: the camera moves over the input; with a prompt, that is set over it. */
+/** Image to video: the camera moves over the input; a prompt is drawn over it. */
 export async function animated(job: MediaJob): Promise<Uint8Array> {
   const still = await inputStill(job);
   const prompt = job.input["prompt"];
@@ -168,7 +168,7 @@ async function withMusic(job: MediaJob, made: Film): Promise<Uint8Array> {
   return reelFile({ films: [made.mp4], sound, lastFrame: made.lastFrame });
 }
 
-/** Films of a still picture: a camera that moves over it, and what lies over the picture in each frame. */
+/** Films of a still picture: a camera moves over it, with an overlay in each frame. */
 
 export const framesPerSecond = 12;
 
@@ -179,7 +179,7 @@ interface Still {
   height: number;
 }
 
-/** Where the camera looks: how much of the picture's width it sees, and the middle of that, all from 0 to 1. */
+/** The camera's view: the visible share of the picture's width and its centre, all from 0 to 1. */
 interface View {
   zoom: number;
   x: number;
@@ -210,14 +210,14 @@ export interface FilmPlan {
   still: Still;
   camera: Camera;
   frames: number;
-  /** What lies over a frame; `at` goes from 0 to 1. */
+  /** The overlay of a frame; `at` goes from 0 to 1. */
   overlay?: (frame: number, at: number) => OverlayOptions[];
 }
 
 export interface Film {
   /** H.264 in MP4, without sound. */
   mp4: Uint8Array;
-  /** A JPEG of the last frame: whoever wants to go on from here begins with it. */
+  /** A JPEG of the last frame, from which an extension starts. */
   lastFrame: Uint8Array;
 }
 
@@ -289,13 +289,13 @@ function windowAt({ from, to }: Camera, at: number, picture: { width: number; he
   };
 }
 
-/** One MP4 put together from encoded parts, none of which is decoded. */
+/** Joins encoded parts into one MP4 without decoding them. */
 export interface Reel {
   /** H.264 films, played one after the other. */
   films: readonly Uint8Array[];
   /** A file whose sound is laid under the films from the start. */
   sound: Uint8Array | null;
-  /** A JPEG of the last frame, kept in the file for whoever extends it. */
+  /** A JPEG of the last frame, stored in the file for extensions. */
   lastFrame: Uint8Array;
 }
 

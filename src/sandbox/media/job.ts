@@ -15,7 +15,7 @@ export interface MediaJob {
   extension: string;
 }
 
-/** The seed of a request. Media count by their content, because their URLs are signed anew each time. */
+/** The seed of a request. Media count by their content, because their URLs are signed again each time. */
 export function seedOf(
   model: string,
   input: Readonly<Record<string, string>>,

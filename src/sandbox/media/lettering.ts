@@ -44,7 +44,7 @@ export async function lettering(
   return { input: smaller, left: box.left, top: box.top };
 }
 
-/** One line of readable characters: Pango refuses control characters, and nobody reads a novel on a picture. */
+/** One short line without control characters, which Pango refuses. */
 function shorten(text: string): string {
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim() || "…";
   const letters = [...line];

@@ -49,7 +49,7 @@ interface Canvas {
   seeded: Seeded;
 }
 
-/** A scene: the inside of an SVG, and where its prompt reads well. */
+/** A scene: the inside of an SVG, and a readable position for its prompt. */
 interface Scene {
   svg: string;
   ink: string;
@@ -194,7 +194,7 @@ export function sides(ratio: string | undefined, longSide: number): { width: num
     : { width: even(longSide * shape), height: even(longSide) };
 }
 
-/** A picture of a prompt: a scene of seeded shapes and colours, and on it, unless told otherwise, the prompt. */
+/** A picture of a prompt: a scene of seeded shapes and colours, with the prompt on it by default. */
 export async function painting(job: MediaJob, longSide = longSideOf(job), lettered = true): Promise<Sharp> {
   const { width, height } = sides(job.input["aspect_ratio"], longSide);
   const seeded = new Seeded(job.seed);

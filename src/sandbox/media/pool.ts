@@ -4,13 +4,13 @@ import type { MediaJob } from "./job.js";
 import type { WorkerAnswer } from "./worker.js";
 
 /**
- * A few worker threads that make media, so that encoding never holds up the answering of requests. Threads start with
+ * A few worker threads that make media, so that encoding never delays answers to requests. Threads start with
  * the first jobs and do not keep the process alive. The compiled worker is used also when this file runs from its
  * TypeScript source, because Node cannot start a thread from that.
  */
 const workerFile = packageFile("dist/sandbox/media/worker.js");
 
-/** Node calls WASI experimental each time a voice is loaded; that is nothing a user can act on. */
+/** Hides Node's warning that WASI is experimental, printed for each voice: a user cannot act on it. */
 const quiet = { execArgv: ["--disable-warning=ExperimentalWarning"] };
 
 interface Waiting {

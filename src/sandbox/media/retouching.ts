@@ -24,7 +24,7 @@ export async function inputPicture(
   return { data, width: info.width, height: info.height };
 }
 
-/** An edit: the input in another look, with the wish on a strip below. */
+/** An edit: the input in another look, with the prompt on a strip below. */
 export async function repainted(job: MediaJob): Promise<Sharp> {
   const { data, width, height } = await inputPicture(job);
   const palette = pickPalette(new Seeded(job.seed));
@@ -74,7 +74,7 @@ export async function upscaled(job: MediaJob): Promise<Sharp> {
     .sharpen({ sigma: 0.8 });
 }
 
-/** The input in a soft oval on a plain or blurred ground. */
+/** The input in a soft oval on a plain or blurred background. */
 export async function vignetted(job: MediaJob): Promise<Sharp> {
   const { data, width, height } = await inputPicture(job);
   const soft = `<radialGradient id="soft"><stop offset=".78" stop-color="#fff"/><stop offset=".85" stop-color="#fff" stop-opacity=".82"/><stop offset=".95" stop-color="#fff" stop-opacity=".16"/><stop offset="1" stop-color="#fff" stop-opacity="0"/></radialGradient>`;

@@ -18,7 +18,7 @@ export interface StudioSettings {
 const keptBytesMax = 96 * 1024 * 1024;
 
 /**
- * Where outputs are made. Their bytes follow from the request and its inputs alone, so nothing but the inputs is
+ * Makes outputs. Their bytes depend only on the request and its inputs, so nothing but the inputs is
  * stored: an output is made when it is first asked for, and again when it was forgotten, always the same.
  */
 export class Studio {

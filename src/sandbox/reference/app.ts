@@ -16,7 +16,7 @@ const headers = {
 };
 
 /**
- * The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it tells no secret. It is
+ * The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. It is
  * loaded when it is asked for, which hardly any process is.
  */
 export function referenceApp(models: readonly SandboxModel[]): Hono {
@@ -35,7 +35,7 @@ export function referenceApp(models: readonly SandboxModel[]): Hono {
   return app;
 }
 
-/** A piece of the page. Everything put into one is escaped unless it is such a piece itself. */
+/** A fragment of HTML. Inserted values are escaped unless they are fragments themselves. */
 type Piece = ReturnType<typeof html>;
 
 /** The whole reference on one page, made from the same schemas and tables as the service. */
@@ -68,7 +68,7 @@ function authentication(): Piece {
   return html`<h2>Authentication</h2>
 <p>Every request of the service carries a key, as <code>Authorization: Bearer KEY</code> or as <code>X-API-Key: KEY</code>; when both are sent, Authorization counts. This sandbox always takes the public key:</p>
 <pre>export BULKGEN_API_KEY=${sandboxKey}</pre>
-<p>What is wrong with a request is told in this order: its path, its method, no key, the key's form, an unknown or revoked key, the subscription, the limits, and then the request itself.</p>`;
+<p>Errors of a request are checked in this order: its path, its method, no key, the key's form, an unknown or revoked key, the subscription, the limits, and then the request itself.</p>`;
 }
 
 function operationPiece(operation: Operation, schemas: Record<SchemaName, Schema>): Piece {

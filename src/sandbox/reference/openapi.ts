@@ -39,7 +39,7 @@ export const operations: readonly Operation[] = [
   },
   {
     endpoint: "task",
-    summary: "Look at a task",
+    summary: "Get a task",
     answers: "Task",
     parameters: [
       {

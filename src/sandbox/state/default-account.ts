@@ -67,7 +67,7 @@ function makeAccount(state: SqliteState, random: Random, now: number, wanted: De
   });
 }
 
-/** An active subscription renews itself for as many months as have passed while nobody looked. */
+/** Renews an active subscription for all months that have passed since the last request. */
 function renewed(periodEnd: number, now: number): number {
   if (now < periodEnd) return periodEnd;
   return periodEnd + Math.ceil((now - periodEnd + 1) / monthMs) * monthMs;

@@ -8,8 +8,8 @@ interface Waiting {
 
 /**
  * A commit waits for the disk, and waiting once for each request would be most of what a request costs. So the work
- * that arrives within one turn of the event loop is done one after the other in one transaction, and nobody gets an
- * answer before that is on disk. A message to ourselves marks the turn's end: it is delivered after everything
+ * that arrives within one turn of the event loop is done one after the other in one transaction, and no answer is sent
+ * before that is on disk. A message to ourselves marks the turn's end: it is delivered after everything
  * that was already waiting to be read.
  */
 export class GroupCommit {
@@ -21,7 +21,7 @@ export class GroupCommit {
     this.channel.port2.unref();
   }
 
-  /** Does `work` inside a transaction and resolves with its result once that is committed. */
+  /** Runs `work` inside a transaction and resolves with its result once committed. */
   run<Result>(work: () => Result): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.waiting.push({ work, resolve: resolve as (result: unknown) => void, reject });

@@ -3,7 +3,7 @@ import type { Category } from "../../api/records.js";
 import type { Sqlite } from "../../sqlite.js";
 import type { AccountRecord, KeyRecord, SubscriptionStatus, TaskRecord } from "./state.js";
 
-/** Brings a state file to the present form. A file of an earlier sandbox keeps everything that is in it. */
+/** Upgrades a state file to the current schema without losing data. */
 export function prepareTables(db: Sqlite): void {
   db.exec(schema);
   const columns = db.pragma("table_info(tasks)") as { name: string }[];

@@ -101,7 +101,7 @@ export class SqliteState implements WorldState {
     return row as Bucket | undefined;
   }
 
-  /** Tasks whose inputs were not fetched yet, oldest first: a restarted sandbox goes on with them. */
+  /** Tasks whose inputs are not fetched yet, oldest first: a restarted sandbox continues them. */
   undecidedTasks(): TaskRecord[] {
     const rows = this.sql("select * from tasks where outcome is null order by created_at").all() as TaskRow[];
     return rows.map(taskFromRow);
@@ -266,7 +266,7 @@ export class SqliteState implements WorldState {
 }
 
 /**
- * Where keys and accounts stand: requests counted, credits used and left. Every request reads its own key and account
+ * Counters of keys and accounts: requests, credits used and left. Every request reads its own key and account
  * and changes both, so the requests that share a write transaction share them as well: `during` reads each once and
  * writes each once. Nobody else can change them meanwhile, because the transaction has the database's write lock.
  */

@@ -71,12 +71,12 @@ export interface TaskRecord {
   /** Known from the start, except that inputs which must be fetched first leave it open. */
   outcome: "completed" | "failed" | null;
   error: string | null;
-  /** Set with the first look at a final state, so that a clock set back cannot undo it. */
+  /** Set by the first GET of a final state, so that a clock set back cannot undo it. */
   seenFinal: boolean;
   refunded: boolean;
   /** File extensions of the outputs, one for each. */
   outputs: string[];
-  /** From when on nobody finds the task any more; null for a task that stays. */
+  /** When the task vanishes; null if it stays. */
   goneAt: number | null;
 }
 

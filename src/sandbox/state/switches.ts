@@ -6,13 +6,13 @@ import { z } from "zod";
  */
 const limiter = z.strictObject({
   kind: z.enum(["sliding-log", "fixed-window", "sliding-counter", "token-bucket"]).default("sliding-log"),
-  /** Where fixed windows and counters begin: so many milliseconds after each full minute of UTC. */
+  /** Start of fixed windows and counters, in milliseconds after each full minute of UTC. */
   alignMs: z.int().min(0).max(59_999).default(0),
-  /** What a token bucket holds at most; null is the plan's own number. */
+  /** The capacity of a token bucket; null uses the plan's limit. */
   burst: z.int().min(1).nullable().default(null),
-  /** Whether a refused request takes room as well, so that hammering keeps the door shut. */
+  /** Whether refused requests count too, so that hammering keeps being refused. */
   countsRejected: z.boolean().default(false),
-  /** Whether the day's limit looks back 24 hours or begins anew at midnight UTC. */
+  /** Whether the daily limit covers the last 24 hours or restarts at midnight UTC. */
   day: z.enum(["rolling", "utc"]).default("rolling"),
 });
 
@@ -22,7 +22,7 @@ const tooMany = z.strictObject({
 });
 
 const refund = z.strictObject({
-  /** At the task's end, so long after it (`delayMs`), or when the failed task is first looked at. */
+  /** At the task's end, `delayMs` after it, or at the first GET of the failed task. */
   at: z.enum(["end", "delayed", "seen"]).default("end"),
   delayMs: z.int().min(0).default(60_000),
   /** Whether `used_this_key` falls with it. */
@@ -35,14 +35,14 @@ const subscription = z.strictObject({
   /** Whether a canceled subscription is good until its period ends. */
   canceledIsGood: z.boolean().default(true),
   pastDueIsGood: z.boolean().default(false),
-  /** Whether GET me shows a subscription that is not good, or null in its place. */
+  /** Whether GET me shows an invalid subscription, or null instead. */
   shownWhenNotGood: z.boolean().default(true),
 });
 
 const price = z.strictObject({
   /** What is charged is the base cost times this, to a millionth of a credit. */
   factor: z.number().positive().max(1_000).default(1),
-  /** What single models charge in credits, whatever their listed cost. */
+  /** Charges in credits by model, overriding their listed cost. */
   models: z.record(z.string(), z.number().min(0)).default({}),
   /** Whether several outputs cost several times as much. */
   perOutput: z.boolean().default(false),
@@ -66,11 +66,11 @@ export const switches = z.strictObject({
   subscription: subscription.prefault({}),
   price: price.prefault({}),
   outputs: outputs.prefault({}),
-  /** Whether a generate that answers GENERATION_ERROR is paid for all the same; its task then goes on. */
+  /** Whether a generate that answers GENERATION_ERROR is charged anyway; its task then continues. */
   errorIsCharged: z.boolean().default(false),
   /** Which requests with a valid key `requests_count` counts: all, those within the limits, those answered 200, or POSTs. */
   requestsCount: z.enum(["all", "admitted", "succeeded", "generates"]).default("all"),
-  /** Whether each GET task signs its URLs anew, or all show those signed at the task's end. */
+  /** Whether each GET task signs new URLs, or all return those signed at the task's end. */
   signing: z.enum(["each-look", "once"]).default("each-look"),
   /** How long a signed URL is good. */
   urlMs: z
@@ -94,7 +94,7 @@ export const switches = z.strictObject({
 /** Every switch, set. */
 export type Switches = z.output<typeof switches>;
 
-/** Some switches; the others keep their defaults. This is also what a saved profile of a real service holds. */
+/** Some switches; the others keep their defaults. Also the format of a saved profile of a real service. */
 export type SwitchSettings = z.input<typeof switches>;
 
 /** All switches from some. Throws zod's error, which names the switch, for a value that none has. */
@@ -105,8 +105,8 @@ export function allSwitches(some: SwitchSettings = {}): Switches {
 export type LimiterSwitches = Switches["limiter"];
 
 /**
- * Switches from a file's text: what somebody wrote, or the profile of a real service that the conformance suite saved.
- * Throws an error that names each switch that is not one, or has a value that it cannot have.
+ * Switches from a file's text: written by hand, or the profile of a real service saved by the conformance suite. Throws
+ * an error that names each unknown switch and each invalid value.
  */
 export function readSwitches(text: string, file: string): SwitchSettings {
   let settings: unknown;

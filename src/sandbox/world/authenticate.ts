@@ -11,7 +11,7 @@ export interface AuthenticatedCaller {
 }
 
 /**
- * Who is asking. Errors come in this order: no key, wrong form, unknown or revoked. When both headers are sent,
+ * Identifies the caller. Errors are checked in this order: no key, wrong form, unknown or revoked. When both headers are sent,
  * Authorization counts, being the recommended one.
  */
 export function authenticate(state: WorldState, request: WorldRequest): AuthenticatedCaller {
@@ -36,7 +36,7 @@ function presentedKey(request: WorldRequest): string {
   return (bearer?.[1] ?? request.headers["x-api-key"] ?? "").trim();
 }
 
-/** Throws 403 unless the account has a subscription that is good for this endpoint at `now`. */
+/** Throws 403 unless the account's subscription allows this endpoint at `now`. */
 export function requireSubscription(
   switches: Switches["subscription"],
   endpoint: Endpoint,

@@ -10,7 +10,7 @@ import { fromMicro, type TaskRecord, toMicro } from "../state/state.js";
 import type { Switches } from "../state/switches.js";
 import type { AuthenticatedCaller } from "./authenticate.js";
 
-/** The last instant that a date can hold. */
+/** The latest valid date. */
 const never = 8.64e15;
 
 export interface GenerateSettings {
@@ -176,7 +176,7 @@ export function newTaskId(random: Random, now: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
 }
 
-/** How many files a generation makes, and the parameter that says so where one is switched on. */
+/** How many files a generation makes, and the parameter for it if switched on. */
 
 /** The models as they are listed: each with the parameter for the number of outputs, if there is to be one. */
 export function withOutputs(models: readonly SandboxModel[], { outputs }: Switches): SandboxModel[] {

@@ -5,7 +5,7 @@ import { type AccountRecord, fromMicro, type TaskRecord } from "../state/state.j
 import type { Switches } from "../state/switches.js";
 import type { AuthenticatedCaller } from "./authenticate.js";
 
-/** How the world's records look in answers: the service's field names, decimal credits, ISO 8601 stamps. */
+/** Converts the world's records to answers: the service's field names, decimal credits, ISO 8601 times. */
 
 /** Whether a task's final state can be seen at `now`. */
 export function isFinal(task: TaskRecord, now: number): boolean {
@@ -61,7 +61,7 @@ export function modelListView(models: readonly SandboxModel[], parameters: "show
   };
 }
 
-/** The answer of GET me. A subscription that is not to be shown is null. */
+/** The answer of GET me. A hidden subscription is null. */
 export function meView({ key, account }: AuthenticatedCaller, shown: boolean) {
   return {
     user: { id: account.id, email: account.email, name: account.name },

@@ -28,7 +28,7 @@ export function route(request: WorldRequest): Route {
   );
 }
 
-/** The endpoint that a path belongs to, whatever the method. */
+/** The endpoint of a path, for any method. */
 export function endpointOf(path: string): Endpoint | undefined {
   return match(path)?.endpoint;
 }

@@ -10,7 +10,7 @@ export interface FileName {
 
 const filePath = /^\/files\/([^/]+)\/(\d{1,4})\.([a-z0-9]{1,5})$/;
 
-/** Path and query of an output's URL that is good until `expires` (milliseconds since 1970). */
+/** Path and query of an output's URL that expires at `expires` (milliseconds since 1970). */
 export function signedPath(secret: string, name: FileName, expires: number): string {
   const path = `/files/${name.taskId}/${name.number}.${name.extension}`;
   return `${path}?expires=${expires}&signature=${signature(secret, path, String(expires))}`;

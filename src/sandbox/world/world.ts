@@ -42,7 +42,7 @@ interface Visit {
  * here touches a clock, a file or the network, so it runs in a simulation as it does behind HTTP. Whoever calls
  * `apply` commits the changes before the answer leaves and before the next call.
  *
- * What is wrong with a request is told in this order: its path, its method, no key, the key's form, an unknown or
+ * Errors of a request are checked in this order: its path, its method, no key, the key's form, an unknown or
  * revoked key, the subscription, the limits, and then the request itself.
  */
 export class World {
@@ -92,7 +92,7 @@ export class World {
     return { kind: "outcome decided", taskId: task.id, outcome, error, dueAt: Math.max(task.dueAt, now) };
   }
 
-  /** The refunds of an account that its next request would book. */
+  /** The refunds that an account's next request would apply. */
   refundsDue(now: number, accountId: string): Change[] {
     return dueRefunds(this.state, this.settings.switches.refund, accountId, now);
   }
@@ -147,7 +147,7 @@ export class World {
     }
   }
 
-  /** The caller with the refunds that are due booked, and with this request counted where it counts. */
+  /** The caller after due refunds, and with this request counted if it counts. */
   private asOfNow(
     { now, changes }: Visit,
     { key, account }: AuthenticatedCaller,
@@ -244,7 +244,7 @@ type Refund = Extract<Change, { kind: "task refunded" }>;
 
 /**
  * The refunds of an account that are due at `now`. Failed tasks are refunded with the first request of the account
- * at or after the moment when the refund is due, whatever it asks for: nobody can see the balance earlier.
+ * at or after the moment when the refund is due, of any kind: the balance cannot be seen earlier.
  */
 export function dueRefunds(
   state: WorldState,

@@ -351,7 +351,7 @@ describe("an unanswered request is settled by the key's counters", () => {
 
     it("the share of each, where only all of them make up the sum", () => {
       const readings = [reading(2, 12, 3, 115)];
-      const grown = "charged 11 credits that the books do not explain";
+      const grown = "charged 11 credits that the spend log does not explain";
       const shares = [
         [2, `${grown}, 4 of them for this one of 2 unanswered requests`],
         [3, `${grown}, 7 of them for this one of 2 unanswered requests`],
@@ -383,7 +383,7 @@ describe("an unanswered request is settled by the key's counters", () => {
       const same = { ...dear, price: credits(4) };
       const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
       const whose =
-        "charged 4 credits that the books do not explain, and its counters do not tell for which of 2 unanswered requests";
+        "charged 4 credits that the spend log does not explain, and its counters do not show for which of 2 unanswered requests";
       expect(words({ entries: [paid, unknown, same], readings })).toEqual([
         [2, whose],
         [3, whose],

@@ -19,7 +19,7 @@ test("an output folder with a file in its way is told of, and what to do", () =>
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-out-"));
   writeFileSync(join(folder, "taken"), "a file");
   expect(() => prepareOutFolder(join(folder, "taken", "outputs"))).toThrow(
-    /\(ENOTDIR\)\. Nothing was sent\. To go on, see that no file lies in the way of it, or name another with --out/,
+    /\(ENOTDIR\)\. Nothing was sent\. To continue, see that no file lies in the way of it, or name another with --out/,
   );
 });
 
