@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { newPlace, run, start } from "./command.js";
+import { newPlace, run, started } from "./command.js";
 import { failedTask, type Scripted, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
@@ -19,12 +19,12 @@ async function interrupted() {
     if (asked)
       return { json: { ...failedTask(asked), status: "processing", error: null, completed_at: null } };
     if (what === "POST generate" && before === items - 1) {
-      running.signal("SIGINT");
+      running.interrupt();
       await running.prints(/interrupted: /);
     }
     return "serve";
   });
-  const running = start(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
+  const running = started(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
   expect((await running.ended).code).toBe(130);
   service.script(() => "serve");
   return { service, place, command, state: join(place.folder, ".bulkgen") };

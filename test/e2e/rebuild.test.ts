@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFil
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { newPlace, type Place, run, start } from "./command.js";
+import { newPlace, type Place, run, start, started } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
@@ -19,12 +19,12 @@ async function interrupted(): Promise<{ place: Place; service: ScriptedService }
   place.write("set.csv", sheet(items, "plain-image"));
   service.script(async ({ what, before }): Promise<Scripted> => {
     if (what === "POST generate" && before === 3) {
-      running.signal("SIGINT");
+      running.interrupt();
       await running.prints(/interrupted: /);
     }
     return "serve";
   });
-  const running = start(place, begin, service);
+  const running = started(place, begin, service);
   expect((await running.ended).code).toBe(130);
   service.script(() => "serve");
   return { place, service };

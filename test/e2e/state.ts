@@ -1,7 +1,25 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.js";
 import type { Place } from "./command.js";
+
+/** How many items are in each state; null while the workspace has no tables yet. */
+export function itemCounts(place: Place, ...folders: string[]): Record<string, number> | null {
+  const file = join(place.folder, ".bulkgen", ...folders, "state.db");
+  if (!existsSync(file)) return null;
+  const db = openSqlite(file, { readonly: true });
+  try {
+    const tables = db.prepare("SELECT count(*) FROM sqlite_schema WHERE name = 'items'").pluck().get();
+    if (tables === 0) return null;
+    const rows = db.prepare("SELECT state, count(*) AS count FROM items GROUP BY state").all();
+    return Object.fromEntries(
+      (rows as { state: string; count: number }[]).map(({ state, count }) => [state, count]),
+    );
+  } finally {
+    db.close();
+  }
+}
 
 /** How many items the workspace holds for archived. */
 export function archivedItems(place: Place): number {

@@ -6,6 +6,7 @@ import { eventually, newPlace, run, start } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { type Scripted, startProxy } from "./service.js";
 import { ids, sheet } from "./sheet.js";
+import { itemCounts } from "./state.js";
 
 const items = 3;
 const begin = ["run", "set.csv", "--yes"];
@@ -48,7 +49,7 @@ async function killed() {
   const slow = { status: 500, json: { error: { code: "INTERNAL_ERROR", message: "busy" } } };
   const stage = await openStage((what) => (isSlow && what === "GET task" ? slow : "serve"));
   const running = start(stage.place, begin, { env: stage.ada });
-  await eventually(async () => ((await stage.status(1))?.counts.processing === items ? true : null));
+  await eventually(() => (itemCounts(stage.place)?.["processing"] === items ? true : null));
   running.signal("SIGKILL");
   await running.ended;
   isSlow = false;

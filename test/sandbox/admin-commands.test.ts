@@ -1,51 +1,39 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newPlace, type Place, run, started } from "../e2e/command.js";
+import type { Started } from "../e2e/in-process.js";
 
-const main = resolve("dist/bin/bulkgen.js");
+let place: Place;
 let folder: string;
-let child: ChildProcess | undefined;
+let serving: Started | undefined;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "bulkgen-admin-commands-"));
+  place = newPlace();
+  folder = place.folder;
 });
-afterEach(async () => {
-  await stop();
-  rmSync(folder, { recursive: true });
-});
+afterEach(stop);
 
-/** Runs the built command in the folder and waits for its end. */
-function bulkgen(...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words], {
-    cwd: folder,
-    encoding: "utf8",
-  });
-  return { status, stdout, stderr };
+async function bulkgen(...words: string[]) {
+  const { code, stdout, stderr } = await run(place, words);
+  return { status: code, stdout, stderr };
 }
 
-function json(...words: string[]) {
-  const { status, stdout, stderr } = bulkgen(...words, "--json");
+async function json(...words: string[]) {
+  const { status, stdout, stderr } = await bulkgen(...words, "--json");
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 }
 
 async function serve(...words: string[]): Promise<{ url: string; key: string; dashboard: string }> {
-  const stdio = ["ignore", "pipe", "inherit"] as ["ignore", "pipe", "inherit"];
-  child = spawn(process.execPath, [main, "sandbox", "--json", ...words], { cwd: folder, stdio });
-  const lines = createInterface(child.stdout as NodeJS.ReadableStream);
-  const [line] = (await once(lines, "line")) as [string];
+  serving = started(place, ["sandbox", "--json", ...words], { serves: true });
+  const [line] = await serving.prints(/^\{.*\}\n/);
   return JSON.parse(line);
 }
 
 async function stop(): Promise<void> {
-  const ending = child;
-  child = undefined;
-  if (!ending) return;
-  ending.kill("SIGTERM");
-  await once(ending, "exit");
+  serving?.interrupt();
+  await serving?.ended;
+  serving = undefined;
 }
 
 async function me(url: string, key: string) {
@@ -62,26 +50,26 @@ describe("bulkgen sandbox", () => {
     expect(dashboard).toMatch(new RegExp(`^${url}/dashboard\\?token=[0-9a-f]{64}$`));
     expect(existsSync(join(folder, state))).toBe(true);
 
-    const made = bulkgen("sandbox", "keys", "create", "nightly");
+    const made = await bulkgen("sandbox", "keys", "create", "nightly");
     const key = made.stdout.trim();
     expect(made.stdout).toMatch(/^svc_[A-Za-z0-9]{32}\n$/);
     expect((await me(url, key)).body.api_key.name).toBe("nightly");
 
-    bulkgen("sandbox", "account", "--credits", "12.5", "--subscription", "past_due");
+    await bulkgen("sandbox", "account", "--credits", "12.5", "--subscription", "past_due");
     const { credits, subscription } = (await me(url, key)).body;
     expect([credits.balance, subscription.status, subscription.plan]).toEqual([12.5, "past_due", "Pro"]);
 
-    expect(json("sandbox", "keys", "list")).toMatchObject([
+    expect(await json("sandbox", "keys", "list")).toMatchObject([
       { name: "nightly", requests_count: 2, credits_used: 0, public: false, revoked_at: null },
       { name: "sandbox", public: true },
     ]);
-    expect(bulkgen("sandbox", "keys", "revoke", "nightly").status).toBe(0);
+    expect((await bulkgen("sandbox", "keys", "revoke", "nightly")).status).toBe(0);
     expect((await me(url, key)).body.error.code).toBe("INVALID_API_KEY");
   });
 
   it("changes a kept account's plan and credits only when it is told to", async () => {
-    bulkgen("sandbox", "account", "--create", "ana@example.com");
-    bulkgen("sandbox", "account", "--plan", "Starter", "--credits", "3");
+    await bulkgen("sandbox", "account", "--create", "ana@example.com");
+    await bulkgen("sandbox", "account", "--plan", "Starter", "--credits", "3");
     const first = await serve();
     const kept = (await me(first.url, first.key)).body;
     expect([kept.subscription.plan, kept.credits.balance]).toEqual(["Starter", 3]);
@@ -89,14 +77,14 @@ describe("bulkgen sandbox", () => {
     const second = await serve("--plan", "enterprise", "--credits", "8");
     const changed = (await me(second.url, second.key)).body;
     expect([changed.subscription.plan, changed.credits.balance]).toEqual(["Enterprise", 8]);
-    expect(json("sandbox", "account", "--user", "ana@example.com")).toMatchObject({
+    expect(await json("sandbox", "account", "--user", "ana@example.com")).toMatchObject({
       credits: { balance: 500 },
       subscription: { plan: "Pro" },
     });
   });
 
   it("plays the models that were saved from a service, with the plan and credits of a real account", async () => {
-    const saved = bulkgen("models", "--sandbox", "--save", "models.json");
+    const saved = await bulkgen("models", "--sandbox", "--save", "models.json");
     expect([saved.status, saved.stdout]).toEqual([0, ""]);
     const list = JSON.parse(readFileSync(join(folder, "models.json"), "utf8"));
     list.models = [{ ...list.models[0], model_key: "theirs", credits_cost: 9 }];
@@ -123,7 +111,7 @@ describe("bulkgen sandbox", () => {
     expect(answer.headers.get("x-request-id")).not.toBeNull();
     expect(await answer.json()).toMatchObject({ code: "MISSING_API_KEY" });
     writeFileSync(join(folder, "bad.json"), JSON.stringify({ limiter: { kind: "leaky" }, colour: 1 }));
-    const refused = bulkgen("sandbox", "--switches", "bad.json");
+    const refused = await bulkgen("sandbox", "--switches", "bad.json");
     expect(refused).toMatchObject({ status: 2, stdout: "" });
     expect(refused.stderr).toMatch(/bad\.json is no set of switches[\s\S]*colour[\s\S]*limiter\.kind/);
   });
@@ -133,20 +121,20 @@ describe("bulkgen sandbox", () => {
     writeFileSync(join(folder, "faults.json"), JSON.stringify(always));
     const { url, key } = await serve("--faults", "faults.json", "--fault-seed", "7");
     expect((await fetch(`${url}/api/v1/me`, { headers: { "x-api-key": key } })).status).toBe(503);
-    expect(bulkgen("sandbox", "--faults", "bad-day")).toMatchObject({
+    expect(await bulkgen("sandbox", "--faults", "bad-day")).toMatchObject({
       status: 2,
       stderr: expect.stringMatching(/^bulkgen: expected a JSON file or one of flaky, .*, got bad-day/),
     });
   });
 
-  it("says what is wrong with a file of models, and does not start", () => {
+  it("says what is wrong with a file of models, and does not start", async () => {
     writeFileSync(join(folder, "models.json"), '{"models": [{"model_key": "a"}]}');
-    const { status, stderr } = bulkgen("sandbox", "--models", "models.json");
+    const { status, stderr } = await bulkgen("sandbox", "--models", "models.json");
     expect(status).toBe(2);
     expect(stderr).toContain(
       "models.json: models[0].category: expected one of image, video, audio, got nothing",
     );
-    expect(bulkgen("sandbox", "--models", "none.json").stderr).toContain("ENOENT");
+    expect((await bulkgen("sandbox", "--models", "none.json")).stderr).toContain("ENOENT");
   });
 
   it("leaves nothing behind with its state in memory", async () => {
@@ -157,13 +145,13 @@ describe("bulkgen sandbox", () => {
 });
 
 describe("the administration", () => {
-  it("takes its flags before or after the word that says what to do", () => {
+  it("takes its flags before or after the word that says what to do", async () => {
     expect(
-      json("sandbox", "--state", "a.db", "account", "--create", "ana@example.com", "--name", "Ana"),
+      await json("sandbox", "--state", "a.db", "account", "--create", "ana@example.com", "--name", "Ana"),
     ).toMatchObject({
       user: { email: "ana@example.com", name: "Ana" },
     });
-    const all = json("sandbox", "account", "--all", "--state", "a.db");
+    const all = await json("sandbox", "account", "--all", "--state", "a.db");
     expect(all.map((each: { user: { email: string } }) => each.user.email)).toEqual([
       "sandbox@localhost.invalid",
       "ana@example.com",
@@ -179,8 +167,8 @@ describe("the administration", () => {
     [["account", "--period-end", "soon"], "expected a date such as 2026-12-31"],
     [["account", "--create", "ana"], "expected an e-mail address"],
     [["keys", "create", " "], "a key needs a name"],
-  ])("refuses %j in one line, as a mistake of usage", (words, message) => {
-    const { status, stdout, stderr } = bulkgen("sandbox", ...words);
+  ])("refuses %j in one line, as a mistake of usage", async (words, message) => {
+    const { status, stdout, stderr } = await bulkgen("sandbox", ...words);
     expect([status, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
     expect(stderr).not.toMatch(/^ {4}at /m);
