@@ -96,7 +96,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     });
     const [unknown, owned, other, fits] = given;
     expect(unknown).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("TASK_NOT_FOUND") });
-    expect(owned).toMatchObject({ code: 2, stderr: expect.stringContaining("belongs to a01 already") });
+    expect(owned).toMatchObject({ code: 2, stderr: expect.stringContaining("already belongs to a01") });
     expect(other?.stderr).toContain('prompt: expected "a picture of a02", got "something else"');
     expect(other?.code).toBe(2);
     const done = `task ${taskOf(stage, "a02")} is now the task of a02; ${goesOn}\n`;
@@ -131,7 +131,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
       for (const flags of [["--if-locked", "fail"], ["--json"]])
         given.push(await run(stage.place, ["resolve", "a02", "--skip", ...flags]));
     });
-    expect(given[0]).toMatchObject({ code: 9, stderr: expect.stringContaining("another run holds") });
+    expect(given[0]).toMatchObject({ code: 9, stderr: expect.stringContaining("another run is using") });
     expect(JSON.parse(given[1]?.stdout ?? "")).toEqual({
       run: 1,
       order: "skip",

@@ -63,7 +63,7 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
     for (const args of [begin, ["plan", "set.csv"], ["status"], ["resume"]]) {
       const end = await command(...args);
       expect(end, args[0]).toMatchObject({ code: 2, stdout: "" });
-      expect(end.stderr).toMatch(/^bulkgen: the state of .* lies in .* and is gone.*Nothing was sent/);
+      expect(end.stderr).toMatch(/^bulkgen: the state of .* is kept in .* but it is gone.*Nothing was sent/);
     }
     expect((await command("doctor")).code).toBe(2);
     expect(service.made).toHaveLength(items);
@@ -115,7 +115,7 @@ describe.concurrent("P18: a workspace that was copied", () => {
     }
     expect(prompts(service)).toEqual(allPrompts);
     expectArchived(join(place.folder, "two", "outputs", "set"), ids(items));
-    expect((await command("two", "doctor", "--separate")).stderr).toContain("is no copy");
+    expect((await command("two", "doctor", "--separate")).stderr).toContain("is not a copy");
   });
 });
 

@@ -89,7 +89,7 @@ describe.concurrent("a held item", () => {
       const other = made["a picture of a02"] ?? "";
 
       const owned = await run(place, ["resolve", "a01", "--adopt", other], proxy);
-      expect(owned).toMatchObject({ code: 2, stderr: expect.stringContaining("belongs to a02 already") });
+      expect(owned).toMatchObject({ code: 2, stderr: expect.stringContaining("already belongs to a02") });
       const unknown = await run(place, ["resolve", "a01", "--adopt", crypto.randomUUID()], proxy);
       expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("TASK_NOT_FOUND") });
       const notHeld = await run(place, ["resolve", "a02", "--skip"], proxy);

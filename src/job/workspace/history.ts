@@ -12,8 +12,9 @@ export function lostHistory(workspace: Workspace): string | null {
   const { root, markerFolder, stateFile } = workspace;
   const identity = readIdentity(markerFolder);
   if (identity?.state && !existsSync(identity.state)) {
-    const where = identity.host === hostname() ? "this machine, and is gone" : `the machine ${identity.host}`;
-    return `the state of ${root} is in ${identity.state} on ${where}, according to ${identityFile(markerFolder)}. Without it, items would be paid for again. Run bulkgen there, or bring that folder here; if it is lost, \`bulkgen doctor --rebuild\` restores what the archive records`;
+    const where =
+      identity.host === hostname() ? "on this machine, but it is gone" : `on the machine ${identity.host}`;
+    return `the state of ${root} is kept in ${identity.state} ${where} (${identityFile(markerFolder)} says so). Without it, items would be paid for again. Run bulkgen there, or bring that folder here; if it is lost, \`bulkgen doctor --rebuild\` restores what the archive records`;
   }
   if (existsSync(stateFile) || isRehearsal(workspace)) return null;
   const left = historyLeft(workspace);
