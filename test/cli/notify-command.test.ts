@@ -5,9 +5,10 @@ import { deliver } from "../../src/notify/deliver.js";
 import { endNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
 import { serveSandbox } from "../../src/sandbox/serve.js";
-import { systemClock, systemRandom } from "../../src/system.js";
+import { systemRandom } from "../../src/system.js";
 import { canaryKey } from "../e2e/canary.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
+import { skippingClock } from "../e2e/skipping-clock.js";
 import { ManualClock } from "../manual-clock.js";
 import { runFacts } from "../report/facts.js";
 
@@ -76,7 +77,7 @@ describe("the command of the built program", () => {
   });
 
   test("P21: has no key in its environment, whether it came from there or from the .env", async () => {
-    const sandbox = await serveSandbox({ clock: systemClock, random: systemRandom, file: ":memory:" });
+    const sandbox = await serveSandbox({ clock: skippingClock, random: systemRandom, file: ":memory:" });
     try {
       const args = ["run", "set.csv", "--yes", "--notify-command", note];
       const env = { BULKGEN_BASE_URL: sandbox.url, BULKGEN_API_KEY: sandbox.key };

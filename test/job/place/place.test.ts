@@ -177,7 +177,9 @@ describe("P18: the state of a workspace", () => {
   test("that was moved and is gone is not begun anew: it would pay for everything again", () => {
     const workspace = settle("remote", "nfs4");
     rmSync(join(base, "local"), { recursive: true });
-    expect(() => settle("remote", "nfs4")).toThrow(/is in .* on this machine, and is gone.*paid for again/);
+    expect(() => settle("remote", "nfs4")).toThrow(
+      /is kept in .* on this machine, but it is gone.*paid for again/,
+    );
     expect(existsSync(workspace.stateFile)).toBe(false);
     const identity = readIdentity(workspace.markerFolder);
     writeFileSync(
