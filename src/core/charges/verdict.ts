@@ -1,3 +1,11 @@
+/**
+ * Was an unanswered paid request charged? The verdict comes from the key's counters and the spend log alone.
+ *
+ * A stricter rule was measured: "not charged" only if two readings match the spend log exactly and no other request is in
+ * doubt, else held. On the same 10,000 simulated runs (119,772 items) 17,004 items ended held with this rule and 17,502
+ * with the stricter one, with no violation in either: 1 item in 240 more. It would save about 150 lines, but it never says
+ * "charged", so a lost task would be reported as possibly charged and without its price, which P5 promises.
+ */
 import { type Credits, inCredits, minus, plus, showCredits } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 import {
