@@ -80,9 +80,13 @@ async function measure() {
 async function openOurs(url) {
   const [{ openArchive }, { undiciDownloads }, { openInspector }, { nodeDisk }, { systemClock }] =
     await Promise.all(
-      ["archive/archive", "archive/download", "archive/inspector", "archive/node-disk", "system"].map(
-        (module) => import(`../../dist/${module}.js`),
-      ),
+      [
+        "archive/archive",
+        "archive/download/download",
+        "archive/check/inspector",
+        "archive/disk/node-disk",
+        "system",
+      ].map((module) => import(`../../dist/${module}.js`)),
     );
   const downloads = undiciDownloads({ baseUrl: url });
   const inspector = openInspector({ clock: systemClock });

@@ -146,7 +146,7 @@ async function parsed(path) {
 async function planned(path, defaults) {
   const load = (file) => import(pathToFileURL(join(root, "dist", file)).href);
   const [{ openManifest }, { begin, makePlan }, { openDraft }, { digestOf }] = await Promise.all(
-    ["manifest/read.js", "plan/make-plan.js", "store/draft.js", "core/problem.js"].map(load),
+    ["manifest/read.js", "plan/make-plan.js", "store/draft/draft.js", "core/problem.js"].map(load),
   );
   await timed(async () => {
     const draft = openDraft();
