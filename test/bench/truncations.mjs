@@ -4,5 +4,5 @@ import { spawnSync } from "node:child_process";
 const run = (command, ...values) => spawnSync(command, values, { stdio: "inherit" }).status ?? 1;
 process.exitCode =
   run(process.execPath, "scripts/ready.mjs", "--build") ||
-  run("npx", "tsc", "-p", "tsconfig.sim.json") ||
+  run("npx", "tsc", "-p", "test/sim/tsconfig.json") ||
   run(process.execPath, "dist-sim/test/bench/truncations/main.js", ...process.argv.slice(2));

@@ -6,7 +6,9 @@ import type { Worker } from "node:worker_threads";
  * a file operation. While something is, no time may be skipped, or the limits on its duration would end it.
  */
 export function isIdle(): boolean {
-  return requests === 0 && jobs === 0 && !process.getActiveResourcesInfo().some((name) => real.has(name));
+  return (
+    requests.size === 0 && jobs === 0 && !process.getActiveResourcesInfo().some((name) => real.has(name))
+  );
 }
 
 const real = new Set([
@@ -19,14 +21,18 @@ const real = new Set([
   "WriteWrap",
 ]);
 
-/** HTTP requests that have no complete answer yet. Every command in this process sends through undici. */
-let requests = 0;
-subscribe("undici:request:create", () => {
-  requests++;
+/**
+ * HTTP requests that have no complete answer yet. Every command in this process sends through undici. They are kept by
+ * identity, because a request that is cut after its answer was complete reports its end twice.
+ */
+const requests = new Set<unknown>();
+const requestOf = (message: unknown) => (message as { request: unknown }).request;
+subscribe("undici:request:create", (message) => {
+  requests.add(requestOf(message));
 });
 for (const end of ["undici:request:trailers", "undici:request:error"]) {
-  subscribe(end, () => {
-    requests--;
+  subscribe(end, (message) => {
+    requests.delete(requestOf(message));
   });
 }
 
