@@ -299,3 +299,12 @@ export const commandList: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/completion.js")).completion,
   },
 ];
+
+/** The commands that the line starts with, such as `sandbox keys list`. */
+export function leadingCommands(
+  commands: readonly CommandDefinition[],
+  argv: readonly string[],
+): CommandDefinition[] {
+  const found = commands.find(({ name }) => name === argv[0]);
+  return found ? [found, ...leadingCommands(found.subcommands ?? [], argv.slice(1))] : [];
+}

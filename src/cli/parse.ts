@@ -2,13 +2,13 @@ import yargs, { type Argv, type Options } from "yargs";
 import { EarlyExit } from "../core/exit.js";
 import type { Flag } from "../store/schedules.js";
 import { nearest } from "../text/nearest.js";
-import type { CommandDefinition, Positional } from "./command-list.js";
+import { type CommandDefinition, leadingCommands, type Positional } from "./command-list.js";
 import { type FlagDefinition, type FlagSet, nameOf } from "./flags/definition.js";
 import { FlagError } from "./flags/values.js";
 import { checkLine, type LineWords } from "./settings/settings.js";
 
 /**
- * Reads the command line with yargs, which finds the command and splits the words into flags and arguments. It prints
+ * Reads the command line with yargs, which splits the words after the command into flags and arguments. It prints
  * nothing and never ends the process. Values are read and mistakes are reported by our own definitions, so that a flag
  * behaves the same on the command line, in the environment and in a file.
  */
@@ -23,41 +23,19 @@ export interface CommandLine {
 }
 
 type Words = Record<string, unknown> & { _: (string | number)[] };
-type Called = { path: readonly CommandDefinition[]; words: Words };
 
 /** Throws EarlyExit for a line that cannot be read. */
 export function parseLine(commands: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
-  const called: Called[] = [];
-  const parser = parserOf(commands, (path, words) => called.push({ path, words }));
-  const rest = parser.parse([...argv]) as unknown as Words;
-  const [found] = called;
-  if (!found) throw unknownCommand(commands, rest);
-  return lineOf(found, argv);
+  const path = leadingCommands(commands, argv);
+  const words = argv.slice(path.length);
+  const [command] = path.slice(-1);
+  if (!command) throw unknownCommand(commands, argv);
+  return lineOf(path, parserOf(command.flags ?? {}).parse([...words]) as unknown as Words, words);
 }
 
-type OnCalled = (path: readonly CommandDefinition[], words: Words) => void;
-
-function parserOf(commands: readonly CommandDefinition[], onCalled: OnCalled): Argv {
-  const register = (
-    parser: Argv,
-    list: readonly CommandDefinition[],
-    above: readonly CommandDefinition[],
-  ) => {
-    for (const command of list) {
-      const path = [...above, command];
-      parser.command({
-        command: command.name,
-        describe: command.describe,
-        builder(inner: Argv) {
-          for (const [name, options] of yargsOptions(command.flags ?? {})) inner.option(name, options);
-          return register(inner, command.subcommands ?? [], path);
-        },
-        handler: (words: unknown) => onCalled(path, words as Words),
-      });
-    }
-    return parser;
-  };
-  const parser = yargs()
+/** yargs for one command: registering the commands there too would lay out the help text of each at every start. */
+function parserOf(flags: FlagSet): Argv {
+  return yargs()
     .scriptName("bulkgen")
     .help(false)
     .version(false)
@@ -75,8 +53,8 @@ function parserOf(commands: readonly CommandDefinition[], onCalled: OnCalled): A
       "parse-numbers": false,
       "parse-positional-numbers": false,
       "short-option-groups": false,
-    });
-  return register(parser, commands, []);
+    })
+    .options(Object.fromEntries(yargsOptions(flags)));
 }
 
 const helpFlag: FlagDefinition<boolean> = {
@@ -89,11 +67,7 @@ const helpFlag: FlagDefinition<boolean> = {
 function yargsOptions(flags: FlagSet): [string, Options][] {
   return Object.entries<FlagDefinition>({ ...flags, help: helpFlag }).flatMap(([attribute, flag]) => {
     const name = nameOf(attribute);
-    // By default, yargs passes a command's options on to its subcommands.
-    const base: Options = {
-      global: false,
-      ...(flag.short === undefined ? {} : { alias: flag.short }),
-    };
+    const base: Options = flag.short === undefined ? {} : { alias: flag.short };
     if (flag.value === null) {
       const negated: [string, Options][] = flag.negatable
         ? [[`no-${name}`, { ...base, type: "boolean" }]]
@@ -111,7 +85,7 @@ function yargsMessage(message: string): string {
   return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE. See \`bulkgen --help\`.`;
 }
 
-function lineOf({ path, words }: Called, argv: readonly string[]): CommandLine {
+function lineOf(path: readonly CommandDefinition[], words: Words, argv: readonly string[]): CommandLine {
   const command = path.at(-1) as CommandDefinition;
   const flags = command.flags ?? {};
   const line: Record<string, string[]> = {};
@@ -134,7 +108,7 @@ function lineOf({ path, words }: Called, argv: readonly string[]): CommandLine {
   if (mistake !== null) throw new EarlyExit("usage", `${mistake} ${hint}`);
   try {
     checkLine(flags, line);
-    return { path, help, line, given, args: argsOf(command, words._.slice(path.length).map(String)) };
+    return { path, help, line, given, args: argsOf(command, words._.map(String)) };
   } catch (error) {
     if (error instanceof EarlyExit) throw new EarlyExit("usage", `${error.message}. ${hint}`);
     throw error;
@@ -205,14 +179,11 @@ function argOf({ name, parse }: Positional, word: string): unknown {
   }
 }
 
-function unknownCommand(commands: readonly CommandDefinition[], { _: [word], ...flags }: Words): EarlyExit {
+function unknownCommand(commands: readonly CommandDefinition[], [word = ""]: readonly string[]): EarlyExit {
   const hint = "See `bulkgen --help`.";
-  if (word === undefined) {
-    const flag = Object.keys(flags).find((name) => name !== "$0" && name !== "h" && name !== "help");
-    return new EarlyExit("usage", `expected a command before --${flag ?? ""}. ${hint}`);
-  }
+  if (word.startsWith("-")) return new EarlyExit("usage", `expected a command before ${word}. ${hint}`);
   const near = nearest(
-    String(word),
+    word,
     commands.map(({ name }) => name),
   );
   const meant = near === undefined ? "" : ` Did you mean ${near}?`;

@@ -1,7 +1,7 @@
 import { exitCode } from "../core/exit.js";
 import type { Machine } from "../machine.js";
 import { ownVersion } from "../package-file.js";
-import { type CommandDefinition, commandList } from "./command-list.js";
+import { type CommandDefinition, commandList, leadingCommands } from "./command-list.js";
 import { completions } from "./completion.js";
 import { commandHelp, programHelp } from "./help.js";
 import { reportError } from "./output/ending.js";
@@ -22,7 +22,7 @@ export async function runCommand(argv: readonly string[], machine: Machine): Pro
 
 async function dispatch(argv: readonly string[], machine: Machine): Promise<number> {
   const { stdout, stderr } = machine;
-  const path = leadingCommands(argv);
+  const path = leadingCommands(commandList, argv);
   const [next] = argv.slice(path.length);
   if (next === "--help" || next === "-h") return print(stdout, helpOf(path, stdout.columns));
   if (path.length === 0 && (next === "--version" || next === "-V")) return print(stdout, ownVersion());
@@ -36,19 +36,6 @@ async function dispatch(argv: readonly string[], machine: Machine): Promise<numb
   const line = parseLine(commandList, argv);
   if (line.help) return print(stdout, helpOf(line.path, stdout.columns));
   return call(line, machine);
-}
-
-/** The commands that the line starts with, such as `sandbox keys list`. */
-function leadingCommands(argv: readonly string[]): CommandDefinition[] {
-  const path: CommandDefinition[] = [];
-  for (const word of argv) {
-    const list: readonly CommandDefinition[] =
-      path.length === 0 ? commandList : (path.at(-1)?.subcommands ?? []);
-    const found = list.find(({ name }) => name === word);
-    if (!found) break;
-    path.push(found);
-  }
-  return path;
 }
 
 function helpOf(path: readonly CommandDefinition[], columns: number | undefined): string {

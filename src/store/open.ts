@@ -176,3 +176,17 @@ function damaged(message: string): string | null {
   if (/\.lock: /.test(message)) return "it holds no data: remove it while no bulkgen runs";
   return whereDamaged[/([a-z]+\.db): /.exec(message)?.[1] ?? ""] ?? null;
 }
+
+/** How to make a file or folder (`what`) writable, by the system's error code. */
+export function madeWritable(code: string | undefined, what: string): string {
+  switch (code) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return `free some space for ${what}`;
+    case "ENOTDIR":
+    case "EEXIST":
+      return `see that no file lies in the way of ${what}`;
+    default:
+      return `make ${what} writable`;
+  }
+}

@@ -4,11 +4,10 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
-import { openDatabase, wayOut } from "../../store/open.js";
+import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type Filesystem, filesystemInfo, nearest, tryLockElsewhere } from "../place/filesystem.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
-import { madeWritable } from "../workspace/open.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
 /** One check. */

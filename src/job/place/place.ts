@@ -4,10 +4,9 @@ import { basename, dirname, join } from "node:path";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
-import { copyDatabase } from "../../store/open.js";
+import { copyDatabase, madeWritable } from "../../store/open.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
 import { noteHolder } from "../workspace/holder.js";
-import { madeWritable } from "../workspace/open.js";
 import {
   claim,
   claimedBy,

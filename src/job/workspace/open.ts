@@ -5,7 +5,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { Store } from "../../core/ports/store.js";
 import type { OwnLimits } from "../../core/quota/quota.js";
 import { type Lock, takeLock } from "../../store/lock.js";
-import { wayOut } from "../../store/open.js";
+import { madeWritable, wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseOutdated } from "./history.js";
@@ -111,20 +111,6 @@ export function prepareOutFolder(folder: string): void {
       "usage",
       `the output folder ${folder} cannot be written (${code ?? message}). Nothing was sent. To continue, ${madeWritable(code, "it")}, or name another with --out.`,
     );
-  }
-}
-
-/** How to make a file or folder (`what`) writable, by the system's error code. */
-export function madeWritable(code: string | undefined, what: string): string {
-  switch (code) {
-    case "ENOSPC":
-    case "EDQUOT":
-      return `free some space for ${what}`;
-    case "ENOTDIR":
-    case "EEXIST":
-      return `see that no file lies in the way of ${what}`;
-    default:
-      return `make ${what} writable`;
   }
 }
 

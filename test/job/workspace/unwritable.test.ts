@@ -2,9 +2,9 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { endRefused, madeWritable, prepareOutFolder } from "../../../src/job/workspace/open.js";
+import { endRefused, prepareOutFolder } from "../../../src/job/workspace/open.js";
 import { openSqlite, type Sqlite, statements } from "../../../src/sqlite.js";
-import { openDatabase } from "../../../src/store/open.js";
+import { madeWritable, openDatabase } from "../../../src/store/open.js";
 
 test.each([
   ["EACCES", "make it writable"],
