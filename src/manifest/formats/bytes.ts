@@ -65,22 +65,34 @@ function held(file: string, bytes: Uint8Array): Bytes | { problem: Problem } {
 
 async function* noInput(): AsyncGenerator<Uint8Array> {}
 
+/** Opens the file for each piece, so that a reader that stops early leaves nothing open. */
 async function* piecesOfFile(file: string): AsyncGenerator<Uint8Array> {
-  const handle = await open(file);
-  try {
-    yield* piecesOf(handle);
-  } finally {
-    await handle.close();
+  for (let position = 0; ; ) {
+    const handle = await open(file);
+    const piece = await pieceOf(handle, position).finally(() => handle.close());
+    if (piece.length === 0) return;
+    yield piece;
+    position += piece.length;
   }
 }
 
-/** Each piece is a new buffer, which the reader may keep. */
 async function* piecesOf(handle: FileHandle): AsyncGenerator<Uint8Array> {
   for (;;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(pieceBytes), 0, pieceBytes);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
+    const piece = await pieceOf(handle, null);
+    if (piece.length === 0) return;
+    yield piece;
   }
+}
+
+/** A piece is a new buffer, which the reader may keep. `null` reads on from the last piece. */
+async function pieceOf(handle: FileHandle, position: number | null): Promise<Uint8Array> {
+  const { bytesRead, buffer } = await handle.read(
+    Buffer.allocUnsafeSlow(pieceBytes),
+    0,
+    pieceBytes,
+    position,
+  );
+  return buffer.subarray(0, bytesRead);
 }
 
 async function gathered(from: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
