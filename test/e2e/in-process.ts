@@ -24,6 +24,8 @@ export interface InProcess {
   serves?: boolean;
   /** What the command reads from its standard input. Default: nothing. */
   stdin?: string;
+  /** It prints to a terminal of this width. Default: to a pipe. */
+  columns?: number;
 }
 
 keepThreads();
@@ -45,8 +47,8 @@ export interface Started {
 export function started(place: Place, args: readonly string[], how: InProcess = {}): Started {
   const text = { stdout: "", stderr: "" };
   const waiting = new Set<() => void>();
-  const stream = (name: "stdout" | "stderr") =>
-    new Writable({
+  const stream = (name: "stdout" | "stderr") => {
+    const made = new Writable({
       decodeStrings: false,
       write(piece: string | Buffer, _, done) {
         text[name] += piece.toString();
@@ -54,6 +56,8 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
         done();
       },
     });
+    return how.columns === undefined ? made : Object.assign(made, { isTTY: true, columns: how.columns });
+  };
   const interrupts = new Set<() => void>();
   const machine: Machine = {
     cwd: how.cwd ?? place.folder,

@@ -81,7 +81,10 @@ describe.concurrent("on a terminal of 60 columns", () => {
       ["models"],
       ["account"],
     ]) {
-      const end = await startOnTerminal(place, 60, args, service).ended;
+      const pays = args[0] === "run";
+      const end = pays
+        ? await startOnTerminal(place, 60, args, service).ended
+        : await run(place, args, { ...service, columns: 60 });
       expect(end, end.stdout).toMatchObject({ code: 0 });
       const lines = stripVTControlCharacters(end.stdout).split(/[\r\n]+/);
       expect(
@@ -95,10 +98,10 @@ describe.concurrent("on a terminal of 60 columns", () => {
   test("NO_COLOR is obeyed", async () => {
     const { place, service } = await ready(1);
     const env = { ...service.env, NO_COLOR: "1" };
-    const end = await startOnTerminal(place, 60, ["models"], { env }).ended;
+    const end = await run(place, ["models"], { env, columns: 60 });
     expect(end.code).toBe(0);
     expect(end.stdout).not.toContain(escapeCode);
-    const coloured = await startOnTerminal(place, 60, ["models"], service).ended;
+    const coloured = await run(place, ["models"], { ...service, columns: 60 });
     expect(coloured.stdout).toContain(escapeCode);
   });
 

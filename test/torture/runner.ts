@@ -1,6 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { statusOf } from "../../src/job/workspace/status.js";
+import { findWorkspace, workspaceExists } from "../../src/job/workspace/workspace.js";
+import { statusJson } from "../../src/report/status.js";
+import { systemClock } from "../../src/system.js";
 import { type Ended, main, type Place, type Running, startProcess } from "../e2e/process.js";
 import { type Archive, readArchive } from "./archive.js";
 import type { Told } from "./auditor.js";
@@ -15,7 +19,7 @@ export const cheapModel = "aurora-image-mini";
  */
 const settleSeconds = "4,7";
 
-/** What `bulkgen status --json` tells. */
+/** What `bulkgen status --json` prints. */
 export interface Status {
   counts: Record<"planned" | "submitting" | "unknown" | "processing" | "ready" | "held" | "archived", number>;
   trouble: { rowId: string; state: string }[];
@@ -76,9 +80,9 @@ export class Runner {
 
   /** Null while there is no run. */
   async status(): Promise<Status | null> {
-    const { stdout, stderr, code } = await this.command(["status", "--json"]).ended;
-    if (code !== 0) throw new Error(`status ended ${code}: ${stderr}`);
-    return JSON.parse(stdout) as Status | null;
+    const workspace = findWorkspace({ ...this.circumstances({}), sandbox: false });
+    const status = workspaceExists(workspace) ? await statusOf(workspace, "newest", systemClock) : null;
+    return status && (statusJson(status) as unknown as Status);
   }
 
   archive(): Archive {
