@@ -2,9 +2,20 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
+import { systemClock } from "../../src/system.js";
 import { spoil } from "../store/spoil.js";
 import { expectArchived } from "./archive.js";
-import { type Ended, main, newPlace, type Place, type Running, run, start, startProcess } from "./command.js";
+import {
+  type Ended,
+  main,
+  newPlace,
+  type Place,
+  type Running,
+  run,
+  start,
+  started,
+  startProcess,
+} from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
@@ -171,9 +182,9 @@ test("P17: a run that waits for its receipts says why when it is ended", async (
   const { place, service } = await openStage(1);
   // Where room is to be kept for answers lies a folder.
   place.write(".bulkgen/receipts.reserve/file", "");
-  const running = start(place, begin, service);
+  const running = started(place, begin, { ...service, clock: systemClock });
   await running.prints(/the receipts cannot be written/);
-  running.signal("SIGINT");
+  running.interrupt();
   const { code, stdout } = await running.ended;
   expect(code).toBe(130);
   expect(stdout).toMatch(/^Ended early: disk error: the receipts cannot be written \(E/m);

@@ -2,7 +2,7 @@ import { cpSync, existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { newPlace, type Place, run, start } from "./command.js";
+import { newPlace, type Place, run, start, started } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 
@@ -159,11 +159,11 @@ describe.concurrent("what lies in a workspace follows its folder", () => {
   test("an interrupted run goes on in the new place, also where its state lies elsewhere", async () => {
     const { place, service, folder } = await synced();
     service.script(({ what, before }): Scripted => {
-      if (what === "GET task" && before === 1) first.signal("SIGKILL");
+      if (what === "GET task" && before === 1) first.interrupt();
       return "serve";
     });
-    const first = start(place, begin, { ...service, cwd: folder });
-    expect((await first.ended).signal).toBe("SIGKILL");
+    const first = started(place, begin, { ...service, cwd: folder });
+    expect((await first.ended).code).toBe(130);
     service.script(() => "serve");
     const moved = join(place.folder, "Dropbox", "moved");
     renameSync(folder, moved);

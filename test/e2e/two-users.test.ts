@@ -1,8 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/system.js";
 import { expectArchived } from "./archive.js";
-import { eventually, newPlace, run, start } from "./command.js";
+import { eventually, newPlace, run, started } from "./command.js";
 import { startSandbox } from "./sandbox.js";
 import { type Scripted, startProxy } from "./service.js";
 import { ids, sheet } from "./sheet.js";
@@ -43,22 +44,22 @@ interface Facts {
   counts: Record<"planned" | "submitting" | "processing" | "archived" | "held", number>;
 }
 
-/** Ada's run was killed while all of its tasks were at the service. */
-async function killed() {
+/** Ada's run was interrupted while all of its tasks were at the service. */
+async function interrupted() {
   let isSlow = true;
   const slow = { status: 500, json: { error: { code: "INTERNAL_ERROR", message: "busy" } } };
   const stage = await openStage((what) => (isSlow && what === "GET task" ? slow : "serve"));
-  const running = start(stage.place, begin, { env: stage.ada });
+  const running = started(stage.place, begin, { env: stage.ada, clock: systemClock });
   await eventually(() => (itemCounts(stage.place)?.["processing"] === items ? true : null));
-  running.signal("SIGKILL");
-  await running.ended;
+  running.interrupt();
+  expect((await running.ended).code).toBe(130);
   isSlow = false;
   return stage;
 }
 
 describe.concurrent("P2: a run that its user left with tasks at the service", () => {
   test("is not taken over by another user, and goes on with a new key of its own one", async () => {
-    const { sandbox, place, adaAgain, ben, as, status, runs, tasksAsked } = await killed();
+    const { sandbox, place, adaAgain, ben, as, status, runs, tasksAsked } = await interrupted();
     const before = await status(1);
     place.write("made/a01.png", "");
     const told =
@@ -88,7 +89,7 @@ describe.concurrent("P2: a run that its user left with tasks at the service", ()
     { way: "a workspace of its own", before: [], flags: ["--workspace", "ben"] },
     { way: "after it was cancelled", before: ["cancel", "1"], flags: [] },
   ])("lets another user make the sheet in $way, and is collected all the same", async ({ before, flags }) => {
-    const { sandbox, place, ada, ben, as, status, tasksAsked } = await killed();
+    const { sandbox, place, ada, ben, as, status, tasksAsked } = await interrupted();
     mkdirSync(join(place.folder, "ben"));
     if (before.length > 0) expect((await as(ben, ...before)).code).toBe(0);
     const own = await as(ben, ...begin, ...flags);
