@@ -31,12 +31,12 @@ export const systemClock: AlarmClock = {
   alarm: (at, ring) => {
     const offset = () => Date.now() - performance.now();
     const before = offset();
-    const look = () => {
+    const check = () => {
       const left = at - Date.now();
       if (left <= 0 || Math.abs(offset() - before) > correctionMsMax) return ring();
-      timer = setTimeout(look, Math.min(left, compareMs));
+      timer = setTimeout(check, Math.min(left, compareMs));
     };
-    let timer = setTimeout(look, Math.max(0, Math.min(at - Date.now(), compareMs)));
+    let timer = setTimeout(check, Math.max(0, Math.min(at - Date.now(), compareMs)));
     return () => clearTimeout(timer);
   },
 };

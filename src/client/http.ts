@@ -95,6 +95,8 @@ function flat(headers: Record<string, string | string[] | undefined>): Record<st
 /** The error with its causes, in one line, such as `connect ECONNREFUSED 127.0.0.1:80`. */
 function describe(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return "it does not speak HTTPS; did you mean http:// in its address?";
   if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -25,7 +25,7 @@ export interface DaemonPorts {
   /** Starts the process of a scheduled run. Never throws. */
   launch(command: ScheduledCommand, schedule: Schedule): ScheduledProcess;
   /** Sends a notification about something that no run can report itself. */
-  notify(schedule: Schedule, notice: DaemonEvent): void;
+  notify(schedule: Schedule, event: DaemonEvent): void;
 }
 
 export interface ScheduledProcess {
@@ -280,7 +280,7 @@ export class Writing {
 
   constructor(
     private readonly log: Log,
-    private readonly notify: (schedule: Schedule, notice: DaemonEvent) => void,
+    private readonly notify: (schedule: Schedule, event: DaemonEvent) => void,
   ) {}
 
   /** The first message; null while all writes succeed. */

@@ -560,7 +560,7 @@ describe("a bad answer", () => {
     server.answer((_, reply) => reply.end(picture.subarray(0, -20)));
     expect(await save(wanted())).toMatchObject({
       kind: "try_again",
-      reason: expect.stringContaining("cut off"),
+      reason: expect.stringContaining("truncated"),
     });
     expect((await files()).filter((file) => !file.startsWith("_quarantine/"))).toEqual([]);
   });

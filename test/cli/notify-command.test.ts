@@ -123,7 +123,7 @@ describe("the command of the built program", () => {
   });
 });
 
-describe("the command of a notice", () => {
+describe("the notify command", () => {
   const warnings: string[] = [];
   const clock = new ManualClock();
   const delivery = { environment: process.env, clock, warn: (line: string) => warnings.push(line) };

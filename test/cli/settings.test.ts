@@ -106,7 +106,7 @@ describe("settings", () => {
     expect(code).toBe(4);
   });
 
-  test("secrets of notices are not shown", async () => {
+  test("the secrets of notifications are not shown", async () => {
     own("smtp-url: smtp://ada:s3cret@mail.example\nnotify: https://hooks.slack.com/services/s3cret\n");
     const { stdout } = await run(at, ["doctor"]);
     expect(stdout).toContain("hooks.slack.com");

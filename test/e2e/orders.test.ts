@@ -157,7 +157,7 @@ describe.concurrent("bulkgen cancel", () => {
     expect(prompts(stage.service)).toEqual(allPrompts);
   });
 
-  test("of a run that was cut off drops the rest; resume collects what is at the service, and nothing else", async () => {
+  test("of a crashed run drops the rest; resume collects what is at the service, and nothing else", async () => {
     const { place, service } = await cutOff();
     const { made } = service;
     const paid = made.length;
@@ -170,7 +170,7 @@ describe.concurrent("bulkgen cancel", () => {
     expect(await status(place)).toMatchObject({ state: "cancelled", resume: null });
   });
 
-  test("P2: of a run that was cut off submits nothing again on resume that fails at the provider; the next run does", async () => {
+  test("P2: of a crashed run submits nothing again on resume that fails at the provider; the next run does", async () => {
     const { place, service } = await cutOff();
     const paid = service.made.length;
     await run(place, ["cancel"]);

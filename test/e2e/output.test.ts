@@ -141,7 +141,7 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
     const { place, service } = await ready(2);
     const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
     await asked.prints(/Continue\? \[y\/N\]/);
-    process.kill(holderOf(place), name);
+    process.kill(lockOwnerOf(place), name);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code: 130 });
     expect(end.stdout).toContain("bulkgen: interrupted. Nothing was submitted");
@@ -150,8 +150,8 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
 );
 
 /** The process that holds the workspace: on a terminal it is not the one that was started. */
-function holderOf(place: Place): number {
-  return (JSON.parse(place.read(".bulkgen/run.lock.holder.json")) as { pid: number }).pid;
+function lockOwnerOf(place: Place): number {
+  return (JSON.parse(place.read(".bulkgen/run.lock.owner.json")) as { pid: number }).pid;
 }
 
 async function ready(items: number): Promise<{ place: Place; service: ScriptedService }> {

@@ -43,7 +43,7 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
     expect(place.files().filter((name) => name.startsWith("here/Dropbox/jobs/.bulkgen"))).toEqual([
       "here/Dropbox/jobs/.bulkgen/workspace.json",
     ]);
-    expect((await command("status")).stdout).toContain("run       1 of set: cut off");
+    expect((await command("status")).stdout).toContain("run       1 of set: crashed");
     expect((await command("pause")).stdout).toContain("run 1 is paused");
 
     service.script(() => "serve");

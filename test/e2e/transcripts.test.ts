@@ -114,10 +114,10 @@ const cases: readonly Case[] = [
   {
     name: "task-of-unknown-status",
     script: () => {
-      const looked = new Set<string>();
+      const polled = new Set<string>();
       return ({ what, path }) => {
-        if (what !== "GET task" || looked.has(path)) return "serve";
-        looked.add(path);
+        if (what !== "GET task" || polled.has(path)) return "serve";
+        polled.add(path);
         return { json: { task_id: path.slice(-36), status: "moderating", output_urls: null, error: null } };
       };
     },

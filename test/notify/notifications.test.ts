@@ -17,8 +17,8 @@ const facts = endNotification("credits", runFacts, "");
 const summary = "demo, run 3: 20 of 26 archived, 4 failed, 1 held, 112.5 credits spent (credits)";
 const secret = "/services/T0/B0/very-secret";
 
-const send = (notify: string[], settings: object = {}, notice = facts) =>
-  deliver(targetsOf({ notify, ...settings }, { HOOK: notify[0] }), notice, {
+const send = (notify: string[], settings: object = {}, notification = facts) =>
+  deliver(targetsOf({ notify, ...settings }, { HOOK: notify[0] }), notification, {
     environment: {},
     clock,
     warn: (line) => warnings.push(line),

@@ -119,7 +119,7 @@ export async function start(
 /** Where the books are with a balance that is read now; the service's clock is the one that nobody sets. */
 export async function markNow({ accounts, clock, sandbox }: World): Promise<BalanceMark> {
   const owner = { origin: "sandbox", fingerprint: fingerprint(sandbox.key), workspace: "workspace" };
-  return { seq: await accounts.books(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };
+  return { seq: await accounts.spendLog(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };
 }
 
 export interface RunChange extends Partial<RunSettings> {
@@ -180,7 +180,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     version: "0.0.0",
     inspect: (path, category) => inspect(nodeDisk, path, category),
   });
-  const books = accounts.books({
+  const spendLog = accounts.spendLog({
     origin: "sandbox",
     fingerprint: fingerprint(sandbox.key),
     workspace: join(world.folder, "state.db"),
@@ -190,7 +190,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     count: change.lanes ?? 2,
     gateFile: join(world.folder, "lanes", "key.lock"),
   });
-  if (change.reads) await readAccount({ service, books, lanes });
+  if (change.reads) await readAccount({ service, spendLog, lanes });
   const session = openSession(
     {
       store,
@@ -199,7 +199,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       fingerprint: fingerprint(sandbox.key),
       workspace: "workspace",
       service,
-      books,
+      spendLog,
       lanes,
       receipts: openReceipts(
         countedDisk,

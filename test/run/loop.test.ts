@@ -89,7 +89,7 @@ describe("a paid request without a clear answer", () => {
       runId: run.id,
       sentAt: world.clock.now(),
       bodySha256: "00",
-      bookEntry: null,
+      spendLogId: null,
     });
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "held", p2: "archived" });
@@ -104,7 +104,7 @@ describe("a paid request without a clear answer", () => {
       runId: run.id,
       sentAt: world.clock.now(),
       bodySha256: "00",
-      bookEntry: null,
+      spendLogId: null,
     });
     await world.store.conclude(attempt.id, "unanswered", { message: "other side closed" });
     await carryOn(world, run);
@@ -604,7 +604,7 @@ describe("the day's requests", () => {
     const run = await start(world, pictures(3));
     const session = await carryOn(world, run, { perDay: 5 });
     expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["reserve"]);
-    expect(session.gate.stops[0]?.message).toContain("more from 2026-01-02 00:00 UTC on");
+    expect(session.gate.stops[0]?.message).toContain("new requests from 2026-01-02 00:00 UTC");
     const found = Object.values(await states(world, run)).toSorted();
     expect(found).toEqual(["archived", "archived", "planned"]);
     expect(world.sent).toHaveLength(4);

@@ -23,14 +23,14 @@ const fine: ScheduledRunEnd = {
 let clock: ManualClock;
 let schedules: Schedules;
 let began: { command: string; end(end: ScheduledRunEnd): void }[];
-let notices: DaemonEvent[];
+let notifications: DaemonEvent[];
 let stops: number;
 
 beforeEach(() => {
   clock = new ManualClock(evening);
   schedules = openSchedules(":memory:", clock);
   began = [];
-  notices = [];
+  notifications = [];
   stops = 0;
 });
 
@@ -61,7 +61,7 @@ function start(): { stop: AbortController; over: Promise<void> } {
       began.push({ command: [command, ...words].join(" "), end });
       return { ended, stop: () => stops++ };
     },
-    notify: (_, notice) => notices.push(notice),
+    notify: (_, notification) => notifications.push(notification),
   });
   return { stop, over: daemon.go(stop.signal) };
 }
@@ -93,7 +93,7 @@ describe("a scheduled run", () => {
     began[0]?.end(fine);
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
-    expect(notices).toEqual([]);
+    expect(notifications).toEqual([]);
   });
 
   test("is claimed once, whoever else looks at the same database", async () => {
@@ -112,7 +112,9 @@ describe("a scheduled run", () => {
     await passes(hour);
     expect(began).toHaveLength(1);
     expect(await scheduledRuns()).toMatchObject([{ state: "running" }, { state: "skipped" }]);
-    expect(notices).toMatchObject([{ event: "skipped", message: expect.stringContaining("still at work") }]);
+    expect(notifications).toMatchObject([
+      { event: "skipped", message: expect.stringContaining("still at work") },
+    ]);
     began[0]?.end(fine);
     await passes(hour);
     expect(began).toHaveLength(2);
@@ -144,7 +146,7 @@ describe("a scheduled run", () => {
     await passes(hour);
     expect(began).toHaveLength(2);
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: null, losses: 2 }]);
-    expect(notices.map(({ event }) => event)).toEqual(["lost", "lost"]);
+    expect(notifications.map(({ event }) => event)).toEqual(["lost", "lost"]);
   });
 });
 
@@ -156,7 +158,7 @@ describe("missed runs", () => {
     await settle();
     expect(began.map(({ command }) => command)).toEqual([expect.stringContaining("--edition=2026-11-23 ")]);
     expect((await scheduledRuns()).map(({ state }) => state)).toEqual(["missed", "missed", "running"]);
-    expect(notices).toMatchObject([
+    expect(notifications).toMatchObject([
       { event: "missed", message: expect.stringContaining("2 scheduled runs") },
     ]);
   });
@@ -176,7 +178,7 @@ describe("missed runs", () => {
     start();
     await settle();
     expect(began).toEqual([]);
-    expect(notices).toMatchObject([
+    expect(notifications).toMatchObject([
       { event: "missed", message: expect.stringContaining("the daemon was not running before its end") },
     ]);
   });

@@ -31,7 +31,7 @@ class Year {
   readonly clock = new ManualClock(from);
   readonly schedules: Schedules = openSchedules(":memory:", this.clock);
   readonly began: string[] = [];
-  readonly notices: string[] = [];
+  readonly notifications: string[] = [];
   readonly counts = { killed: 0, asleep: 0 };
   private dead = new Set<object>();
   private seed = 1;
@@ -60,7 +60,7 @@ class Year {
       clock: this.clock,
       log: { debug() {}, info() {}, warn() {}, error() {} },
       launch: (command, { name }) => this.process(life, `${name} ${command.words.join(" ")}`),
-      notify: (_, { event, message }) => this.notices.push(`${event} ${message}`),
+      notify: (_, { event, message }) => this.notifications.push(`${event} ${message}`),
     });
     void daemon.go(new AbortController().signal);
     return life;

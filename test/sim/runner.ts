@@ -107,10 +107,10 @@ export async function execute(
   };
   const opened = openService(parts.send, pacing);
   const service = mutant.service?.(opened, process) ?? opened;
-  const books = gatedPort(
+  const spendLog = gatedPort(
     process,
-    "books",
-    process.machine.accounts.books({
+    "spendLog",
+    process.machine.accounts.spendLog({
       origin,
       fingerprint: fingerprint(ownKey),
       workspace: `workspace ${workspace.number}`,
@@ -118,7 +118,11 @@ export async function execute(
     ["seq", "evidence", "entry", "open"],
   );
   try {
-    const { me, mark } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
+    const { me, mark } = await readAccount({
+      service,
+      spendLog,
+      lanes: process.machine.lanes.of(process, 1),
+    });
     account = await accounts.name(account.id, me.user.id);
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
     await accounts.setLimits(account.id, narrowed(limits, scenario));
@@ -128,7 +132,7 @@ export async function execute(
     await removeLeftovers(disk, jobFolder(run));
     const settings = { ...settingsOf(run, scenario), keep: keepOf(run, me, mark) };
     const archive = archiveOf(process, parts);
-    const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
+    const ports = portsOf(process, workspace, parts, archive, service, account.id, spendLog, settings.lanes);
     const session = openSession(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
@@ -240,7 +244,7 @@ function portsOf(
   archive: Archive,
   service: Service,
   accountId: number,
-  books: SpendLog,
+  spendLog: SpendLog,
   lanes: number,
 ): RunPorts {
   const { clock } = process;
@@ -249,7 +253,7 @@ function portsOf(
     accounts,
     accountId,
     fingerprint: fingerprint(ownKey),
-    books,
+    spendLog,
     workspace: `workspace ${workspace.number}`,
     service,
     receipts: openReceipts(disk, { ...workspace, root: "/" }, () => clock.now()),

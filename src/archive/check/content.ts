@@ -10,13 +10,13 @@ import { decodable, pictureFault } from "./pictures.js";
 /**
  * How far a file was checked. `decoded`: every pixel was decoded. `packets`: the container and every packet in it could
  * be read. `type`: only the first bytes were recognised, because no library here reads the format further. Only
- * `decoded` proves that the end of the file is there: players accept a video or a sound that was cut off.
+ * `decoded` proves that the end of the file is there: players accept a truncated video or sound.
  */
 type CheckLevel = "decoded" | "packets" | "type";
 
 export type MediaContent =
   | { kind: "media"; extension: string; mime: string; check: CheckLevel }
-  /** Not what was ordered: broken, cut off, of another category, or not media. */
+  /** Not what was ordered: broken, truncated, of another category, or not media. */
   | { kind: "bad"; reason: string };
 
 /** Checks the file at `path`. `category` is the task's; an unknown category accepts any media. Rejects with errors of the disk. */

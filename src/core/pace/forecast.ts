@@ -120,7 +120,7 @@ function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
     minute: window(perMinute, 0),
     day: window(perDay, usedToday),
     releases: [],
-    gait: { spacingMs: 0, nextAt: 0 },
+    pacing: { spacingMs: 0, nextAt: 0 },
     owedElsewhere: 0,
     blockedUntil: null,
   };

@@ -46,7 +46,7 @@ export interface Accounts {
   release(ticket: Ticket): Promise<void>;
   /**
    * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
-   * it did, not for ever at once again). Where the ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
+   * it did, not for ever at once again). Where the ledger did not deserve it, the account's pacing is stepped down: then `slowed` is the new one.
    */
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
   /** Stores the charge of a generation in its price group. */
@@ -58,7 +58,7 @@ export interface Accounts {
   /** What they have or may have taken from the balance since that reading. */
   takenFrom(accountId: number, mark: BalanceMark): Promise<TakenCredits>;
   /** The spend log of a known key. */
-  books(owner: SpendLogOwner): SpendLog;
+  spendLog(owner: SpendLogOwner): SpendLog;
   /** One generation of a model with its params took so long (ms). */
   lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
   /** How long generations of these models took at the account's service, oldest first. */
@@ -84,8 +84,8 @@ export interface Past {
 }
 
 /**
- * A key answers for another user than before. Its books are those of the first one, and what was paid there cannot be
- * told from what would be paid here.
+ * A key answers for another user than before. Its spend log belongs to the first one, and payments of the two
+ * could not be told apart.
  */
 export class OtherUser extends Error {
   override readonly name = "OtherUser";

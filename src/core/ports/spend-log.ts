@@ -15,7 +15,7 @@ export interface SpendLog {
   /** Records the outcome of the POST. */
   answered(entry: number, answer: LoggedAnswer): Promise<void>;
   /** Records a poll of the task of an accepted POST. */
-  looked(entry: number, look: LoggedPoll): Promise<void>;
+  polled(entry: number, poll: LoggedPoll): Promise<void>;
   /** Records a counter reading, taken while no POST of the key was in flight in any process. Returns its position. */
   read(counters: Counters): Promise<number>;
   /** The last position in the spend log, which grows with every write of any process. */
@@ -23,19 +23,19 @@ export interface SpendLog {
   /** All that a judgement needs; null while there is no reading. */
   evidence(settings: ReconcileSettings): Promise<ChargeEvidence | null>;
   /**
-   * Keeps what was judged, and begins anew from its baseline. False, and nothing is kept, where the books have gone on
-   * since they went so far: what another process has found meanwhile would be overwritten by one that did not know it.
+   * Stores a judgement and starts again from its baseline. Returns false, and stores nothing, if the spend log has grown
+   * past `seq`: the judgement would overwrite what another process has found since.
    */
   keep(judgement: Judgement, seq: number): Promise<boolean>;
   /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
-  /** Another workspace whose request led to a task, with whichever key of the service; null where none is on record. */
+  /** Another workspace whose request led to a task, with any key of the service; null if none is on record. */
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
   open(): Promise<{ entry: number; answered: boolean }[]>;
   /**
-   * Entries of this workspace, sent then (UTC ms) or later with whichever key of the service, that were charged or may
-   * have been and of which nobody has seen the end: no answer yet or none at all, or the task is still open. Oldest first.
+   * Entries of this workspace, sent at `since` (UTC ms) or later with any key of the service, that were or may have been
+   * charged and whose end is not recorded: no answer yet, no answer at all, or the task is still open. Oldest first.
    */
   unended(since: number): Promise<PaidAttempt[]>;
 }

@@ -78,7 +78,7 @@ export interface Store extends Orders {
   /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
   /** The attempt with this spend log entry; null if it never became an attempt. */
-  attemptBooked(bookEntry: number): Promise<LoggedAttempt | null>;
+  attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
   attempted(jobName: string, key: string, number: number): Promise<boolean>;
   /** A person has found the task of a held item: it is at the service again. */

@@ -143,7 +143,7 @@ export function heldAdvice(sandbox: boolean): string {
 }
 
 /** When the service is asked again, e.g. `after 2026-11-21 04:10 UTC`. */
-export function nextLookText(at: number): string {
+export function afterText(at: number): string {
   // Rounded up to the minute.
   return `after ${utcTime(at + 59_999)}`;
 }

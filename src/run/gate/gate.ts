@@ -79,7 +79,7 @@ export class Gate {
   async mayBuy(counts: View["counts"]): Promise<Answer> {
     // With no item to save, no save would ever show that the disk works again.
     if (counts.ready === 0) this.disk.over();
-    await this.disk.look(this.wantsToBuy(counts));
+    await this.disk.check(this.wantsToBuy(counts));
     const reason = this.reasonAgainst();
     return reason === null ? { yes: true } : { yes: false, reason };
   }
@@ -199,7 +199,11 @@ export class Gate {
     const until = utcTime(quota.day.nextReleaseAt ?? now);
     if (waiting === "service") this.stop("silence", silenceText(silentUntil));
     else if (slotsLeft(quota.day) < 1) this.stop("day", `the day's requests are used up until ${until}`);
-    else this.stop("reserve", `the rest of the day's requests is kept for open tasks; more from ${until} on`);
+    else
+      this.stop(
+        "reserve",
+        `today's request limit (${quota.day.limit}) is nearly used up, and the rest is kept for open tasks; new requests from ${until}`,
+      );
   }
 
   /** Nothing is submitted before the key's counters were read; where they cannot be, the run does not wait forever. */

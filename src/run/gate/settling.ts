@@ -1,7 +1,7 @@
 import type { Wait } from "../../client/service-clock.js";
 import type { Verdict } from "../../core/charges/readings.js";
 import { isNews, reconcile, unreadBefore } from "../../core/charges/verdict.js";
-import { balanceTold, plus } from "../../core/money.js";
+import { balanceTold, inCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
 import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
@@ -152,19 +152,23 @@ export class Settling {
 
   /** Judges by what the spend log holds now. */
   async judge(): Promise<void> {
-    const { books, log } = this.ports;
-    const seq = await books.seq();
+    const { spendLog, log } = this.ports;
+    const seq = await spendLog.seq();
     this.judgedSeq = seq;
-    const evidence = await books.evidence(this.settings);
+    const evidence = await spendLog.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
       // Most judgements find nothing new, and each one that is kept costs the disk a sync.
-      if (isNews(judgement, evidence) && !(await books.keep(judgement, seq))) return this.judge();
+      if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judge();
       this.unsettled = judgement.unsettled;
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
-      if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
+      if (judgement.foreignAt !== evidence.foreignAt)
+        log.warn(
+          {},
+          "some requests with this key were not made by this machine. If they are yours, from another machine, set --share; if not, change the key",
+        );
     }
     this.planNext();
     await this.deliver(evidence !== null);
@@ -172,7 +176,7 @@ export class Settling {
 
   /** Judges if anything was written to the spend log since: without news there is nothing to find. */
   private async judgeNews(): Promise<void> {
-    if ((await this.ports.books.seq()) === this.judgedSeq) this.planNext();
+    if ((await this.ports.spendLog.seq()) === this.judgedSeq) this.planNext();
     else await this.judge();
   }
 
@@ -196,7 +200,7 @@ export class Settling {
   }
 
   /** A poll went into the spend log: where something is unsettled, that may be what was missing. */
-  async looked(): Promise<void> {
+  async polled(): Promise<void> {
     if (this.unsettled > 0) await this.judge();
   }
 
@@ -214,9 +218,9 @@ export class Settling {
     }
   }
 
-  private async verdictOn({ bookEntry }: Attempt): Promise<{ verdict: Verdict; evidence: string } | null> {
-    const entry = bookEntry === null ? null : await this.ports.books.entry(bookEntry);
-    if (!entry) return { verdict: "undecided", evidence: "it is not in the account's books" };
+  private async verdictOn({ spendLogId }: Attempt): Promise<{ verdict: Verdict; evidence: string } | null> {
+    const entry = spendLogId === null ? null : await this.ports.spendLog.entry(spendLogId);
+    if (!entry) return { verdict: "undecided", evidence: "it is not in the account's spend log" };
     if (entry.verdict !== null) return { verdict: entry.verdict, evidence: entry.evidence ?? "" };
     return entry.ownKey ? null : { verdict: "undecided", evidence: "it was sent with another key" };
   }
@@ -245,6 +249,6 @@ function noteOn(item: Item, verdict: Verdict, evidence: string): string {
   const lost = item.note ?? "no answer";
   if (verdict === "charged") return `charged, but its task id was lost (${lost}); ${evidence}`;
   return verdict === "undecided"
-    ? `perhaps charged: ${lost}; ${evidence}`
+    ? `${inCredits(item.price)} may have been charged (${lost}); ${evidence}`
     : `not charged (${lost}); ${evidence}`;
 }

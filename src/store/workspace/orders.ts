@@ -25,7 +25,7 @@ export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
       );
     },
 
-    async settle(orderId, { kind, message }) {
+    async finishOrder(orderId, { kind, message }) {
       sql("UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL").run(
         kind,
         message,

@@ -23,7 +23,7 @@ function quota(
     minute: window(limits[0], minuteUsed, 30_000),
     day: window(limits[1], dayUsed, 3_600_000),
     releases: [],
-    gait: { spacingMs: 0, nextAt: 0 },
+    pacing: { spacingMs: 0, nextAt: 0 },
     owedElsewhere: 0,
     blockedUntil: null,
   };
@@ -262,13 +262,13 @@ describe("what is worth a request", () => {
     });
   });
 
-  test("P10: a gait that keeps requests apart lets one go at a time", () => {
-    const paced = { ...quota(0), gait: { spacingMs: 2_143, nextAt: now } };
+  test("P10: a pacing that keeps requests apart lets one go at a time", () => {
+    const paced = { ...quota(0), pacing: { spacingMs: 2_143, nextAt: now } };
     const steps = (at: number) =>
       next(
         view({
           planned: planned(1, 2),
-          quota: { ...paced, gait: { spacingMs: 2_143, nextAt: at } },
+          quota: { ...paced, pacing: { spacingMs: 2_143, nextAt: at } },
           state: { planned: 2 },
         }),
       );
@@ -283,7 +283,7 @@ describe("what is worth a request", () => {
           planned: planned(1, 2),
           waiting: [{ group: "a", items: 2 }],
           tasks: due(3),
-          quota: { ...quota(0), gait: { spacingMs: 1_035, nextAt: 0 } },
+          quota: { ...quota(0), pacing: { spacingMs: 1_035, nextAt: 0 } },
           state: { planned: 2, processing: 1 },
           ...change,
         }),
@@ -309,7 +309,7 @@ describe("what is worth a request", () => {
     });
 
     test("P12: submits that the day has no room for leave it to the look", () => {
-      const short = { ...quota(0, 94, [60, 100]), gait: { spacingMs: 1_035, nextAt: 0 } };
+      const short = { ...quota(0, 94, [60, 100]), pacing: { spacingMs: 1_035, nextAt: 0 } };
       const tasks = due(3, 4, 5, 6, 7);
       const one = { planned: planned(1), waiting: [{ group: "a", items: 1 }] };
       const steps = end({ ...one, tasks, quota: short, state: { planned: 1, processing: 5 } });
@@ -355,9 +355,9 @@ describe("quota", () => {
     const far = [task(2, { kind: "overdue", nextAt: now + 20_000 })];
     const decision = next(view({ planned: planned(1, 3), tasks: far, quota: last, state }));
     expect(decision).toMatchObject({ steps: [{ do: "submit", item: 1 }], wakeAt: now + 5_000 });
-    const paced = { ...quota(0), gait: { spacingMs: 3_000, nextAt: now - 1 } };
+    const paced = { ...quota(0), pacing: { spacingMs: 3_000, nextAt: now - 1 } };
     expect(next(view({ planned: planned(1, 3), tasks: far, quota: paced, state })).wakeAt).toBe(now + 3_000);
-    const unproven = { ...quota(0), gait: { spacingMs: 0, nextAt: 0, atOnce: 1 } };
+    const unproven = { ...quota(0), pacing: { spacingMs: 0, nextAt: 0, atOnce: 1 } };
     expect(next(view({ planned: planned(1, 3), tasks: far, quota: unproven, state })).wakeAt).toBe(
       now + 2_000,
     );

@@ -35,14 +35,14 @@ describe("when a look is due", () => {
   });
 
   test("a task that was just found unfinished is not looked at before the time that was set", () => {
-    const looked = task({ since: now - 90_000, seenAt: now, nextAt: now + 9_000 });
-    expect(pollAt(looked, pace, 0.2, now).at).toBe(now + 9_000);
+    const polled = task({ since: now - 90_000, seenAt: now, nextAt: now + 9_000 });
+    expect(pollAt(polled, pace, 0.2, now).at).toBe(now + 9_000);
   });
 
   test("after a look that missed, at four times its age at the latest, however slow the model is thought to be", () => {
     const slow: DurationEstimate = { mean: Math.log(3_600_000), spread: 0.2, finished: 20 };
-    const looked = task({ since: now - 40_000, seenAt: now });
-    expect(pollAt(looked, slow, 0.95, now).at).toBe(now + 120_000);
+    const polled = task({ since: now - 40_000, seenAt: now });
+    expect(pollAt(polled, slow, 0.95, now).at).toBe(now + 120_000);
     expect(pollAt(task({}), slow, 0.95, now).at).toBe(now + 10 * minute);
   });
 

@@ -53,7 +53,7 @@ function intent(id: string, attempt = 1, change: object = {}): void {
       type: "intent",
       key: `k1:${id}`,
       attempt,
-      bookEntry: 70 + attempt,
+      spendLogId: 70 + attempt,
       run: 1,
       job: "demo",
       edition: "",
@@ -171,7 +171,7 @@ describe("P4: from the receipts alone", () => {
       attempted: true,
     });
     const attempt = await inStore((store) => store.attempt(item?.id ?? 0));
-    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1, bookEntry: 71 });
+    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1, spendLogId: 71 });
     expect(attempt?.intendedAt).toBe(Date.parse(at(1)));
     expect(await inStore((store) => store.run("unfinished"))).toMatchObject({
       jobName: "demo",
@@ -360,11 +360,11 @@ describe("P6: a request without an answer, whose item was submitted again", () =
     try {
       const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
       await accounts.accountOf(owner.origin, owner.fingerprint);
-      const books = accounts.books(owner);
-      const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
-      await books.answered(entry, { outcome: "unknown", completeError: false });
+      const spendLog = accounts.spendLog(owner);
+      const entry = await spendLog.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
+      await spendLog.answered(entry, { outcome: "unknown", completeError: false });
       const verdicts = [{ entry, verdict, evidence: "so the counters say", seq: null }];
-      expect(await books.keep(judgementOf(verdicts), await books.seq())).toBe(true);
+      expect(await spendLog.keep(judgementOf(verdicts), await spendLog.seq())).toBe(true);
       return entry;
     } finally {
       accounts.close();
@@ -372,8 +372,8 @@ describe("P6: a request without an answer, whose item was submitted again", () =
   }
 
   /** Two requests of an item: nobody knows what became of either. */
-  async function twice(bookEntry: number) {
-    intent("a", 1, { bookEntry });
+  async function twice(spendLogId: number) {
+    intent("a", 1, { spendLogId });
     answer("a", "unanswered", 1, { message: "cut" });
     intent("a", 2);
     await rebuild();
@@ -543,7 +543,7 @@ describe("P4: with the archive", () => {
     const attempt = await inStore(async (store) => store.attempt(named(await store.itemsOf("demo"), "a").id));
     expect(attempt).toMatchObject({
       number: 1,
-      bookEntry: 71,
+      spendLogId: 71,
       taskId: "task-adopted",
       charged: credits(4.5),
     });

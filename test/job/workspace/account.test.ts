@@ -57,12 +57,12 @@ async function machine(url: string, limits: OwnLimits = {}) {
 describe("an account", () => {
   test("P7: whose balance is waited for tells what was charged meanwhile", async () => {
     const { account, clock, waits } = await machine((await service()).url, { rpm: 1 });
-    const { accounts, books } = account;
+    const { accounts, spendLog } = account;
     await account.identify();
     const reading = account.identify();
     await waits;
-    const entry = await books.intend({ itemKey: "k", price: credits(4), at: clock.now() });
-    await books.answered(entry, { outcome: "accepted", charged: credits(4) });
+    const entry = await spendLog.intend({ itemKey: "k", price: credits(4), at: clock.now() });
+    await spendLog.answered(entry, { outcome: "accepted", charged: credits(4) });
     clock.advance(60_000);
     const { mark } = await reading;
     const nothing = { since: noCredits, before: noCredits };

@@ -23,7 +23,7 @@ async function begun(): Promise<Run> {
 }
 
 function intend(run: Run) {
-  return store.intend(item, { runId: run.id, sentAt: 0, bodySha256: "", bookEntry: null });
+  return store.intend(item, { runId: run.id, sentAt: 0, bodySha256: "", spendLogId: null });
 }
 
 /** What a run tells of lost requests, and its credits. */

@@ -115,7 +115,7 @@ test("P11: a silence of three days is kept in full, also by who asks in between"
 });
 
 test("P11: a 429 that comes again and again is waited out for longer each time, whatever it asks for", async () => {
-  // Without a minute's limit there is no gait to change.
+  // Without a minute's limit there is no pacing to change.
   await accounts.setLimits(id, { perMinute: null, perDay: null });
   const waits: number[] = [];
   for (let n = 0; n < 7; n++) {
@@ -178,16 +178,16 @@ describe("P20: after the clock was put back by ten years", () => {
     expect((await accounts.quota(id, "here")).owedElsewhere).toBe(0);
   });
 
-  test("P10: a gait that was stepped down is kept for a month, not for ten years", async () => {
+  test("P10: a pacing that was stepped down is kept for a month, not for ten years", async () => {
     await accounts.setLimits(id, { perMinute: 10, perDay: null });
     for (let n = 0; n < 3; n++) await accounts.answered(await send());
     expect((await accounts.silence(id, 1_000)).slowed).toBe("paced");
     back();
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(7_500);
+    expect((await accounts.quota(id)).pacing.spacingMs).toBe(7_500);
     days(30);
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(7_500);
+    expect((await accounts.quota(id)).pacing.spacingMs).toBe(7_500);
     days(1);
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(0);
+    expect((await accounts.quota(id)).pacing.spacingMs).toBe(0);
   });
 
   test("P11: a 429 on a request that was sent before prolongs no silence by ten years", async () => {
@@ -200,7 +200,7 @@ describe("P20: after the clock was put back by ten years", () => {
     expect((await accounts.quota(id)).blockedUntil).toBe(until);
   });
 
-  test("P10: what was under way meanwhile keeps the gait waiting for seconds", async () => {
+  test("P10: what was under way meanwhile keeps the pacing waiting for seconds", async () => {
     await accounts.setLimits(id, { perMinute: 10, perDay: null });
     for (let n = 0; n < 3; n++) await accounts.answered(await send());
     await accounts.silence(id, 1_000);
@@ -208,7 +208,7 @@ describe("P20: after the clock was put back by ten years", () => {
     const ticket = await send();
     back();
     await accounts.answered(ticket);
-    expect((await accounts.quota(id)).gait.nextAt).toBe(clock.now() + 7_500);
+    expect((await accounts.quota(id)).pacing.nextAt).toBe(clock.now() + 7_500);
   });
 
   test("P9: what was answered while it was ahead has its place for minutes", async () => {
@@ -265,7 +265,7 @@ test("a key that answers for another user is refused, also where that user has a
 
 test("P5: what one workspace writes in a key's books, a verdict too, moves the number by which others see that there is news", async () => {
   const [one, other] = ["here", "elsewhere"].map((workspace) =>
-    accounts.books({ origin, fingerprint: "f1", workspace }),
+    accounts.spendLog({ origin, fingerprint: "f1", workspace }),
   ) as [SpendLog, SpendLog];
   const entry = await one.intend({ itemKey: "k", price: credits(4), at: clock.now() });
   const steps = [
@@ -275,7 +275,7 @@ test("P5: what one workspace writes in a key's books, a verdict too, moves the n
       const verdicts = [{ entry, verdict: "undecided", evidence: "", seq: null } as const];
       await one.keep(judgementOf(verdicts), await one.seq());
     },
-    () => one.looked(entry, { task: "open" }),
+    () => one.polled(entry, { task: "open" }),
   ];
   for (const step of steps) {
     const before = await other.seq();
@@ -439,7 +439,7 @@ describe("P10: pacings", () => {
     });
   });
 
-  test("a single request, a whole day's silence and an unlimited plan prove nothing about the gait", async () => {
+  test("a single request, a whole day's silence and an unlimited plan prove nothing about the pacing", async () => {
     await burst(1);
     expect((await accounts.silence(id, 1_000)).slowed).toBeNull();
     clock.advance(700_000);

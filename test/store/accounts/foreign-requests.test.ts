@@ -18,7 +18,7 @@ let key: TestedKey;
 /** A key of ours, and what the service counts of it: both our requests and whatever a test adds. */
 interface TestedKey {
   caller: Caller;
-  books: SpendLog;
+  spendLog: SpendLog;
   used: number;
   requests: number;
 }
@@ -26,8 +26,8 @@ interface TestedKey {
 async function keyOf(fingerprint: string): Promise<TestedKey> {
   const { id } = await accounts.accountOf(origin, fingerprint);
   await accounts.setLimits(id, { perMinute: null, perDay: null });
-  const books = accounts.books({ origin, fingerprint, workspace: "here" });
-  return { caller: { accountId: id, fingerprint }, books, used: 100, requests: 0 };
+  const spendLog = accounts.spendLog({ origin, fingerprint, workspace: "here" });
+  return { caller: { accountId: id, fingerprint }, spendLog, used: 100, requests: 0 };
 }
 
 /** Keys of one user are of one account, which GET me tells. */
@@ -67,11 +67,11 @@ async function look(of: TestedKey, meanwhile = async () => {}) {
 }
 
 async function read(of = key, meanwhile?: () => Promise<void>): Promise<void> {
-  await of.books.read(await look(of, meanwhile));
+  await of.spendLog.read(await look(of, meanwhile));
 }
 
 async function judge(of = key): Promise<Judgement> {
-  const evidence = await of.books.evidence(defaultReconcile);
+  const evidence = await of.spendLog.evidence(defaultReconcile);
   if (!evidence) throw new Error("never read");
   return reconcile(evidence);
 }
@@ -105,7 +105,7 @@ describe("P9: requests of somebody else with the same key", () => {
     expect(await counted()).toBe(0);
   });
 
-  test("explain a refusal: the gait goes back", async () => {
+  test("explain a refusal: the pacing goes back", async () => {
     const { accountId } = key.caller;
     await limit();
     await counted();
@@ -115,7 +115,7 @@ describe("P9: requests of somebody else with the same key", () => {
     clock.advance(20_000);
     key.requests += 25;
     expect(await counted()).toBe(25);
-    expect((await accounts.quota(accountId)).gait.spacingMs).toBe(0);
+    expect((await accounts.quota(accountId)).pacing.spacingMs).toBe(0);
   });
 });
 
@@ -151,19 +151,19 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     // Somebody else has a task of 4 credits under way.
     key.used += 4;
     await read();
-    const paid = await key.books.intend({ itemKey: "paid", price, at: clock.now() });
+    const paid = await key.spendLog.intend({ itemKey: "paid", price, at: clock.now() });
     await answered(key, "generate");
     key.used += 4;
-    await key.books.answered(paid, { outcome: "accepted", charged: price });
+    await key.spendLog.answered(paid, { outcome: "accepted", charged: price });
     await answered(key, "task");
-    await key.books.looked(paid, { task: "completed", charged: price, endedAt: clock.now() });
+    await key.spendLog.polled(paid, { task: "completed", charged: price, endedAt: clock.now() });
     await read();
-    await key.books.keep(await judge(), await key.books.seq());
+    await key.spendLog.keep(await judge(), await key.spendLog.seq());
     // Ours arrives and is charged, but its answer is lost; then they look at their task, which has failed.
-    const lost = await key.books.intend({ itemKey: "lost", price, at: clock.now() });
+    const lost = await key.spendLog.intend({ itemKey: "lost", price, at: clock.now() });
     await reserve(key, "generate");
     key.used += 4;
-    await key.books.answered(lost, { outcome: "unknown", completeError: false });
+    await key.spendLog.answered(lost, { outcome: "unknown", completeError: false });
     key.requests += 7;
     key.used -= 4;
     for (const minutes of [0, 4, 12]) {

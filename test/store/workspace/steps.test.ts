@@ -21,7 +21,7 @@ test("a step is told with the attempt that it belongs to, also when the item was
       runId: run.id,
       sentAt: 0,
       bodySha256: "00",
-      bookEntry: null,
+      spendLogId: null,
     });
     await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: 0 });
   };

@@ -31,7 +31,7 @@ async function enrolled(...ids: string[]): Promise<Item[]> {
   return store.items(runId);
 }
 
-const intent = () => ({ runId, sentAt: clock.now(), bodySha256: "00", bookEntry: null });
+const intent = () => ({ runId, sentAt: clock.now(), bodySha256: "00", spendLogId: null });
 
 async function submitted(id: string, taskId: string): Promise<Item> {
   const item = (await store.items(runId)).find((other) => other.rowId === id) as Item;

@@ -15,8 +15,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { placeOfState } from "../../../src/job/doctor/machine.js";
-import type { Filesystem } from "../../../src/job/place/filesystem.js";
-import { type PlaceOptions, placeWorkspace, separateWorkspace } from "../../../src/job/place/place.js";
+import type { Filesystem } from "../../../src/job/state-folder/filesystem.js";
+import {
+  type PlaceOptions,
+  placeWorkspace,
+  separateWorkspace,
+} from "../../../src/job/state-folder/state-folder.js";
 import { findWorkspace, readIdentity, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";

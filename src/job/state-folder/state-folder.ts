@@ -6,7 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
 import { copyDatabase } from "../../store/open.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
-import { noteHolder } from "../workspace/holder.js";
+import { noteLockOwner } from "../workspace/lock-owner.js";
 import { madeWritable } from "../workspace/open.js";
 import {
   claim,
@@ -210,7 +210,7 @@ function locked(folder: string, clock: Clock): () => void {
   if (!lock) {
     throw new EarlyExit("locked", `another run is using the workspace ${dirname(folder)}. Nothing was sent.`);
   }
-  const note = noteHolder(file, clock);
+  const note = noteLockOwner(file, clock);
   return () => {
     note.remove();
     lock.release();
