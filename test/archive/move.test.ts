@@ -70,7 +70,7 @@ describe("a file that is moved", () => {
     );
   });
 
-  test("replaces nothing: neither what is in the index nor what only lies there", async () => {
+  test("replaces nothing: neither indexed files nor unknown ones", async () => {
     await archived("b.png");
     writeFileSync(join(folder, "b-2.png"), "somebody's own");
     const line = await archived("a.png");
@@ -132,7 +132,7 @@ describe("a file that is moved", () => {
   }
 });
 
-test("a sidecar goes along, says where its file lies now, and leaves its name free", async () => {
+test("a sidecar moves along, says where its file is now, and frees its name", async () => {
   const line = await archived("a.png");
   await writeSidecar(nodeDisk, folder, folder, line);
   const opened = await index();

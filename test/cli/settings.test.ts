@@ -96,7 +96,7 @@ describe("settings", () => {
     expect(code).toBe(2);
   });
 
-  test("an address that the folder names is told when a key of one's own goes there", async () => {
+  test("the user is told when their own key goes to an address set by the folder", async () => {
     at.write("bulkgen.config.yaml", "base-url: http://127.0.0.1:1\n");
     const env = { BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
     const { code, stderr } = await run(at, ["account"], { env });

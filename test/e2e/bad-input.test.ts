@@ -45,7 +45,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     expect(service.count("POST generate")).toBe(0);
   });
 
-  test("200 wrong rows among 300 are all counted at once, and a program gets every one", async () => {
+  test("200 wrong rows among 300 are all counted in one plan, and a program gets every one", async () => {
     const rows = Array.from({ length: 300 }, (_, n) => `r${n},${n % 3 === 0 ? "plain-image" : "plane"},x`);
     const { end, service, place } = await tried({ "set.csv": `id,model,prompt\n${rows.join("\n")}` }, [
       "run",
@@ -125,13 +125,13 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     expectArchived(join(place.folder, "outputs", "set"), ids(2));
   });
 
-  test("a file where the output folder should be is told before one request is made", async () => {
+  test("a file where the output folder should be is reported before any request is sent", async () => {
     const { end, service } = await tried({ "set.csv": good, outputs: "a file" }, ["run", "set.csv", "--yes"]);
     expectRefusal(end, 2, /output folder .*outputs cannot be written.*--out/);
     expect(service.asked).toEqual([]);
   });
 
-  test("P18: a second run in the same workspace ends 9 and asks nothing; the first goes on", async () => {
+  test("P18: a second run in the same workspace exits with 9 and sends nothing; the first continues", async () => {
     const service = await startService();
     let release = () => {};
     const released = new Promise<void>((resolve) => {

@@ -26,7 +26,7 @@ function expectRefusal(end: Ended, code: number, message: RegExp): void {
 
 const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => prompt).toSorted();
 
-describe.concurrent("a workspace that cannot be used is told of, and nothing is asked for", () => {
+describe.concurrent("an unusable workspace is reported, and no request is sent", () => {
   test.each([[begin], [["resume"]], [["status"]], [["cancel"]]])(
     "P19: of a newer version: %j",
     async (args) => {
@@ -85,7 +85,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     expect(service.made).toHaveLength(1);
   });
 
-  test("P2: with a database that is empty, by those that look as well", async () => {
+  test("P2: with an empty database, by read-only commands as well", async () => {
     const { place, service } = await openStage(1);
     expect((await run(place, begin, service)).code).toBe(0);
     place.write(".bulkgen/state.db", "");
@@ -180,7 +180,7 @@ test("P17: a run that waits for its receipts says why when it is ended", async (
   expect(service.made).toEqual([]);
 });
 
-test("P18: two workspaces of one account work at once, each for itself", async () => {
+test("P18: two workspaces of one account work at the same time, independently", async () => {
   const service = await startService({ plan: "Pro" });
   const place = newPlace();
   const both = ["one", "two"];

@@ -86,7 +86,7 @@ describe.concurrent("bulkgen export", () => {
     expect(text).not.toMatch(/<f[ >]/);
   });
 
-  test("what was exported runs again as it is, pays nothing, and is filled in anew", slow, async () => {
+  test("an exported sheet runs again as it is, pays nothing, and is filled in again", slow, async () => {
     const place = await finished();
     await exported(place, "--to", "team.csv.new.csv");
     place.write("team.csv", readFileSync(join(place.folder, "team.csv.new.csv")));

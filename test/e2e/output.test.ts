@@ -102,7 +102,7 @@ describe.concurrent("on a terminal of 60 columns", () => {
     expect(coloured.stdout).toContain(escapeCode);
   });
 
-  test("a person is asked before anything is paid: no submits nothing and ends 2, yes goes on", async () => {
+  test("a person is asked before anything is paid: no submits nothing and exits with 2, yes continues", async () => {
     const { place, service } = await ready(2);
     const refused = startOnTerminal(place, 60, ["run", "set.csv"], service);
     await refused.prints(/Continue\? \[y\/N\]/);

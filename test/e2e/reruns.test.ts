@@ -128,7 +128,7 @@ describe.concurrent("a sheet that is run again", () => {
 
 describe.concurrent("archived files that are gone", () => {
   test(
-    "are told with both ways out, fetched again for nothing, or made anew for their price",
+    "are reported with both ways out, fetched again at no cost, or made again for their price",
     slow,
     async () => {
       const place = await placeWithService();

@@ -38,12 +38,12 @@ const expected = new Map(
     .map((block) => [block.slice(0, block.indexOf("\n")), `${block.trimEnd()}\n`]),
 );
 
-test("the transcript tells of every file, and of at least sixty", () => {
+test("the transcript covers every file, and at least sixty", () => {
   expect([...expected.keys()]).toEqual(names);
   expect(names.length).toBeGreaterThanOrEqual(60);
 });
 
-test.each(names)("%s is told as the transcript has it, and gives at least one problem", async (name) => {
+test.each(names)("%s is reported as in the transcript, with at least one problem", async (name) => {
   const text = await told(name);
   expect(text).toBe(expected.get(name));
   expect(text.split("\n").length).toBeGreaterThan(2);

@@ -42,7 +42,7 @@ const facts: RunStatus = {
 };
 
 describe("status", () => {
-  test("tells where a run stands", () => {
+  test("shows the status of a run", () => {
     expect(statusText(facts)).toMatchInlineSnapshot(`
       "run       3 of demo: finished
       begun     2026-11-21 02:42 UTC
@@ -56,7 +56,7 @@ describe("status", () => {
     `);
   });
 
-  test("P6: tells of lost requests whose items went on, apart from what is open", () => {
+  test("P6: lists lost requests whose items continued separately from open requests", () => {
     const { evidence } = facts.trouble[0]!;
     const lost = [{ rowId: "cover-7", reason: "its item was submitted again", evidence }];
     const told = { ...facts, lost, lostCredits: credits(2.5) };
@@ -71,7 +71,7 @@ describe("status", () => {
     });
   });
 
-  test("says of a run under way when it should end, and where that is a guess", () => {
+  test("shows when a run in progress should end, and where that is an estimate", () => {
     const guessed = { models: ["voice"], areAll: false };
     const running = { ...facts, state: "running", endedAt: null, exit: null, trouble: [] } as const;
     const line = (forecast: typeof facts.forecast) =>

@@ -4,7 +4,7 @@ import { summarise, summaryJson } from "../../src/report/summary.js";
 import { runFacts } from "./facts.js";
 
 describe("the closing summary", () => {
-  test("tells all that became of a run, in 100 columns", () => {
+  test("shows the outcome of a run in 100 columns", () => {
     expect(summarise(runFacts, { width: 100, colour: false })).toMatchInlineSnapshot(`
       "demo, run 3
       archived  20 of 26 items
@@ -101,7 +101,7 @@ describe("the closing summary", () => {
     expect(text).toContain("files      none\n");
   });
 
-  test("P6: tells of lost requests whose items went on, apart from what is open", () => {
+  test("P6: lists lost requests whose items continued separately from open requests", () => {
     const { evidence } = runFacts.held[0]!;
     const lost = [{ rowId: "cover-7", reason: "given up", evidence }];
     const facts = { ...runFacts, lost, lostCredits: credits(2.5) };

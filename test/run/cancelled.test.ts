@@ -16,7 +16,7 @@ async function cancelled({ id }: Run): Promise<Run> {
   return (await world.store.run(id)) as Run;
 }
 
-describe("a cancelled run that is gone on with", () => {
+describe("a cancelled run that is continued", () => {
   test("P2: does not submit again what turns out to have been free", async () => {
     world = await openWorld();
     const run = await start(world, [picture("a", 1), picture("b", 2), picture("c", 3)]);

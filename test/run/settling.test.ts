@@ -60,7 +60,7 @@ async function notes(run: Run): Promise<(string | null)[]> {
 }
 
 describe("a request whose answer was lost", () => {
-  test("P5: that was charged shows at once, is held with its price, and is never sent again", async () => {
+  test("P5: that was charged is found with the first reading, is held with its price, and is never sent again", async () => {
     await open();
     const run = await start(world, pictures(4));
     loses([2], "answer");
@@ -114,7 +114,7 @@ describe("a request whose answer was lost", () => {
     expect(world.clock.now() - began).toBeLessThan(16 * 60_000);
   });
 
-  test("P5: the books are judged anew only when something was written in them", async () => {
+  test("P5: the spend log is judged again only after something was written to it", async () => {
     await open();
     const run = await start(world, pictures(3));
     loses([2], "request");
@@ -131,7 +131,7 @@ describe("a request whose answer was lost", () => {
     expect(judged).toEqual([...new Set(judged)]);
   });
 
-  test("P5: a look at an open task goes into the books only where a reading waits for it", async () => {
+  test("P5: a poll of an open task is written to the spend log only if a reading waits for it", async () => {
     await open({ taskMs: { min: 60_000, max: 60_000 } });
     const run = await start(world, pictures(3));
     loses([2], "request");
@@ -178,7 +178,7 @@ describe("a request whose answer was lost", () => {
     expect(await notes(run)).toEqual([expect.stringContaining("used from elsewhere")]);
   });
 
-  test("P5: a look at an overdue task goes into the books, or it would be taken for one that nobody looks at", async () => {
+  test("P5: a poll of an overdue task is written to the spend log, or the task would count as abandoned", async () => {
     await open({ taskMs: { min: 1_800_000, max: 1_800_000 } });
     const run = await start(world, pictures(1));
     const looks: string[] = [];
@@ -193,7 +193,7 @@ describe("a request whose answer was lost", () => {
     expect(looks.at(-1)).toBe("completed");
   });
 
-  test("P5: a look at an open task settles at once what a reading waited for", async () => {
+  test("P5: a poll of an open task settles immediately what a reading waited for", async () => {
     await open({ taskMs: { min: 300_000, max: 300_000 } });
     const run = await start(world, pictures(2));
     const body = JSON.stringify({ error: { code: "GENERATION_ERROR", message: "try later" } });
@@ -257,7 +257,7 @@ describe("a request whose answer was lost", () => {
     expect(posts()).toBe(4);
   });
 
-  test("P3: at --max-unsettled submitting waits, and goes on when one is settled", async () => {
+  test("P3: at --max-unsettled submitting waits, and continues when one is settled", async () => {
     await open();
     const run = await start(world, pictures(5));
     loses([2, 3], "request");

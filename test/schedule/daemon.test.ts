@@ -96,7 +96,7 @@ describe("a scheduled run", () => {
     expect(notifications).toEqual([]);
   });
 
-  test("is claimed once, whoever else looks at the same database", async () => {
+  test("is claimed once, even if another process uses the same database", async () => {
     await add();
     start();
     start();
@@ -105,7 +105,7 @@ describe("a scheduled run", () => {
     expect(began).toHaveLength(1);
   });
 
-  test("that comes due while the previous one is at work is skipped, with a notification", async () => {
+  test("that comes due while the previous one is in progress is skipped, with a notification", async () => {
     await add({ cron: "0 * * * *" });
     start();
     await passes(hour);
@@ -151,7 +151,7 @@ describe("a scheduled run", () => {
 });
 
 describe("missed runs", () => {
-  test("are caught up once, by the newest; the others are told", async () => {
+  test("are caught up once, by the latest one; the others are reported", async () => {
     await add({ flags: [["--edition", "{{ date }}"]] });
     clock.advance(3 * 24 * hour);
     start();
@@ -194,7 +194,7 @@ describe("missed runs", () => {
 });
 
 describe("a daemon", () => {
-  test("that was killed continues the run that was at work", async () => {
+  test("that was killed continues the run that was in progress", async () => {
     await add();
     await schedules.claim("nightly", evening - hour, { state: "running", startedAt: evening - hour, run: 3 });
     start();

@@ -51,7 +51,7 @@ describe("a filled sheet", () => {
     expect(lines[0]?.slice(0, 3)).toEqual(["a", "Ohio", "theirs"]);
   });
 
-  test("that is exported again is filled in anew, without a second set of columns", () => {
+  test("that is exported again is filled in again, without a second set of columns", () => {
     const once = filledSheet(["id", "prompt"], [{ cells: { id: "a" }, item: made, reason: null }]);
     expect(filledSheet(once.columns, []).columns).toEqual(once.columns);
   });

@@ -239,7 +239,7 @@ describe("P4: from the receipts alone", () => {
     ]);
   });
 
-  test("lines that are damaged lose themselves and no other, and are told by number", async () => {
+  test("damaged lines lose only themselves, and are reported by number", async () => {
     accepted("a");
     lines.push(
       '{"type":"answer","key":"k1:b","att',
@@ -346,7 +346,7 @@ describe("P4: a row that two jobs have", () => {
   });
 });
 
-test("P4: a second request of a number, of a database that was begun anew, is told as an orphan", async () => {
+test("P4: a second request with the same number, from a restarted database, is reported as an orphan", async () => {
   accepted("a");
   intent("a");
   answer("a", "accepted", 1, { taskId: "task-second" });
@@ -458,7 +458,7 @@ describe("P2: a database that is older than its receipts", () => {
     expect(await outdated()).toMatch("does not know the paid request");
   });
 
-  test("is told from another job's, which has the same row", async () => {
+  test("is distinguished from another job's, which has the same row", async () => {
     accepted("a");
     await rebuild();
     intent("a", 1, { job: "other" });
@@ -491,7 +491,7 @@ describe("P4: with the archive", () => {
     });
   });
 
-  test("items whose files lie in several folders have runs of their own, which know where", async () => {
+  test("items whose files are in several folders get one run for each folder", async () => {
     const inPlace = workspace.outFolder;
     const elsewhere = join(workspace.root, "elsewhere");
     accepted("a");
@@ -550,7 +550,7 @@ describe("P4: with the archive", () => {
     expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: credits(4.5), pending: 0 });
   });
 
-  test("a task of long before the request without an answer is none of its, which may have been charged as well", async () => {
+  test("a task from long before an unanswered request is not its task; the request may have been charged too", async () => {
     intent("a", 1, { at: at(40) });
     answer("a", "unanswered");
     archive("a", "task-before");
@@ -583,7 +583,7 @@ describe("P4: with the archive", () => {
     expect(await statesNow()).toEqual({ a: "unknown" });
   });
 
-  test("a task of which one output is missing is looked at again", async () => {
+  test("a task with one missing output is polled again", async () => {
     accepted("a");
     accepted("b");
     for (const output of [1, 2]) archive("a", "task-a-1", { file: `a-${output}.png`, output });
@@ -621,7 +621,7 @@ describe("the old database", () => {
     expect(readdirSync(workspace.markerFolder).toSorted()).toEqual(before.toSorted());
   });
 
-  test("of a state that lay elsewhere and is lost is made from the archive, or stays lost", async () => {
+  test("of a state folder elsewhere that is lost is made from the archive, or stays lost", async () => {
     const { root, markerFolder } = workspace;
     const state = join(root, "gone", "state");
     const identity = { id: "one", state, host: "elsewhere", why: "nfs4" };

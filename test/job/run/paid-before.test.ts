@@ -161,7 +161,7 @@ describe("P2: a paid request that only the account's books remember", () => {
     expect(await found()).toContain("1 of 2 items were sent");
   });
 
-  test("stands in the way of nothing else: what is not new or not selected, and what is wanted anew or rehearsed", async () => {
+  test("blocks nothing else: items that are not new, not selected, to be made again, or rehearsed", async () => {
     await paid(open);
     expect(await found({ standing: "planned" })).toBeNull();
     expect(await found({ due: false })).toBeNull();

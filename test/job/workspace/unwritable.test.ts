@@ -15,7 +15,7 @@ test.each([
   expect(madeWritable(code, "it")).toBe(todo);
 });
 
-test("an output folder with a file in its way is told of, and what to do", () => {
+test("a file in the way of the output folder is reported, with what to do", () => {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-out-"));
   writeFileSync(join(folder, "taken"), "a file");
   expect(() => prepareOutFolder(join(folder, "taken", "outputs"))).toThrow(

@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 describe("the room of the archive's disk", () => {
-  test("P17: is looked at before the first request that buys, and then at most once in 15 seconds", async () => {
+  test("P17: is checked before the first paid request, and then at most once in 15 seconds", async () => {
     await trouble.check(false);
     expect(looks).toEqual([]);
     for (let turn = 0; turn < 5; turn++) await trouble.check(true);
@@ -42,7 +42,7 @@ describe("the room of the archive's disk", () => {
     expect(trouble.wakeAt).toBeNull();
   });
 
-  test("P17: that is gone is told once, and looked at until it is back, though nothing is to be bought any more", async () => {
+  test("P17: that is gone is reported once, and checked until it is back, even if nothing is left to buy", async () => {
     room = full;
     await trouble.check(true);
     expect([trouble.reason, trouble.wakeAt]).toEqual(["full", clock.now() + 15_000]);

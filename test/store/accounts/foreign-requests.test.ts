@@ -95,7 +95,7 @@ describe("P9: requests of somebody else with the same key", () => {
     expect([minute.used, day.used]).toEqual([13, 13]);
   });
 
-  test("are not ours that were under way when it was last counted, and a count that fell is none", async () => {
+  test("do not include ours that were in flight at the last count; a lower count means none", async () => {
     const late = await reserve(key, "task");
     expect(await counted()).toBe(0);
     key.requests++;
@@ -119,7 +119,7 @@ describe("P9: requests of somebody else with the same key", () => {
   });
 });
 
-describe("P2: a key that was used before its first reading, by whomever, counts as used from elsewhere then", () => {
+describe("P2: a key that was used before its first reading, by anyone, counts as used from elsewhere", () => {
   test.each([
     ["by another program alone", 0, 1, true],
     ["by another program and by us", 3, 4, true],
@@ -138,7 +138,7 @@ describe("P2: a key that was used before its first reading, by whomever, counts 
   });
 });
 
-describe("P5: that a key is used from elsewhere is seen", () => {
+describe("P5: use of a key from elsewhere is found", () => {
   /** Requests whose answers were lost, and which may have arrived. */
   const lose = async (count: number) => {
     for (let n = 0; n < count; n++) await reserve(key, "task");
@@ -175,7 +175,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     expect(verdicts).toMatchObject([{ entry: lost, verdict: "undecided" }]);
   });
 
-  test("whatever was sent meanwhile with another key of the account", async () => {
+  test("whatever was sent in the meantime with another key of the account", async () => {
     const other = await keyOf("f2");
     await ofSameUser(key);
     await ofSameUser(other);
@@ -214,7 +214,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     expect(await isForeign()).toBe(true);
   });
 
-  test("but not taken for it what was answered while a reading was under way", async () => {
+  test("but not requests that were answered while a reading was in progress", async () => {
     await read(key, () => answered(key, "task"));
     await read(key, () => answered(key, "task"));
     await read();

@@ -84,7 +84,7 @@ describe("P7, P20: what was sent while the clock was ten years ahead", () => {
     expect(await spent(noon + 3 * dayMs)).toBe("0");
   });
 
-  test("is found anew where it was found while the clock was ahead too", async () => {
+  test("is found again if it was found while the clock was ahead", async () => {
     await spend(4, noon + years);
     await spent(noon + years / 2);
     expect(await spent()).toBe("4");
@@ -149,7 +149,7 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
     expect(await taken()).toEqual(["7", "0"]);
   });
 
-  test("what was under way then, whenever its answer comes", async () => {
+  test("requests that were in flight then, whenever their answer comes", async () => {
     const others = await another(2);
     await read();
     expect(await taken()).toEqual(["0", "2"]);
@@ -199,7 +199,7 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
     expect(await taken()).toEqual(["0", "0"]);
   });
 
-  test("as much as is left, to the last request of whichever workspace", async () => {
+  test("as much as is left, down to the last request of any workspace", async () => {
     await another(1);
     await read();
     const bounds = { daily: null, kept: { most: credits(5), mark } };
