@@ -19,7 +19,7 @@ export interface HttpOptions {
 const bodyBytesMax = 32 * 1024 * 1024;
 const connectMsMax = 10_000;
 
-/** Opens the connections to a service. `close` ends them; requests under way are cut. */
+/** Opens the connections to a service. `close` ends them; requests in flight are aborted. */
 export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; close(): Promise<void> } {
   // A paid request gets a connection of its own: on a reused one it could meet the server closing it.
   const paid = new Agent({ pipelining: 0, connect: { timeout: connectMsMax } });

@@ -5,7 +5,7 @@ import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js
 import { retryAfterMs } from "../core/quota/backoff.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 
-/** Which quota the requests use. The account may be merged with another one while requests are under way. */
+/** Which quota the requests use. The account may be merged with another one while requests are in flight. */
 export interface PacingOptions {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
   caller(): Caller;
@@ -30,8 +30,8 @@ export function paced(send: Send, pacing: PacingOptions): Send {
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
     await request.onPlace?.();
     const reply = await send(request, signal);
-    // The answer may contain a task's id, so it is returned even if the ledger fails. A request whose end is not recorded
-    // counts as ended at the latest possible time.
+    // The answer may contain a task's id, so it is returned even if the ledger fails. A request whose end is not
+    // recorded counts as ended at the latest possible time.
     await recordReply(pacing, ticket, reply).catch((error: unknown) =>
       pacing.log?.warn({ error: String(error) }, "the end of a request could not be recorded"),
     );

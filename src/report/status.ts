@@ -62,7 +62,7 @@ const columns: readonly Column[] = [
   { title: "run", align: "right" },
   { title: "job", flexible: true },
   { title: "state" },
-  { title: "begun (UTC)" },
+  { title: "started (UTC)" },
   { title: "ended (UTC)" },
   { title: "archived", align: "right" },
   { title: "failed", align: "right" },
@@ -71,7 +71,7 @@ const columns: readonly Column[] = [
   { title: "exit", flexible: true },
 ];
 
-/** Every run on a line, and below them how to go on with those that are not finished. */
+/** One line for each run, then how to continue the unfinished ones. */
 export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plainStyle): string {
   const rows = runs.map((run): Cell[] => [
     run.run,
@@ -104,7 +104,7 @@ export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle):
   const lost = facts.lostCredits === 0 ? "" : `, up to ${showCredits(facts.lostCredits)} lost`;
   const lines: [string, Cell][] = [
     ["run", { text: `${facts.run} of ${facts.job}: ${stateText(facts)}`, tone: "strong" }],
-    ["begun", `${minute(facts.startedAt)} UTC`],
+    ["started", `${minute(facts.startedAt)} UTC`],
     ...endText(facts),
     ["items", counted.join(", ") || "none"],
     ["credits", `${showCredits(facts.spent)} spent${open}${lost}`],
@@ -123,7 +123,7 @@ export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle):
   return labelled(lines, style);
 }
 
-/** What was expected: of a run under way with when it should end, of one that ended beside what came of it. */
+/** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */
 function forecastLine({ forecast, startedAt, endedAt, requests }: RunStatus): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];

@@ -16,8 +16,8 @@ export async function conclude(
 }
 
 /**
- * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of another
- * request. That tells nothing of this request, so it counts as no answer.
+ * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of
+ * another request. That says nothing about this request, so it counts as no answer.
  */
 export async function concludeItem(
   store: Pick<Store, "conclude">,
@@ -42,7 +42,7 @@ function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: Tas
 
 /**
  * Recovers from a process that crashed: some of its POSTs may have reached the service. Where the receipts have the
- * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process is at work on them.
+ * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process works on them.
  */
 export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spendLog">): Promise<void> {
   const { store, receipts } = ports;

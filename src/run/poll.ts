@@ -21,7 +21,7 @@ import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./ports.js";
 import { loggedEnd } from "./receipts/conclusion.js";
 
-/** A poll under way: of whose task, and when it left. */
+/** A poll in flight: of whose task, and when it was sent. */
 interface Poll {
   item: Item;
   attempt: Attempt;
@@ -64,7 +64,8 @@ export class Polling {
         await this.failed(poll, outcome);
         return;
       case "processing":
-        // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for ended.
+        // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for
+        // ended.
         if (
           item.state === "overdue" ||
           (attempt.spendLogId !== null && gate.settling.awaits(attempt.spendLogId))
@@ -179,7 +180,7 @@ export class Polling {
 
   /**
    * Milliseconds until fresh addresses are asked for again. A finished task waits for nothing else, and its outputs are
-   * not kept forever: only a service that goes on telling nothing is asked rarely.
+   * not kept forever: only a service that keeps returning none is polled rarely.
    */
   private async waitForAddress(item: Item, ageMs: number): Promise<number> {
     const vain = (this.vainPolls.get(item.id) ?? 0) + 1;

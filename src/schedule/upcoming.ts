@@ -58,7 +58,7 @@ export function upcomingText(
     ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
     ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],
     ["failures", failureText(value)],
-    ["overlap", "a run that comes due while the previous one is at work is skipped, with a notification"],
+    ["overlap", "a run that comes due while the previous one is in progress is skipped, with a notification"],
     ["missed", missed[schedule.missed]],
     ["notifies", notifyText(value)],
     ["last", scheduledRuns[0] ? scheduledRunText(scheduledRuns[0], zone) : "no run yet"],
@@ -120,7 +120,7 @@ const insufficient: Readonly<Record<string, string>> = {
 };
 
 const dayLimit: Readonly<Record<string, string>> = {
-  stop: "stops when the day's requests are used up, and continues by itself when they come back",
+  stop: "stops when the day's requests are used up, and continues automatically when they come back",
   wait: "waits when the day's requests are used up",
 };
 

@@ -97,7 +97,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     ["an unknown flag", ["run", "set.csv", "--yse"]],
     ["an unknown command", ["rum", "set.csv"]],
     ["a flag with a wrong value", ["run", "set.csv", "--yes", "--max-credits", "many"]],
-    ["a daily limit that pays for nothing", ["run", "set.csv", "--yes", "--rpd", "2"]],
+    ["a daily limit too small to pay for anything", ["run", "set.csv", "--yes", "--rpd", "2"]],
     ["no manifest", ["run", "--yes"]],
   ])("%s ends 2 before anything is asked", async (_, args) => {
     const { end, service } = await tried({ "set.csv": good }, args);

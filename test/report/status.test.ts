@@ -45,7 +45,7 @@ describe("status", () => {
   test("shows the status of a run", () => {
     expect(statusText(facts)).toMatchInlineSnapshot(`
       "run       3 of demo: finished
-      begun     2026-11-21 02:42 UTC
+      started   2026-11-21 02:42 UTC
       ended     2026-11-21 02:50 UTC as held (exit 10)
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
@@ -97,7 +97,7 @@ describe("status", () => {
     expect(text.split("\n").filter((line) => [...line].length > 60)).toEqual([]);
     expect(text).toMatchInlineSnapshot(`
       "run       3 of demo: interrupted
-      begun     2026-11-21 02:42 UTC
+      started   2026-11-21 02:42 UTC
       ended     2026-11-21 02:50 UTC as held (exit 10)
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
@@ -124,7 +124,7 @@ describe("status", () => {
       counts: none,
       resume,
     });
-    expect(text).toMatch(/^run +3 of demo: crashed\nbegun +2026-11-21 02:42 UTC\n/);
+    expect(text).toMatch(/^run +3 of demo: crashed\nstarted +2026-11-21 02:42 UTC\n/);
     expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
     expect(text).toMatch(/^items +none\ncredits +112 spent\n/m);
     expect(statusText({ ...facts, state: "running", alive: true })).toMatch(/^run +3 of demo: running\n/);

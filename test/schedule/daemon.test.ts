@@ -113,7 +113,7 @@ describe("a scheduled run", () => {
     expect(began).toHaveLength(1);
     expect(await scheduledRuns()).toMatchObject([{ state: "running" }, { state: "skipped" }]);
     expect(notifications).toMatchObject([
-      { event: "skipped", message: expect.stringContaining("still at work") },
+      { event: "skipped", message: expect.stringContaining("still in progress") },
     ]);
     began[0]?.end(fine);
     await passes(hour);

@@ -143,7 +143,7 @@ describe("a year of scheduled runs", () => {
       for (const scheduledRun of scheduledRuns) {
         if (scheduledRun.state === "missed" || scheduledRun.state === "skipped") {
           expect(scheduledRun.startedAt).toBeNull();
-          expect(scheduledRun.note).toMatch(/was not running|still at work/);
+          expect(scheduledRun.note).toMatch(/was not running|still in progress/);
         } else expect(scheduledRun.startedAt).not.toBeNull();
       }
       const running = scheduledRuns.filter(({ state }) => state === "running" || state === "waiting");

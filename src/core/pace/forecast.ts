@@ -47,7 +47,7 @@ export interface Outlook {
 const requestsEach = 2.03;
 /**
  * The least average chance of a poll to succeed, however many slots there are, measured by the bench: the first results
- * tell when to poll the others.
+ * show when to poll the others.
  */
 const leastChance = 0.27;
 /** The largest spread among the bench's models, which had no history either. */

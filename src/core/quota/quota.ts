@@ -21,7 +21,7 @@ export function dayOf({ earliest, latest }: DaySpan): Day {
 /**
  * The request windows. A request occupies a window from its sending until the window's length after its *response*;
  * one without a response, until that long after sending + its timeout + the longest time that a request may still be
- * under way (`lateMsMax`). A request may be sent only while fewer than N occupy the window.
+ * in flight (`lateMsMax`). A request may be sent only while fewer than N occupy the window.
  *
  * Why this suffices: take any 60 seconds in which requests arrive at the service, and the one of them that was sent
  * last. Each of the others arrived before its own response or its own latest arrival, and that lies less than 60
@@ -50,8 +50,8 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
 /**
  * The pacing of requests within the windows. `burst` sends while a slot is free: exact for fixed windows, sliding logs
  * and full buckets. `paced` spaces the sends, as estimated sliding windows require. `strict` waits from answer to send,
- * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves it
- * to the next pacing, which is remembered for a month.
+ * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves
+ * it to the next pacing, which is remembered for a month.
  */
 export const pacings = ["burst", "paced", "strict"] as const;
 export type Pacing = (typeof pacings)[number];
@@ -109,8 +109,8 @@ export interface Quota {
   /** When the minute's used slots become free (UTC ms), soonest first. */
   releases: readonly number[];
   /**
-   * What the account's pacing requires: the least time between two sends (ms), when the next may leave (UTC ms), and how
-   * many may leave now, where that is bounded.
+   * What the account's pacing requires: the least time between two sends (ms), when the next may leave (UTC ms), and
+   * how many may leave now, where that is bounded.
    */
   pacing: { spacingMs: number; nextAt: number; atOnce?: number };
   /** Requests of the day that other runs of the account need for their open tasks. */
@@ -260,9 +260,9 @@ export function lanesOf(plan: string): number {
 }
 
 /**
- * The port to an account's lanes, shared by all processes on this machine. A lane is taken before the intent is recorded
- * and released when the answer is, or when its process ends: so a crash leaves at most as many POSTs without an answer as
- * there are lanes.
+ * The port to an account's lanes, shared by all processes on this machine. A lane is taken before the intent is
+ * recorded and released when the answer is, or when its process ends: so a crash leaves at most as many POSTs without
+ * an answer as there are lanes.
  */
 export interface Lanes {
   /** A free lane, or null if all are taken, by this or other processes. */

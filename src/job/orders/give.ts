@@ -26,7 +26,7 @@ export interface GiveOptions {
   onSlow(message: string): void;
 }
 
-/** Finds the run and the order for it; called again if the running process ends meanwhile. */
+/** Finds the run and the order for it; called again if the running process ends in the meantime. */
 export type WantedOrder = (store: Store, lockOwner: LockOwner | null) => Promise<{ run: Run; order: Order }>;
 
 export interface Carried extends OrderOutcome {
@@ -43,8 +43,8 @@ const freeLooks = 5;
 const slowLooks = 50;
 
 /**
- * Has an order applied by the process that has the workspace's lock, within a second; if there is none, by `here`, which
- * returns null when another process took the lock first. Throws EarlyExit when there is nothing to order, or when
+ * Has an order applied by the process that has the workspace's lock, within a second; if there is none, by `here`,
+ * which returns null when another process took the lock first. Throws EarlyExit when there is nothing to order, or when
  * interrupted: then the order is withdrawn.
  */
 export async function giveOrder<Here>(
@@ -154,6 +154,9 @@ export function continuationOf(wish: FindItems, consent: PriceConsent): Continua
 export interface Continuation {
   /** Finds the run, before taking a lock or asking the service. Throws EarlyExit if there is none. */
   choose(store: Store): Promise<Run>;
-  /** Makes changes before the run continues, with the workspace locked and the account known; returns the run to continue. */
+  /**
+   * Makes changes before the run continues, with the workspace locked and the account known; returns the run to
+   * continue.
+   */
   change?(opened: WorkspaceSession, run: Run): Promise<Run>;
 }

@@ -98,7 +98,10 @@ export async function refetch(store: Store, item: Item): Promise<void> {
   await store.expire(item.id, "fetched again by a person");
 }
 
-/** Gives the item a task that a person found. Throws EarlyExit if the task belongs to another item or its record differs. */
+/**
+ * Gives the item a task that a person found. Throws EarlyExit if the task belongs to another item or its record
+ * differs.
+ */
 export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: Task): Promise<void> {
   const attempt = await store.attempt(item.id);
   if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
@@ -145,7 +148,7 @@ async function namedInRun(store: Store, name: string): Promise<Item[]> {
   return (await store.find(rest)).filter(({ runId }) => runId === Number(run));
 }
 
-/** Files of several jobs may have the same name: the folder tells them apart. */
+/** Files of several jobs may have the same name: the folder distinguishes them. */
 async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
   const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
   for (const [folder, job] of jobs) {

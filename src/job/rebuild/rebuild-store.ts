@@ -269,7 +269,7 @@ function archivedLines(
   const isWhole = lines.length >= options.outputs && lines.every(({ output }, index) => output === index + 1);
   if (task === undefined || !isWhole) return [];
   if (task === last?.taskId) return lines;
-  // A file that was made elsewhere belongs to an item for which nothing is under way.
+  // A file that was made elsewhere belongs to an item without a task or a request.
   if (task === "")
     return ["refused", "not_sent", "rejected", undefined].includes(last?.outcome ?? undefined)
       ? lines.slice(0, 1)

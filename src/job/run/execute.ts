@@ -56,11 +56,13 @@ export interface Execution {
   counts: Record<ItemState, number>;
   /** The balance after the run, if it could be read. */
   balance: Credits | null;
-  /** When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither. */
+  /**
+   * When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither.
+   */
   resumeAt: number | null;
   /**
    * How far the key's counter of used credits has moved since it last matched the spend log, and what the log explains.
-   * Null where it could not be read without a paid request under way.
+   * Null where it could not be read without a paid request in flight.
    */
   creditCheck: { counted: Credits; known: Credits } | null;
 }

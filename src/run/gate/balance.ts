@@ -25,7 +25,7 @@ export interface ReadingPorts {
   lanes: Pick<Lanes, "bracket">;
 }
 
-/** What GET me has told, and which paid requests its balance has in it. */
+/** What GET me returned, and which paid requests its balance includes. */
 export interface AccountReading {
   me: Me;
   mark: BalanceMark;
@@ -37,8 +37,8 @@ export function isLogged({ mark }: AccountReading): boolean {
 }
 
 /**
- * GET me. While no POST of the key is under way in any process, the counters in its answer go into the spend log as well.
- * Throws ServiceError.
+ * GET me. While no POST of the key is in flight in any process, the counters in its answer go into the spend log as
+ * well. Throws ServiceError.
  */
 export async function readAccount(ports: ReadingPorts): Promise<AccountReading> {
   const bracket = ports.lanes.bracket();
@@ -48,8 +48,8 @@ export async function readAccount(ports: ReadingPorts): Promise<AccountReading> 
 }
 
 /**
- * GET me for the spend log. While a POST of the key is in flight the counters would prove nothing, so no request is sent
- * and the result is null. Throws ServiceError, also if the answer has no counters.
+ * GET me for the spend log. While a POST of the key is in flight the counters would prove nothing, so no request is
+ * sent and the result is null. Throws ServiceError, also if the answer has no counters.
  */
 export async function readCounters(ports: ReadingPorts): Promise<AccountReading | null> {
   const bracket = ports.lanes.bracket();
@@ -126,7 +126,7 @@ export class Balance {
     this.nextReading = this.ports.service.time.wait(balanceMs);
   }
 
-  /** Reads the balance when that is due, so that a run that waits for credits goes on by itself. */
+  /** Reads the balance when that is due, so that a run that waits for credits continues automatically. */
   async readIfDue(parked: Parked): Promise<void> {
     if (!this.nextReading?.isOver) return;
     const { planned } = await this.ports.store.due(this.runId, 1, parked, null);

@@ -62,7 +62,9 @@ export class Gate {
       this.stop("collect", "the run was cancelled; what was submitted before is collected");
   }
 
-  /** Which items may be bought at most, by what is on record now. A cap that was reached is lifted where it leaves more. */
+  /**
+   * Which items may be bought at most, by what is on record now. A cap that was reached is lifted where it leaves more.
+   */
   async terms(): Promise<Terms> {
     const { caps, ports, settings } = this;
     const { store, accounts, accountId, service } = ports;
@@ -119,14 +121,17 @@ export class Gate {
     return this.balance.readIfDue(this.parked);
   }
 
-  /** Reads the key's counters where that can settle something; never while a paid request of ours is under way. */
+  /** Reads the key's counters where that can settle something; never while one of our paid requests is in flight. */
   async settleUnknowns(isSubmitting: boolean): Promise<void> {
     const isSilent = this.reach.silentUntil > this.ports.clock.now();
     if (isSubmitting || isSilent || !isOpen("poll", this.stops)) return;
     this.requests += await this.settling.step();
   }
 
-  /** Draws from a turn's whole picture what ends buying. Returns whether anything has changed, so that a new turn is due. */
+  /**
+   * Draws from a turn's whole picture what ends buying. Returns whether anything has changed, so that a new turn is
+   * due.
+   */
   async reconsider(view: View, decision: Decision): Promise<boolean> {
     const { caps, balance } = this;
     const isCapped = endsAtCap(view, decision);

@@ -21,8 +21,8 @@ const gateMs = 1_000;
 const retryMs = 30_000;
 const retryMsMax = 60 * 60_000;
 /**
- * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it too,
- * and a request that cannot be settled within a day is held.
+ * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it
+ * too, and a request that cannot be settled within a day is held.
  */
 const againMs = 600_000;
 /** A reading that is due this much later (ms) than any can be was set before the clock was put back. */
@@ -36,13 +36,13 @@ interface Unread {
 }
 
 /**
- * Settles unknown outcomes: reads the key's counters when that can tell something, has them judged, and gives the
- * verdicts to the items. All evidence is in the spend log, so a new process goes on where this one ended.
+ * Settles unknown outcomes: reads the key's counters when that can prove something, has them judged, and gives the
+ * verdicts to the items. All evidence is in the spend log, so a new process continues where this one ended.
  */
 export class Settling {
   /** Unknown outcomes of the key without a verdict, from all workspaces. */
   unsettled = 0;
-  /** Until the counters are to be read next; null when no reading could tell anything. */
+  /** Until the counters are to be read next; null when no reading could prove anything. */
   private reading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
   private retry: Wait | null = null;
@@ -75,13 +75,16 @@ export class Settling {
     return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
   }
 
-  /** Whether settling keeps the run open: to the end where the user wants that, else for a reading that can be taken soon. */
+  /**
+   * Whether settling keeps the run open: to the end where the user wants that, else for a reading that can be taken
+   * soon.
+   */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
     return this.unsettled > 0 && (this.settings.wait || (this.isDue && isSoon));
   }
 
-  /** When the counters are to be read next (UTC ms); null when no reading could tell anything. */
+  /** When the counters are to be read next (UTC ms); null when no reading could prove anything. */
   get nextReadingAt(): number | null {
     return this.reading === null ? null : Math.max(this.reading.until, this.retry?.until ?? 0);
   }
@@ -194,7 +197,7 @@ export class Settling {
     this.again = this.unsettled > 0 ? this.time.wait(againMs) : null;
   }
 
-  /** Whether a poll of this entry's task tells something, though the task is still open. */
+  /** Whether a poll of this entry's task is evidence even while the task is open. */
   awaits(entry: number): boolean {
     return this.unsettled > 0 && this.awaited.includes(entry);
   }

@@ -16,7 +16,7 @@ import type { WorkspaceDatabase } from "../workspace/transition.js";
 import { countedOf } from "./foreign-requests.js";
 import { remainingWithin } from "./spending.js";
 
-/** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
+/** Readings that are kept for one judgement; the oldest ones after the baseline are the least useful. */
 const readingsMax = 60;
 
 /** The spend log of one key, for one workspace. */
@@ -205,7 +205,10 @@ function entriesSince(
   return sql(relevantEntries).all(values) as EntryRow[];
 }
 
-/** Each part finds its few entries by an index of its own, however many others there are; the signs keep off other ones. */
+/**
+ * Each part finds its few entries with its own index, however many others there are; the unary signs keep SQLite from
+ * using another index.
+ */
 const unendedSince = `
   SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId, outcome IS NOT NULL AS answered
   FROM spend_log WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
@@ -329,8 +332,8 @@ export function asEntry(row: EntryRow): SpendLogEntry {
 const numberedUntilMs = 8e12;
 
 /**
- * The lowest number for an entry made now. Workspaces know their entries by number, and a spend log may be lost, restored
- * from a copy, or left behind on another machine: a number must never come to mean somebody else's request.
+ * The lowest number for an entry made now. Workspaces know their entries by number, and a spend log may be lost,
+ * restored from a copy, or left behind on another machine: a number must never come to mean somebody else's request.
  */
 export function firstNumber(now: number): number {
   return Math.min(Math.max(0, now), numberedUntilMs) * 1_000;
