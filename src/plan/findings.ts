@@ -167,7 +167,7 @@ export class Notes {
       ...this.inputs.lines(),
       ...left.map(
         ([key, models]) =>
-          `the default ${key} is left out for ${[...models].join(", ")}, which does not take it`,
+          `the default ${key} is left out for ${[...models].join(", ")}, which does not accept it`,
       ),
       ...this.repaired.lines(),
     ];

@@ -304,7 +304,7 @@ export class Writing {
       return false;
     }
     if (this.refused.delete(scheduledRun) && this.refused.size === 0)
-      this.log.info({}, "the disk takes writes again");
+      this.log.info({}, "the disk accepts writes again");
     return true;
   }
 

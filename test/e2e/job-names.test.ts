@@ -20,7 +20,7 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   const renamed = await run(place, ["plan", "tuesday.csv"], { env });
   expect(renamed.code).toBe(0);
   expect(renamed.stdout).toContain("monday.csv is gone and 3 of 3 items were made for job monday");
-  expect(renamed.stdout).toContain("--job tuesday makes a job of its own");
+  expect(renamed.stdout).toContain("--job tuesday makes a separate job");
   expect(await spends("tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
   expect(await spends("tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
 

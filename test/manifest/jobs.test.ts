@@ -222,6 +222,6 @@ test("a row's own prompt and output come before the job's, and the job's repeat 
 test("rows of a job in a file that is itself a job are refused", async () => {
   const folder = await folderWith({ "a.yaml": "rows: b.yaml", "b.yaml": "prompt: p" });
   expect((await readManifest(`${folder}/a.yaml`)).problems).toMatchObject([
-    { place: { file: `${folder}/b.yaml` }, message: "the rows' file is a job of its own" },
+    { place: { file: `${folder}/b.yaml` }, message: "the rows' file is itself a job file" },
   ]);
 });

@@ -187,7 +187,7 @@ describe("default params", () => {
     const { problems, items, notes } = await plan(await openManifest(path));
     expect(problems).toEqual([]);
     expect(items.map(({ params }) => params)).toEqual([{ aspect_ratio: "16:9" }, {}]);
-    expect(notes).toEqual(["the default aspect_ratio is left out for edit, which does not take it"]);
+    expect(notes).toEqual(["the default aspect_ratio is left out for edit, which does not accept it"]);
   });
 
   test("that no model takes are a problem", async () => {

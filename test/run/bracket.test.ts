@@ -55,7 +55,7 @@ describe("counters that the service does not return", () => {
     const session = await carryOn(world, run, { lanes: 1, reads: true });
     expect(requests(isPaid)).toBe(2);
     expect(session.gate.stops).toEqual([
-      { kind: "unread", message: expect.stringMatching(/before the key's counters were read \(GET .*500/) },
+      { kind: "unread", message: expect.stringMatching(/the key's counters cannot be read \(GET .*500/) },
     ]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "planned", "unknown"]);
     expect(world.clock.now() - began).toBeLessThan(5 * minute);

@@ -107,7 +107,7 @@ describe("an account that returns impossible amounts", () => {
       {
         kind: "unread",
         message: expect.stringMatching(
-          /before the key's counters were read \(GET \/api\/v1\/me: expected .* credits\.used_this_key/,
+          /the key's counters cannot be read \(GET \/api\/v1\/me: expected .* credits\.used_this_key/,
         ),
       },
     ]);

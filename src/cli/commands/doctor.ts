@@ -55,7 +55,7 @@ function separate(flags: DoctorFlags, machine: Machine): undefined {
   const { clock, random, stdout } = machine;
   const other = separateWorkspace(workspace, { clock, random });
   stdout.write(
-    `${workspace.root} is now a workspace of its own, no longer a copy of ${other}. Items that neither has submitted are paid for by each.\n`,
+    `${workspace.root} is now an independent workspace, no longer a copy of ${other}. Items not submitted yet will be paid for in both.\n`,
   );
 }
 

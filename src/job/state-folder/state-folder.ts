@@ -134,7 +134,7 @@ export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): voi
   if (other === null) return;
   throw new EarlyExit(
     "usage",
-    `${workspace.root} is a copy of the workspace ${other}: both would pay for the items not submitted yet. Nothing was sent. Use ${other}, or make this folder a workspace of its own: \`bulkgen doctor --separate\`.`,
+    `${workspace.root} is a copy of the workspace ${other}: both would pay for the items not submitted yet. Nothing was sent. Use ${other}, or make this folder an independent workspace: \`bulkgen doctor --separate\`.`,
   );
 }
 

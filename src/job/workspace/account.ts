@@ -120,8 +120,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
       const { me } = reading;
       account = await accounts.name(account.id, me.user.id).catch(refuseOther);
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
-      if (!plan.known)
-        log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits are kept");
+      if (!plan.known) log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits apply");
       const limits = narrowed(plan, options.limits ?? {});
       if (limits.perDay !== null && limits.perDay < 3) {
         throw new EarlyExit(

@@ -93,7 +93,7 @@ export class ReceiptsTrouble {
     if (error !== null && this.error === null) {
       this.log.warn(
         { error: error.message },
-        "the receipts cannot be written; nothing is submitted meanwhile",
+        "the receipts cannot be written; nothing is submitted until they can be",
       );
     }
     this.error = error;

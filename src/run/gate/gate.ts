@@ -221,7 +221,7 @@ export class Gate {
     if (ms >= this.settings.unreachableMs)
       this.stop(
         "unread",
-        `nothing is submitted before the key's counters were read (${(error as Error).message})`,
+        `the key's counters cannot be read (${(error as Error).message}), and nothing is submitted without them`,
       );
   }
 }

@@ -170,7 +170,7 @@ export class Settling {
       if (judgement.foreignAt !== evidence.foreignAt)
         log.warn(
           {},
-          "some requests with this key were not made by this machine. If they are yours, from another machine, set --share; if not, change the key",
+          "another machine or program sends requests with this key, so its counters prove nothing for a day. If it is yours, set --share; if not, change the key",
         );
     }
     this.planNext();

@@ -1,7 +1,7 @@
 import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
 import type { WorkspaceDatabase } from "./transition.js";
 
-/** Orders to the process that holds the workspace. */
+/** Orders to the process that has the workspace's lock. */
 export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
   return {
     async give(runId, order) {

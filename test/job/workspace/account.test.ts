@@ -92,7 +92,7 @@ describe("an account", () => {
   test("of an unknown plan keeps the smallest limits, with a warning", async () => {
     const { account, warnings, limits } = await machine((await service("Galactic")).url);
     await account.identify();
-    expect(warnings).toEqual(['unknown plan: the smallest limits are kept {"plan":"Galactic"}']);
+    expect(warnings).toEqual(['unknown plan: the smallest limits apply {"plan":"Galactic"}']);
     expect(await limits()).toMatchObject({ minute: { limit: 30 }, day: { limit: 1_000 } });
   });
 
