@@ -710,7 +710,7 @@ describe("limits", () => {
     expect(await save(wanted(), { disk: disk(free - 1) })).toMatchObject({
       kind: "disk",
       code: "ENOSPC",
-      reason: expect.stringContaining("a reserve of 67108864"),
+      reason: expect.stringContaining("67.1 MB needed"),
     });
     expect(await files()).toEqual([]);
     expect(await save(wanted(), { disk: disk(free) })).toMatchObject({ kind: "saved" });

@@ -74,7 +74,7 @@ test("a workspace without runs says so, and makes nothing", async () => {
 test("a run in progress names its process; killed, it has crashed and says what to type", async () => {
   manifest("set.csv", "cup,reel-text,a cup", "jug,reel-text,a jug");
   const { pid, prints, signal, ended } = start(at, ["run", "set.csv", "--sandbox", "--yes", "--events"]);
-  // With a request under way the kill would leave one without an answer.
+  // With a request in flight the kill would leave one without an answer.
   await prints(/("submitted"[\s\S]*){2}/);
   const during = (await status("--json", "--sandbox")).json();
   expect(during).toMatchObject({ run: 1, state: "running", alive: true, crashed: false, resume: null });

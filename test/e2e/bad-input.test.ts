@@ -216,7 +216,7 @@ async function tried(
   return { end, service, place };
 }
 
-/** A refusal is told in its own words: the code, one last line by name, no stack, nothing on stdout. */
+/** A refusal has its own words: the code, one last line with the name, no stack, nothing on stdout. */
 function expectRefusal(end: Ended, code: number, message: RegExp): void {
   expect(end.stderr).toMatch(message);
   expect(end).toMatchObject({ code, signal: null, stdout: "" });

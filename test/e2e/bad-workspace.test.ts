@@ -194,7 +194,7 @@ test("P18: two workspaces of one account work at the same time, independently", 
   service.script(async ({ what }): Promise<Scripted> => {
     if (what !== "GET models") return "serve";
     if (++waiting === both.length) bothWait();
-    // Neither goes on before both hold their workspace.
+    // Neither continues before both have the lock of their workspace.
     await together;
     return "serve";
   });

@@ -10,7 +10,7 @@ import { isStopped } from "./state.js";
 
 /**
  * What a person wants of items while a process holds the workspace: it is ordered of that process, and the answer comes
- * to whoever typed it, who needs no key for it.
+ * to the command that gave it, which needs no key.
  */
 const begin = ["run", "set.csv", "--yes", "--lanes", "1", "--retries", "0"];
 

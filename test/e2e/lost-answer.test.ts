@@ -25,7 +25,7 @@ test("P2: a paid request with no answer is held, never sent again; the others go
   const others = ids(5).filter((id) => id !== "a03");
   expectArchived(folder, others);
 
-  // What the provider's support is told stands in the summary, in status and in every export.
+  // The evidence for the provider's support is in the summary, in status and in every export.
   const hash = createHash("sha256")
     .update(bodies.find((body) => body.includes("a03")) ?? "")
     .digest("hex");

@@ -22,7 +22,7 @@ async function openStage(): Promise<Stage> {
   return { place, service };
 }
 
-/** A run to which something is ordered while its second paid request is under way. */
+/** A run that gets an order while its second paid request is in flight. */
 async function ordered({ place, service }: Stage, order: string[], answer: Scripted = "serve") {
   let given: Ended | null = null;
   service.script(async ({ what, before }): Promise<Scripted> => {

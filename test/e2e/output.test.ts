@@ -161,7 +161,7 @@ async function ready(items: number): Promise<{ place: Place; service: ScriptedSe
   return { place, service };
 }
 
-/** Runs the command in a shell whose own stderr tells the command's exit code. */
+/** Runs the command in a shell whose own stderr shows the command's exit code. */
 function inShell(place: Place, service: ScriptedService, words: string, rest: string) {
   const script = `exec 3>&2; { "$0" "$1" ${words}; echo "code $?" >&3; } ${rest}`;
   const env = { ...place.env, ...service.env };

@@ -12,7 +12,7 @@ function rows(...lines: string[]): string {
   return ["id,model,prompt,output", ...lines.map((line) => line.replace("~", cheapModel))].join("\n");
 }
 
-/** A place whose commands reach a service that is under way already and limits nothing. */
+/** A place whose commands reach a service that runs already and has no limits. */
 async function placeWithService(): Promise<Place> {
   const place = newPlace();
   const { env } = await startSandbox();

@@ -7,7 +7,7 @@ import { eventually, main, newPlace, type Place, run, start, startProcess } from
 import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
-/** What goes wrong while nobody looks on: real daemons, and receivers that are told of it. */
+/** What goes wrong while nobody watches: real daemons, and receivers of their notifications. */
 const daemonWords = ["schedule", "start", "--json"];
 
 function withSchedules<Result>(place: Place, use: (db: Sqlite) => Result): Result {
@@ -19,7 +19,10 @@ function withSchedules<Result>(place: Place, use: (db: Sqlite) => Result): Resul
   }
 }
 
-/** Due once a year, and the daemon was off for a year: one scheduled run is to be caught up, and no other comes due meanwhile. */
+/**
+ * Due once a year, and the daemon was off for a year: one scheduled run is to be caught up, and no other comes due
+ * meanwhile.
+ */
 const yearly = ["--cron", "0 0 1 1 *", "--tz", "UTC"];
 const aYearAgo = `UPDATE schedules SET seen_until = seen_until - ${366 * 24 * 3_600_000}`;
 
@@ -118,7 +121,10 @@ describe.concurrent("the schedule daemon reports trouble", () => {
   });
 });
 
-/** Fills the journal up to the file size limit of the process, and makes a scheduled run due. Returns a function that makes room. */
+/**
+ * Fills the journal up to the file size limit of the process, and makes a scheduled run due. Returns a function that
+ * makes room.
+ */
 function withSchedulesFull(place: Place): () => void {
   const db = openSqlite(join(place.folder, ".bulkgen", "schedules.db"));
   db.pragma("synchronous = OFF");

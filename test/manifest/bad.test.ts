@@ -8,7 +8,7 @@ import { problemsText } from "../../src/report/problem-text.js";
 import { plan } from "../plan/account.js";
 
 /**
- * What a person is told of each of these files, word for word, to be read. Written anew with UPDATE_TRANSCRIPTS=1; then
+ * What a person sees for each of these files, word for word. Recorded again with UPDATE_TRANSCRIPTS=1; then
  * read what has changed as somebody would who made that very slip.
  */
 const folder = new URL("./bad/", import.meta.url).pathname;

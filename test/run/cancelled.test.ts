@@ -10,7 +10,7 @@ afterEach(() => world.close());
 const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
 const alone = { lanes: 1, reads: true };
 
-/** The run as it is gone on with after it was cancelled. */
+/** The run as it is continued after it was cancelled. */
 async function cancelled({ id }: Run): Promise<Run> {
   await world.store.cancelRun(id, new Set());
   return (await world.store.run(id)) as Run;

@@ -11,7 +11,7 @@ const posts = () => world.sent.filter((request) => request.startsWith("POST")).l
 const looks = () => world.sent.filter((request) => request.includes("/task/")).length;
 const refused = /^.*demo: disk full, .* free and .* needed$/;
 
-/** Does something to the world when the run has gone on for so long (ms). */
+/** Does something to the world after the run has run for this long (ms). */
 const meanwhile = (ms: number, what: () => void) => void world.clock.sleep(ms).then(what);
 
 async function expectArchived(count: number): Promise<void> {

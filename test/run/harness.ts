@@ -32,7 +32,7 @@ import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 
-/** A whole run against the real sandbox over a real socket, on a clock that moves only when nothing is under way. */
+/** A whole run against the real sandbox over a real socket, on a clock that moves only when nothing is in progress. */
 export interface World {
   clock: ManualClock;
   sandbox: RunningSandbox;
@@ -252,7 +252,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   loop.catch(() => {});
   while (!ended) {
     if (underWay === 0) await settledThenAdvance(clock, () => underWay);
-    // Looking again and again would take the processor from what is under way.
+    // Constant checking would take the processor from real work.
     else await new Promise<void>((resolve) => (wake = resolve));
   }
   await loop.finally(() => Promise.all([http.close(), downloads.close()]));
@@ -263,7 +263,7 @@ function full(): Promise<never> {
   return Promise.reject(Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" }));
 }
 
-/** Lets what is ready to run do so; moves the clock only when still nothing is under way. */
+/** Lets what is ready to run do so; moves the clock only when still nothing is in progress. */
 async function settledThenAdvance(clock: ManualClock, underWay: () => number): Promise<void> {
   for (let turn = 0; turn < 5; turn++) {
     await new Promise((resolve) => setImmediate(resolve));

@@ -208,7 +208,7 @@ describe("a request whose answer was lost", () => {
     await carryOn(world, run, { lanes: 1, reads: true });
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
     expect(submitted).toHaveLength(3);
-    // The first task is still at work then.
+    // The first task is still open then.
     expect(submitted[2]).toBeLessThan(120_000);
   });
 

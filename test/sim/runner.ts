@@ -72,7 +72,7 @@ export type Ending = { kind: "broken off"; isDayOver: boolean } | Ended;
 export interface Ended {
   kind: "ended";
   stops: readonly Stop[];
-  /** What else it tells of items that it has left planned, one line each. */
+  /** What else it reports of items that it has left planned, one line each. */
   reasons: readonly string[];
   /** Items are left that were planned for less than their like is charged. */
   isDearer: boolean;
@@ -154,7 +154,7 @@ export async function execute(
   }
 }
 
-/** What the program tells its user and ends with: no answer, no quota, no disk. */
+/** What the program reports and ends with: no answer, no quota, no disk. */
 function isTold(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   const isDisk = typeof code === "string" && /^E[A-Z0-9]+$/.test(code);
@@ -206,14 +206,14 @@ async function underWay(store: Store, { name }: Job): Promise<Set<string>> {
   return new Set(submitted.map(({ key }) => key));
 }
 
-/** Whoever is asked for more than was planned, and does not agree to it, resumes what was agreed to. */
+/** A user who is asked for more than was planned, and does not agree, resumes at the agreed price. */
 function agrees({ otherPrice }: Scenario, { items }: Job, planned: readonly NewItem[]): boolean {
   return (
     otherPrice?.agrees !== false || planned.every(({ price }, at) => price <= (items[at] as NewItem).price)
   );
 }
 
-/** What the program tells at the end of a run. */
+/** What the program reports at the end of a run. */
 async function endingOf(
   store: Store,
   { settings: { run }, gate: { stops, breaker, prices, caps } }: Session,

@@ -26,7 +26,7 @@ function intend(run: Run) {
   return store.intend(item, { runId: run.id, sentAt: 0, bodySha256: "", spendLogId: null });
 }
 
-/** What a run tells of lost requests, and its credits. */
+/** What a run reports of lost requests, and its credits. */
 async function told(run: Run) {
   const { lost, lostCredits, pending, spent } = await spentIn(store, run.id);
   return { lost: lost.map(({ rowId, reason }) => `${rowId}: ${reason}`), lostCredits, pending, spent };

@@ -30,7 +30,7 @@ async function keyOf(fingerprint: string): Promise<TestedKey> {
   return { caller: { accountId: id, fingerprint }, spendLog, used: 100, requests: 0 };
 }
 
-/** Keys of one user are of one account, which GET me tells. */
+/** Keys of one user belong to one account, as GET me says. */
 async function ofSameUser(of: TestedKey): Promise<void> {
   of.caller = { ...of.caller, accountId: (await accounts.name(of.caller.accountId, "user-1")).id };
 }
@@ -54,7 +54,7 @@ async function answered(of: TestedKey, endpoint: Endpoint): Promise<void> {
   await accounts.answered(ticket);
 }
 
-/** GET me; whatever else happens while it is under way. */
+/** GET me, and what else happens while it is in flight. */
 async function look(of: TestedKey, meanwhile = async () => {}) {
   const ticket = await reserve(of, "me");
   const { over } = await accounts.past(of.caller);
@@ -148,7 +148,7 @@ describe("P5: use of a key from elsewhere is found", () => {
   test("whatever was lost a month ago, or an answer too late to arrive would have a charge paid twice", async () => {
     await lose(40);
     clock.advance(30 * dayMs);
-    // Somebody else has a task of 4 credits under way.
+    // Somebody else has a task of 4 credits in progress.
     key.used += 4;
     await read();
     const paid = await key.spendLog.intend({ itemKey: "paid", price, at: clock.now() });
