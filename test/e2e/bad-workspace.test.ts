@@ -146,12 +146,12 @@ describe.concurrent("an unusable workspace is reported, and no request is sent",
     ["accounts.db", ["plan", "set.csv", "--sandbox"]],
     ["accounts.db", ["run", "set.csv", "--sandbox", "--yes"]],
     ["schedules.db", ["schedule", "list"]],
-  ])("with a damaged %s, what it holds and what to do is told: %j", async (name, args) => {
+  ])("with a damaged %s, its contents and what to do are reported: %j", async (name, args) => {
     const place = newPlace();
     place.write("set.csv", sheet(1, "plain-image"));
     place.write(join(".bulkgen", name === "accounts.db" ? "sandbox" : "", name), "no database ".repeat(200));
     const end = await run(place, args);
-    expectRefusal(end, 2, /\.db: file is not a database; it holds .* move it away/);
+    expectRefusal(end, 2, /\.db: file is not a database; it contains .* move it away/);
     expect(end.stderr).toContain(name);
   });
 

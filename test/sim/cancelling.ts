@@ -27,7 +27,7 @@ export function cancelOf(
     ms: lot.scale(2_000, lot.is(0.8) ? 600_000 : 7_200_000),
     after: lot.pick(["collect", "run"]),
   };
-  const effect = lot.pick(["store.cancelRun", "store.settle"]);
+  const effect = lot.pick(["store.cancelRun", "store.finishOrder"]);
   const crash: PlannedFault = {
     at: "effect",
     effect,

@@ -221,7 +221,7 @@ function ownTakings({ store, accounts }: RunPorts): Accounts["takenFrom"] {
   };
 }
 
-/** The books with other bounds than they are asked to keep. */
+/** The spend log with other bounds than it is asked to keep. */
 function within(spendLog: SpendLog, change: (bounds: Bounds) => Bounds): SpendLog {
   return { ...spendLog, intendWithin: (bounds, intent) => spendLog.intendWithin(change(bounds), intent) };
 }

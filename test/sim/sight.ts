@@ -61,7 +61,7 @@ export class Sight {
   done({ sender, name, result }: Effect): void {
     if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
     if (name === "accounts.release") this.unsent--;
-    if (name !== "books.read") return;
+    if (name !== "spendLog.read") return;
     const reading = this.served.findLast(({ trip }) => trip.sender === sender && trip.reply !== null);
     if (reading) this.booked.add(reading.trip);
   }

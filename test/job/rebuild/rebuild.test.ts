@@ -354,7 +354,7 @@ test("P4: a second request with the same number, from a restarted database, is r
 });
 
 describe("P6: a request without an answer, whose item was submitted again", () => {
-  /** An entry of the account's books with this verdict; returns its number. */
+  /** An entry of the account's spend log with this verdict; returns its number. */
   async function booked(verdict: Verdict): Promise<number> {
     const accounts = openAccounts(workspace.accountsFile, clock);
     try {
@@ -391,14 +391,14 @@ describe("P6: a request without an answer, whose item was submitted again", () =
     expect(await twice(71)).toEqual(lost);
   });
 
-  test("likewise where the books say that it was charged, and where they cannot be read", async () => {
+  test("likewise if the spend log says that it was charged, and if it cannot be read", async () => {
     expect(await twice(await booked("charged"))).toEqual(lost);
     lines = [];
     writeFileSync(workspace.accountsFile, "no database ".repeat(400));
     expect(await twice(71)).toEqual(lost);
   });
 
-  test("is no loss where the books have proof that it was not charged", async () => {
+  test("is no loss if the spend log has proof that it was not charged", async () => {
     expect(await twice(await booked("not_charged"))).toEqual({
       ...lost,
       again: 0,
@@ -407,7 +407,7 @@ describe("P6: a request without an answer, whose item was submitted again", () =
     });
   });
 
-  test("leaves no books behind where there were none", async () => {
+  test("creates no spend log if there was none", async () => {
     await twice(71);
     expect(existsSync(workspace.accountsFile)).toBe(false);
   });

@@ -94,7 +94,7 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
   return finding?.message ?? null;
 }
 
-describe("P2: a paid request that only the account's books remember", () => {
+describe("P2: a paid request that only the account's spend log remembers", () => {
   test("stands in the way while its task is open, with what is known of it and the ways out", async () => {
     await paid(open);
     expect(await found()).toBe(

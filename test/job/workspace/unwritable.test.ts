@@ -31,7 +31,11 @@ describe("P17: a run whose database can be used no more ends in good order, and 
       /readonly database\)\. All answers received so far are saved\. To continue: make it and its folder writable; then/,
     ],
     ["on a disk that is full", full, /is full\).*: free some space on its disk; then `bulkgen resume`/],
-    ["damaged", damaged, /not a database\).*: it holds what all workspaces share: .*; then `bulkgen resume`/],
+    [
+      "damaged",
+      damaged,
+      /not a database\).*: it contains what all workspaces share: .*; then `bulkgen resume`/,
+    ],
   ])("%s", (_, spoil, told) => {
     const path = join(mkdtempSync(join(tmpdir(), "bulkgen-refused-")), "accounts.db");
     openDatabase(path, [(db) => db.exec("CREATE TABLE opened (count INTEGER)")]).close();
