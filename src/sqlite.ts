@@ -37,7 +37,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Sqlite {
 
 /**
  * SQLite does not say which database it speaks of, and damage may show in any query: where it is met, its words are
- * given the file's name, once. A person is then told what to do by that name.
+ * given the file's name, once. That name then selects the advice for the user.
  */
 export function named(path: string, error: unknown): unknown {
   const { code } = error as { code?: unknown };
@@ -134,7 +134,9 @@ export class Statement {
   }
 }
 
-/** Makes an object with these names of a row's values: code of its own, so that all rows have one shape for the engine. */
+/**
+ * Makes an object with these names of a row's values: code of its own, so that all rows have one shape for the engine.
+ */
 function maker(names: readonly string[]): (row: unknown[]) => unknown {
   const fields = names.map((name, index) => `${JSON.stringify(name)}: row[${index}]`);
   return new Function("row", `return { ${fields.join(", ")} };`) as (row: unknown[]) => unknown;

@@ -9,7 +9,10 @@ import type { Machine } from "./machine.js";
 
 /** The longest delay that a timer takes; a longer one would fire at once. */
 const timerMsMax = 2 ** 31 - 1;
-/** How often an alarm compares the clocks (ms): timers stand still while the machine sleeps, and know nothing of the wall clock. */
+/**
+ * How often an alarm compares the clocks (ms): timers stand still while the machine sleeps, and know nothing of the
+ * wall clock.
+ */
 const compareMs = 30_000;
 /** The wall clock is corrected by a little all the time; by more than this (ms) it was set. */
 const correctionMsMax = 2_000;
@@ -31,12 +34,12 @@ export const systemClock: AlarmClock = {
   alarm: (at, ring) => {
     const offset = () => Date.now() - performance.now();
     const before = offset();
-    const look = () => {
+    const check = () => {
       const left = at - Date.now();
       if (left <= 0 || Math.abs(offset() - before) > correctionMsMax) return ring();
-      timer = setTimeout(look, Math.min(left, compareMs));
+      timer = setTimeout(check, Math.min(left, compareMs));
     };
-    let timer = setTimeout(look, Math.max(0, Math.min(at - Date.now(), compareMs)));
+    let timer = setTimeout(check, Math.max(0, Math.min(at - Date.now(), compareMs)));
     return () => clearTimeout(timer);
   },
 };
@@ -49,11 +52,11 @@ function systemMachine(main: string): Machine {
   // every program started from here would inherit it.
   const env = { ...process.env };
   delete process.env["BULKGEN_API_KEY"];
-  // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run goes on without its reader.
+  // A reader that closes the pipe early (`bulkgen models | head`) is no error, and a run continues without its reader.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
   });
-  // A run goes on without its log too, which may be on the very disk that is full.
+  // A run continues without its log too, which may be on the full disk itself.
   process.stderr.on("error", () => {});
   const { stdin, stdout, stderr } = process;
   return {

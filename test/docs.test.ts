@@ -153,7 +153,7 @@ describe("what happens when", () => {
     ["usage", "the workspace's database is lost"],
     ["usage", "the database was written by a newer"],
     ["usage", "the workspace was copied"],
-    ["locked", "another run holds"],
+    ["locked", "another run is using"],
   ] as const)("says what ends as %s: %s", (exit, what) => {
     expect(rowOf(what)).toContain(`exit ${exitCode(exit)}`);
   });

@@ -51,7 +51,7 @@ export class ManualClock implements AlarmClock {
     };
   }
 
-  /** Moves the time and wakes whoever was to wake by then. */
+  /** Moves the time and wakes every sleeper that is due by then. */
   advance(ms: number): void {
     this.time += ms;
     const due = this.sleepers.filter((sleeper) => sleeper.at <= this.time).sort((a, b) => a.at - b.at);
@@ -59,7 +59,7 @@ export class ManualClock implements AlarmClock {
     for (const sleeper of due) sleeper.wake();
   }
 
-  /** Sets the wall clock. Whoever waits for a time of it notices within half a minute. */
+  /** Sets the wall clock. Code that waits for a wall-clock time notices within half a minute. */
   set(byMs: number): void {
     this.offset += byMs;
     const noticedAt = this.time + 30_000;

@@ -50,7 +50,7 @@ test("what changes rows says how many, and may answer them", () => {
   });
 });
 
-test("columns that another process adds meanwhile come under their own names", () => {
+test("columns that another process adds in the meantime come under their own names", () => {
   const wide = sql("SELECT *, id + 10 AS later FROM tasks WHERE id = 1");
   expect(wide.get()).toMatchObject({ id: 1, later: 11 });
   const other = openSqlite(path);

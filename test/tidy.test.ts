@@ -18,7 +18,7 @@ describe("this checkout", () => {
   test("imports flow one way through the ranks", () => expectNone(checkRanks(sources)));
   test("clock, timers, randomness, fetch and the process are arguments", () =>
     expectNone(checkBans(sources)));
-  test("files have one subject, a name that tells it, and no default exports", () =>
+  test("files have one subject, a name that says it, and no default exports", () =>
     expectNone(checkSources(sources)));
   test("no folder is crowded", () => expectNone(checkFolderSizes(sources)));
   test("no file imports itself by way of others", () => expectNone(checkCircles(sources)));

@@ -12,9 +12,9 @@ export type RunnerAction =
   | "stop: subscription"
   | "stop: credits"
   | "fail the item"
-  | "wait and go on"
+  | "wait and continue"
   | "find out whether it was charged"
-  | "keep the task, look again";
+  | "keep the task, poll again";
 
 /** What an answer that is no success means. */
 export interface ErrorMeaning {
@@ -25,7 +25,7 @@ export interface ErrorMeaning {
   submit: "refused" | "rejected" | "unknown";
   /** For a poll. `refused`: it says nothing of the task. `missing`: the task is not known. `unclear`: anything else. */
   poll: "refused" | "missing" | "unclear";
-  /** For the run: what stops it. `pause` is over by itself: the quota ledger holds back all requests for a while. */
+  /** For the run: what stops it. `pause` ends without help: the quota ledger delays all requests for a while. */
   stop: "key" | "subscription" | "credits" | "pause" | null;
 }
 
@@ -43,7 +43,9 @@ export interface ErrorRow extends ErrorMeaning {
   documented: boolean;
   /** All items of the model fail in this way, so they are held back. */
   ofModel: boolean;
-  /** The service itself reports that it failed to start the generation; by the settings that may prove that it is free. */
+  /**
+   * The service itself reports that it failed to start the generation; by the settings that may prove that it is free.
+   */
   isCompleteError: boolean;
 }
 
@@ -90,15 +92,15 @@ export const errorTable = [
     404,
     "task",
     "no such task, or it belongs to someone else",
-    "keep the task, look again",
+    "keep the task, poll again",
     {
       submit: "unknown",
       poll: "missing",
       stop: null,
     },
   ),
-  row("INTERNAL_ERROR", 500, "task", "an internal server error", "keep the task, look again", serviceFailed),
-  row("RATE_LIMITED", 429, "all", "more requests than the plan allows", "wait and go on", {
+  row("INTERNAL_ERROR", 500, "task", "an internal server error", "keep the task, poll again", serviceFailed),
+  row("RATE_LIMITED", 429, "all", "more requests than the plan allows", "wait and continue", {
     submit: "refused",
     poll: "refused",
     stop: "pause",

@@ -25,7 +25,7 @@ export type FileFinding =
   | { kind: "damaged"; file: string; identity: string; reason: string }
   /** Intact, but the index has no line for it, or a different one. */
   | { kind: "unindexed"; file: string; identity: string }
-  /** As it was saved, but it may have been cut off then: the server stated no length. */
+  /** As it was saved, but it may have been truncated then: the server stated no length. */
   | { kind: "unproven"; file: string; identity: string }
   /** In neither the workspace nor the index. */
   | { kind: "unknown"; file: string; bytes: number }

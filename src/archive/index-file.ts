@@ -58,7 +58,7 @@ export function identityOf(line: Pick<IndexLine, "key" | "task" | "output">): st
 export class JobIndex {
   private readonly lines = new Map<string, IndexLine>();
   /** Folded name → the identity of its output, or null for a file without an index line. */
-  private readonly holders = new Map<string, string | null>();
+  private readonly identities = new Map<string, string | null>();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
   private writing: Promise<void> = Promise.resolve();
@@ -85,7 +85,7 @@ export class JobIndex {
       if (line === null) continue;
       const before = this.lines.get(identityOf(line));
       this.know(line);
-      if (before && before.file !== line.file && this.holder(before.file) === identityOf(line)) {
+      if (before && before.file !== line.file && this.identityAt(before.file) === identityOf(line)) {
         this.free(before.file);
       }
     }
@@ -94,10 +94,10 @@ export class JobIndex {
   /** The latest line of an output says where its file is; the latest line of a name says which output has it. */
   private know(line: IndexLine): void {
     const identity = identityOf(line);
-    const other = this.holder(line.file);
+    const other = this.identityAt(line.file);
     if (typeof other === "string" && other !== identity) this.lines.delete(other);
     this.lines.set(identity, line);
-    this.hold(line.file, identity);
+    this.setIdentity(line.file, identity);
   }
 
   find(identity: string): IndexLine | undefined {
@@ -119,18 +119,18 @@ export class JobIndex {
   private async list(folder: string): Promise<void> {
     for (const entry of await this.disk.list(join(this.jobFolder, folder))) {
       const folded = foldName(posix.join(folder, entry.replace(/\/$/, "")));
-      if (!this.holders.has(folded)) this.holders.set(folded, null);
+      if (!this.identities.has(folded)) this.identities.set(folded, null);
     }
   }
 
   /** The identity of the output with this name, ignoring case; null for a file without a line; undefined when free. */
-  holder(file: string): string | null | undefined {
-    return this.holders.get(foldName(file));
+  identityAt(file: string): string | null | undefined {
+    return this.identities.get(foldName(file));
   }
 
-  /** Sets what `holder` returns for a name. */
-  hold(file: string, identity: string | null): void {
-    this.holders.set(foldName(file), identity);
+  /** Sets what `identityAt` returns for a name. */
+  setIdentity(file: string, identity: string | null): void {
+    this.identities.set(foldName(file), identity);
   }
 
   /** The latest line of each output. */
@@ -140,7 +140,7 @@ export class JobIndex {
 
   /** Marks a name as free. */
   free(file: string): void {
-    this.holders.delete(foldName(file));
+    this.identities.delete(foldName(file));
   }
 
   /** Appends a line and returns when it is durable. Does nothing when the same file is already in the index. */

@@ -62,13 +62,13 @@ async function freeName(
     const file = numberedName(name, number, extname(line.file).slice(1));
     // Many filesystems ignore case.
     if (foldName(file) === foldName(line.file)) return line.file;
-    const holder = index.holder(file);
-    if (typeof holder === "string") continue;
-    index.hold(file, identity);
+    const occupant = index.identityAt(file);
+    if (typeof occupant === "string") continue;
+    index.setIdentity(file, identity);
     const path = join(jobFolder, file);
-    if (holder === undefined && (await linked(disk, join(jobFolder, line.file), path))) return file;
+    if (occupant === undefined && (await linked(disk, join(jobFolder, line.file), path))) return file;
     if (await holds(disk, path, line)) return file;
-    index.hold(file, null);
+    index.setIdentity(file, null);
   }
 }
 

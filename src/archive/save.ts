@@ -215,31 +215,35 @@ async function giveName(
   for (let number = 1; ; number++) {
     const file = numberedName(name, number, content.extension);
     const path = join(request.jobFolder, file);
-    const holder = index.holder(file);
-    const taken = typeof holder === "string" && holder !== identity;
-    if (taken && !(await isLost(disk, path, holder, request))) continue;
+    const occupant = index.identityAt(file);
+    const taken = typeof occupant === "string" && occupant !== identity;
+    if (taken && !(await isLost(disk, path, occupant, request))) continue;
     // Two files that differ only in their extension would share a sidecar. An existing sidecar may be from a crash.
     if (sidecars && !sidecarIsFree(index, file, identity)) continue;
     // Reserved before the next await, so that two outputs cannot both find it free. It stays reserved when a later step
     // fails, so that the next try uses it again.
-    index.hold(file, identity);
-    if (sidecars) index.hold(sidecarOf(file), identity);
-    if (holder !== null && (await linked(disk, temporary.path, path))) return file;
+    index.setIdentity(file, identity);
+    if (sidecars) index.setIdentity(sidecarOf(file), identity);
+    if (occupant !== null && (await linked(disk, temporary.path, path))) return file;
     if (await holds(disk, path, received)) return file;
-    index.hold(file, null);
+    index.setIdentity(file, null);
   }
 }
 
 /** Whether the name belongs to an earlier output of the same item whose file is lost: the item was made again for it. */
-async function isLost(disk: Disk, path: string, holder: string, request: SaveRequest): Promise<boolean> {
+async function isLost(disk: Disk, path: string, occupant: string, request: SaveRequest): Promise<boolean> {
   const { key, output } = keyOf(request);
-  const same = holder.startsWith(`${key}\n`) && holder.endsWith(`\n${output}`);
+  const same = occupant.startsWith(`${key}\n`) && occupant.endsWith(`\n${output}`);
   return same && (await disk.size(path)) === null;
 }
 
 function sidecarIsFree(index: JobIndex, file: string, identity: string): boolean {
-  const holder = index.holder(sidecarOf(file));
-  return holder === undefined || holder === identity || (holder === null && index.holder(file) !== undefined);
+  const occupant = index.identityAt(sidecarOf(file));
+  return (
+    occupant === undefined ||
+    occupant === identity ||
+    (occupant === null && index.identityAt(file) !== undefined)
+  );
 }
 
 function saved(
@@ -257,8 +261,8 @@ async function makeWay(
 ): Promise<{ from: string; to: string }[]> {
   const moved: { from: string; to: string }[] = [];
   for (const from of replaces) {
-    const holder = index.holder(from);
-    const line = typeof holder === "string" ? index.find(holder) : undefined;
+    const occupant = index.identityAt(from);
+    const line = typeof occupant === "string" ? index.find(occupant) : undefined;
     if (line?.file !== from || isSuperseded(from)) continue;
     if ((await disk.size(join(jobFolder, from))) === null) continue;
     moved.push({ from, to: await supersede(disk, jobFolder, index, line) });

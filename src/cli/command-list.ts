@@ -151,9 +151,14 @@ export const commandList: readonly CommandDefinition[] = [
     positionals: [manifest],
     flags: {
       ...runFlags,
-      tolerance: option("<percent>", "how far a saved plan may differ from what holds now", percentOrZero, {
-        default: 0,
-      }),
+      tolerance: option(
+        "<percent>",
+        "how far a saved plan may differ from the current state",
+        percentOrZero,
+        {
+          default: 0,
+        },
+      ),
     },
     load: async () => (await import("./commands/run.js")).run,
   },

@@ -63,12 +63,12 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
 
 /** What an answer to a poll means. An answer that says nothing about the task leaves it alive. */
 export type TaskOutcome =
-  /** `ageMs` is the time since the task was created, by the service's clock; null where the service does not tell. */
+  /** `ageMs` is the time since the task was created, by the service's clock; null if the service does not say. */
   | { kind: "processing"; ageMs: number | null }
   | {
       kind: "completed";
       urls: string[];
-      /** Null where the service does not tell. */
+      /** Null if the service does not say. */
       charged: Credits | null;
       createdAt: string;
       completedAt: string | null;

@@ -19,7 +19,7 @@ export interface HttpOptions {
 const bodyBytesMax = 32 * 1024 * 1024;
 const connectMsMax = 10_000;
 
-/** Opens the connections to a service. `close` ends them; requests under way are cut. */
+/** Opens the connections to a service. `close` ends them; requests in flight are aborted. */
 export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; close(): Promise<void> } {
   // A paid request gets a connection of its own: on a reused one it could meet the server closing it.
   const paid = new Agent({ pipelining: 0, connect: { timeout: connectMsMax } });
@@ -95,6 +95,8 @@ function flat(headers: Record<string, string | string[] | undefined>): Record<st
 /** The error with its causes, in one line, such as `connect ECONNREFUSED 127.0.0.1:80`. */
 function describe(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return "it does not speak HTTPS; did you mean http:// in its address?";
   if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -5,7 +5,7 @@ import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js
 import { retryAfterMs } from "../core/quota/backoff.js";
 import { isLongWait, NoRequestsUntil, type Pacing } from "../core/quota/quota.js";
 
-/** Which quota the requests use. The account may be merged with another one while requests are under way. */
+/** Which quota the requests use. The account may be merged with another one while requests are in flight. */
 export interface PacingOptions {
   accounts: Pick<Accounts, "reserve" | "answered" | "release" | "silence">;
   caller(): Caller;
@@ -14,7 +14,7 @@ export interface PacingOptions {
   /** What to do when the day's requests are used up. */
   onDailyLimit: "stop" | "wait";
   /** Called when a refusal has shown that requests must be spaced more widely. */
-  onSlowed?(gait: Pacing): void;
+  onSlowed?(pacing: Pacing): void;
   /** Called when a request has to wait for a slot: for what, until when (UTC ms). */
   onWait?(what: "minute" | "day" | "service", until: number): void;
 }
@@ -30,16 +30,16 @@ export function paced(send: Send, pacing: PacingOptions): Send {
     if (ticket === null) return { kind: "not_sent", reason: "interrupted" };
     await request.onPlace?.();
     const reply = await send(request, signal);
-    // The answer may hold a task's id, so it is returned even if the ledger fails. A request whose end is not booked
-    // counts as ended at the latest possible time.
-    await book(pacing, ticket, reply).catch((error: unknown) =>
-      pacing.log?.warn({ error: String(error) }, "the end of a request could not be booked"),
+    // The answer may contain a task's id, so it is returned even if the ledger fails. A request whose end is not
+    // recorded counts as ended at the latest possible time.
+    await recordReply(pacing, ticket, reply).catch((error: unknown) =>
+      pacing.log?.warn({ error: String(error) }, "the end of a request could not be recorded"),
     );
     return reply;
   };
 }
 
-async function book(pacing: PacingOptions, ticket: Ticket, reply: Reply): Promise<void> {
+async function recordReply(pacing: PacingOptions, ticket: Ticket, reply: Reply): Promise<void> {
   const { accounts, clock } = pacing;
   if (reply.kind === "not_sent") await accounts.release(ticket);
   if (reply.kind !== "answer") return;

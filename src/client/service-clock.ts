@@ -14,30 +14,30 @@ export function timed(send: Send, time: ServiceClock): Send {
   };
 }
 
-/** By how much two clocks may disagree without one of them having been set, in ms. The service tells whole seconds. */
+/** By how much two clocks may disagree without one of them having been set, in ms. The service states whole seconds. */
 const skewMs = 60_000;
 
 /**
  * What time it is and how long something took, even if this machine's clock is wrong. A running process compares three
  * clocks, and only here:
  *
- * - The wall clock goes on while the machine sleeps, but a person may set it, by years.
+ * - The wall clock keeps running while the machine sleeps, but a person may set it, by years.
  * - The monotonic clock is never set, but it stands still while the machine sleeps.
- * - Each answer of the service tells the service's own time.
+ * - Each answer of the service states the service's own time.
  *
  * A wall clock that agrees with the service is believed. From one answer to the next the time passes on the wall clock
  * and on the monotonic one; where these part, the clock was set or the machine has slept, and which of the two is not
  * known before the next answer. Until then the time is a span.
  */
 export class ServiceClock {
-  /** Milliseconds from the wall clock, and from the monotonic one, to the time as it was told last. */
+  /** Milliseconds from the wall clock, and from the monotonic one, to the time that the service stated last. */
   private told: { wall: number; monotonic: number } | null = null;
 
   constructor(private readonly clock: Clock) {}
 
   /**
-   * A request is sent: returns what takes the time that its answer tells (UTC ms). If the clock was set meanwhile or the
-   * machine has slept, the answer may be hours old, and the next one tells more.
+   * A request is sent: returns what takes the time that its answer tells (UTC ms). If the clock was set meanwhile or
+   * the machine has slept, the answer may be hours old, and the next one tells more.
    */
   asking(): (at: number) => void {
     const parted = this.parting;
@@ -92,8 +92,8 @@ export class ServiceClock {
 }
 
 /**
- * A while that only this process knows of. It is over when either clock says so: the wall clock counts the time that the
- * machine slept, and the monotonic clock ends the wait when somebody sets the wall clock back by ten years.
+ * A while that only this process knows of. It is over when either clock says so: the wall clock counts the time that
+ * the machine slept, and the monotonic clock ends the wait when somebody sets the wall clock back by ten years.
  */
 export class Wait {
   private readonly endsAt: number;

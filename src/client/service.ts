@@ -41,7 +41,7 @@ export interface Service {
 /** What GET me returned, and which earlier requests of the key its counters certainly include. */
 export interface MeRead extends Past {
   me: Me;
-  /** When the service answered, by its own clock (UTC ms); null where it does not tell. */
+  /** When the service answered, by its own clock (UTC ms); null if it does not say. */
   servedAt: number | null;
 }
 

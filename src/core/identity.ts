@@ -52,7 +52,7 @@ export function itemKeys({
 
 const keptMax = 1_000;
 
-/** Entries as JSON, written once for each of the first objects: many items share one, which nobody changes. */
+/** Entries as JSON, written once for each of the first objects: many items share one, which is never changed. */
 function entriesJson(): (values: Readonly<Record<string, unknown>>) => string {
   const kept = new Map<object, string>();
   return (values) => {
@@ -118,8 +118,8 @@ export function groupText(group: string): string {
 }
 
 /**
- * The price shown for paying for an item again: the service's price, or the highest charge in its price group if that is
- * more, so that the person never pays more than they agreed to.
+ * The price shown for paying for an item again: the service's price, or the highest charge in its price group if that
+ * is more, so that the person never pays more than they agreed to.
  */
 export function offeredPrice(
   item: { model: string; params: Readonly<Record<string, string>> },

@@ -39,7 +39,7 @@ export interface Stop {
 /** Stops that are lifted once more credits are left than when they were reached. */
 export const capStops: readonly StopKind[] = ["cap", "keep", "daily"];
 
-/** Whether none of the stops closes this kind of step. */
+/** Whether this kind of step is still allowed by all stops. */
 export function isOpen(step: StepKind, stops: readonly Stop[]): boolean {
   return !stops.some((stop) => (stopTable[stop.kind].closes as readonly StepKind[]).includes(step));
 }

@@ -48,7 +48,7 @@ async function openRows(file: string, options: SourceOptions): Promise<Source> {
   if (!source.job) return source;
   return unreadSource({
     place: { file, row: null },
-    message: "the rows' file is a job of its own",
+    message: "the rows' file is itself a job file",
     expected: "a file with rows alone",
     got: "a job",
   });

@@ -18,7 +18,7 @@ export interface Delivery {
 }
 
 /** Milliseconds for a notification in all, for one try, and between tries. */
-const noticeMsMax = 30_000;
+const notifyMsMax = 30_000;
 const tryMsMax = 10_000;
 const pausesMs = [1_000, 4_000];
 
@@ -36,7 +36,7 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
   const { clock, warn } = delivery;
   const settled = new AbortController();
   const over = new AbortController();
-  void clock.sleep(noticeMsMax, settled.signal).then(() => {
+  void clock.sleep(notifyMsMax, settled.signal).then(() => {
     if (!settled.signal.aborted) over.abort();
   });
   try {

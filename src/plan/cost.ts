@@ -97,8 +97,8 @@ export function coverageByCap(draft: Draft, sums: readonly Sum[], purse: Budget)
 }
 
 /**
- * A model at its own cap is left out and the others go on; else it ends at the first item that does not fit: a cheaper
- * one does not jump the queue. So does the run.
+ * A model at its own cap is left out and the others continue; otherwise it ends at the first item that does not fit: a
+ * cheaper one does not jump the queue. So does the run.
  */
 function reachOf(draft: Draft, sums: readonly Sum[], { caps }: Budget, affordable: Credits): Coverage {
   const rooms = modelBudgets(caps);

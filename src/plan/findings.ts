@@ -48,7 +48,7 @@ export function warningsOf(me: Me, money: Money, requests: Requests): Finding[] 
     const until = me.subscription.current_period_end;
     warnings.push({ kind: "canceled", message: `The subscription is canceled and ends on ${until}.`, until });
   } else if (status !== undefined && status !== "active" && status !== "past_due") {
-    const message = `The subscription's status "${status}" is unknown to this version of bulkgen; the run goes on and the service decides.`;
+    const message = `The subscription's status "${status}" is unknown to this version of bulkgen; the run continues and the service decides.`;
     warnings.push({ kind: "unknown_subscription", message, status });
   }
   warnings.push(...periodWarnings(me, requests));
@@ -139,7 +139,7 @@ export class Gathered {
   }
 }
 
-/** The fields that some input type is about. Sound is in none of them, so no type can speak against it. */
+/** The fields that some input type names. None is for sound, so no type can exclude sound. */
 const judged = mediaFields.filter((field) => inputTypes.some((type) => requiredFor(type).includes(field)));
 
 const none: string[] = [];
@@ -167,7 +167,7 @@ export class Notes {
       ...this.inputs.lines(),
       ...left.map(
         ([key, models]) =>
-          `the default ${key} is left out for ${[...models].join(", ")}, which does not take it`,
+          `the default ${key} is left out for ${[...models].join(", ")}, which does not accept it`,
       ),
       ...this.repaired.lines(),
     ];

@@ -45,7 +45,7 @@ interface Group {
 }
 
 /**
- * Makes the items of good rows. Rows that ask for the very same thing are told apart by their occurrence, counted
+ * Makes the items of good rows. Identical rows are distinguished by their occurrence, counted
  * over the whole manifest, so that which of them has which number does not matter to what is paid.
  */
 export class Items {

@@ -8,7 +8,7 @@ import { Gathered } from "./findings.js";
 /**
  * Names that would be taken twice, or lead out of the output folder. Two names that differ only in capitals are one
  * file on many disks, and so may be two that some system forbids once they are made safe. All rows are looked at, also
- * wrong ones, so that everything is told at once.
+ * wrong ones, so that all problems are reported together.
  */
 export class ItemNames {
   /** Names with the numbers of their rows, doubled; and one more where the very same text is the row's id. */
@@ -48,7 +48,10 @@ export class ItemNames {
     return taken === null ? none : [clashProblem(row, Math.floor(taken / 2), "id", id)];
   }
 
-  /** The first row with this id, doubled, and one more where it is the id of its copy; else the id is kept as this row's. */
+  /**
+   * The first row with this id, doubled, and one more where it is the id of its copy; else the id is kept as this
+   * row's.
+   */
   private idBefore(id: string, own: number): number | null {
     const kept = this.ids.find(id);
     if (kept !== null) return kept;
@@ -83,7 +86,9 @@ export class ItemNames {
   }
 }
 
-/** Names that are safe at a glance: none that is reserved anywhere is as long, and no media file's ending is in them. */
+/**
+ * Names that are safe at a glance: none that is reserved anywhere is as long, and no media file's ending is in them.
+ */
 const isPlain = /^[a-z0-9][a-z0-9_-]{4,78}[a-z0-9]$/i;
 
 /** The same without capitals: nothing about such a name is changed by folding it. */

@@ -203,7 +203,7 @@ export const paidForKinds: readonly Finding["kind"][] = [
   "others_run",
 ];
 
-/** Whether a run may go on without the wrong rows: false when something is wrong with the file as a whole. */
+/** Whether a run may continue without the wrong rows: false when something is wrong with the file as a whole. */
 export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
   // Problems of the whole file come first.
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
@@ -214,7 +214,7 @@ export type Duplicates = "keep" | "merge" | "error";
 export interface SpendingCaps {
   /** Of the run. */
   total: SpentAgainstCaps | null;
-  /** Of single models, at which the others go on. */
+  /** Of single models; the other models continue. */
   models: ReadonlyMap<string, SpentAgainstCaps>;
   /** The balance that must remain, and what may still be taken from it. */
   keep: Credits | null;

@@ -8,7 +8,7 @@ import { type Cell, labelled, plainStyle, type TerminalStyle, table } from "../t
 /** What `bulkgen account` prints. The quota counts the requests known to this machine. */
 export function accountText(
   { me, quota }: { me: Me; quota: Quota },
-  look: TerminalStyle = plainStyle,
+  style: TerminalStyle = plainStyle,
 ): string {
   const { user, api_key: key } = me;
   const { balance, used_this_key: used } = me.credits;
@@ -25,7 +25,7 @@ export function accountText(
       `${key.name} (${key.id}), ${requests === null ? "requests unknown" : `${count(requests, "request")} in all`}`,
     ],
   ];
-  return labelled(lines, look);
+  return labelled(lines, style);
 }
 
 function amount(credits: Credits | null): string {
@@ -50,7 +50,7 @@ function usage({ used, limit }: Window): string {
 }
 
 /** What `bulkgen models` prints: the models with their prices, then the parameters that they know. */
-export function modelsTable(models: readonly Model[], look: TerminalStyle = plainStyle): string {
+export function modelsTable(models: readonly Model[], style: TerminalStyle = plainStyle): string {
   if (models.length === 0) return "The service offers no models.";
   const priced = table(
     [
@@ -67,7 +67,7 @@ export function modelsTable(models: readonly Model[], look: TerminalStyle = plai
       model.input_type,
       showCredits(credits(model.credits_cost)),
     ]),
-    look,
+    style,
   );
   const parameters = models.flatMap((model) =>
     (model.parameters ?? []).map((parameter) => [
@@ -82,7 +82,7 @@ export function modelsTable(models: readonly Model[], look: TerminalStyle = plai
     { title: "parameter" },
     { title: "values (* default)", flexible: true },
   ];
-  return `${priced}\n\n${table(columns, parameters, look)}`;
+  return `${priced}\n\n${table(columns, parameters, style)}`;
 }
 
 function valuesOf({ options, default: preset }: NonNullable<Model["parameters"]>[number]): string {

@@ -21,7 +21,7 @@ const tones: Readonly<Record<Check["state"], Tone>> = {
 };
 
 /** A line for each check; below failed ones, what to do. */
-export function doctorText(checks: readonly Check[], look: TerminalStyle = plainStyle): string {
+export function doctorText(checks: readonly Check[], style: TerminalStyle = plainStyle): string {
   const rows = checks.flatMap((check): Cell[][] => {
     const state = { text: check.state, tone: tones[check.state] };
     const said = check.state === "ok" ? check.got : `expected ${check.expected}; got ${check.got}`;
@@ -34,13 +34,13 @@ export function doctorText(checks: readonly Check[], look: TerminalStyle = plain
   const problems = checks.filter((check) => check.state === "problem").length;
   const warnings = checks.filter((check) => check.state === "warning").length;
   const columns = [{ title: "" }, { title: "" }, { title: "", flexible: true }];
-  return `${table(columns, rows, look)}\n${counted(problems, "problem")}, ${counted(warnings, "warning")}`;
+  return `${table(columns, rows, style)}\n${counted(problems, "problem")}, ${counted(warnings, "warning")}`;
 }
 
 /** The settings of a run without flags, and their sources. */
 export function settingsText(
   settings: readonly { name: string; value: string; from: string }[],
-  look: TerminalStyle = plainStyle,
+  style: TerminalStyle = plainStyle,
 ): string {
   const rows = settings.map(({ name, value, from }): Cell[] => [
     name,
@@ -52,7 +52,7 @@ export function settingsText(
     { title: "value", flexible: true },
     { title: "from", flexible: true },
   ];
-  return table(columns, rows, look);
+  return table(columns, rows, style);
 }
 
 function counted(number: number, what: string): string {
@@ -62,7 +62,7 @@ function counted(number: number, what: string): string {
 
 const namesMax = 5;
 
-export function rebuiltText(facts: Rebuilt, look: TerminalStyle = plainStyle): string {
+export function rebuiltText(facts: Rebuilt, style: TerminalStyle = plainStyle): string {
   const { receipts, archive, counts } = facts;
   const states = Object.entries(counts).filter(([, number]) => number > 0);
   const lines: [string, Cell][] = [
@@ -100,7 +100,7 @@ export function rebuiltText(facts: Rebuilt, look: TerminalStyle = plainStyle): s
       "next",
       `\`bulkgen resume${facts.owing.length > 1 ? ` ${next}` : ""}\` downloads what is at the service`,
     ]);
-  return labelled(lines, look);
+  return labelled(lines, style);
 }
 
 function named(what: string, names: readonly (string | number)[]): string {

@@ -17,7 +17,7 @@ const columns: readonly Column[] = [
   { title: "prompt", flexible: true },
 ];
 
-export function foundTable(found: readonly FoundOutput[], look: TerminalStyle = plainStyle): string {
+export function foundTable(found: readonly FoundOutput[], style: TerminalStyle = plainStyle): string {
   if (found.length === 0) return "nothing found";
   const rows = found
     .slice(0, shownMax)
@@ -31,7 +31,7 @@ export function foundTable(found: readonly FoundOutput[], look: TerminalStyle = 
     ]);
   const more = found.length - rows.length;
   const rest = more > 0 ? [`and ${count(more, "more file", "more files")}: --json has every one`] : [];
-  return [table(columns, rows, look), ...rest].join("\n");
+  return [table(columns, rows, style), ...rest].join("\n");
 }
 
 export function foundJson(found: FoundOutput): Record<string, unknown> {

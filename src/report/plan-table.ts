@@ -45,7 +45,7 @@ const linesMax = 20;
  * What `bulkgen plan` prints: models and prices, credits, requests, and everything that is wrong. Files are named as
  * seen from `folder`, where that is shorter.
  */
-export function planText(plan: ShownPlan, folder: string, look: TerminalStyle = plainStyle): string {
+export function planText(plan: ShownPlan, folder: string, style: TerminalStyle = plainStyle): string {
   const edition = plan.edition === "" ? "" : `, edition ${plan.edition}`;
   const facts: [string, Cell][] = [
     ...selected(plan),
@@ -56,22 +56,22 @@ export function planText(plan: ShownPlan, folder: string, look: TerminalStyle = 
     ...files(plan),
   ];
   const blocks = [
-    paint(terminalText(`${plan.job} (${shownPath(plan.file, folder)}${edition})`), "strong", look),
-    plan.models.length === 0 ? "" : modelCosts(plan, look),
-    labelled(facts, look),
-    listed("Changed", changes(plan), "dim", look),
+    paint(terminalText(`${plan.job} (${shownPath(plan.file, folder)}${edition})`), "strong", style),
+    plan.models.length === 0 ? "" : modelCosts(plan, style),
+    labelled(facts, style),
+    listed("Changed", changes(plan), "dim", style),
     plan.problems.length === 0
       ? ""
-      : `${paint("Problems:", "bad", look)}\n${problemsText(digestOf(plan.problems), folder)}`,
-    listed("Blocked by", messages(plan.blockers), "bad", look),
-    listed("Warnings", messages(plan.warnings), "warning", look),
-    listed("Notes", plan.notes, "dim", look),
+      : `${paint("Problems:", "bad", style)}\n${problemsText(digestOf(plan.problems), folder)}`,
+    listed("Blocked by", messages(plan.blockers), "bad", style),
+    listed("Warnings", messages(plan.warnings), "warning", style),
+    listed("Notes", plan.notes, "dim", style),
   ];
   return blocks.filter((block) => block !== "").join("\n\n");
 }
 
 /** What `bulkgen plan --rows` adds: one line for each item. */
-export function rowsTable(rows: Iterable<ShownRow>, look: TerminalStyle = plainStyle): string {
+export function rowsTable(rows: Iterable<ShownRow>, style: TerminalStyle = plainStyle): string {
   return table(
     [
       { title: "row", align: "right" },
@@ -89,11 +89,11 @@ export function rowsTable(rows: Iterable<ShownRow>, look: TerminalStyle = plainS
       showCredits(row.price),
       row.standing,
     ]),
-    look,
+    style,
   );
 }
 
-function modelCosts({ models, money }: ShownPlan, look: TerminalStyle): string {
+function modelCosts({ models, money }: ShownPlan, style: TerminalStyle): string {
   // Shows earlier charges beside the listed price.
   const isKnown = models.some(({ charged }) => charged !== null);
   const rows: Cell[][] = models.map((cost) => [
@@ -121,7 +121,7 @@ function modelCosts({ models, money }: ShownPlan, look: TerminalStyle): string {
       { title: "credits", align: "right" },
     ],
     rows,
-    look,
+    style,
   );
 }
 
@@ -220,11 +220,11 @@ function countOf<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boole
   return count;
 }
 
-function listed(title: string, lines: Listing<string>, tone: Tone, look: TerminalStyle): string {
+function listed(title: string, lines: Listing<string>, tone: Tone, style: TerminalStyle): string {
   if (lines.length === 0) return "";
   const shown = firstOf(lines, linesMax).map((line) => `- ${terminalText(line)}`);
   const more = lines.length - shown.length;
-  return [paint(`${title}:`, tone, look), ...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
+  return [paint(`${title}:`, tone, style), ...shown, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }
 
 function messages(findings: readonly { message: string }[]): string[] {

@@ -37,7 +37,8 @@ function again(times: number): string {
 
 function repairLine(some: number): string | null {
   if (some === 0) return null;
-  return `${some} of these ${some === 1 ? "values looks" : "values look"} changed by a spreadsheet; --repair restores ${some === 1 ? "it" : "them"} and lists each one`;
+  const them = some === 1 ? "it" : "them";
+  return `a spreadsheet seems to have changed ${some} of these values; --repair changes ${them} back and lists each one`;
 }
 
 /** A path as seen from a folder, where that is shorter. */

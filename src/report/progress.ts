@@ -25,7 +25,7 @@ export function progressLine(progress: ProgressNow): string {
     requests(progress.quota),
     waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
     hold === null ? "" : holdLine(hold, now),
-    diskTrouble === null ? "" : `disk error: ${terminalText(diskTrouble)}`,
+    diskTrouble === null ? "" : `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`,
     ...stops.slice(0, 1).map((stop) => `stopping: ${terminalText(stop.message)}`),
   ];
   return pieces.filter((piece) => piece !== "").join(" · ");

@@ -46,7 +46,7 @@ function safeCell(cell: string | number | null): string | number | null {
 async function workbook({ columns, lines }: FilledSheet): Promise<Uint8Array> {
   if (lines.length >= xlsxRowsMax) {
     throw new SheetTooLarge(
-      `a workbook holds ${xlsxRowsMax} rows, and there are ${lines.length + 1}; use csv`,
+      `a workbook can have at most ${xlsxRowsMax} rows, and there are ${lines.length + 1}; use csv`,
     );
   }
   const { default: writeWorkbook } = await import("write-excel-file/node");
@@ -63,7 +63,7 @@ async function workbook({ columns, lines }: FilledSheet): Promise<Uint8Array> {
 function textCell(text: string): { type: StringConstructor; value: string } {
   if (text.length > xlsxCharactersMax) {
     throw new SheetTooLarge(
-      `a cell of a workbook holds ${xlsxCharactersMax} characters, and one has ${text.length}; use csv`,
+      `a cell of a workbook can have at most ${xlsxCharactersMax} characters, and one has ${text.length}; use csv`,
     );
   }
   // XML knows no other control characters.

@@ -2,9 +2,9 @@ import { type ExitName, exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { showCredits, toNumber } from "../core/money.js";
 import {
+  afterText,
   evidenceJson,
   evidenceText,
-  nextLookText,
   reasonLines,
   waitingJson,
 } from "../job/workspace/evidence.js";
@@ -21,9 +21,9 @@ import {
 import { shortText } from "../text/terminal.js";
 import { comparedText, forecastText } from "./forecast.js";
 
-/** The state in words: a run whose process is gone was cut off, whatever it says of itself. */
+/** The state in words: a run whose process is gone has crashed, although its record still says running. */
 export function stateText({ state, alive }: Pick<RunOverview, "state" | "alive">): string {
-  return state === "running" && !alive ? "cut off" : state;
+  return state === "running" && !alive ? "crashed" : state;
 }
 
 /** UTC, to the minute. */
@@ -33,13 +33,13 @@ export function minute(at: number): string {
 
 /** The same for programs: credits as numbers, times as ISO 8601. */
 export function runJson<Facts extends RunOverview>(facts: Facts): Record<string, unknown> {
-  const { spent, pending, lostCredits, holder, startedAt, endedAt, ...rest } = facts;
+  const { spent, pending, lostCredits, lockOwner, startedAt, endedAt, ...rest } = facts;
   return {
     ...rest,
     startedAt: iso(startedAt),
     endedAt: endedAt === null ? null : iso(endedAt),
-    cutOff: stateText(facts) === "cut off",
-    holder: holder && { ...holder, since: iso(holder.since) },
+    crashed: stateText(facts) === "crashed",
+    lockOwner: lockOwner && { ...lockOwner, since: iso(lockOwner.since) },
     credits: { spent: toNumber(spent), pending: toNumber(pending), lost: toNumber(lostCredits) },
   };
 }
@@ -62,7 +62,7 @@ const columns: readonly Column[] = [
   { title: "run", align: "right" },
   { title: "job", flexible: true },
   { title: "state" },
-  { title: "begun (UTC)" },
+  { title: "started (UTC)" },
   { title: "ended (UTC)" },
   { title: "archived", align: "right" },
   { title: "failed", align: "right" },
@@ -71,8 +71,8 @@ const columns: readonly Column[] = [
   { title: "exit", flexible: true },
 ];
 
-/** Every run on a line, and below them how to go on with those that are not finished. */
-export function runsTable(runs: readonly RunLine[], look: TerminalStyle = plainStyle): string {
+/** One line for each run, then how to continue the unfinished ones. */
+export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plainStyle): string {
   const rows = runs.map((run): Cell[] => [
     run.run,
     run.job,
@@ -88,7 +88,7 @@ export function runsTable(runs: readonly RunLine[], look: TerminalStyle = plainS
   const next = runs.flatMap(({ run, resume }) =>
     resume === null ? [] : [`run ${run}: \`${resume}\` continues it`],
   );
-  return [table(columns, rows, look), ...next].join("\n");
+  return [table(columns, rows, style), ...next].join("\n");
 }
 
 const troubleShown = 20;
@@ -96,7 +96,7 @@ const reasonCharactersMax = 160;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
 /** A run on a few lines, and below them the items in trouble. */
-export function statusText(facts: RunStatus, look: TerminalStyle = plainStyle): string {
+export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle): string {
   const counted = itemStates
     .filter((state) => facts.counts[state] > 0)
     .map((state) => `${facts.counts[state]} ${state}`);
@@ -104,14 +104,14 @@ export function statusText(facts: RunStatus, look: TerminalStyle = plainStyle): 
   const lost = facts.lostCredits === 0 ? "" : `, up to ${showCredits(facts.lostCredits)} lost`;
   const lines: [string, Cell][] = [
     ["run", { text: `${facts.run} of ${facts.job}: ${stateText(facts)}`, tone: "strong" }],
-    ["begun", `${minute(facts.startedAt)} UTC`],
+    ["started", `${minute(facts.startedAt)} UTC`],
     ...endText(facts),
     ["items", counted.join(", ") || "none"],
     ["credits", `${showCredits(facts.spent)} spent${open}${lost}`],
     ["requests", facts.requests],
     ...forecastLine(facts),
     ["files", facts.folder],
-    ...holderText(facts),
+    ...lockOwnerText(facts),
     ...facts.trouble.slice(0, troubleShown).map(troubleText),
   ];
   const more = facts.trouble.length - troubleShown;
@@ -120,10 +120,10 @@ export function statusText(facts: RunStatus, look: TerminalStyle = plainStyle): 
     ...reasonLines(facts.lost).map((line): [string, Cell] => ["lost", { text: line, tone: "warning" }]),
   );
   if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` continues it`]);
-  return labelled(lines, look);
+  return labelled(lines, style);
 }
 
-/** What was expected: of a run under way with when it should end, of one that ended beside what came of it. */
+/** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */
 function forecastLine({ forecast, startedAt, endedAt, requests }: RunStatus): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
@@ -135,17 +135,17 @@ function endText({ endedAt, exit }: RunStatus): [string, Cell][] {
   return [["ended", `${minute(endedAt)} UTC as ${exit} (exit ${exitCode(exit as ExitName)})`]];
 }
 
-function holderText({ holder, alive }: RunStatus): [string, Cell][] {
-  if (holder === null) return [];
-  const who = `process ${holder.pid} on ${holder.host}, since ${minute(holder.since)} UTC`;
-  return [["held by", `${who}${alive ? "" : ", for another run"}`]];
+function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {
+  if (lockOwner === null) return [];
+  const who = `process ${lockOwner.pid} on ${lockOwner.host}, since ${minute(lockOwner.since)} UTC`;
+  return [["locked by", `${who}${alive ? "" : ", for another run"}`]];
 }
 
 function troubleText({ state, rowNumber, rowId, reason, evidence, nextAt }: ItemTrouble): [string, Cell] {
   const text = [
     `row ${rowNumber} (${rowId}): ${shortText(reason, reasonCharactersMax)}`,
     ...(evidence === null ? [] : [evidenceText(evidence)]),
-    ...(nextAt === null ? [] : [`next look ${nextLookText(nextAt)}`]),
+    ...(nextAt === null ? [] : [`polled again ${afterText(nextAt)}`]),
   ].join("; ");
   return [state, { text, tone: tones[state] ?? "warning" }];
 }

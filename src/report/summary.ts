@@ -1,5 +1,5 @@
 import type { ItemState } from "../core/item.js";
-import { minus, showCredits, toNumber } from "../core/money.js";
+import { showCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
 import { evidenceLines, type WaitingItem, waitingJson } from "../job/workspace/evidence.js";
 import { count, duration, fileSize } from "../text/amounts.js";
@@ -33,7 +33,7 @@ const idsMax = 5;
 const reasonCharactersMax = 160;
 
 /** The closing summary for people. */
-export function summarise(facts: RunSummary, look: TerminalStyle = plainStyle): string {
+export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle): string {
   const lines: [string, Cell][] = [["archived", archived(facts)]];
   for (const [state, tone, label] of states) {
     const number = facts.counts[state] ?? 0;
@@ -51,16 +51,16 @@ export function summarise(facts: RunSummary, look: TerminalStyle = plainStyle): 
   }
   lines.push(
     ["credits", creditsText(facts)],
-    ...booksLines(facts),
+    ...creditCheckLines(facts),
     ["requests", requestsText(facts)],
     ["time", duration(facts.elapsedMs)],
     ...forecastLines(facts),
     ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
     ["folder", facts.folder],
   );
-  const title = paint(`${terminalText(facts.job)}, run ${facts.run}`, "strong", look);
+  const title = paint(`${terminalText(facts.job)}, run ${facts.run}`, "strong", style);
   const after = [...facts.stops.map((stop) => `Ended early: ${terminalText(stop)}`), ...nextStep(facts)];
-  return [title, labelled(lines, look), ...after].join("\n");
+  return [title, labelled(lines, style), ...after].join("\n");
 }
 
 /** The same for programs: credits as numbers, bytes, times in milliseconds. */
@@ -71,11 +71,11 @@ export function summaryJson(facts: RunSummary): Record<string, unknown> {
     lost,
     lostCredits,
     left,
-    books,
+    creditCheck,
     held,
     unknown,
     overdue,
-    nextLookAt,
+    nextPollAt,
     resumeAt,
     ...rest
   } = facts;
@@ -85,15 +85,15 @@ export function summaryJson(facts: RunSummary): Record<string, unknown> {
     unknown: unknown.map(waitingJson),
     overdue: overdue.map(waitingJson),
     lost: lost.map(waitingJson),
-    nextLookAt: nextLookAt === null ? null : new Date(nextLookAt).toISOString(),
+    nextPollAt: nextPollAt === null ? null : new Date(nextPollAt).toISOString(),
     resumeAt: resumeAt === null ? null : new Date(resumeAt).toISOString(),
     credits: {
       spent: toNumber(spent),
       pending: toNumber(pending),
       lost: toNumber(lostCredits),
       left: left === null ? null : toNumber(left),
-      counted: books === null ? null : toNumber(books.counted),
-      known: books === null ? null : toNumber(books.known),
+      counted: creditCheck === null ? null : toNumber(creditCheck.counted),
+      known: creditCheck === null ? null : toNumber(creditCheck.known),
     },
     requestsPerItem: requestsPerItem(facts),
   };
@@ -141,11 +141,11 @@ function creditsText({ spent, pending, lostCredits, left }: RunSummary): string 
 }
 
 /** Nothing if the key's counter moved by exactly what the items cost. */
-function booksLines({ books }: RunSummary): [string, Cell][] {
-  if (books === null || books.counted === books.known) return [];
-  const difference = showCredits(minus(books.counted, books.known));
-  const text = `the key's counter moved by ${showCredits(books.counted)}, the items account for ${showCredits(books.known)}: a difference of ${difference} (held items, refunds still to come, or another user of the key)`;
-  return [["books", { text, tone: "warning" }]];
+function creditCheckLines({ creditCheck }: RunSummary): [string, Cell][] {
+  if (creditCheck === null || creditCheck.counted === creditCheck.known) return [];
+  const { counted, known } = creditCheck;
+  const text = `the service counts ${showCredits(counted)} used, bulkgen counts ${showCredits(known)}; usual reasons: an undecided request, a refund on its way, or somebody else using this key`;
+  return [["credit check", { text, tone: "warning" }]];
 }
 
 function forecastLines({ forecast, requests, elapsedMs }: RunSummary): [string, Cell][] {

@@ -50,7 +50,7 @@ export function isSound({ folders }: Pick<VerifyReport, "folders">): boolean {
   return folders.every(({ findings }) => findings.every(({ kind }) => !broken.includes(kind)));
 }
 
-export function verifyText(facts: VerifyReport, look: TerminalStyle = plainStyle): string {
+export function verifyText(facts: VerifyReport, style: TerminalStyle = plainStyle): string {
   const { folders, repaired, removed } = facts;
   const sum = (of: (folder: ExaminedFolder) => number) => folders.reduce((all, each) => all + of(each), 0);
   const [files, read] = [sum((folder) => folder.files), sum((folder) => folder.read)];
@@ -66,7 +66,7 @@ export function verifyText(facts: VerifyReport, look: TerminalStyle = plainStyle
   if (repaired !== null) lines.push(["repaired", `${count(repaired, "file")} at no cost`]);
   if (removed !== null) lines.push(["removed", count(removed, "leftover")]);
   lines.push(...nextLines(facts));
-  return labelled(lines, look);
+  return labelled(lines, style);
 }
 
 function readText(files: number, read: number, folders: readonly ExaminedFolder[]): string {

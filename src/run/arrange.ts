@@ -113,7 +113,7 @@ class Arrangement {
     if (!line || (await disk.size(join(this.folder, line.file))) !== file.bytes) return false;
     if (line.file === file.file) return true;
     const old = join(this.folder, file.file);
-    const left = typeof this.index.holder(file.file) !== "string" && (await holds(disk, old, file));
+    const left = typeof this.index.identityAt(file.file) !== "string" && (await holds(disk, old, file));
     if (left) await disk.unlink(old);
     await store.moved(file.itemId, file.number, line.file);
     file.file = line.file;
@@ -145,26 +145,26 @@ class Arrangement {
     const own = identityOfFile(file);
     for (let number = 1; ; number++) {
       const name = numberedName(wanted, number, extname(file.file).slice(1));
-      const holder = this.index.holder(name);
-      if (name === file.file || holder === own) return "done";
-      if (typeof holder !== "string") break;
-      if (await this.makesWay(holder, file)) break;
-      if (number === 1 && leaving.has(holder)) return "wait";
+      const occupant = this.index.identityAt(name);
+      if (name === file.file || occupant === own) return "done";
+      if (typeof occupant !== "string") break;
+      if (await this.makesWay(occupant, file)) break;
+      if (number === 1 && leaving.has(occupant)) return "wait";
     }
     await this.rename(move);
     return "done";
   }
 
   /** Moves a file away that no row asks for, or that an earlier task of the same item made. Returns whether it did. */
-  private async makesWay(holder: string, { key, taskId }: ArchivedFile): Promise<boolean> {
+  private async makesWay(occupant: string, { key, taskId }: ArchivedFile): Promise<boolean> {
     const { disk, store } = this.ports;
-    const line = this.index.find(holder);
+    const line = this.index.find(occupant);
     if (!line) return false;
     const earlier = line.key === key && line.task !== taskId;
     if (!earlier && !this.items.get(line.key)?.vanished) return false;
     if ((await disk.size(join(this.folder, line.file))) === null) return false;
     const to = await supersede(disk, this.folder, this.index, line);
-    const owner = this.owners.get(holder);
+    const owner = this.owners.get(occupant);
     if (owner) await store.moved(owner.itemId, owner.number, to);
     return true;
   }

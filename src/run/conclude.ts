@@ -1,23 +1,23 @@
 import { type Attempt, TaskTaken } from "../core/ports/attempt.js";
 import type { Store } from "../core/ports/store.js";
 import type { RunPorts } from "./ports.js";
-import { bookedAnswer, bookedEnd, type Conclusion } from "./receipts/conclusion.js";
+import { type Conclusion, loggedAnswer, loggedEnd } from "./receipts/conclusion.js";
 
 /** Records what became of an attempt, for its item and then for the account, and returns it: see `concludeItem`. */
 export async function conclude(
-  { store, books }: Pick<RunPorts, "store" | "books">,
+  { store, spendLog }: Pick<RunPorts, "store" | "spendLog">,
   attempt: Attempt,
   answered: Conclusion,
 ): Promise<Conclusion> {
   const concluded = await concludeItem(store, attempt, answered);
   const { event, outcome } = concluded;
-  if (attempt.bookEntry !== null) await books.answered(attempt.bookEntry, bookedAnswer(event, outcome));
+  if (attempt.spendLogId !== null) await spendLog.answered(attempt.spendLogId, loggedAnswer(event, outcome));
   return concluded;
 }
 
 /**
- * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of another
- * request. That tells nothing of this request, so it counts as no answer.
+ * Records what became of an attempt for its item, and returns it: the answer, unless the answer names the task of
+ * another request. That says nothing about this request, so it counts as no answer.
  */
 export async function concludeItem(
   store: Pick<Store, "conclude">,
@@ -41,10 +41,10 @@ function withoutTask({ outcome: { status } }: Conclusion, { taskId, owner }: Tas
 }
 
 /**
- * Recovers from a process that was cut off: some of its POSTs may have reached the service. Where the receipts have the
- * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process is at work on them.
+ * Recovers from a process that crashed: some of its POSTs may have reached the service. Where the receipts have the
+ * answer, it counts; else the outcome is unknown. The workspace's lock is held, so no other process works on them.
  */
-export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "books">): Promise<void> {
+export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "spendLog">): Promise<void> {
   const { store, receipts } = ports;
   const items = await store.interrupted();
   for (const item of items) {
@@ -57,13 +57,16 @@ export async function recover(ports: Pick<RunPorts, "store" | "receipts" | "book
     const lost = { message: "the process ended before the answer was read" };
     await conclude(ports, attempt, known ?? { event: "unanswered", outcome: lost });
   }
-  await bringBooksUpToDate(ports);
+  await bringSpendLogUpToDate(ports);
 }
 
 /** Adds to the spend log what only the workspace knows, because the process ended between the two writes. */
-async function bringBooksUpToDate({ books, store }: Pick<RunPorts, "books" | "store">): Promise<void> {
-  for (const { entry, answered } of await books.open()) {
-    const attempt = await store.attemptBooked(entry);
+async function bringSpendLogUpToDate({
+  spendLog,
+  store,
+}: Pick<RunPorts, "spendLog" | "store">): Promise<void> {
+  for (const { entry, answered } of await spendLog.open()) {
+    const attempt = await store.attemptOfEntry(entry);
     // Without an attempt of its item nothing was sent.
     if (!answered) {
       const charged = attempt?.charged ?? null;
@@ -72,11 +75,11 @@ async function bringBooksUpToDate({ books, store }: Pick<RunPorts, "books" | "st
         ...(charged === null || attempt?.ended === "failed" ? {} : { charged }),
         ...(taskId === null ? {} : { taskId }),
       };
-      await books.answered(
+      await spendLog.answered(
         entry,
-        attempt?.outcome ? bookedAnswer(attempt.outcome, outcome) : { outcome: "free" },
+        attempt?.outcome ? loggedAnswer(attempt.outcome, outcome) : { outcome: "free" },
       );
     }
-    if (attempt?.ended) await books.looked(entry, bookedEnd(attempt.ended, attempt));
+    if (attempt?.ended) await spendLog.polled(entry, loggedEnd(attempt.ended, attempt));
   }
 }

@@ -9,7 +9,10 @@ import type { Item } from "../core/ports/store.js";
 import type { Prices } from "./gate/prices.js";
 import type { RunPorts, Session } from "./ports.js";
 
-/** Recalls what earlier runs learned of the models of this one and of their prices, and the tasks that were found unfinished. */
+/**
+ * Recalls what earlier runs learned of the models of this one and of their prices, and the tasks that were found
+ * unfinished.
+ */
 export async function recall(
   { ports, settings, gate: { prices } }: Session,
   paces: DurationEstimates,
@@ -31,7 +34,10 @@ export async function recall(
   }
 }
 
-/** The highest known charges. A process may have ended after it recorded a charge here and before it stored it for the account. */
+/**
+ * The highest known charges. A process may have ended after it recorded a charge here and before it stored it for the
+ * account.
+ */
 async function chargesOf(
   { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
   groups: readonly RunGroup[],
@@ -64,7 +70,10 @@ export async function learn(
   await accounts.lasted(accountId, { model: item.model, group }, ms);
 }
 
-/** A task is done: learns its charge where the poll tells it, because the answer to the paid request may have lacked it or been lost. */
+/**
+ * A task is done: learns its charge if the poll states it, because the answer to the paid request may have lacked it or
+ * been lost.
+ */
 export async function learnCharge(
   { accounts, accountId }: Pick<RunPorts, "accounts" | "accountId">,
   prices: Prices,

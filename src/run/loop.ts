@@ -19,7 +19,7 @@ export interface Progress {
   counts: View["counts"];
   quota: Quota;
   waiting: Decision["waiting"];
-  /** Until when nothing happens by itself (UTC ms), when something is waited for. */
+  /** The time until which the run waits (UTC ms), if it waits for something. */
   until: number | null;
   stops: readonly Stop[];
   diskTrouble: string | null;
@@ -27,7 +27,7 @@ export interface Progress {
   hold: SubmitPause | null;
 }
 
-/** How a run is watched and steered while it is at work. */
+/** How a run is watched and steered while it is in progress. */
 export interface Control {
   /** No new requests: answers in flight are awaited, downloads get a moment. */
   interrupt: AbortSignal;
@@ -40,7 +40,10 @@ export interface Control {
 const downloadGraceMs = 5_000;
 /** The longest sleep (ms): other processes change what the account may do. */
 const sleepMsMax = 900_000;
-/** The number of requests is saved before a longer sleep than this (ms), else no more often: each time costs the disk a sync. */
+/**
+ * The number of requests is saved before a longer sleep than this (ms), else no more often: each time costs the disk a
+ * sync.
+ */
 const requestsMs = 60_000;
 /** Sleep after another process took the slot in the quota (ms). */
 const contendedMs = 1_000;
@@ -78,7 +81,10 @@ class Loop {
   private readonly overdueWait: OverdueWait;
   private readonly debt: Debt;
   private crash: unknown;
-  /** In its first turn a run only collects what is paid for; unanswered requests are settled next, and buying comes last. */
+  /**
+   * In its first turn a run only collects what is paid for; unanswered requests are settled next, and buying comes
+   * last.
+   */
   private isFirstTurn = true;
   private savedRequests: { number: number; at: number };
 
@@ -101,7 +107,9 @@ class Loop {
     this.downloads = new PQueue({ concurrency: downloads });
   }
 
-  /** The loop, whole: load what is due, ask the gate and `next`, begin the steps, sleep until a time or until one ends. */
+  /**
+   * The loop, whole: load what is due, ask the gate and `next`, begin the steps, sleep until a time or until one ends.
+   */
   async go(): Promise<void> {
     const { gate, bell } = this;
     const onInterrupt = () => bell.ring();
@@ -250,7 +258,7 @@ class Loop {
     await this.bell.until(clock, at);
   }
 
-  /** Waits for what is under way: for answers to the end, for downloads only a moment when the run was interrupted. */
+  /** Waits for what is in flight: for all answers, and for downloads only a moment if the run was interrupted. */
   private async end(): Promise<void> {
     const { clock, store } = this.session.ports;
     const over = new AbortController();

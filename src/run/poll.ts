@@ -19,9 +19,9 @@ import { taskFailed } from "./fail.js";
 import { triesMax } from "./fetch.js";
 import { learn, learnCharge } from "./learn.js";
 import type { Session } from "./ports.js";
-import { bookedEnd } from "./receipts/conclusion.js";
+import { loggedEnd } from "./receipts/conclusion.js";
 
-/** A poll under way: of whose task, and when it left. */
+/** A poll in flight: of whose task, and when it was sent. */
 interface Poll {
   item: Item;
   attempt: Attempt;
@@ -64,12 +64,13 @@ export class Polling {
         await this.failed(poll, outcome);
         return;
       case "processing":
-        // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for ended.
+        // Until when a task was open matters where a reading of the counters waits for it, or would soon take it for
+        // ended.
         if (
           item.state === "overdue" ||
-          (attempt.bookEntry !== null && gate.settling.awaits(attempt.bookEntry))
+          (attempt.spendLogId !== null && gate.settling.awaits(attempt.spendLogId))
         )
-          await this.book(attempt, { task: "open" });
+          await this.logPoll(attempt, { task: "open" });
         await this.pollAgain(poll, null, outcome);
         return;
       case "refused":
@@ -95,7 +96,7 @@ export class Polling {
     }
     await learnCharge(ports, gate.prices, item, outcome.charged);
     await ports.store.complete(item.id, { ...outcome, ...addresses });
-    await this.book(attempt, bookedEnd("completed", outcome));
+    await this.logPoll(attempt, loggedEnd("completed", outcome));
     await learn(ports, this.paces, item, attempt, outcome);
   }
 
@@ -113,13 +114,13 @@ export class Polling {
     this.paces.gone(priceGroup(item), item.id);
     gate.prices.failed(item);
     await taskFailed(this.session, item, { ...outcome, kind: taskFailureKind(outcome.message) });
-    await this.book(attempt, bookedEnd("failed", outcome));
+    await this.logPoll(attempt, loggedEnd("failed", outcome));
   }
 
-  private async book({ bookEntry }: Attempt, look: LoggedPoll): Promise<void> {
-    if (bookEntry === null) return;
-    await this.session.ports.books.looked(bookEntry, look);
-    await this.session.gate.settling.looked();
+  private async logPoll({ spendLogId }: Attempt, poll: LoggedPoll): Promise<void> {
+    if (spendLogId === null) return;
+    await this.session.ports.spendLog.polled(spendLogId, poll);
+    await this.session.gate.settling.polled();
   }
 
   /** The service no longer knows a task that had ended well: without it there are no fresh addresses. */
@@ -179,7 +180,7 @@ export class Polling {
 
   /**
    * Milliseconds until fresh addresses are asked for again. A finished task waits for nothing else, and its outputs are
-   * not kept forever: only a service that goes on telling nothing is asked rarely.
+   * not kept forever: only a service that keeps returning none is polled rarely.
    */
   private async waitForAddress(item: Item, ageMs: number): Promise<number> {
     const vain = (this.vainPolls.get(item.id) ?? 0) + 1;

@@ -17,7 +17,7 @@ import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusio
  */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
   const { gate, settings } = session;
-  const { store, service, receipts, books, clock } = session.ports;
+  const { store, service, receipts, spendLog, clock } = session.ports;
   const item = await store.item(itemId);
   const body = requestBody(item);
   const bodySha256 = createHash("sha256").update(body).digest("hex");
@@ -26,9 +26,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const bounds = gate.caps.bounds(sending);
   const { latest: sentAt } = sending;
   const intent = { itemKey: item.key, price: item.price, at: sentAt };
-  const bookEntry = await (bounds === null ? books.intend(intent) : books.intendWithin(bounds, intent));
-  if (bookEntry === null) return giveWay(session, item, ticket);
-  const attempt = await store.intend(itemId, { runId: settings.run.id, sentAt, bodySha256, bookEntry });
+  const spendLogId = await (bounds === null
+    ? spendLog.intend(intent)
+    : spendLog.intendWithin(bounds, intent));
+  if (spendLogId === null) return giveWay(session, item, ticket);
+  const attempt = await store.intend(itemId, { runId: settings.run.id, sentAt, bodySha256, spendLogId });
   try {
     await receipts.intent(settings.run, item, attempt, body);
   } catch (error) {

@@ -11,14 +11,14 @@ export class OverdueWait {
     private readonly forMs: number,
   ) {}
 
-  /** `overdue` tasks are open; `hasOthers`: something else that may go on keeps the run open. */
+  /** `overdue` tasks are open; `hasOthers`: something else that may continue keeps the run open. */
   keepsOpen(overdue: number, hasOthers: boolean): boolean {
     if (overdue === 0 || hasOthers) this.lasts = null;
     else this.lasts ??= this.time.stopwatch();
     return this.lasts === null ? overdue > 0 && this.forMs > 0 : this.lasts() < this.forMs;
   }
 
-  /** Milliseconds until that while is over; null while it has not begun. */
+  /** Milliseconds until that time is over; null before it has started. */
   get leftMs(): number | null {
     return this.lasts === null ? null : this.forMs - this.lasts();
   }
@@ -39,7 +39,10 @@ export class WakeSignal {
     this.hasRung = false;
   }
 
-  /** Sleeps until the clock shows `at` (UTC ms) or was set, or until it rings; not at all when it has rung since `listen`. */
+  /**
+   * Sleeps until the clock shows `at` (UTC ms) or was set, or until it rings; not at all when it has rung since
+   * `listen`.
+   */
   async until(clock: AlarmClock, at: number): Promise<void> {
     if (this.hasRung) return;
     await new Promise<void>((resolve) => {

@@ -142,7 +142,7 @@ export class Sandbox implements Behind {
   }
 }
 
-/** What a full pool answers to a download; anything else that went wrong goes on being an error. */
+/** What a full pool answers to a download; any other failure stays an error. */
 function busy(error: unknown): WorldResponse {
   if (!(error instanceof PoolFull)) throw error;
   return errorAnswer(

@@ -25,7 +25,7 @@ export interface DaemonPorts {
   /** Starts the process of a scheduled run. Never throws. */
   launch(command: ScheduledCommand, schedule: Schedule): ScheduledProcess;
   /** Sends a notification about something that no run can report itself. */
-  notify(schedule: Schedule, notice: DaemonEvent): void;
+  notify(schedule: Schedule, event: DaemonEvent): void;
 }
 
 export interface ScheduledProcess {
@@ -66,7 +66,7 @@ export class Daemon {
     this.writing = new Writing(ports.log, ports.notify);
   }
 
-  /** Names of the schedules with a run at work. */
+  /** Names of the schedules with a run in progress. */
   get running(): string[] {
     return [...this.processes.keys()];
   }
@@ -180,7 +180,7 @@ export class Daemon {
     const { schedules, clock, log, notify } = this.ports;
     const { name, zone } = schedule;
     if (this.processes.has(name)) {
-      const note = "the previous run was still at work";
+      const note = "the previous run was still in progress";
       if (!(await schedules.claim(name, dueAt, { state: "skipped", endedAt: clock.now(), note }))) return;
       const message = `${name}: the scheduled run of ${localText(dueAt, zone)} is skipped: ${note}`;
       log.warn({ schedule: name }, message);
@@ -258,7 +258,7 @@ export class Daemon {
     const next = again === null ? "" : `; continues at ${localText(again, zone)}`;
     const message = `${name}: the scheduled run of ${due}: ${endText(end)}${next}`;
     log[isLost(end) ? "error" : "info"]({ schedule: name, exit: end.exit, run: known.run }, message);
-    // A process that ends by itself sends its own notification; a killed one cannot.
+    // A process that exits normally sends its own notification; a killed one cannot.
     if (end.exit === null) notify(schedule, { event: "lost", dueAt: scheduledRun.dueAt, message });
   }
 
@@ -280,7 +280,7 @@ export class Writing {
 
   constructor(
     private readonly log: Log,
-    private readonly notify: (schedule: Schedule, notice: DaemonEvent) => void,
+    private readonly notify: (schedule: Schedule, event: DaemonEvent) => void,
   ) {}
 
   /** The first message; null while all writes succeed. */
@@ -304,7 +304,7 @@ export class Writing {
       return false;
     }
     if (this.refused.delete(scheduledRun) && this.refused.size === 0)
-      this.log.info({}, "the disk takes writes again");
+      this.log.info({}, "the disk accepts writes again");
     return true;
   }
 

@@ -10,7 +10,9 @@ export function flagOf({ flags }: Pick<Schedule, "flags">, name: string): string
   return flag ? (flag[1] ?? "") : null;
 }
 
-/** When a scheduled run stops submitting (UTC ms): the first `--until` after its due time, in the zone of the schedule. */
+/**
+ * When a scheduled run stops submitting (UTC ms): the first `--until` after its due time, in the zone of the schedule.
+ */
 export function scheduledEnd(schedule: Pick<Schedule, "flags" | "zone">, dueAt: number): number | null {
   const until = flagOf(schedule, "--until");
   if (until === null) return null;
@@ -99,7 +101,7 @@ export interface ScheduledRunEnd {
   archived: number | null;
   failed: number | null;
   held: number | null;
-  /** When the run can continue by itself (UTC ms). */
+  /** When the run can continue without a person (UTC ms). */
   resumeAt: number | null;
 }
 
@@ -114,7 +116,7 @@ export function isLost({ exit }: ScheduledRunEnd): boolean {
   return exit === null || exit === crashExit;
 }
 
-/** When the run continues by itself (UTC ms); null when it is over. */
+/** When the run continues without a person (UTC ms); null when it is over. */
 export function againAt(
   end: ScheduledRunEnd,
   { losses, now, isStopping }: { losses: number; now: number; isStopping: boolean },

@@ -27,7 +27,7 @@ const comingMax = 3;
 export function upcomingText(
   { schedule, settings, scheduledRuns }: UpcomingRun,
   clock: Clock,
-  look = plainStyle,
+  style = plainStyle,
 ): string {
   const { zone } = schedule;
   const coming: number[] = [];
@@ -58,14 +58,14 @@ export function upcomingText(
     ["credits", insufficient[value("on-insufficient") ?? "refuse"] ?? ""],
     ["day limit", dayLimit[value("on-daily-limit") ?? "stop"] ?? ""],
     ["failures", failureText(value)],
-    ["overlap", "a run that comes due while the previous one is at work is skipped, with a notification"],
+    ["overlap", "a run that comes due while the previous one is in progress is skipped, with a notification"],
     ["missed", missed[schedule.missed]],
-    ["notifies", noticeText(value)],
+    ["notifies", notifyText(value)],
     ["last", scheduledRuns[0] ? scheduledRunText(scheduledRuns[0], zone) : "no run yet"],
   );
   const from = settings.filter(({ from }) => from !== "default").map(settingText);
-  const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", look);
-  return [title, labelled(lines, look), ...(from.length === 0 ? [] : ["Settings:", ...from])].join("\n");
+  const title = paint(`${schedule.name}${value("sandbox") === null ? "" : " (sandbox)"}`, "strong", style);
+  return [title, labelled(lines, style), ...(from.length === 0 ? [] : ["Settings:", ...from])].join("\n");
 }
 
 function settingText({ name, value, from }: ScheduleSetting): string {
@@ -120,7 +120,7 @@ const insufficient: Readonly<Record<string, string>> = {
 };
 
 const dayLimit: Readonly<Record<string, string>> = {
-  stop: "stops when the day's requests are used up, and continues by itself when they come back",
+  stop: "stops when the day's requests are used up, and continues automatically when they come back",
   wait: "waits when the day's requests are used up",
 };
 
@@ -135,7 +135,7 @@ function failureText(value: (name: string) => string | null): string {
   return `failures at the provider are retried ${retries === "1" ? "once" : `${retries} times`}; ${most === null ? "any number may fail" : `stops submitting once ${most} failed`}`;
 }
 
-function noticeText(value: (name: string) => string | null): string {
+function notifyText(value: (name: string) => string | null): string {
   const targets = [value("notify"), value("notify-command") === null ? null : "a command"].filter(Boolean);
   return targets.length === 0 ? "no one: no --notify, no --notify-command" : targets.join(", ");
 }
@@ -144,7 +144,7 @@ function noticeText(value: (name: string) => string | null): string {
 export function schedulesTable(
   all: readonly UpcomingRun[],
   clock: Clock,
-  look: TerminalStyle = plainStyle,
+  style: TerminalStyle = plainStyle,
 ): string {
   const rows = all.map(({ schedule, scheduledRuns }): Cell[] => {
     const next = nextDue(schedule, clock.now());
@@ -164,7 +164,7 @@ export function schedulesTable(
     { title: "next", flexible: true },
     { title: "last", flexible: true },
   ];
-  return table(columns, rows, look);
+  return table(columns, rows, style);
 }
 
 function wentWell({ state, exit }: ScheduledRun): boolean {

@@ -129,11 +129,11 @@ const whereDamaged: Readonly<Record<string, string>> = {
   "state.db":
     "restore it from a backup, or rebuild it from the receipts and the archive with `bulkgen doctor --rebuild`",
   "accounts.db":
-    "it holds what all workspaces share: the quota ledger and the spend log. Restore it from a backup. Or move it away with its -wal and -shm files while no bulkgen runs, and bulkgen starts a new one: it then does not count the requests sent so far against the limits, learns durations again, and holds paid requests without an answer for you to decide. No task and no file is lost",
+    "it contains what all workspaces share: the quota ledger and the spend log. Restore it from a backup. Or move it away with its -wal and -shm files while no bulkgen runs, and bulkgen starts a new one: it then does not count the requests sent so far against the limits, learns durations again, and holds paid requests without an answer for you to decide. No task and no file is lost",
   "service.db":
-    "it holds the sandbox's accounts and tasks, which cost nothing. Move it away with its -wal and -shm files while no sandbox runs, and bulkgen starts a new one",
+    "it contains the sandbox's accounts and tasks, which cost nothing. Move it away with its -wal and -shm files while no sandbox runs, and bulkgen starts a new one",
   "schedules.db":
-    "it holds the schedules and the record of their runs. Restore it from a backup. Or move it away with its -wal and -shm files while no daemon runs, and add the schedules again with `bulkgen schedule add`. No run is lost",
+    "it contains the schedules and the record of their runs. Restore it from a backup. Or move it away with its -wal and -shm files while no daemon runs, and add the schedules again with `bulkgen schedule add`. No run is lost",
 };
 
 /**

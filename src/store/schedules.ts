@@ -23,8 +23,8 @@ export interface Schedule {
 }
 
 /**
- * running: its process is at work, or was when the daemon died. waiting: it continues at `resumeAt`. ended: with an exit
- * code. skipped: it came due while the previous run was at work. missed: no daemon ran, and it is not caught up.
+ * running: its process is alive, or was when the daemon died. waiting: it continues at `resumeAt`. ended: with an exit
+ * code. skipped: it came due while the previous run was in progress. missed: no daemon ran, and it is not caught up.
  */
 type NightState = "running" | "waiting" | "ended" | "skipped" | "missed";
 

@@ -51,25 +51,25 @@ const frame = Object.fromEntries(
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
-  look: TerminalStyle = plainStyle,
+  style: TerminalStyle = plainStyle,
 ): string {
-  const cells = rows.map((row) => row.map((cell) => painted(cell, look)));
-  const natural = draw(columns, cells, look, null);
-  if (look.width === null) return natural.text;
-  const widths = narrowed(columns, natural.widths, look.width);
-  return widths === null ? natural.text : draw(columns, cells, look, widths).text;
+  const cells = rows.map((row) => row.map((cell) => painted(cell, style)));
+  const natural = draw(columns, cells, style, null);
+  if (style.width === null) return natural.text;
+  const widths = narrowed(columns, natural.widths, style.width);
+  return widths === null ? natural.text : draw(columns, cells, style, widths).text;
 }
 
 /** Labels and what they say, one below the other. */
 export function labelled(
   lines: readonly (readonly [string, Cell])[],
-  look: TerminalStyle = plainStyle,
+  style: TerminalStyle = plainStyle,
 ): string {
-  return table([{ title: "" }, { title: "", flexible: true }], lines, look);
+  return table([{ title: "" }, { title: "", flexible: true }], lines, style);
 }
 
-export function paint(text: string, tone: Tone, look: TerminalStyle): string {
-  const colours = pc.createColors(look.colour);
+export function paint(text: string, tone: Tone, style: TerminalStyle): string {
+  const colours = pc.createColors(style.colour);
   const brushes: Record<Tone, (text: string) => string> = {
     good: colours.green,
     bad: colours.red,
@@ -80,20 +80,20 @@ export function paint(text: string, tone: Tone, look: TerminalStyle): string {
   return text === "" ? "" : brushes[tone](text);
 }
 
-function painted(cell: Cell, look: TerminalStyle): string {
-  if (typeof cell === "object") return paint(terminalText(cell.text), cell.tone, look);
+function painted(cell: Cell, style: TerminalStyle): string {
+  if (typeof cell === "object") return paint(terminalText(cell.text), cell.tone, style);
   return terminalText(String(cell));
 }
 
 function draw(
   columns: readonly Column[],
   rows: readonly string[][],
-  look: TerminalStyle,
+  style: TerminalStyle,
   widths: readonly number[] | null,
 ) {
   const titled = columns.some((column) => column.title !== "");
   const drawn = new Table({
-    ...(titled ? { head: columns.map((column) => paint(column.title, "strong", look)) } : {}),
+    ...(titled ? { head: columns.map((column) => paint(column.title, "strong", style)) } : {}),
     chars: frame,
     style: { head: [], border: [], "padding-left": 0, "padding-right": gap, compact: true },
     colAligns: columns.map((column) => column.align ?? "left"),

@@ -63,14 +63,14 @@ describe("a file that is moved", () => {
     expect(names()).toEqual(["deep/b.png"]);
     const later = await index();
     expect(later.find(identityOf(line))).toMatchObject({ file: "deep/b.png", item: "b" });
-    expect(later.holder("a.png")).toBeUndefined();
+    expect(later.identityAt("a.png")).toBeUndefined();
     const other = await archived("a.png", "other");
     expect(await moveFile(nodeDisk, folder, await index(), { line: other, name: "deep/b" })).toBe(
       "deep/b-2.png",
     );
   });
 
-  test("replaces nothing: neither what is in the index nor what only lies there", async () => {
+  test("replaces nothing: neither indexed files nor unknown ones", async () => {
     await archived("b.png");
     writeFileSync(join(folder, "b-2.png"), "somebody's own");
     const line = await archived("a.png");
@@ -132,7 +132,7 @@ describe("a file that is moved", () => {
   }
 });
 
-test("a sidecar goes along, says where its file lies now, and leaves its name free", async () => {
+test("a sidecar moves along, says where its file is now, and frees its name", async () => {
   const line = await archived("a.png");
   await writeSidecar(nodeDisk, folder, folder, line);
   const opened = await index();
@@ -141,7 +141,7 @@ test("a sidecar goes along, says where its file lies now, and leaves its name fr
   expect(names()).toEqual(["_superseded/a.json", "_superseded/a.png"]);
   const sidecar = JSON.parse(readFileSync(join(folder, "_superseded/a.json"), "utf8"));
   expect(sidecar.file).toBe("_superseded/a.png");
-  expect([opened.holder("a.png"), opened.holder("a.json")]).toEqual([undefined, undefined]);
+  expect([opened.identityAt("a.png"), opened.identityAt("a.json")]).toEqual([undefined, undefined]);
 });
 
 test("a folder that is listed while a file leaves it does not keep its name taken", async () => {
@@ -169,5 +169,5 @@ test("a folder that is listed while a file leaves it does not keep its name take
   finish();
   await Promise.all(listing);
   expect(listing).toHaveLength(2);
-  expect(opened.holder("a.png")).toBeUndefined();
+  expect(opened.identityAt("a.png")).toBeUndefined();
 });

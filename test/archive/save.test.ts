@@ -159,7 +159,7 @@ describe("a good output", () => {
     expect(results).toMatchObject([{ file: "Café/hero-1.png" }, { file: "Café/hero-2.png" }]);
   });
 
-  test("with sidecars, a file of its facts lies beside it; names that would share one are told apart", async () => {
+  test("with sidecars, a file with its facts is beside it; names that would share one get numbers", async () => {
     const ports = { sidecars: true, indexes: new Indexes(nodeDisk) };
     await save(wanted(), ports);
     server.answer(sends(await media.jpeg()));
@@ -254,7 +254,7 @@ describe("a symbolic link that somebody planted", () => {
   });
 });
 
-test("P23: a name of 400 characters is cut so that every file system takes it", async () => {
+test("P23: a name of 400 characters is shortened so that every file system accepts it", async () => {
   const result = await save(wanted({ name: `${"é".repeat(400)}/${"x".repeat(400)}` }));
   expect(result.kind).toBe("saved");
   for (const segment of (result as { file: string }).file.split("/"))
@@ -368,7 +368,7 @@ describe("a name that is taken", () => {
     expect(await files()).toHaveLength(3);
   });
 
-  test("P13: the same content for another item is a file of its own", async () => {
+  test("P13: the same content for another item is another file", async () => {
     await save(wanted());
     expect(await save(wanted({}, "task-2"))).toMatchObject({ file: "Café/hero-2.png" });
   });
@@ -499,7 +499,7 @@ describe("a disk that cannot", () => {
     expect(body?.destroyed).toBe(true);
   });
 
-  test("P17: a folder that cannot be made is told by its code", async () => {
+  test("P17: a folder that cannot be made is reported with its code", async () => {
     await writeFile(folder, "a file where the folder should be");
     expect(await save(wanted())).toMatchObject({ kind: "disk" });
   });
@@ -560,7 +560,7 @@ describe("a bad answer", () => {
     server.answer((_, reply) => reply.end(picture.subarray(0, -20)));
     expect(await save(wanted())).toMatchObject({
       kind: "try_again",
-      reason: expect.stringContaining("cut off"),
+      reason: expect.stringContaining("truncated"),
     });
     expect((await files()).filter((file) => !file.startsWith("_quarantine/"))).toEqual([]);
   });
@@ -608,7 +608,7 @@ describe("a bad answer", () => {
     expect(server.requests[0]?.headers["accept-encoding"]).toBe("identity");
   });
 
-  test("P22: an address that the rule refuses is told as refused", async () => {
+  test("P22: an address that the rule refuses is reported as refused", async () => {
     for (const url of ["http://169.254.169.254/latest/meta-data", "ftp://example.com/a.png", "nonsense"])
       expect(await save(wanted({ url }))).toMatchObject({ kind: "refused" });
   });
@@ -673,7 +673,7 @@ describe("limits", () => {
     });
   });
 
-  test("P22: a transfer that drips is broken off, however steadily it drips", async () => {
+  test("P22: a transfer that drips is aborted, however steadily it drips", async () => {
     const paced = { ...limits, msMax: 600_000, bytesMax: 1_000_000, bytesPerSecondMin: 100 };
     async function* drips(): AsyncGenerator<Uint8Array> {
       for (let second = 0; second < 300; second += 30) {
@@ -710,7 +710,7 @@ describe("limits", () => {
     expect(await save(wanted(), { disk: disk(free - 1) })).toMatchObject({
       kind: "disk",
       code: "ENOSPC",
-      reason: expect.stringContaining("a reserve of 67108864"),
+      reason: expect.stringContaining("67.1 MB needed"),
     });
     expect(await files()).toEqual([]);
     expect(await save(wanted(), { disk: disk(free) })).toMatchObject({ kind: "saved" });

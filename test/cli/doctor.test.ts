@@ -137,7 +137,7 @@ describe("doctor", () => {
     expect(of["clock"]).toMatch(new RegExp(`^warning: (8|9)\\d s ${word}$`));
   });
 
-  test("says what it could not look at when nobody answers", async () => {
+  test("says what it could not check when nothing answers", async () => {
     const service = await answering(() => {});
     await service.close();
     const found = await doctor([], { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: canaryKey });
@@ -148,7 +148,7 @@ describe("doctor", () => {
     }
   });
 
-  test("tells of missing and wrong settings without asking anybody, and never shows a key", async () => {
+  test("reports missing and wrong settings offline, and never shows a key", async () => {
     expect(await doctor([])).toMatchObject({
       code: 2,
       of: { "base URL": "problem: nothing", "key form": "problem: nothing" },
@@ -194,7 +194,7 @@ describe("doctor", () => {
     });
   });
 
-  test("accounts.db that is damaged is a line of its own, what it holds is told, and the rest is looked at", async () => {
+  test("a damaged accounts.db is one line that says what it contains, and the rest is checked", async () => {
     writeFileSync(join(whole(), "accounts.db"), "no database ".repeat(200));
     const { code, of, checks } = await doctor(["--sandbox"]);
     expect(code).toBe(2);
@@ -204,7 +204,7 @@ describe("doctor", () => {
     expect(of["service"]).toBe("not checked: no request can be counted without accounts.db");
   });
 
-  test("tells of a history that is no database and of outputs that cannot be written", async () => {
+  test("reports a history that is no database, and outputs that cannot be written", async () => {
     mkdirSync(join(at.folder, ".bulkgen", "sandbox"), { recursive: true });
     writeFileSync(join(at.folder, ".bulkgen", "sandbox", "state.db"), "no database ".repeat(200));
     writeFileSync(join(at.folder, "taken"), "a file");

@@ -122,7 +122,7 @@ describe("a key of one's own and an address that the folder names", () => {
     expect(stdout + stderr).not.toContain(canaryKey);
   });
 
-  test("are told for a key file too, and by doctor as a check and nowhere else", async () => {
+  test("are reported for a key file too; doctor reports them as a check and nowhere else", async () => {
     const path = settings(`BULKGEN_BASE_URL=${service.url}\n`, 0o644);
     writeFileSync(join(at.folder, "key"), canaryKey);
     const filed = await run(at, ["account", "--api-key-file", "key"]);

@@ -26,7 +26,7 @@ describe("the events of a run", () => {
     at = newPlace();
   });
 
-  test("tell each item's way in its order, with task and credits, and nothing else is on stdout", async () => {
+  test("report each item's steps in order, with task and credits; nothing else is on stdout", async () => {
     manifest("cup,aurora-image-mini,a cup", "bad,aurora-image-mini,[[moderation]] a knife");
     const { code, stdout, stderr } = await run(at, ["run", "set.csv", ...rehearsal]);
     expect(code).toBe(5);
@@ -64,7 +64,7 @@ describe("the events of a run", () => {
     expect(told.at(-1)).toMatchObject({ event: "run_finished", exit: 6, exitName: "cap" });
   });
 
-  test("are told once, in the run that was killed or in the one that went on with it", async () => {
+  test("are reported once, in the killed run or in the one that continued it", async () => {
     manifest("one,aurora-image,a cup", "two,aurora-image,a jug", "three,aurora-image,a pot");
     const { prints, signal, ended } = start(at, ["run", "set.csv", ...rehearsal]);
     await prints(/("submitted"[\s\S]*){3}/);
@@ -86,7 +86,7 @@ describe("the events of a run", () => {
     ).toEqual(["one", "three", "two"]);
   });
 
-  test("that nobody reads any more do not end the run", async () => {
+  test("that nothing reads any more do not end the run", async () => {
     manifest("one,aurora-image-mini,a cup", "two,aurora-image-mini,a jug");
     const { child, prints, ended } = start(at, ["run", "set.csv", ...rehearsal]);
     await prints(/"run_started"/);
@@ -111,7 +111,7 @@ describe("waiting", () => {
   const told = () => written.splice(0).map((line) => [line.event, line["for"], line["until"]]);
   const iso = (ms: number) => new Date(ms).toISOString();
 
-  test("is told once for each wait, and not for the wait for tasks", () => {
+  test("is reported once for each wait, and not while waiting for tasks", () => {
     const end = clock.now() + 20_000;
     waits("minute", end);
     waits("minute", end);
@@ -122,7 +122,7 @@ describe("waiting", () => {
     expect(told()).toEqual([["waiting", "day", iso(end)]]);
   });
 
-  test("is told again when the same wait begins anew", () => {
+  test("is reported again when the same wait starts again", () => {
     waits("service", clock.now() + 1_000);
     clock.advance(1_000);
     waits("service", clock.now() + 5_000);
@@ -133,7 +133,7 @@ describe("waiting", () => {
   });
 });
 
-test("a stop is told once, and that it was taken back", () => {
+test("a stop is reported once, and so is its withdrawal", () => {
   const written: Line[] = [];
   const events = openEvents("unused", new ManualClock(), (line) => written.push(JSON.parse(line)));
   const stands = (...stops: Stop[]) =>

@@ -96,7 +96,7 @@ describe("the command of the built program", () => {
     }
   });
 
-  test("is told also of a run that could not begin", async () => {
+  test("runs also for a run that could not start", async () => {
     const env = { BULKGEN_BASE_URL: "https://nowhere.invalid", BULKGEN_API_KEY: `${canaryKey}x` };
     const ended = await run(at, ["run", "set.csv", "--yes", "--notify-command", note], { env });
     expect(ended.code).toBe(3);
@@ -123,7 +123,7 @@ describe("the command of the built program", () => {
   });
 });
 
-describe("the command of a notice", () => {
+describe("the notify command", () => {
   const warnings: string[] = [];
   const clock = new ManualClock();
   const delivery = { environment: process.env, clock, warn: (line: string) => warnings.push(line) };
@@ -150,7 +150,7 @@ describe("the command of a notice", () => {
     expect(existsSync(join(at.folder, "calls"))).toBe(false);
   });
 
-  test("tells text of the service on one line, without control characters", async () => {
+  test("gets the service's text on one line, without control characters", async () => {
     const file = join(at.folder, "summary");
     const job = "nasty\n\u001b[31mjob";
     const facts = endNotification("failed", { ...runFacts, job }, "");

@@ -96,7 +96,7 @@ describe("settings", () => {
     expect(code).toBe(2);
   });
 
-  test("an address that the folder names is told when a key of one's own goes there", async () => {
+  test("the user is told when their own key goes to an address set by the folder", async () => {
     at.write("bulkgen.config.yaml", "base-url: http://127.0.0.1:1\n");
     const env = { BULKGEN_API_KEY: `svc_${"a".repeat(32)}` };
     const { code, stderr } = await run(at, ["account"], { env });
@@ -106,7 +106,7 @@ describe("settings", () => {
     expect(code).toBe(4);
   });
 
-  test("secrets of notices are not shown", async () => {
+  test("the secrets of notifications are not shown", async () => {
     own("smtp-url: smtp://ada:s3cret@mail.example\nnotify: https://hooks.slack.com/services/s3cret\n");
     const { stdout } = await run(at, ["doctor"]);
     expect(stdout).toContain("hooks.slack.com");

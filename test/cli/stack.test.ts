@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test("places in the bundle tell their module, the others stay as they are", () => {
+test("positions in the bundle name their module, the others stay as they are", () => {
   const text = [
     `import { a } from "./a.js";`,
     "// store/runs.js",

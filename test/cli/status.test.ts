@@ -71,25 +71,25 @@ test("a workspace without runs says so, and makes nothing", async () => {
   expect((await status("--all")).stdout).toBe(`no runs in ${at.folder} yet\n`);
 });
 
-test("a run under way names its process; killed, it is cut off and says what to type", async () => {
+test("a run in progress names its process; killed, it has crashed and says what to type", async () => {
   manifest("set.csv", "cup,reel-text,a cup", "jug,reel-text,a jug");
   const { pid, prints, signal, ended } = start(at, ["run", "set.csv", "--sandbox", "--yes", "--events"]);
-  // With a request under way the kill would leave one without an answer.
+  // With a request in flight the kill would leave one without an answer.
   await prints(/("submitted"[\s\S]*){2}/);
   const during = (await status("--json", "--sandbox")).json();
-  expect(during).toMatchObject({ run: 1, state: "running", alive: true, cutOff: false, resume: null });
-  expect(during.holder).toMatchObject({ pid, host: hostname() });
+  expect(during).toMatchObject({ run: 1, state: "running", alive: true, crashed: false, resume: null });
+  expect(during.lockOwner).toMatchObject({ pid, host: hostname() });
   signal("SIGKILL");
   await ended;
   const after = (await status("--json", "--sandbox")).json();
   expect(after).toMatchObject({
     alive: false,
-    cutOff: true,
-    holder: null,
+    crashed: true,
+    lockOwner: null,
     resume: "bulkgen resume --sandbox",
   });
   const text = (await status("--sandbox")).stdout;
-  expect(text).toMatch(/^run +1 of set: cut off\n/);
+  expect(text).toMatch(/^run +1 of set: crashed\n/);
   expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
   expect((await status("--all", "--sandbox")).stdout).toContain(
     "run 1: `bulkgen resume --sandbox` continues it",

@@ -95,7 +95,7 @@ describe("the answer to a paid request", () => {
   });
 });
 
-describe("the answer to a look at a task", () => {
+describe("the answer to a poll", () => {
   const record = {
     task_id: "t",
     status: "completed",
@@ -139,7 +139,7 @@ describe("the answer to a look at a task", () => {
     });
   });
 
-  test("a status that nobody knows is processing", () => {
+  test("an unknown status counts as processing", () => {
     expect(taskOutcome(answer(200, { ...record, status: "queued" }))).toMatchObject({ kind: "processing" });
   });
 

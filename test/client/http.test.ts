@@ -74,7 +74,7 @@ describe("what a failure proves", () => {
     expect(await sender(url)(post)).toMatchObject({ kind: "no_answer", status: 200 });
   });
 
-  test("a request that nobody answers in time is no answer", async () => {
+  test("a request that is not answered in time has no answer", async () => {
     let arrived = () => {};
     const arrival = new Promise<void>((resolve) => {
       arrived = resolve;
@@ -115,7 +115,7 @@ describe("what is sent", () => {
     expect(paths).toEqual(["/api/v1/me"]);
   });
 
-  test("P21: each paid request has a connection of its own", async () => {
+  test("P21: each paid request has its own connection", async () => {
     const sockets = new Set<Socket>();
     const url = await serving((request, response) => {
       sockets.add(request.socket);

@@ -64,7 +64,7 @@ test("P20: a machine that has slept, or whose clock was set, is of both times un
   expect(time.now).toEqual(at(right + 8 * 60 * minute));
 });
 
-test("P20: an answer that came while the machine slept tells nothing: it may be hours old", () => {
+test("P20: an answer that came while the machine slept does not set the clock: it may be hours old", () => {
   told(right);
   const tell = time.asking();
   clock.set(8 * 60 * minute);
@@ -72,7 +72,7 @@ test("P20: an answer that came while the machine slept tells nothing: it may be 
   expect(time.now).toEqual({ earliest: right, latest: right + 8 * 60 * minute });
 });
 
-test("every answer that says when it was given tells the time, refusals too", async () => {
+test("every answer with a date sets the service clock, refusals too", async () => {
   const replies: Reply[] = [
     { kind: "no_answer", reason: "timeout" },
     { kind: "answer", status: 200, headers: {}, body: "" },
@@ -105,7 +105,7 @@ describe("P20: a task's age is taken", () => {
     expect(time.taskAge(begun, toldMs)).toBe(age);
   });
 
-  test("from the time of sending by the service's clock, where the service tells no age", () => {
+  test("from the time of sending by the service's clock, if the service states no age", () => {
     told(right);
     const begun = { at: clock.now(), sentAt: right };
     clock.set(years);

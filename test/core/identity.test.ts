@@ -53,7 +53,7 @@ describe("everything else makes another key", () => {
   });
 });
 
-test("a text is made normal as Unicode has it, whether or not that has to be looked up", () => {
+test("a text is normalized as Unicode defines it, with and without the lookup", () => {
   const units = fc.oneof(
     fc.string({ unit: "binary", maxLength: 3 }),
     fc.constantFrom("e\u0301", "\u00e9", "\u02ff", "\u0300", "\u212b", "\u1100\u1161", "\r\n", " "),

@@ -38,7 +38,7 @@ test("what is not an amount is refused", () => {
   expect(() => credits(1e10)).toThrow("not an amount of credits: 10000000000");
 });
 
-test("what a service tells is an amount, or it has told none", () => {
+test("a service's answer has a valid amount or none", () => {
   expect(creditsTold(4.5)).toBe(credits(4.5));
   for (const odd of [1e10, -1e300, Number.NaN, "4", null, undefined, {}]) expect(creditsTold(odd)).toBeNull();
 });

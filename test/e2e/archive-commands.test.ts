@@ -19,7 +19,7 @@ async function spent(place: Place): Promise<number> {
   return (JSON.parse(stdout) as { credits: { spent: number } }).credits.spent;
 }
 
-describe.concurrent("an archive that is looked after", () => {
+describe.concurrent("commands that look after an archive", () => {
   test("P16: verify finds what is lost and damaged, and repairs it for no credits", slow, async () => {
     const { place, file } = await archived(sheet(3));
     const before = await spent(place);
@@ -79,7 +79,7 @@ describe.concurrent("an archive that is looked after", () => {
   });
 
   test(
-    "P23: a symbolic link in place of a folder takes nothing; once it is gone the run goes on",
+    "P23: a symbolic link in place of a folder takes nothing; once it is gone the run continues",
     slow,
     async () => {
       const { place, file } = await archived(sheet(1));

@@ -45,7 +45,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     expect(service.count("POST generate")).toBe(0);
   });
 
-  test("200 wrong rows among 300 are all counted at once, and a program gets every one", async () => {
+  test("200 wrong rows among 300 are all counted in one plan, and a program gets every one", async () => {
     const rows = Array.from({ length: 300 }, (_, n) => `r${n},${n % 3 === 0 ? "plain-image" : "plane"},x`);
     const { end, service, place } = await tried({ "set.csv": `id,model,prompt\n${rows.join("\n")}` }, [
       "run",
@@ -97,7 +97,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     ["an unknown flag", ["run", "set.csv", "--yse"]],
     ["an unknown command", ["rum", "set.csv"]],
     ["a flag with a wrong value", ["run", "set.csv", "--yes", "--max-credits", "many"]],
-    ["a daily limit that pays for nothing", ["run", "set.csv", "--yes", "--rpd", "2"]],
+    ["a daily limit too small to pay for anything", ["run", "set.csv", "--yes", "--rpd", "2"]],
     ["no manifest", ["run", "--yes"]],
   ])("%s ends 2 before anything is asked", async (_, args) => {
     const { end, service } = await tried({ "set.csv": good }, args);
@@ -125,13 +125,13 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     expectArchived(join(place.folder, "outputs", "set"), ids(2));
   });
 
-  test("a file where the output folder should be is told before one request is made", async () => {
+  test("a file where the output folder should be is reported before any request is sent", async () => {
     const { end, service } = await tried({ "set.csv": good, outputs: "a file" }, ["run", "set.csv", "--yes"]);
     expectRefusal(end, 2, /output folder .*outputs cannot be written.*--out/);
     expect(service.asked).toEqual([]);
   });
 
-  test("P18: a second run in the same workspace ends 9 and asks nothing; the first goes on", async () => {
+  test("P18: a second run in the same workspace exits with 9 and sends nothing; the first continues", async () => {
     const service = await startService();
     let release = () => {};
     const released = new Promise<void>((resolve) => {
@@ -216,7 +216,7 @@ async function tried(
   return { end, service, place };
 }
 
-/** A refusal is told in its own words: the code, one last line by name, no stack, nothing on stdout. */
+/** A refusal has its own words: the code, one last line with the name, no stack, nothing on stdout. */
 function expectRefusal(end: Ended, code: number, message: RegExp): void {
   expect(end.stderr).toMatch(message);
   expect(end).toMatchObject({ code, signal: null, stdout: "" });

@@ -37,7 +37,7 @@ function expectRefusal(end: Ended, code: number, message: RegExp): void {
 
 const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => prompt).toSorted();
 
-describe.concurrent("a workspace that cannot be used is told of, and nothing is asked for", () => {
+describe.concurrent("an unusable workspace is reported, and no request is sent", () => {
   test.each([[begin], [["resume"]], [["status"]], [["cancel"]]])(
     "P19: of a newer version: %j",
     async (args) => {
@@ -96,7 +96,7 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     expect(service.made).toHaveLength(1);
   });
 
-  test("P2: with a database that is empty, by those that look as well", async () => {
+  test("P2: with an empty database, by read-only commands as well", async () => {
     const { place, service } = await openStage(1);
     expect((await run(place, begin, service)).code).toBe(0);
     place.write(".bulkgen/state.db", "");
@@ -157,12 +157,12 @@ describe.concurrent("a workspace that cannot be used is told of, and nothing is 
     ["accounts.db", ["plan", "set.csv", "--sandbox"]],
     ["accounts.db", ["run", "set.csv", "--sandbox", "--yes"]],
     ["schedules.db", ["schedule", "list"]],
-  ])("with a damaged %s, what it holds and what to do is told: %j", async (name, args) => {
+  ])("with a damaged %s, its contents and what to do are reported: %j", async (name, args) => {
     const place = newPlace();
     place.write("set.csv", sheet(1, "plain-image"));
     place.write(join(".bulkgen", name === "accounts.db" ? "sandbox" : "", name), "no database ".repeat(200));
     const end = await run(place, args);
-    expectRefusal(end, 2, /\.db: file is not a database; it holds .* move it away/);
+    expectRefusal(end, 2, /\.db: file is not a database; it contains .* move it away/);
     expect(end.stderr).toContain(name);
   });
 
@@ -191,7 +191,7 @@ test("P17: a run that waits for its receipts says why when it is ended", async (
   expect(service.made).toEqual([]);
 });
 
-test("P18: two workspaces of one account work at once, each for itself", async () => {
+test("P18: two workspaces of one account work at the same time, independently", async () => {
   const service = await startService({ plan: "Pro" });
   const place = newPlace();
   const both = ["one", "two"];
@@ -205,7 +205,7 @@ test("P18: two workspaces of one account work at once, each for itself", async (
   service.script(async ({ what }): Promise<Scripted> => {
     if (what !== "GET models") return "serve";
     if (++waiting === both.length) bothWait();
-    // Neither goes on before both hold their workspace.
+    // Neither continues before both have the lock of their workspace.
     await together;
     return "serve";
   });

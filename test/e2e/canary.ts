@@ -53,7 +53,7 @@ export function searchOutput(of: string, text: string): void {
   outputs.push({ of, trace: tracesOfKey(text) });
 }
 
-/** Searches all files below these folders, and tells of the outputs so far. */
+/** Searches all files below these folders, and reports the outputs so far. */
 export function searchPlaces(folders: readonly string[]): Searched {
   const searched: Searched = { files: 0, bytes: 0, outputs: outputs.length, found: [] };
   for (const { of, trace } of outputs.splice(0))

@@ -12,7 +12,7 @@ const both = [
 ].join("\n");
 
 describe.concurrent("a cap ends with exit 6 and one clear line", () => {
-  test("of one model: its other items wait, other models go on, and a higher cap goes on with them", async () => {
+  test("of one model: its other items wait, other models continue, and a higher cap continues the items", async () => {
     const place = newPlace();
     place.write("set.csv", both);
     const words = ["run", "set.csv", "--sandbox", "--yes", "--max-credits-per-model"];
@@ -79,7 +79,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     service.script(() => "serve");
   });
 
-  test("of a day, over all workspaces of the account, also where two runs are at it at once", async () => {
+  test("of a day, over all workspaces of the account, also for two runs at the same time", async () => {
     const service = await startService();
     const place = newPlace();
     for (const name of ["one", "two"]) {
@@ -100,7 +100,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     expect(more, more.stderr).toMatchObject({ code: 0 });
   });
 
-  test("of a day, as it is set when a run is gone on with: in a file, lower than it was, or higher by a flag", async () => {
+  test("of a day, as it is set when a run is continued: in a file, lower than before, or higher by a flag", async () => {
     const service = await startService();
     const place = newPlace();
     const rows = ["a", "b", "c", "d"].map((id) => `${id},plain-image,${id}`);
@@ -130,7 +130,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     expect(service.made).toHaveLength(4);
   });
 
-  test("that a plan names is told with what it leaves undone; one of a model that there is not is refused", async () => {
+  test("is planned with what it leaves undone; a cap of an unknown model is refused", async () => {
     const place = newPlace();
     place.write("set.csv", both);
     const words = ["plan", "set.csv", "--sandbox", "--max-credits-per-model"];

@@ -29,7 +29,7 @@ export {
 
 const folders: string[] = [];
 
-/** A place that is gone when the tests of this file have ended, and with it every process that still goes on. */
+/** A place that is gone when the tests of this file have ended, and with it every process that still runs. */
 export function newPlace(): Place {
   const place = makePlace("e2e");
   if (folders.length === 0) afterThisFile(endPlaces);

@@ -8,7 +8,7 @@ import { ids, sheet } from "./sheet.js";
 import { itemCounts } from "./state.js";
 
 describe.concurrent("a run that was killed", () => {
-  test("in the middle of a rehearsal goes on with the tasks it had", async () => {
+  test("in the middle of a rehearsal continues with its tasks", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(8));
     const first = start(place, ["run", "set.csv", "--sandbox", "--yes"]);
@@ -27,7 +27,7 @@ describe.concurrent("a run that was killed", () => {
     expect(second.stdout).toContain("8 spent, 492 left");
   });
 
-  test("P2, P3: while a paid request was under way holds that item alone and never sends it again", async () => {
+  test("P2, P3: during a paid request holds only that item and never sends it again", async () => {
     const sandbox = await startSandbox();
     const place = newPlace();
     place.write("set.csv", sheet(7));
@@ -57,7 +57,7 @@ describe.concurrent("a run that was killed", () => {
     expect(tasks.map((task) => task.prompt).toSorted()).toEqual(ids(7).map((id) => `a picture of ${id}`));
   });
 
-  test("P2, P4: ten times at random instants pays for nothing twice and misses nothing that was completed", async () => {
+  test("P2, P4: ten times at random moments pays nothing twice and loses no completed task", async () => {
     const sandbox = await startSandbox();
     const place = newPlace();
     const [items, kills, lanes] = [40, 10, 2];

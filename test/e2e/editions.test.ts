@@ -4,7 +4,7 @@ import { startSandbox } from "./sandbox.js";
 import { startProxy } from "./service.js";
 import { sheet } from "./sheet.js";
 
-test("P7: an edition goes on under its own run and cap after the run of another edition was killed, which keeps its items", async () => {
+test("P7: an edition continues under its own run and cap after the run of another edition was killed; both keep their items", async () => {
   const sandbox = await startSandbox();
   const place = newPlace();
   place.write("set.csv", sheet(6));

@@ -94,7 +94,7 @@ describe.concurrent("every documented exit code is reached", () => {
       expect(end.stdout).toBe("");
       expect(end.stderr).toMatch(/^bulkgen: /m);
     }
-    // A stack is for defects alone; it tells the places in the bundle with their modules.
+    // A stack is for defects alone; it names the positions in the bundle with their modules.
     expect(/\bat .*\.js:\d+/.test(end.stderr)).toBe(code === exitCode("crash"));
     if (code === exitCode("crash")) expect(end.stderr).toMatch(/\.js:\d+:\d+, run\/[\w-]+\.js\b/);
   });

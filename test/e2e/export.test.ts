@@ -86,7 +86,7 @@ describe.concurrent("bulkgen export", () => {
     expect(text).not.toMatch(/<f[ >]/);
   });
 
-  test("what was exported runs again as it is, pays nothing, and is filled in anew", slow, async () => {
+  test("an exported sheet runs again as it is, pays nothing, and is filled in again", slow, async () => {
     const place = await finished();
     await exported(place, "--to", "team.csv.new.csv");
     place.write("team.csv", readFileSync(join(place.folder, "team.csv.new.csv")));
@@ -115,16 +115,16 @@ describe.concurrent("bulkgen export", () => {
     place.write("job.json", JSON.stringify(job));
     expect((await run(place, ["run", "job.json", "--sandbox", "--yes"])).code).toBe(5);
     const lines = csv(
-      await exported(place, "--failed", "--to", "mend.csv").then(() => place.read("mend.csv")),
+      await exported(place, "--failed", "--to", "retry.csv").then(() => place.read("retry.csv")),
     );
     expect(lines).toMatchObject([
       { id: "b", set: "x", model: cheapModel, prompt: "[[moderation]]", "params.aspect_ratio": "16:9" },
       { id: "b-2" },
     ]);
     expect(lines[0]?.["reason"]).toMatch(/moderation|policy/i);
-    place.write("mend.csv", place.read("mend.csv").replace("[[moderation]]", "mended"));
-    const mended = await run(place, ["run", "mend.csv", "--sandbox", "--yes"]);
-    expect(mended.stdout).toContain("archived  1 of 2 items");
+    place.write("retry.csv", place.read("retry.csv").replace("[[moderation]]", "retried"));
+    const retried = await run(place, ["run", "retry.csv", "--sandbox", "--yes"]);
+    expect(retried.stdout).toContain("archived  1 of 2 items");
     const none = await run(place, ["export", "--sandbox", "--failed", "--filter", "id=a"]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("no item of run 2 is selected") });
   });

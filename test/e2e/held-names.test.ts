@@ -68,7 +68,7 @@ describe.concurrent("a held item is found by its row id", () => {
     });
   });
 
-  test("and where a row was changed, its old item and its new one are told apart by their keys", async () => {
+  test("and where a row was changed, its old and its new item are distinguished by their keys", async () => {
     const { place, call } = await openStage(2);
     await call(...begin);
     place.write("set.csv", sheet(2).replace("a picture of a02", "another picture of a02"));
@@ -82,7 +82,7 @@ describe.concurrent("a held item is found by its row id", () => {
   });
 });
 
-test("a task that cannot be adopted is told in one sentence, and an empty id asks nobody", async () => {
+test("a task that cannot be adopted is refused in one sentence, and an empty id sends no request", async () => {
   const { call, asked } = await openStage(1);
   await call(...begin);
   const unknown = await call("resolve", "a02", "--adopt", crypto.randomUUID());

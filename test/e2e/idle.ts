@@ -2,8 +2,8 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Worker } from "node:worker_threads";
 
 /**
- * Whether anything real is under way in this process: a request, a transfer, a job of a worker thread, a child process or
- * a file operation. While something is, no time may be skipped, or the limits on its duration would end it.
+ * Whether anything real is in progress in this process: a request, a transfer, a job of a worker thread, a child
+ * process or a file operation. While something is, no time may be skipped, or the limits on its duration would end it.
  */
 export function isIdle(): boolean {
   return (

@@ -12,8 +12,8 @@ import { skippingClock } from "./skipping-clock.js";
  * Runs commands inside the test process, on a machine made for the test: the same program as the built command, but
  * without starting a process, and by any clock. Worker threads (file checks, sandbox media) still come from `dist`.
  *
- * SQLite drops its locks on a file when the process closes any descriptor of it. So a test must not read a database file
- * with `fs` while a command runs in its workspace; `openSqlite` is fine.
+ * SQLite drops its locks on a file when the process closes any descriptor of it. So a test must not read a database
+ * file with `fs` while a command runs in its workspace; `openSqlite` is fine.
  */
 export interface InProcess {
   env?: Record<string, string>;
@@ -32,7 +32,7 @@ keepThreads();
 
 const underWay = new Set<Started>();
 
-/** A command under way. */
+/** A running command. */
 export interface Started {
   stdout(): string;
   stderr(): string;
@@ -109,7 +109,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
   return running;
 }
 
-/** Interrupts all that are still under way, and waits until they have ended. */
+/** Interrupts all that are still running, and waits until they have ended. */
 export async function endCommands(): Promise<void> {
   const left = [...underWay];
   for (const { interrupt } of left) interrupt();

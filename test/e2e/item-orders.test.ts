@@ -10,7 +10,7 @@ import { isStopped } from "./state.js";
 
 /**
  * What a person wants of items while a process holds the workspace: it is ordered of that process, and the answer comes
- * to whoever typed it, who needs no key for it.
+ * to the command that gave it, which needs no key.
  */
 const begin = ["run", "set.csv", "--yes", "--lanes", "1", "--retries", "0"];
 
@@ -78,7 +78,7 @@ const taskOf = ({ sandbox }: Stage, id: string) =>
   sandbox.madeSoFar().find(({ prompt }) => prompt === `a picture of ${id}`)?.id ?? "";
 const goesOn = "run 1, in progress, continues with it";
 
-describe.concurrent("bulkgen resolve while a run is at work", () => {
+describe.concurrent("bulkgen resolve while a run is in progress", () => {
   test("--adopt: the running process checks the task and collects it; a task that does not fit is refused", async () => {
     const stage = await openStage();
     const { place } = stage;
@@ -124,7 +124,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     expect(await prompts(stage)).toEqual(pictures("a01", "a02", "a02", "a03", "a04"));
   });
 
-  test("--skip: gives the item up; --json tells who did it; --if-locked fail still refuses", async () => {
+  test("--skip: drops the item; --json says who did it; --if-locked fail still refuses", async () => {
     const stage = await openStage();
     const given: Ended[] = [];
     const end = await whileAtWork(stage, async () => {
@@ -143,7 +143,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
     expectArchived(outputs(stage.place), ["a01", "a03", "a04"]);
   });
 
-  test("an item of another run is decided on, and its own run goes on with it afterwards", async () => {
+  test("an item of another run is resolved, and its own run continues it afterwards", async () => {
     const stage = await openStage(sheet(2));
     const { place, service, say } = stage;
     say((asked) => (pays(asked, "a02") ? "serve and cut" : "serve"));
@@ -199,7 +199,7 @@ describe.concurrent("bulkgen resolve while a run is at work", () => {
   });
 });
 
-describe.concurrent("what did not work, or did not please, while a run is at work", () => {
+describe.concurrent("retry and redo while a run is in progress", () => {
   test("retry: the failed items go on in the same run", async () => {
     const stage = await openStage();
     const { place, service, say } = stage;

@@ -20,7 +20,7 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   const renamed = await run(place, ["plan", "tuesday.csv"], { env });
   expect(renamed.code).toBe(0);
   expect(renamed.stdout).toContain("monday.csv is gone and 3 of 3 items were made for job monday");
-  expect(renamed.stdout).toContain("--job tuesday makes a job of its own");
+  expect(renamed.stdout).toContain("--job tuesday makes a separate job");
   expect(await spends("tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
   expect(await spends("tuesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
 
@@ -40,7 +40,7 @@ test("a manifest under another name is not paid again unawares", { timeout: 120_
   expect(await spends("wednesday.csv")).toMatchObject({ job: "monday", credits: { spent: 0 } });
   expect(await spends("wednesday.csv", "--job", "own")).toMatchObject({ job: "own", credits: { spent: 3 } });
 
-  // A few rows in common are no reason to refuse, and are told.
+  // A few rows in common are no reason to refuse, and are reported.
   place.write("other.csv", `${sheet(1)}\n${sheet(9).split("\n").slice(7).join("\n")}`);
   const partly = await run(place, ["plan", "other.csv"], { env });
   expect(partly).toMatchObject({ code: 0, stdout: expect.stringContaining("1 of 4 items were made before") });

@@ -43,7 +43,7 @@ test("a job makes every product in every combination, and a changed cell pays fo
   expect(service.made.slice(8).map(({ prompt }) => prompt)).toEqual(["Bowl: rotbraun", "Bowl: rotbraun"]);
 });
 
-test("a changed name template renames the files of the archive by itself, and pays nothing", async () => {
+test("a changed name template renames the files of the archive automatically, and pays nothing", async () => {
   const service = await startService({ balance: 100 });
   const place = newPlace();
   const named = (template: string) =>
@@ -70,7 +70,7 @@ test("a changed name template renames the files of the archive by itself, and pa
   expect(verified, verified.stdout).toMatchObject({ code: 0 });
 });
 
-test("a job from standard input is the same one, and its rows lie in the current folder", async () => {
+test("a job from standard input is the same job, and its paths are relative to the current folder", async () => {
   const service = await startService({ balance: 100 });
   const place = newPlace();
   place.write("products.csv", products);
@@ -81,7 +81,7 @@ test("a job from standard input is the same one, and its rows lie in the current
   expect(JSON.parse(again.stdout)).toMatchObject({ file: "stdin", standings: { archived: 8 } });
 });
 
-test("a template's slip is told with line and column before one request is made", async () => {
+test("a mistake in a template is reported with line and column before any request is sent", async () => {
   const service = await startService();
   const place = newPlace();
   place.write("job.yaml", job.replace("{{ product }}", "{{ produkt }}"));

@@ -45,7 +45,7 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     expectArchived(join(place.folder, "outputs", "set"), ids(items + 1));
   });
 
-  test("comes back by a rebuild without anything else before it, also from a folder of its own", async () => {
+  test("comes back with a single rebuild, also from a separate folder", async () => {
     const { service, place, command } = await outputsOnly("--out", "elsewhere");
     const refused = await command("run", "set.csv", "--yes", "--out", "elsewhere");
     expect(refused.stderr).toMatch(/`bulkgen doctor --rebuild --out \S+\/elsewhere` in /);
@@ -57,7 +57,7 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     expect(service.made).toHaveLength(items);
   });
 
-  test("is looked at item by item after a rehearsal too, which knows of no real files", async () => {
+  test("is checked item by item after a rehearsal too, which knows of no real files", async () => {
     const { service, place, command } = await outputsOnly();
     place.write("other.csv", sheet(1, "aurora-image"));
     expect((await run(place, ["run", "other.csv", "--sandbox", "--yes"])).code).toBe(0);

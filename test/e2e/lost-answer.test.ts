@@ -25,7 +25,7 @@ test("P2: a paid request with no answer is held, never sent again; the others go
   const others = ids(5).filter((id) => id !== "a03");
   expectArchived(folder, others);
 
-  // What the provider's support is told stands in the summary, in status and in every export.
+  // The evidence for the provider's support is in the summary, in status and in every export.
   const hash = createHash("sha256")
     .update(bodies.find((body) => body.includes("a03")) ?? "")
     .digest("hex");
@@ -52,7 +52,7 @@ test("P2: a paid request with no answer is held, never sent again; the others go
   expect(tasks.map((task) => task.prompt).toSorted()).toEqual(ids(5).map((id) => `a picture of ${id}`));
 });
 
-test("P5: one that never arrived is told with when it can be settled, and then it is sent again", async () => {
+test("P5: one that never arrived is reported with the time when it can be settled, and then sent again", async () => {
   const sandbox = await startSandbox();
   const place = newPlace();
   place.write("set.csv", sheet(3));
@@ -95,7 +95,7 @@ test("P5: a run does not stay for a reading that it may take tomorrow, and says 
   expect(Date.parse(`${told}Z`)).toBeGreaterThan(Date.now() + 80_000_000);
 });
 
-test("P5: what another workspace of the account sends meanwhile is in the books, and proves nothing less", async () => {
+test("P5: requests of another workspace of the account are in the spend log and do not weaken the proof", async () => {
   const sandbox = await startSandbox();
   const place = newPlace();
   place.write("one/set.csv", sheet(3).replaceAll("of a", "of one a"));

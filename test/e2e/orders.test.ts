@@ -22,7 +22,7 @@ async function openStage(): Promise<Stage> {
   return { place, service };
 }
 
-/** A run to which something is ordered while its second paid request is under way. */
+/** A run that gets an order while its second paid request is in flight. */
 async function ordered({ place, service }: Stage, order: string[], answer: Scripted = "serve") {
   let given: Ended | null = null;
   service.script(async ({ what, before }): Promise<Scripted> => {
@@ -45,7 +45,7 @@ const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => p
 const allPrompts = ids(items).map((id) => `a picture of ${id}`);
 
 describe.concurrent("bulkgen pause", () => {
-  test("ends the run at work with 8 once its answers are in; resume goes on and pays nothing twice", async () => {
+  test("ends the run in progress with 8 once its answers are in; resume continues and pays nothing twice", async () => {
     const stage = await openStage();
     const { given, end } = await ordered(stage, ["pause"]);
     expect(given, given.stderr).toMatchObject({ code: 0, stderr: "" });
@@ -68,7 +68,7 @@ describe.concurrent("bulkgen pause", () => {
     expect(none).toMatchObject({ code: 0, stdout: "run 1 is finished; nothing is left to pause\n" });
   });
 
-  test("where no process is at work says so, and marks the run", async () => {
+  test("without a running process says so, and marks the run", async () => {
     const stage = await openStage();
     stage.service.script(({ what, before }) =>
       what === "POST generate" && before === 1
@@ -144,7 +144,7 @@ describe.concurrent("bulkgen cancel", () => {
     expect((await status(place)).run).toBe(2);
   });
 
-  test("does not submit again what was under way and refused", async () => {
+  test("does not submit again what was in flight and refused", async () => {
     const stage = await openStage();
     const error = { code: "RATE_LIMITED", message: "later" };
     const busy = { status: 429, json: { error }, headers: { "retry-after": "1" } };
@@ -157,7 +157,7 @@ describe.concurrent("bulkgen cancel", () => {
     expect(prompts(stage.service)).toEqual(allPrompts);
   });
 
-  test("of a run that was cut off drops the rest; resume collects what is at the service, and nothing else", async () => {
+  test("of a crashed run drops the rest; resume collects what is at the service, and nothing else", async () => {
     const { place, service } = await cutOff();
     const { made } = service;
     const paid = made.length;
@@ -170,7 +170,7 @@ describe.concurrent("bulkgen cancel", () => {
     expect(await status(place)).toMatchObject({ state: "cancelled", resume: null });
   });
 
-  test("P2: of a run that was cut off submits nothing again on resume that fails at the provider; the next run does", async () => {
+  test("P2: of a crashed run submits nothing again on resume that fails at the provider; the next run does", async () => {
     const { place, service } = await cutOff();
     const paid = service.made.length;
     await run(place, ["cancel"]);

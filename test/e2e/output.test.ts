@@ -105,7 +105,7 @@ describe.concurrent("on a terminal of 60 columns", () => {
     expect(coloured.stdout).toContain(escapeCode);
   });
 
-  test("a person is asked before anything is paid: no submits nothing and ends 2, yes goes on", async () => {
+  test("a person is asked before anything is paid: no submits nothing and exits with 2, yes continues", async () => {
     const { place, service } = await ready(2);
     const refused = startOnTerminal(place, 60, ["run", "set.csv"], service);
     await refused.prints(/Continue\? \[y\/N\]/);
@@ -144,7 +144,7 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
     const { place, service } = await ready(2);
     const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
     await asked.prints(/Continue\? \[y\/N\]/);
-    process.kill(holderOf(place), name);
+    process.kill(lockOwnerOf(place), name);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code: 130 });
     expect(end.stdout).toContain("bulkgen: interrupted. Nothing was submitted");
@@ -153,8 +153,8 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
 );
 
 /** The process that holds the workspace: on a terminal it is not the one that was started. */
-function holderOf(place: Place): number {
-  return (JSON.parse(place.read(".bulkgen/run.lock.holder.json")) as { pid: number }).pid;
+function lockOwnerOf(place: Place): number {
+  return (JSON.parse(place.read(".bulkgen/run.lock.owner.json")) as { pid: number }).pid;
 }
 
 async function ready(items: number): Promise<{ place: Place; service: ScriptedService }> {
@@ -164,7 +164,7 @@ async function ready(items: number): Promise<{ place: Place; service: ScriptedSe
   return { place, service };
 }
 
-/** Runs the command in a shell whose own stderr tells the command's exit code. */
+/** Runs the command in a shell whose own stderr shows the command's exit code. */
 function inShell(place: Place, service: ScriptedService, words: string, rest: string) {
   const script = `exec 3>&2; { "$0" "$1" ${words}; echo "code $?" >&3; } ${rest}`;
   const env = { ...place.env, ...service.env };

@@ -31,7 +31,7 @@ async function interrupted() {
 }
 
 describe.concurrent("P2: tasks at the service whose workspace", () => {
-  test("was deleted are not paid for again: plan and run refuse, all else goes on,--fresh makes them again", async () => {
+  test("was deleted are not paid for again: plan and run refuse, other commands work, --fresh makes them again", async () => {
     const { service, place, command, state } = await interrupted();
     rmSync(state, { recursive: true });
     const planned = await command("plan", "set.csv");

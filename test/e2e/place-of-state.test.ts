@@ -43,7 +43,7 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
     expect(place.files().filter((name) => name.startsWith("here/Dropbox/jobs/.bulkgen"))).toEqual([
       "here/Dropbox/jobs/.bulkgen/workspace.json",
     ]);
-    expect((await command("status")).stdout).toContain("run       1 of set: cut off");
+    expect((await command("status")).stdout).toContain("run       1 of set: crashed");
     expect((await command("pause")).stdout).toContain("run 1 is paused");
 
     service.script(() => "serve");
@@ -82,7 +82,7 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
 });
 
 describe.concurrent("P18: a workspace that was copied", () => {
-  test("is refused while the first one is there, until it is made one of its own", async () => {
+  test("is refused while the original exists, until it is made independent", async () => {
     const service = await startService();
     const place = newPlace();
     place.write("one/set.csv", sheet(items, "plain-image"));
@@ -119,7 +119,7 @@ describe.concurrent("P18: a workspace that was copied", () => {
   });
 });
 
-describe.concurrent("what lies in a workspace follows its folder", () => {
+describe.concurrent("the contents of a workspace move with its folder", () => {
   async function ran() {
     const service = await startService();
     const place = newPlace();
@@ -130,7 +130,7 @@ describe.concurrent("what lies in a workspace follows its folder", () => {
     return { service, at, command };
   }
 
-  test("one that was moved has its files, and pays for none of them again", async () => {
+  test("a moved workspace has its files, and pays for none of them again", async () => {
     const { service, at, command } = await ran();
     renameSync(at("one"), at("two"));
     expect((await command("two", "verify")).code).toBe(0);
@@ -142,7 +142,7 @@ describe.concurrent("what lies in a workspace follows its folder", () => {
     expect(existsSync(at("one"))).toBe(false);
   });
 
-  test("a copy looks at its own files, before and after it is made one of its own", async () => {
+  test("a copy uses its own files, before and after it is made independent", async () => {
     const { at, command } = await ran();
     cpSync(at("one"), at("two"), { recursive: true });
     expect((await command("two", "gallery")).code).toBe(0);
@@ -156,7 +156,7 @@ describe.concurrent("what lies in a workspace follows its folder", () => {
     expect(existsSync(at("one/outputs/set/a02.png"))).toBe(false);
   });
 
-  test("an interrupted run goes on in the new place, also where its state lies elsewhere", async () => {
+  test("an interrupted run continues in the new place, also if its state is elsewhere", async () => {
     const { place, service, folder } = await synced();
     service.script(({ what, before }): Scripted => {
       if (what === "GET task" && before === 1) first.interrupt();

@@ -22,7 +22,7 @@ export const main = resolve("dist", "bin", "bulkgen.js");
 /** The longest that any one process may live, in ms. One that is ended for it fails its test. */
 export const lifeMsMax = 110_000;
 
-/** Processes under way. */
+/** Running processes. */
 export const children = new Set<ChildProcess>();
 
 export interface Ended {
@@ -32,7 +32,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** A process under way. */
+/** A running process. */
 export interface Running {
   child: ChildProcess;
   pid: number;

@@ -27,7 +27,7 @@ function loseDatabase(root: string): void {
 }
 
 describe.concurrent("P4: the database", () => {
-  test("of a workspace that was moved is rebuilt where it lies, and pays for nothing again", async () => {
+  test("of a moved workspace is rebuilt where it is now, and pays nothing again", async () => {
     const { service, at, command } = await ran();
     renameSync(at("one"), at("two"));
     loseDatabase(at("two"));

@@ -164,7 +164,7 @@ function replaceDatabase(place: Place, content: string | Buffer): void {
 }
 
 describe.concurrent("bad input", () => {
-  test("a workspace without receipts goes on by its database", async () => {
+  test("a workspace without receipts continues from its database", async () => {
     const { place, service } = await interrupted();
     const history = async () => {
       const { checks } = JSON.parse((await run(place, ["doctor", "--json"], service)).stdout);

@@ -12,7 +12,7 @@ function rows(...lines: string[]): string {
   return ["id,model,prompt,output", ...lines.map((line) => line.replace("~", cheapModel))].join("\n");
 }
 
-/** A place whose commands reach a service that is under way already and limits nothing. */
+/** A place whose commands reach a service that runs already and has no limits. */
 async function placeWithService(): Promise<Place> {
   const place = newPlace();
   const { env } = await startSandbox();
@@ -128,7 +128,7 @@ describe.concurrent("a sheet that is run again", () => {
 
 describe.concurrent("archived files that are gone", () => {
   test(
-    "are told with both ways out, fetched again for nothing, or made anew for their price",
+    "are reported with both ways out, fetched again at no cost, or made again for their price",
     slow,
     async () => {
       const place = await placeWithService();

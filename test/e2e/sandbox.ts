@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.js";
 import { newPlace, type Place, run, started } from "./command.js";
 
-/** `bulkgen sandbox` under way in this process. */
+/** `bulkgen sandbox` running in this process. */
 export interface SandboxProcess {
   url: string;
   key: string;
@@ -12,7 +12,7 @@ export interface SandboxProcess {
   env: Record<string, string>;
   /** Ends it and returns what it has on record: every task that was made, and for what. */
   tasks(): Promise<MadeTask[]>;
-  /** The same while it goes on. */
+  /** The same while it runs. */
   madeSoFar(): MadeTask[];
 }
 

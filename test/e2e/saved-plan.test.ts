@@ -27,7 +27,7 @@ describe.concurrent("a saved plan", () => {
     const refused = await run(place, ["run", "plan.json", "--yes"]);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(
-      /no longer holds; the changes exceed --tolerance 0%:\n {2}manifest: row 4 \(a03\): prompt changed\nNothing was submitted/,
+      /is out of date; the changes exceed --tolerance 0%:\n {2}manifest: row 4 \(a03\): prompt changed\nNothing was submitted/,
     );
     const taken = await run(place, ["run", "plan.json", "--yes", "--tolerance", "25%"]);
     expect(taken.stderr).toContain("within --tolerance: manifest: row 4 (a03): prompt changed");

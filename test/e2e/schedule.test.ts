@@ -17,13 +17,13 @@ function ask<Row>(place: Place, file: string, sql: string): Row[] {
   }
 }
 
-interface Night {
+interface ShownRun {
   name: string;
   scheduledRuns: { state: string; exit: number | null; due: string; archived: number }[];
 }
 
-async function shown(place: Place, name: string): Promise<Night> {
-  return JSON.parse((await run(place, ["schedule", "show", name, "--json"])).stdout) as Night;
+async function shown(place: Place, name: string): Promise<ShownRun> {
+  return JSON.parse((await run(place, ["schedule", "show", name, "--json"])).stdout) as ShownRun;
 }
 
 async function health(daemon: Running): Promise<string> {
@@ -31,7 +31,7 @@ async function health(daemon: Running): Promise<string> {
 }
 
 describe.concurrent("schedules of the built command", () => {
-  test("a night due within a minute is begun by a real daemon; killed and started again, it makes it once and tells", async () => {
+  test("a daemon starts a run due within a minute; killed and restarted, it finishes that run once and notifies", async () => {
     const place = newPlace();
     const hook = await startHook(500, 200);
     const box = await startMailServer("ada", "s3cret");
@@ -58,13 +58,13 @@ describe.concurrent("schedules of the built command", () => {
     const ended = await second.ended;
     expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
 
-    const [night] = (await shown(place, "soon")).scheduledRuns.toReversed();
-    expect(night).toMatchObject({ state: "ended", exit: 0, archived: 3 });
+    const [scheduledRun] = (await shown(place, "soon")).scheduledRuns.toReversed();
+    expect(scheduledRun).toMatchObject({ state: "ended", exit: 0, archived: 3 });
     const posts = ask<{ posts: number }>(
       place,
       "sandbox/state.db",
       `SELECT count(*) AS posts FROM attempts JOIN runs ON runs.id = run_id
-       WHERE edition = '${night?.due.slice(0, 10)} ${night?.due.slice(11, 16)}'`,
+       WHERE edition = '${scheduledRun?.due.slice(0, 10)} ${scheduledRun?.due.slice(11, 16)}'`,
     );
     expect(posts).toEqual([{ posts: 3 }]);
     await hook.got(2);
@@ -73,7 +73,7 @@ describe.concurrent("schedules of the built command", () => {
     expect(ended.stderr + added.stdout + added.stderr).not.toContain("very-secret");
   });
 
-  test("show says in plain words what happens tonight, list and remove do theirs", async () => {
+  test("show says in plain words what happens next; list lists and remove removes", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
     const flags = ["--cron", "0 2 * * *", "--tz", "Europe/Berlin", "--sandbox", "--fresh", "--until", "6:00"];
@@ -93,7 +93,7 @@ describe.concurrent("schedules of the built command", () => {
     expect((await run(place, ["schedule", "show", "nightly"])).code).toBe(2);
   });
 
-  test("a night by hand shows what a run shows and ends as it ends", async () => {
+  test("schedule run prints the output of the run and exits with its code", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
     await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely, "--max-credits", "1"]);
@@ -103,7 +103,7 @@ describe.concurrent("schedules of the built command", () => {
     expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([{ state: "ended", exit: 6 }]);
   });
 
-  test("a manifest that is gone at night and a key that is revoked are the night's exit", async () => {
+  test("a missing manifest and a revoked key give a scheduled run its exit code", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
     await run(place, ["schedule", "add", "gone", "set.csv", ...minutely]);

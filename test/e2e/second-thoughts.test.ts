@@ -147,7 +147,7 @@ describe.concurrent("a held item", () => {
 });
 
 describe.concurrent("a sheet that changes", () => {
-  test("pays for what is new and what changed, names it, and for nothing else", slow, async () => {
+  test("pays only for new and changed rows, and names them", slow, async () => {
     const place = newPlace();
     place.write("s.csv", sheet(3));
     await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
@@ -167,7 +167,7 @@ describe.concurrent("a sheet that changes", () => {
     expect(json.items.map((item: { standing: string }) => item.standing)).toEqual(["archived", "new", "new"]);
   });
 
-  test("--fresh and --edition make everything anew once, and then no more", slow, async () => {
+  test("--fresh and --edition make everything again once, and only once", slow, async () => {
     const place = newPlace();
     place.write("s.csv", sheet(1));
     const pays = async (...flags: string[]) => {
@@ -183,7 +183,7 @@ describe.concurrent("a sheet that changes", () => {
     expect(await pays()).toBe(0);
   });
 
-  test("--skip-invalid goes on with the good rows and writes down the others", slow, async () => {
+  test("--skip-invalid continues with the valid rows and lists the others in a file", slow, async () => {
     const place = newPlace();
     place.write("s.csv", ["id,model,prompt", `a,${cheapModel},fine`, "b,no-such-model,x"].join("\n"));
     expect((await run(place, ["run", "s.csv", "--sandbox", "--yes"])).code).toBe(2);

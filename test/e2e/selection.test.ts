@@ -69,7 +69,7 @@ describe.concurrent("a part of a sheet", () => {
     expect(redone.stderr).toContain("- b-v2: 1");
   });
 
-  test("that does not exist is told with what would, and nothing is sent", slow, async () => {
+  test("that does not exist is reported with the ones that do, and nothing is sent", slow, async () => {
     const place = newPlace();
     place.write("s.csv", sheet(2));
     const says = async (...flags: string[]) => {

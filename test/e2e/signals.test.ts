@@ -34,7 +34,7 @@ describe.concurrent("a run that is interrupted", () => {
     },
   );
 
-  test("twice ends at once with 130, and holds only what was in flight", async () => {
+  test("twice quits immediately with 130, and holds only what was in flight", async () => {
     const { place, service, running } = await begun();
     service.script(async ({ what, before }): Promise<Scripted> => {
       if (what !== "POST generate" || before !== 2) return "serve";
@@ -73,7 +73,7 @@ describe.concurrent("a run that is interrupted", () => {
   });
 });
 
-test("P20: a process that was stopped goes on where it was when it is let go", async () => {
+test("P20: a suspended process continues where it was", async () => {
   const { place, service, running } = await begun();
   service.script(async ({ what, before }): Promise<Scripted> => {
     if (what === "POST generate" && before === 2) {

@@ -10,11 +10,11 @@ interface Sleeper {
   real: AbortController;
 }
 
-/** For so many turns of the event loop nothing may be under way before time is skipped. */
+/** For so many turns of the event loop nothing may be in progress before time is skipped. */
 const quietTurns = 5;
 
 /**
- * Real time, of which the waits are left out: while a command is under way in this process and everything in the process
+ * Real time, of which the waits are left out: while a command runs in this process and everything in the process
  * only sleeps, the clock is moved to the earliest end of a sleep. All commands and services of a test share it.
  */
 class SkippingClock implements AlarmClock {

@@ -31,7 +31,7 @@ export function archivedItems(place: Place): number {
   }
 }
 
-/** Makes every attempt so many ms older. No process may be at work in the workspace. */
+/** Makes every attempt so many ms older. No process may run in the workspace. */
 export function backdate(place: Place, ms: number): void {
   const db = openSqlite(join(place.folder, ".bulkgen", "state.db"));
   try {

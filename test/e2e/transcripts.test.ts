@@ -17,14 +17,14 @@ import { archivedItems, backdate, isStopped } from "./state.js";
 
 /**
  * What a person sees, word for word, when something goes wrong: a file for each case, to be read. They are written
- * anew with UPDATE_TRANSCRIPTS=1; then read what has changed as somebody would who does not know bulkgen.
+ * again with UPDATE_TRANSCRIPTS=1; then read what has changed as somebody would who does not know bulkgen.
  */
 interface Case {
   name: string;
   /** The files in the folder, besides a good `set.csv` of three rows. */
   files?: Record<string, string>;
   service?: { balance?: number; plan?: string };
-  /** What the service does; and what happens around the command, which is under way. */
+  /** What the service does; and what happens around the running command. */
   script?: (stage: Stage) => Script;
   /** The commands are processes, which get signals. */
   isProcess?: boolean;
@@ -35,7 +35,7 @@ interface Case {
 interface Stage {
   place: Place;
   service: ScriptedService;
-  /** The process under way. */
+  /** The running process. */
   running(): Running;
 }
 
@@ -114,10 +114,10 @@ const cases: readonly Case[] = [
   {
     name: "task-of-unknown-status",
     script: () => {
-      const looked = new Set<string>();
+      const polled = new Set<string>();
       return ({ what, path }) => {
-        if (what !== "GET task" || looked.has(path)) return "serve";
-        looked.add(path);
+        if (what !== "GET task" || polled.has(path)) return "serve";
+        polled.add(path);
         return { json: { task_id: path.slice(-36), status: "moderating", output_urls: null, error: null } };
       };
     },

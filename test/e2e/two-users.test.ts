@@ -58,7 +58,7 @@ async function interrupted() {
 }
 
 describe.concurrent("P2: a run that its user left with tasks at the service", () => {
-  test("is not taken over by another user, and goes on with a new key of its own one", async () => {
+  test("is not taken over by another user, and continues with a new key of its own user", async () => {
     const { sandbox, place, adaAgain, ben, as, status, runs, tasksAsked } = await interrupted();
     const before = await status(1);
     place.write("made/a01.png", "");

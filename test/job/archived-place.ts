@@ -63,7 +63,7 @@ async function archive(place: ArchivedPlace, id: string, outputs: readonly Uint8
     runId: run.id,
     sentAt: 0,
     bodySha256: "00",
-    bookEntry: null,
+    spendLogId: null,
   });
   await store.conclude(attempt, "accepted", { taskId: `task-${id}`, externalTaskId: `ext-${id}` });
   const facts = {

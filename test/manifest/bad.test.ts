@@ -8,7 +8,7 @@ import { problemsText } from "../../src/report/problem-text.js";
 import { plan } from "../plan/account.js";
 
 /**
- * What a person is told of each of these files, word for word, to be read. Written anew with UPDATE_TRANSCRIPTS=1; then
+ * What a person sees for each of these files, word for word. Recorded again with UPDATE_TRANSCRIPTS=1; then
  * read what has changed as somebody would who made that very slip.
  */
 const folder = new URL("./bad/", import.meta.url).pathname;
@@ -38,12 +38,12 @@ const expected = new Map(
     .map((block) => [block.slice(0, block.indexOf("\n")), `${block.trimEnd()}\n`]),
 );
 
-test("the transcript tells of every file, and of at least sixty", () => {
+test("the transcript covers every file, and at least sixty", () => {
   expect([...expected.keys()]).toEqual(names);
   expect(names.length).toBeGreaterThanOrEqual(60);
 });
 
-test.each(names)("%s is told as the transcript has it, and gives at least one problem", async (name) => {
+test.each(names)("%s is reported as in the transcript, with at least one problem", async (name) => {
   const text = await told(name);
   expect(text).toBe(expected.get(name));
   expect(text.split("\n").length).toBeGreaterThan(2);

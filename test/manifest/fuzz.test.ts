@@ -9,9 +9,9 @@ import { plan } from "../plan/account.js";
 import { wholeSource } from "./read.js";
 
 /**
- * Whatever bytes a manifest has, it is read to its end, and what is wrong is told with its place. Reading knows no
- * client: nothing here could send a request. A case that does not end would run into the test's time limit. `npm run fuzz`
- * tries many more.
+ * Whatever bytes a manifest has, it is read to its end, and each problem is reported with its place. Reading knows no
+ * client: nothing here could send a request. A case that does not end would run into the test's time limit. `npm run
+ * fuzz` tries many more.
  */
 const casesEach = amount(300, 2_500);
 

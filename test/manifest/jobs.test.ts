@@ -69,7 +69,7 @@ matrix:
     ]);
   });
 
-  test("plain outputs and ids get the combination's name; templates tell it themselves", async () => {
+  test("plain outputs and ids get the combination's name; templates contain it themselves", async () => {
     const { rows } = await job(`
 rows: [{ id: "{{ lang }}-cup", output: cups/blue.png }, { id: jug, output: "{{ lang }}/jug" }]
 prompt: a cup
@@ -154,7 +154,7 @@ steps:
     prompt: This is the {{ product }}.
 `;
 
-  test("a row gives an item for each step, which says more than the row and has a matrix of its own", async () => {
+  test("a row gives an item for each step; a step can add to the row and have its own matrix", async () => {
     const { rows, problems } = await job(steps);
     expect(problems).toEqual([]);
     expect(rows.map(({ id, model, prompt }) => [id, model, prompt])).toEqual([
@@ -180,7 +180,7 @@ steps:
 describe("the bound on what a job multiplies", () => {
   const large = (count: number) => `[${Array.from({ length: count }, (_, n) => n).join(", ")}]`;
 
-  test("is told before anything is expanded, with the factors", async () => {
+  test("is reported before anything is expanded, with the factors", async () => {
     const axes = ["a", "b", "c", "d"].map((key) => `  ${key}: ${large(1_000)}`).join("\n");
     const { rows, problems } = await job(
       `prompt: "{{a}}{{b}}{{c}}{{d}}"\nrows: products.csv\nmatrix:\n${axes}\n`,
@@ -222,6 +222,6 @@ test("a row's own prompt and output come before the job's, and the job's repeat 
 test("rows of a job in a file that is itself a job are refused", async () => {
   const folder = await folderWith({ "a.yaml": "rows: b.yaml", "b.yaml": "prompt: p" });
   expect((await readManifest(`${folder}/a.yaml`)).problems).toMatchObject([
-    { place: { file: `${folder}/b.yaml` }, message: "the rows' file is a job of its own" },
+    { place: { file: `${folder}/b.yaml` }, message: "the rows' file is itself a job file" },
   ]);
 });

@@ -24,7 +24,7 @@ async function inputs(...values: string[]) {
 
 const sha256 = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
-test("a local input is told by its content, from the manifest's folder", async () => {
+test("a local input is identified by its content; its path is relative to the manifest's folder", async () => {
   const { folder, found } = await inputs("cup.png", "./more/jug.png", "https://example.com/x.png");
   expect([...found]).toEqual([
     ["cup.png", { path: join(folder, "job/cup.png"), sha256: sha256("a cup") }],
@@ -32,7 +32,7 @@ test("a local input is told by its content, from the manifest's folder", async (
   ]);
 });
 
-test("a missing one is told with the nearest name", async () => {
+test("a missing file is reported with the nearest name", async () => {
   const { found } = await inputs("more/jgu.png");
   expect(found.get("more/jgu.png")).toMatchObject({
     wrong: "there is no such file",

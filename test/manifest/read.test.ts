@@ -95,7 +95,7 @@ describe("a JSON job with its rows in a sheet", () => {
   });
 });
 
-test("JSON is known by its first bracket where the name does not tell", async () => {
+test("JSON is recognised by its first bracket if the file name has no known extension", async () => {
   expect((await readManifest(await fileWith("job", ' [{"id": "a"}]'))).rows).toMatchObject([{ id: "a" }]);
 });
 

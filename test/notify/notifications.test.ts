@@ -17,8 +17,8 @@ const facts = endNotification("credits", runFacts, "");
 const summary = "demo, run 3: 20 of 26 archived, 4 failed, 1 held, 112.5 credits spent (credits)";
 const secret = "/services/T0/B0/very-secret";
 
-const send = (notify: string[], settings: object = {}, notice = facts) =>
-  deliver(targetsOf({ notify, ...settings }, { HOOK: notify[0] }), notice, {
+const send = (notify: string[], settings: object = {}, notification = facts) =>
+  deliver(targetsOf({ notify, ...settings }, { HOOK: notify[0] }), notification, {
     environment: {},
     clock,
     warn: (line) => warnings.push(line),
@@ -106,7 +106,7 @@ describe("a webhook", () => {
     expect(hook.received[0]?.headers["x-token"]).toBe("t0p");
   });
 
-  test("is told only of the events it asked for", async () => {
+  test("gets only the events it asked for", async () => {
     const hook = await startHook(200);
     const target = JSON.stringify({ url: hook.url, on: ["missed"] });
     await send([target]);
@@ -146,7 +146,7 @@ describe("a webhook", () => {
     expect(warnings[0]).not.toContain("secret");
   });
 
-  test("that nobody listens at is one warning", async () => {
+  test("that nothing listens at is one warning", async () => {
     await passing(send(["http://127.0.0.1:1/x"]));
     expect(warnings).toEqual(["the notification to 127.0.0.1:1 was not delivered: ECONNREFUSED (3 tries)"]);
   });
@@ -170,7 +170,7 @@ describe("a mail", () => {
   });
 });
 
-describe("a target that cannot be used is told before anything is spent", () => {
+describe("an unusable target is reported before anything is spent", () => {
   test.each([
     ["hooks", {}, "expected an address such as https://hooks.example/…"],
     ["ftp://x", {}, "got ftp://…"],

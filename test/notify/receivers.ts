@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
 import { afterThisFile } from "../after-file.js";
 
-/** Real receivers of notices on loopback. */
+/** Real receivers of notifications on loopback. */
 export interface Received {
   path: string;
   headers: IncomingHttpHeaders;

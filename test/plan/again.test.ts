@@ -102,7 +102,7 @@ describe("an edited manifest", () => {
   });
 });
 
-test("another edition pays anew, and says nothing of what the first one has", async () => {
+test("another edition pays again, and does not list what the first one has", async () => {
   const existing = kept(await planOf(sheet), "archived");
   const plan = await planOf(sheet, { existing, edition: "2026-11-20" });
   expect(plan.standings).toEqual({ new: 3 });

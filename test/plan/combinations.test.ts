@@ -35,7 +35,7 @@ test("names carry the combination: with an id, without one, and with an output",
   ]);
 });
 
-test("an output whose template does not tell the combinations apart is a problem, before anything is paid", async () => {
+test("an output template that gives several combinations the same name is a problem, before anything is paid", async () => {
   const { problems } = await planned({
     rows: [{ id: "a", model: "paint", prompt: "x", output: "{{ id }}" }],
     matrix: { "params.aspect_ratio": ["1:1", "16:9"] },

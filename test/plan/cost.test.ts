@@ -53,7 +53,7 @@ describe("a balance that is too small", () => {
     expect(items.filter(({ fits }) => fits).map(({ rowId }) => rowId)).toEqual(["a", "b"]);
   });
 
-  test("that pays for nothing says so", async () => {
+  test("that costs nothing says so", async () => {
     const { blockers } = await planOf(sheet, { me: me(1) });
     expect(blockers).toMatchObject([{ message: expect.stringContaining("does not cover the first item") }]);
   });
@@ -222,7 +222,7 @@ describe("the subscription's period", () => {
     return plan.warnings.filter(({ kind }) => kind === "ends" || kind === "period_ends");
   };
 
-  test("that ends for good is told, and one that ends before the run does", async () => {
+  test("that ends for good is reported, and one that ends before the run does", async () => {
     expect(await warnings(3, {})).toEqual([]);
     expect(await warnings(3, { cancel_at_period_end: true })).toMatchObject([{ kind: "ends", until }]);
     // Six hundred submits and looks do not go into a day of Starter.
@@ -277,7 +277,7 @@ describe("files and disk space", () => {
     ]);
   });
 
-  test("that nobody is to make need no room", async () => {
+  test("that will not be made need no room", async () => {
     const existing = kept(await planOf(sheet), "archived", "archived", "archived", "archived");
     expect((await planOf(sheet, { existing, roomBytes: full })).warnings).toEqual([]);
   });

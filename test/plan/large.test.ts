@@ -38,14 +38,14 @@ test(
   },
 );
 
-test("what is told of many rows that are alike does not grow with them", slow, async () => {
+test("what is reported of many equal rows does not grow with their number", slow, async () => {
   const made = await plan(await large("model,prompt", 3_000, (index) => `paint,x ${index % 1_500}`));
   expect(made.items).toHaveLength(3_000);
   expect(made.warnings.filter(({ kind }) => kind === "identical_rows")).toHaveLength(101);
   expect(made.warnings.at(-1)?.message).toMatch(/^1400 more groups of identical rows; /);
 });
 
-test("params that are others in each row stay with their row, however many there are", slow, async () => {
+test("params that differ in each row stay with their row, however many there are", slow, async () => {
   const row = (index: number) => `r${index},paint,x,m${index % 4_000},${index % 2 === 0 ? "1:1" : "16:9"}`;
   const header = "id,model,prompt,params.mood,params.aspect_ratio";
   const { items, models } = await plan(await large(header, 5_000, row));

@@ -16,7 +16,7 @@ test("two outputs that come to the same name through the category are found", as
   ]);
 });
 
-test("identical rows have one key in names, so they are told to differ by more", async () => {
+test("identical rows have the same key in their names, so they must differ by more", async () => {
   const { problems } = await planOf("model,prompt,output\npaint,x,{{ key }}\npaint,x,{{ key }}\n");
   expect(problems).toMatchObject([{ message: "rows 2 and 3 want the same output" }]);
 });

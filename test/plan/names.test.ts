@@ -8,7 +8,7 @@ import { planOf } from "./account.js";
 const sheet = (...names: string[]) =>
   ["model,prompt,output", ...names.map((name, index) => `paint,picture ${index},"${name}"`), ""].join("\n");
 
-test("a name that some system forbids, or that is too long, is told with what its file will be called", async () => {
+test("a name that is too long or that some system forbids is reported with the file name used instead", async () => {
   const long = "x".repeat(400);
   const { problems, notes } = await planOf(
     sheet("a?b", "con", "16:9 mug", long, "cup.", "plain name", "Tasse grün"),

@@ -4,8 +4,8 @@ import { openManifest } from "../../src/manifest/read.js";
 import { plan } from "./account.js";
 
 /**
- * Keys as the first release made them. Whoever has paid for these rows must not pay again because a manifest is read in
- * another way: a key that changes here is money that somebody loses.
+ * Keys as the first release made them. A user who has paid for these rows must not pay again because a manifest is read
+ * in another way: a key that changes here is money that somebody loses.
  */
 const pinned: Record<string, [id: string, name: string, key: string][]> = {
   "sheet.csv": [

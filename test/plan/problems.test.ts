@@ -9,7 +9,7 @@ import { models, plan, planOf } from "./account.js";
 const problemsOf = async (text: string) => (await planOf(text)).problems;
 
 describe("a row is checked against the live models", () => {
-  test("an unknown model is told with the nearest one", async () => {
+  test("an unknown model is reported with the nearest one", async () => {
     expect(await problemsOf("id,model,prompt\na,paitn,x\n")).toEqual([
       {
         place: { file: expect.any(String), row: 2, id: "a", column: "model" },
@@ -21,7 +21,7 @@ describe("a row is checked against the live models", () => {
     ]);
   });
 
-  test("a row without a model is told that a default would do", async () => {
+  test("a row without a model gets the advice to set a default", async () => {
     expect(await problemsOf("id,prompt\na,x\n")).toMatchObject([
       {
         message: "the row names no model",
@@ -52,7 +52,7 @@ describe("a row is checked against the live models", () => {
     );
   });
 
-  test("a parameter that is not on the list is told with the nearest one", async () => {
+  test("a parameter that is not on the list is reported with the nearest one", async () => {
     expect(await problemsOf("model,prompt,params.aspect_raito\npaint,x,1:1\n")).toMatchObject([
       {
         place: { column: "params.aspect_raito" },
@@ -62,7 +62,7 @@ describe("a row is checked against the live models", () => {
     ]);
   });
 
-  test("a value that is not among the options is told with the list and the nearest one", async () => {
+  test("a value that is not among the options is reported with the list and the nearest one", async () => {
     expect(await problemsOf("model,prompt,params.aspect_ratio\npaint,x,16:09\n")).toMatchObject([
       {
         place: { column: "params.aspect_ratio" },
@@ -156,7 +156,7 @@ describe("names", () => {
     ]);
   });
 
-  test("rows with one id are told once, not a second time for their name", async () => {
+  test("rows with one id are reported once, not a second time for their name", async () => {
     expect(await problemsOf("model,prompt,id\npaint,x,a\npaint,y,a\n")).toHaveLength(1);
   });
 
@@ -187,7 +187,7 @@ describe("default params", () => {
     const { problems, items, notes } = await plan(await openManifest(path));
     expect(problems).toEqual([]);
     expect(items.map(({ params }) => params)).toEqual([{ aspect_ratio: "16:9" }, {}]);
-    expect(notes).toEqual(["the default aspect_ratio is left out for edit, which does not take it"]);
+    expect(notes).toEqual(["the default aspect_ratio is left out for edit, which does not accept it"]);
   });
 
   test("that no model takes are a problem", async () => {
@@ -201,7 +201,7 @@ describe("default params", () => {
   });
 });
 
-test("all problems come at once: 200 wrong rows among 300 are all told, in the order of the sheet", async () => {
+test("all problems are reported together: 200 wrong rows among 300, in the order of the sheet", async () => {
   const rows = Array.from({ length: 300 }, (_, n) => (n % 3 === 0 ? `r${n},paint,x` : `r${n},pant,x`));
   const { problems, items } = await planOf(`id,model,prompt\n${rows.join("\n")}\n`);
   const wrong = Array.from({ length: 300 }, (_, n) => n + 2).filter((row) => (row - 2) % 3 !== 0);

@@ -113,7 +113,7 @@ describe("a saved plan", () => {
     expect(refused(plan(change))).toEqual(messages);
   });
 
-  test("takes as much drift as the tolerance says, and tells it", () => {
+  test("accepts as much drift as the tolerance allows, and reports it", () => {
     expect(refused(plan({ balance: 90 }), 9.9)).toHaveLength(1);
     expect(refused(plan({ balance: 90 }), 10)).toEqual([]);
     expect(driftOf(saved, plan({ balance: 90 }), 10)).toHaveLength(1);
@@ -122,7 +122,7 @@ describe("a saved plan", () => {
     expect(refused(plan({ items: four.slice(1) }), 24)).toHaveLength(1);
   });
 
-  test("goes on after a cut: what its own items have cost is no drift", () => {
+  test("continues after a crash: what its own items cost is no drift", () => {
     const items = four.map((each, index) => ({ ...each, due: index > 1 }));
     expect(refused(plan({ items, balance: 92 }))).toEqual([]);
     expect(refused(plan({ items, balance: 91 }))).toHaveLength(1);

@@ -81,7 +81,7 @@ describe("a selection", () => {
     expect(second.items[0]?.key).toBe(all.items[1]?.key);
   });
 
-  test("makes what is wrong in other rows their affair, and tells how much that is", async () => {
+  test("does not report problems in unselected rows, and says how many there are", async () => {
     const plan = await planOf(sheet, { selection: { ...everything, first: 2 } });
     expect(plan.problems).toEqual([]);
     expect(plan.notes).toContain("1 problem in rows that are not selected");

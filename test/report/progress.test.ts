@@ -45,7 +45,7 @@ describe("the progress line", () => {
       stops: [{ kind: "interrupted", message: "interrupted" }],
     });
     expect(line).toContain(
-      " · minute quota used up, next request in 13s · disk error: no space left · stopping: interrupted",
+      " · minute quota used up, next request in 13s · waiting for the disk (nothing new is bought): no space left · stopping: interrupted",
     );
   });
 

@@ -8,7 +8,7 @@ const line: RunLine = {
   job: "autumn",
   state: "finished",
   alive: false,
-  holder: null,
+  lockOwner: null,
   startedAt: Date.UTC(2026, 10, 21, 2, 42, 59),
   endedAt: Date.UTC(2026, 10, 21, 2, 50),
   exit: "failed",
@@ -33,9 +33,9 @@ test("every run is a line, and what is not finished says how to go on", () => {
     pending: credits(4),
   };
   expect(runsTable([line, cut])).toMatchInlineSnapshot(`
-    "run  job     state     begun (UTC)       ended (UTC)       archived  failed  held  credits  exit
+    "run  job     state     started (UTC)     ended (UTC)       archived  failed  held  credits  exit
       1  autumn  finished  2026-11-21 02:42  2026-11-21 02:50        24       2     0     12.5  5 failed
-      2  autumn  cut off   2026-11-21 02:42                          24       2     0  12.5 +4
+      2  autumn  crashed   2026-11-21 02:42                          24       2     0  12.5 +4
     run 2: \`bulkgen resume\` continues it"
   `);
 });

@@ -14,7 +14,7 @@ const facts: RunStatus = {
   endedAt: Date.UTC(2026, 10, 21, 2, 50, 1),
   exit: "held",
   resume: null,
-  holder: null,
+  lockOwner: null,
   counts: { ...none, archived: 24, held: 1, failed: 1 },
   spent: credits(112),
   pending: credits(4),
@@ -42,10 +42,10 @@ const facts: RunStatus = {
 };
 
 describe("status", () => {
-  test("tells where a run stands", () => {
+  test("shows the status of a run", () => {
     expect(statusText(facts)).toMatchInlineSnapshot(`
       "run       3 of demo: finished
-      begun     2026-11-21 02:42 UTC
+      started   2026-11-21 02:42 UTC
       ended     2026-11-21 02:50 UTC as held (exit 10)
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
@@ -56,7 +56,7 @@ describe("status", () => {
     `);
   });
 
-  test("P6: tells of lost requests whose items went on, apart from what is open", () => {
+  test("P6: lists lost requests whose items continued separately from open requests", () => {
     const { evidence } = facts.trouble[0]!;
     const lost = [{ rowId: "cover-7", reason: "its item was submitted again", evidence }];
     const told = { ...facts, lost, lostCredits: credits(2.5) };
@@ -71,7 +71,7 @@ describe("status", () => {
     });
   });
 
-  test("says of a run under way when it should end, and where that is a guess", () => {
+  test("shows when a run in progress should end, and where that is an estimate", () => {
     const guessed = { models: ["voice"], areAll: false };
     const running = { ...facts, state: "running", endedAt: null, exit: null, trouble: [] } as const;
     const line = (forecast: typeof facts.forecast) =>
@@ -87,7 +87,7 @@ describe("status", () => {
     );
   });
 
-  test("fits into 60 columns, with the evidence of what is held and the next look of what is overdue", () => {
+  test("fits into 60 columns, with the evidence of what is held and the next poll of what is overdue", () => {
     const late = { ...facts.trouble[0]!, rowId: "clip-3", state: "overdue", reason: "still processing" };
     const trouble = [facts.trouble[0]!, { ...late, nextAt: Date.UTC(2026, 10, 21, 3, 0, 1) }];
     const text = statusText(
@@ -97,7 +97,7 @@ describe("status", () => {
     expect(text.split("\n").filter((line) => [...line].length > 60)).toEqual([]);
     expect(text).toMatchInlineSnapshot(`
       "run       3 of demo: interrupted
-      begun     2026-11-21 02:42 UTC
+      started   2026-11-21 02:42 UTC
       ended     2026-11-21 02:50 UTC as held (exit 10)
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
@@ -108,13 +108,13 @@ describe("status", () => {
                 2026-11-21 02:43:00 UTC, no answer, body
                 3f2a91c40b7d
       overdue   row 9 (clip-3): still processing; POST 2026-11-21
-                02:43:00 UTC, no answer, body 3f2a91c40b7d; next
-                look after 2026-11-21 03:01 UTC
+                02:43:00 UTC, no answer, body 3f2a91c40b7d; polled
+                again after 2026-11-21 03:01 UTC
       next      \`bulkgen resume\` continues it"
     `);
   });
 
-  test("calls a run whose process is gone cut off, and says what to do", () => {
+  test("calls a run whose process is gone crashed, and says what to do", () => {
     const resume = "bulkgen resume --sandbox";
     const text = statusText({
       ...facts,
@@ -124,7 +124,7 @@ describe("status", () => {
       counts: none,
       resume,
     });
-    expect(text).toMatch(/^run +3 of demo: cut off\nbegun +2026-11-21 02:42 UTC\n/);
+    expect(text).toMatch(/^run +3 of demo: crashed\nstarted +2026-11-21 02:42 UTC\n/);
     expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
     expect(text).toMatch(/^items +none\ncredits +112 spent\n/m);
     expect(statusText({ ...facts, state: "running", alive: true })).toMatch(/^run +3 of demo: running\n/);
@@ -143,10 +143,10 @@ describe("status", () => {
   });
 
   test("names the process that holds the workspace, and whether it works on this run", () => {
-    const holder = { pid: 4711, host: "studio", since: Date.UTC(2026, 10, 21, 2, 42) };
-    const alive = statusText({ ...facts, state: "running", alive: true, holder });
-    expect(alive).toMatch(/^held by +process 4711 on studio, since 2026-11-21 02:42 UTC$/m);
-    expect(statusText({ ...facts, holder })).toContain("02:42 UTC, for another run\n");
+    const lockOwner = { pid: 4711, host: "studio", since: Date.UTC(2026, 10, 21, 2, 42) };
+    const alive = statusText({ ...facts, state: "running", alive: true, lockOwner });
+    expect(alive).toMatch(/^locked by +process 4711 on studio, since 2026-11-21 02:42 UTC$/m);
+    expect(statusText({ ...facts, lockOwner })).toContain("02:42 UTC, for another run\n");
   });
 
   test("gives programs credits as numbers and times as text", () => {
@@ -155,8 +155,8 @@ describe("status", () => {
       counts: { archived: 24 },
       startedAt: "2026-11-21T02:42:59.000Z",
       endedAt: "2026-11-21T02:50:01.000Z",
-      cutOff: true,
-      holder: null,
+      crashed: true,
+      lockOwner: null,
       credits: { spent: 1.25, pending: 4 },
       trouble: [{ rowId: "cover-9", sentAt: "2026-11-21T02:43:00.000Z", status: null, nextAt: null }],
     });

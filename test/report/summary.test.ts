@@ -4,7 +4,7 @@ import { summarise, summaryJson } from "../../src/report/summary.js";
 import { runFacts } from "./facts.js";
 
 describe("the closing summary", () => {
-  test("tells all that became of a run, in 100 columns", () => {
+  test("shows the outcome of a run in 100 columns", () => {
     expect(summarise(runFacts, { width: 100, colour: false })).toMatchInlineSnapshot(`
       "demo, run 3
       archived  20 of 26 items
@@ -101,7 +101,7 @@ describe("the closing summary", () => {
     expect(text).toContain("files      none\n");
   });
 
-  test("P6: tells of lost requests whose items went on, apart from what is open", () => {
+  test("P6: lists lost requests whose items continued separately from open requests", () => {
     const { evidence } = runFacts.held[0]!;
     const lost = [{ rowId: "cover-7", reason: "given up", evidence }];
     const facts = { ...runFacts, lost, lostCredits: credits(2.5) };
@@ -128,7 +128,7 @@ describe("the closing summary", () => {
       nextStep: "bulkgen resolve clip-9 --adopt ID",
       held: [{ rowId: "clip-9", sentAt: "2026-11-21T02:42:59.000Z", status: 502, taskId: "t_1" }],
       overdue: [{ rowId: "clip-3", reason: "still processing" }],
-      nextLookAt: "2026-11-21T03:00:01.000Z",
+      nextPollAt: "2026-11-21T03:00:01.000Z",
     });
     expect(summaryJson({ ...runFacts, counts: {}, left: null })).toMatchObject({
       credits: { left: null },
@@ -147,11 +147,11 @@ test("what was archived before is said not to be paid again", () => {
   );
 });
 
-test("P8: books that do not close are told, books that do are not", () => {
+test("P8: a difference between the counter and the spend log is shown, agreement is not", () => {
   const closed = { counted: credits(112.5), known: credits(112.5) };
-  expect(summarise({ ...runFacts, books: closed })).toBe(summarise(runFacts));
+  expect(summarise({ ...runFacts, creditCheck: closed })).toBe(summarise(runFacts));
   const open = { counted: credits(116.5), known: credits(112.5) };
-  expect(summarise({ ...runFacts, books: open })).toContain(
-    "the key's counter moved by 116.5, the items account for 112.5: a difference of 4",
+  expect(summarise({ ...runFacts, creditCheck: open })).toContain(
+    "the service counts 116.5 used, bulkgen counts 112.5",
   );
 });

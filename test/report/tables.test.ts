@@ -79,7 +79,7 @@ describe("the account", () => {
       "this minute  31 requests, no limit, from this machine\n24 hours     1 request, no limit, from this machine\n",
     );
   });
-  test("that does not tell its numbers", () => {
+  test("that does not report its numbers", () => {
     const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
     const text = accountText({ me: odd, quota });
     expect(text).toMatch(/credits +unknown left, unknown used by this key/);
@@ -229,7 +229,7 @@ test("a problem names its place in a file of any kind", () => {
   ).toBe("a.json:3:7, row 2, column rows: no rows; expected a row, got none");
 });
 
-test("the same wrong value in every row is told once, with how often", () => {
+test("the same wrong value in every row is reported once, with how often", () => {
   const wrong = { message: "no option", expected: "16:9", got: "16:10" };
   const inMatrix = [2, 3, 4].map((row) => ({
     ...wrong,
@@ -255,7 +255,9 @@ test("the same wrong value in every row is told once, with how often", () => {
 test("values that a spreadsheet changed come with the flag that repairs them", () => {
   const place = { file: "a.csv", row: 2 };
   const wrong = { place, message: "no option", expected: "16:9", got: "16:09", repair: "16:9" };
-  expect(problemsText(digestOf([wrong]), here)).toContain("1 of these values looks changed by a spreadsheet");
+  expect(problemsText(digestOf([wrong]), here)).toContain(
+    "a spreadsheet seems to have changed 1 of these values",
+  );
 });
 
 test("many problems are cut short and counted", () => {

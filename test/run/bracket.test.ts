@@ -48,14 +48,14 @@ const isReading = (request: string) => request === "GET /api/v1/me";
 const isPaid = (request: string) => request.startsWith("POST");
 const requests = (which: (request: string) => boolean) => world.sent.filter(which).length;
 
-describe("counters that the service does not tell", () => {
+describe("counters that the service does not return", () => {
   test("P5: nothing is submitted; what is paid for is collected, and the run ends and says why", async () => {
     secondIsLost(async (request, pass) => (isReading(request) ? answer(500) : pass()));
     const began = world.clock.now();
     const session = await carryOn(world, run, { lanes: 1, reads: true });
     expect(requests(isPaid)).toBe(2);
     expect(session.gate.stops).toEqual([
-      { kind: "unread", message: expect.stringMatching(/before the key's counters were read \(GET .*500/) },
+      { kind: "unread", message: expect.stringMatching(/the key's counters cannot be read \(GET .*500/) },
     ]);
     expect(Object.values(await states(world, run)).toSorted()).toEqual(["archived", "planned", "unknown"]);
     expect(world.clock.now() - began).toBeLessThan(5 * minute);
@@ -68,7 +68,7 @@ describe("counters that the service does not tell", () => {
     expect(session.gate.stops.map(({ kind }) => kind)).toEqual(["unread"]);
   });
 
-  test("P5: submitting goes on as soon as they are told", async () => {
+  test("P5: submitting continues as soon as it returns them", async () => {
     let refused = 0;
     secondIsLost(async (request, pass) => (isReading(request) && ++refused <= 4 ? answer(500) : pass()));
     const session = await carryOn(world, run, { lanes: 1, reads: true });
@@ -89,8 +89,8 @@ describe("counters that the service does not tell", () => {
   });
 });
 
-describe("counters that would prove nothing, because another process has a paid request under way", () => {
-  test("P5 P12: nothing is submitted and none of the day's requests is spent until it has ended", async () => {
+describe("counters that would prove nothing, because another process has a paid request in flight", () => {
+  test("P5 P12: nothing is submitted and no daily request is spent until it has ended", async () => {
     const gateFile = join(world.folder, "lanes", "key.lock");
     const theirs = openLanes({ folder: join(world.folder, "theirs"), count: 1, gateFile });
     const said: string[] = [];
@@ -158,7 +158,7 @@ describe("counters that may not be asked for today", () => {
     expect(session.gate.stops).toEqual([]);
   });
 
-  test("P5: it waits for a short silence, because a charge is to show at once", async () => {
+  test("P5: it waits for a short silence, so that a charge shows in the first reading", async () => {
     const { ms } = await lastIsLost((id) => world.accounts.silence(id, 5 * minute), {});
     expect(ms).toBeGreaterThanOrEqual(5 * minute);
     expect(requests(isReading)).toBe(2);

@@ -10,13 +10,13 @@ afterEach(() => world.close());
 const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
 const alone = { lanes: 1, reads: true };
 
-/** The run as it is gone on with after it was cancelled. */
+/** The run as it is continued after it was cancelled. */
 async function cancelled({ id }: Run): Promise<Run> {
   await world.store.cancelRun(id, new Set());
   return (await world.store.run(id)) as Run;
 }
 
-describe("a cancelled run that is gone on with", () => {
+describe("a cancelled run that is continued", () => {
   test("P2: does not submit again what turns out to have been free", async () => {
     world = await openWorld();
     const run = await start(world, [picture("a", 1), picture("b", 2), picture("c", 3)]);

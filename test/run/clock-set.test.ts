@@ -71,7 +71,7 @@ describe.each(jumps)("P20: a clock that is put back by %s while a run waits", (_
     await expectArchived();
   });
 
-  test("for another look at a task, after one that was not answered", async () => {
+  test("for another poll of a task, after one without an answer", async () => {
     tamper("/task/", [1], cut, putBack);
     expect(await lasts({})).toBeLessThan(5 * minute);
     await expectArchived();

@@ -30,7 +30,7 @@ describe.each([
   ["ahead", 3_650 * dayMs],
   ["back", -3_650 * dayMs],
 ])("P7, P20: the day's cap while the clock is put %s by ten years, and afterwards", (_, byMs) => {
-  test("counts what was spent on this very day, before, meanwhile and since, and begins anew with the next", async () => {
+  test("counts all that was spent on this day, and starts again with the next", async () => {
     expect(await pictures(4)).toBe(1);
     world.clock.advance(hourMs);
     world.clock.set(byMs);
@@ -47,7 +47,7 @@ describe.each([
     }
   });
 
-  test("holds where the clock is set while a paid request is under way", async () => {
+  test("holds if the clock is set while a paid request is in flight", async () => {
     world.tamper = async (request, pass) => {
       if (!request.startsWith("POST")) return pass();
       world.tamper = null;

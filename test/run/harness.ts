@@ -32,7 +32,7 @@ import { openWorkspace } from "../../src/store/workspace/workspace.js";
 import { ManualClock } from "../manual-clock.js";
 import { newItem, runStart } from "../store/item-fixture.js";
 
-/** A whole run against the real sandbox over a real socket, on a clock that moves only when nothing is under way. */
+/** A whole run against the real sandbox over a real socket, on a clock that moves only when nothing is in progress. */
 export interface World {
   clock: ManualClock;
   sandbox: RunningSandbox;
@@ -119,7 +119,7 @@ export async function start(
 /** Where the books are with a balance that is read now; the service's clock is the one that nobody sets. */
 export async function markNow({ accounts, clock, sandbox }: World): Promise<BalanceMark> {
   const owner = { origin: "sandbox", fingerprint: fingerprint(sandbox.key), workspace: "workspace" };
-  return { seq: await accounts.books(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };
+  return { seq: await accounts.spendLog(owner).seq(), reading: null, dayBefore: clock.monotonic() - dayMs };
 }
 
 export interface RunChange extends Partial<RunSettings> {
@@ -180,7 +180,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     version: "0.0.0",
     inspect: (path, category) => inspect(nodeDisk, path, category),
   });
-  const books = accounts.books({
+  const spendLog = accounts.spendLog({
     origin: "sandbox",
     fingerprint: fingerprint(sandbox.key),
     workspace: join(world.folder, "state.db"),
@@ -190,7 +190,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     count: change.lanes ?? 2,
     gateFile: join(world.folder, "lanes", "key.lock"),
   });
-  if (change.reads) await readAccount({ service, books, lanes });
+  if (change.reads) await readAccount({ service, spendLog, lanes });
   const session = openSession(
     {
       store,
@@ -199,7 +199,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       fingerprint: fingerprint(sandbox.key),
       workspace: "workspace",
       service,
-      books,
+      spendLog,
       lanes,
       receipts: openReceipts(
         countedDisk,
@@ -252,7 +252,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   loop.catch(() => {});
   while (!ended) {
     if (underWay === 0) await settledThenAdvance(clock, () => underWay);
-    // Looking again and again would take the processor from what is under way.
+    // Constant checking would take the processor from real work.
     else await new Promise<void>((resolve) => (wake = resolve));
   }
   await loop.finally(() => Promise.all([http.close(), downloads.close()]));
@@ -263,7 +263,7 @@ function full(): Promise<never> {
   return Promise.reject(Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" }));
 }
 
-/** Lets what is ready to run do so; moves the clock only when still nothing is under way. */
+/** Lets what is ready to run do so; moves the clock only when still nothing is in progress. */
 async function settledThenAdvance(clock: ManualClock, underWay: () => number): Promise<void> {
   for (let turn = 0; turn < 5; turn++) {
     await new Promise((resolve) => setImmediate(resolve));

@@ -57,7 +57,7 @@ test("P7: what turns out to have been charged is gone from the balance once, and
 test("P7: what seems to be used up is read once more, and what is there after all is spent", async () => {
   const { accounts, sandbox, store } = world;
   const owner = { origin: "sandbox", fingerprint: fingerprint(sandbox.key), workspace: "another" };
-  const others = accounts.books(owner);
+  const others = accounts.spendLog(owner);
   const inFlight = await others.intend({ itemKey: "k", price: credits(4), at: world.clock.monotonic() });
   // It was charged by the time of the reading, but nobody here knows that.
   const keep = keeping(credits(488), credits(496), await markNow(world));

@@ -81,7 +81,7 @@ describe("a paid request without a clear answer", () => {
     expect(posts()).toBe(3);
   });
 
-  test("P1 P2: an item whose process died between intent and answer is held when the run goes on", async () => {
+  test("P1 P2: an item whose process died between intent and answer is held when the run continues", async () => {
     await open();
     const run = await start(world, pictures(2));
     const [first] = await world.store.items(run.id);
@@ -89,14 +89,14 @@ describe("a paid request without a clear answer", () => {
       runId: run.id,
       sentAt: world.clock.now(),
       bodySha256: "00",
-      bookEntry: null,
+      spendLogId: null,
     });
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "held", p2: "archived" });
     expect(posts()).toBe(1);
   });
 
-  test("P2: what was found to be unknown and not yet held when the process died is held when the run goes on", async () => {
+  test("P2: an item that was unknown and not yet held when the process died is held when the run continues", async () => {
     await open();
     const run = await start(world, pictures(1));
     const [first] = await world.store.items(run.id);
@@ -104,7 +104,7 @@ describe("a paid request without a clear answer", () => {
       runId: run.id,
       sentAt: world.clock.now(),
       bodySha256: "00",
-      bookEntry: null,
+      spendLogId: null,
     });
     await world.store.conclude(attempt.id, "unanswered", { message: "other side closed" });
     await carryOn(world, run);
@@ -136,7 +136,7 @@ describe("what stops a run", () => {
     expect(new Set(found)).toEqual(new Set(["archived", "planned"]));
   });
 
-  test("a service that cannot be reached for too long ends the run, and a later one goes on", async () => {
+  test("a service that cannot be reached for too long ends the run, and a later run continues", async () => {
     await open();
     const run = await start(world, pictures(2));
     world.tamper = async () => ({ kind: "not_sent", reason: "connect ECONNREFUSED" });
@@ -236,7 +236,7 @@ describe("tasks", () => {
     expect(posts()).toBe(1);
   });
 
-  test("P15: a lost output is soon given to a person, however many tasks are overdue beside it", async () => {
+  test("P15: a lost output is soon held for a person, however many other tasks are overdue", async () => {
     await open({ urlMs: 30_000 });
     const run = await start(world, pictures(16));
     const missing: Reply = { kind: "answer", status: 404, headers: {}, body: "{}" };
@@ -260,7 +260,7 @@ describe("tasks", () => {
     expect(heldAt - (finishedAt ?? 0)).toBeLessThan(600_000);
   });
 
-  test("P15: addresses that have expired are asked for anew, and nothing is paid for it", async () => {
+  test("P15: expired addresses are requested again, at no cost", async () => {
     await open({ urlMs: 30_000 });
     const run = await start(world, pictures(1));
     world.tamper = async (request, pass) => {
@@ -300,7 +300,7 @@ describe("failures, sorted", () => {
   const noteOf = async (run: Run, rowId: string) =>
     (await world.store.items(run.id)).find((item) => item.rowId === rowId);
 
-  test("what failed at the provider is tried again once by itself, and then it has failed", async () => {
+  test("a failure at the provider is retried once automatically, and then the item has failed", async () => {
     await open();
     const run = await start(world, [picture("bad", 0, { prompt: "a [[provider-error]] of sorts" })]);
     await carryOn(world, run);
@@ -310,7 +310,7 @@ describe("failures, sorted", () => {
     expect(posts()).toBe(2);
   });
 
-  test("what moderation refused is never tried again by itself", async () => {
+  test("an item that moderation refused is never retried automatically", async () => {
     await open();
     const run = await start(world, [picture("bad", 0, { prompt: "something [[moderation]] forbids" })]);
     await carryOn(world, run, { retries: 5 });
@@ -364,7 +364,7 @@ describe("failures, sorted", () => {
 });
 
 describe("waiting", () => {
-  test("a run that waits for credits goes on by itself when there are enough", async () => {
+  test("a run that waits for credits continues automatically when there are enough", async () => {
     await open({ credits: 9 });
     const run = await start(world, pictures(4));
     let balanceLooks = 0;
@@ -507,7 +507,7 @@ function setWatch(condition: () => boolean, interrupt: AbortController): () => v
 }
 
 describe("prices", () => {
-  test("what a group was charged is told to what remembers it once, and again when it was more", async () => {
+  test("the charge of a group is remembered once, and again when it was higher", async () => {
     world = await openWorld();
     const run = await start(world, pictures(4));
     const told: number[] = [];
@@ -604,7 +604,7 @@ describe("the day's requests", () => {
     const run = await start(world, pictures(3));
     const session = await carryOn(world, run, { perDay: 5 });
     expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["reserve"]);
-    expect(session.gate.stops[0]?.message).toContain("more from 2026-01-02 00:00 UTC on");
+    expect(session.gate.stops[0]?.message).toContain("new requests from 2026-01-02 00:00 UTC");
     const found = Object.values(await states(world, run)).toSorted();
     expect(found).toEqual(["archived", "archived", "planned"]);
     expect(world.sent).toHaveLength(4);
@@ -660,7 +660,7 @@ describe("the day's requests", () => {
     expect(saved.length).toBeLessThan(times + 2);
   });
 
-  test("with --on-daily-limit wait the run goes on when the day has room again", async () => {
+  test("with --on-daily-limit wait the run continues when the day has requests again", async () => {
     await open();
     const run = await start(world, pictures(3));
     const session = await carryOn(world, run, { perDay: 5, onDailyLimit: "wait" });
@@ -677,7 +677,7 @@ describe("P11: a service that answers 429", () => {
     body: JSON.stringify({ error: { code: "RATE_LIMITED", message: "Slow down." } }),
   });
 
-  test("and asks for three days ends the run at once, says until when, and nothing is lost", async () => {
+  test("that asks for three days of silence ends the run, says until when, and nothing is lost", async () => {
     await open();
     const run = await start(world, pictures(3));
     world.tamper = (request, pass) =>

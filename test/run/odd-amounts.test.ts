@@ -18,7 +18,7 @@ function tells(which: string, fields: object): void {
   };
 }
 
-describe("a service that tells amounts which are none", () => {
+describe("a service that returns impossible amounts", () => {
   test.each([
     ["POST", "a balance", { credits_remaining: 1e10 }],
     ["POST", "a charge", { credits_consumed: -1e300 }],
@@ -83,7 +83,7 @@ function tellsOfAccount(fields: Partial<Fields>, [paid, answer]: [number, Reply]
   };
 }
 
-describe("an account that tells amounts which are none", () => {
+describe("an account that returns impossible amounts", () => {
   test.each([
     ...[null, undefined, -3, "12", 1e10, 1e300, []].map((used) => ({ credits: { used_this_key: used } })),
     ...[null, undefined, -3, "12", 1.5, 1e300].map((count) => ({ api_key: { requests_count: count } })),
@@ -107,7 +107,7 @@ describe("an account that tells amounts which are none", () => {
       {
         kind: "unread",
         message: expect.stringMatching(
-          /before the key's counters were read \(GET \/api\/v1\/me: expected .* credits\.used_this_key/,
+          /the key's counters cannot be read \(GET \/api\/v1\/me: expected .* credits\.used_this_key/,
         ),
       },
     ]);
@@ -122,7 +122,7 @@ describe("an account that tells amounts which are none", () => {
     expect((await world.store.items(run.id))[1]?.note).toMatch(/were not read before it was sent/);
   });
 
-  test.each([1e10, 1e300])("a run that waits for credits goes on with %d of them", async (balance) => {
+  test.each([1e10, 1e300])("a run that waits for credits continues with %d of them", async (balance) => {
     world = await openWorld();
     const run = await start(world, pictures(2));
     tellsOfAccount({ credits: { balance } }, [1, refused], 0);

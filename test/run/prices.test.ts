@@ -27,7 +27,7 @@ async function told(session: Session, run: Run): Promise<string[]> {
 const pictures = (count: number) => Array.from({ length: count }, (_, at) => picture(`p${at + 1}`, at + 1));
 
 describe("a price above the plan", () => {
-  test("P7: is paid once, however often the run is gone on with, and stays named", async () => {
+  test("P7: is paid once, however often the run is continued, and stays named", async () => {
     await openDear();
     const run = await start(world, pictures(4));
     const first = await carryOn(world, run, { lanes: 1 });
@@ -119,7 +119,7 @@ describe("a price above the plan", () => {
   });
 });
 
-describe("a charge that only a look at the task tells", () => {
+describe("a charge that only a poll of the task shows", () => {
   const paid = "POST /api/v1/generate";
 
   /** Answers to paid requests do not say what was charged, nor do looks where they are to be as silent. */
@@ -149,7 +149,7 @@ describe("a charge that only a look at the task tells", () => {
     expect(posts()).toBe(1);
   });
 
-  test("P7: as planned, lets the others follow once it is told, and not one by one", async () => {
+  test("P7: as planned, releases all the others once it is known", async () => {
     await tellsNoCharge({});
     const run = await start(world, pictures(4));
     await carryOn(world, run);
@@ -158,21 +158,21 @@ describe("a charge that only a look at the task tells", () => {
     expect(Object.values(await states(world, run))).toEqual(Array(4).fill("archived"));
   });
 
-  test("that nothing tells holds up nobody longer than its task", async () => {
+  test("that stays unknown delays others no longer than its task", async () => {
     await tellsNoCharge({}, "too");
     const run = await start(world, pictures(3));
     await carryOn(world, run);
     expect(Object.values(await states(world, run))).toEqual(Array(3).fill("archived"));
   });
 
-  test("that its task never tells, because it is overdue, holds up nobody for ever", async () => {
+  test("that stays unknown because its task is overdue does not delay others forever", async () => {
     await tellsNoCharge({ taskMs: { min: 90_000_000, max: 90_000_000 } });
     const run = await start(world, pictures(3));
     await carryOn(world, run);
     expect(Object.values(await states(world, run))).toEqual(Array(3).fill("overdue"));
   });
 
-  test("P7: that its task does not tell, because it failed, is the next one's to tell", async () => {
+  test("P7: that stays unknown because its task failed is learned from the next task", async () => {
     await tellsNoCharge({ switches: { price: { factor: 7 / 4 } } });
     const run = await start(world, pictures(3));
     const { tamper } = world;

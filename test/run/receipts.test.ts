@@ -39,7 +39,7 @@ describe("the receipts", () => {
     expect(await receipts.answerTo(run, other, attempt)).toBeNull();
   });
 
-  test("P4: name what lies in the workspace's folder relative to it, so that it follows when that is moved", async () => {
+  test("P4: use paths relative to the workspace's folder, so that the workspace can be moved", async () => {
     const { root } = place();
     const manifest = "/elsewhere/demo.csv";
     const moves = { ...run, manifest, outFolder: join(root, "outputs") };
@@ -72,7 +72,7 @@ describe("the receipts", () => {
     expect(existsSync(join(dirname(file), "receipts.reserve"))).toBe(true);
   });
 
-  test("lines that are written at once do not tear each other", async () => {
+  test("lines that are written concurrently do not tear each other", async () => {
     const receipts = openReceipts(nodeDisk, place(), () => 0);
     const keys = Array.from({ length: 20 }, (_, index) => `k1:${index}`);
     await Promise.all(keys.map((key) => receipts.answer(run, { ...item, key }, attempt, accepted)));
@@ -84,7 +84,7 @@ describe("the receipts", () => {
 describe("the answer to an attempt of a row that two jobs have", () => {
   const two = { ...run, id: 2, jobName: "two" } as unknown as Run;
   const refused = { event: "refused", outcome: { status: 402 } } as const;
-  test("P2: is that of its own job", async () => {
+  test("P2: belongs to its own job", async () => {
     const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');
     await receipts.intent(two, item, attempt, '{"model":"picture"}');
@@ -173,7 +173,7 @@ describe("a run", () => {
     expect(await states(world, started)).toEqual({ a: "archived" });
   });
 
-  test("P17: receipts that cannot be written are told of while they are waited for, and at the end", async () => {
+  test("P17: receipts that cannot be written are reported while the run waits for them, and at its end", async () => {
     world = await openWorld();
     const started = await start(world, [picture("a", 0)]);
     world.refuseReceipts = true;

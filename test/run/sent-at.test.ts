@@ -54,7 +54,7 @@ describe.each([
     expect(await inDoubt()).toBe(noCredits);
   });
 
-  test("P6, P20: has made the task that the service says was made then, and none of a day before", async () => {
+  test("P6, P20: is matched with the task that the service made then, not with one from a day before", async () => {
     const { item, attempt } = await lost(before);
     world.clock.set(after);
     const task = (at: number) =>

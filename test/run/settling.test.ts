@@ -34,11 +34,11 @@ function loses(which: readonly number[], how: "answer" | "request" | Reply): voi
 }
 
 /** Hears what is asked of the real books. */
-function listenIn(heard: (books: SpendLog) => Partial<SpendLog>): void {
-  const real = world.accounts.books;
-  world.accounts.books = (owner) => {
-    const books = real(owner);
-    return { ...books, ...heard(books) };
+function listenIn(heard: (spendLog: SpendLog) => Partial<SpendLog>): void {
+  const real = world.accounts.spendLog;
+  world.accounts.spendLog = (owner) => {
+    const spendLog = real(owner);
+    return { ...spendLog, ...heard(spendLog) };
   };
 }
 
@@ -60,7 +60,7 @@ async function notes(run: Run): Promise<(string | null)[]> {
 }
 
 describe("a request whose answer was lost", () => {
-  test("P5: that was charged shows at once, is held with its price, and is never sent again", async () => {
+  test("P5: that was charged is found with the first reading, is held with its price, and is never sent again", async () => {
     await open();
     const run = await start(world, pictures(4));
     loses([2], "answer");
@@ -114,15 +114,15 @@ describe("a request whose answer was lost", () => {
     expect(world.clock.now() - began).toBeLessThan(16 * 60_000);
   });
 
-  test("P5: the books are judged anew only when something was written in them", async () => {
+  test("P5: the spend log is judged again only after something was written to it", async () => {
     await open();
     const run = await start(world, pictures(3));
     loses([2], "request");
     const judged: number[] = [];
-    listenIn((books) => ({
+    listenIn((spendLog) => ({
       evidence: async (settings) => {
-        judged.push(await books.seq());
-        return books.evidence(settings);
+        judged.push(await spendLog.seq());
+        return spendLog.evidence(settings);
       },
     }));
     await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
@@ -131,15 +131,15 @@ describe("a request whose answer was lost", () => {
     expect(judged).toEqual([...new Set(judged)]);
   });
 
-  test("P5: a look at an open task goes into the books only where a reading waits for it", async () => {
+  test("P5: a poll of an open task is written to the spend log only if a reading waits for it", async () => {
     await open({ taskMs: { min: 60_000, max: 60_000 } });
     const run = await start(world, pictures(3));
     loses([2], "request");
     const looks: string[] = [];
-    listenIn((books) => ({
-      looked: (entry, look) => {
+    listenIn((spendLog) => ({
+      polled: (entry, look) => {
         looks.push(look.task);
-        return books.looked(entry, look);
+        return spendLog.polled(entry, look);
       },
     }));
     await carryOn(world, run, { lanes: 1, reads: true });
@@ -152,15 +152,15 @@ describe("a request whose answer was lost", () => {
     await open();
     const run = await start(world, pictures(3));
     loses([2], "request");
-    const others = world.accounts.books({
+    const others = world.accounts.spendLog({
       origin: "sandbox",
       fingerprint: fingerprint(world.sandbox.key),
       workspace: "elsewhere",
     });
     let seen = 0;
-    listenIn((books) => ({
+    listenIn((spendLog) => ({
       evidence: async (settings) => {
-        const evidence = await books.evidence(settings);
+        const evidence = await spendLog.evidence(settings);
         const judgement = evidence && reconcile(evidence);
         const isLost = evidence?.entries.some(({ outcome }) => outcome === "unknown");
         // They see that somebody else has used the key, after which its counters prove nothing.
@@ -178,14 +178,14 @@ describe("a request whose answer was lost", () => {
     expect(await notes(run)).toEqual([expect.stringContaining("used from elsewhere")]);
   });
 
-  test("P5: a look at an overdue task goes into the books, or it would be taken for one that nobody looks at", async () => {
+  test("P5: a poll of an overdue task is written to the spend log, or the task would count as abandoned", async () => {
     await open({ taskMs: { min: 1_800_000, max: 1_800_000 } });
     const run = await start(world, pictures(1));
     const looks: string[] = [];
-    listenIn((books) => ({
-      looked: (entry, look) => {
+    listenIn((spendLog) => ({
+      polled: (entry, look) => {
         looks.push(look.task);
-        return books.looked(entry, look);
+        return spendLog.polled(entry, look);
       },
     }));
     await carryOn(world, run, { lanes: 1, reads: true, overdueWaitMs: 3_600_000 });
@@ -193,7 +193,7 @@ describe("a request whose answer was lost", () => {
     expect(looks.at(-1)).toBe("completed");
   });
 
-  test("P5: a look at an open task settles at once what a reading waited for", async () => {
+  test("P5: a poll of an open task settles immediately what a reading waited for", async () => {
     await open({ taskMs: { min: 300_000, max: 300_000 } });
     const run = await start(world, pictures(2));
     const body = JSON.stringify({ error: { code: "GENERATION_ERROR", message: "try later" } });
@@ -208,7 +208,7 @@ describe("a request whose answer was lost", () => {
     await carryOn(world, run, { lanes: 1, reads: true });
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived" });
     expect(submitted).toHaveLength(3);
-    // The first task is still at work then.
+    // The first task is still open then.
     expect(submitted[2]).toBeLessThan(120_000);
   });
 
@@ -218,7 +218,7 @@ describe("a request whose answer was lost", () => {
     loses([2], "request");
     const began = world.clock.now();
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
-    const others = world.accounts.books({
+    const others = world.accounts.spendLog({
       origin: "sandbox",
       fingerprint: fingerprint(world.sandbox.key),
       workspace: "elsewhere",
@@ -235,7 +235,7 @@ describe("a request whose answer was lost", () => {
     };
     const minutes = (count: number) => began + count * 60_000;
     world.clock.alarm(minutes(40), () => {
-      void others.looked(theirs, { task: "completed", charged: noCredits, endedAt: null });
+      void others.polled(theirs, { task: "completed", charged: noCredits, endedAt: null });
     });
     await carryOn(world, run, { lanes: 1, reads: true, ...settling({ wait: true }) });
     expect(await states(world, run)).toEqual({ p1: "archived", p2: "archived", p3: "archived" });
@@ -257,7 +257,7 @@ describe("a request whose answer was lost", () => {
     expect(posts()).toBe(4);
   });
 
-  test("P3: at --max-unsettled submitting waits, and goes on when one is settled", async () => {
+  test("P3: at --max-unsettled submitting waits, and continues when one is settled", async () => {
     await open();
     const run = await start(world, pictures(5));
     loses([2, 3], "request");
@@ -341,8 +341,8 @@ describe("a request whose answer was lost", () => {
 });
 
 describe("a process that ended in the middle", () => {
-  const books = () =>
-    world.accounts.books({
+  const spendLog = () =>
+    world.accounts.spendLog({
       origin: "sandbox",
       fingerprint: fingerprint(world.sandbox.key),
       workspace: `${world.folder}/state.db`,
@@ -352,10 +352,10 @@ describe("a process that ended in the middle", () => {
     await open();
     const run = await start(world, pictures(1));
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
-    await books().intend({ itemKey: "k1:p1", price: credits(4), at: world.clock.now() });
+    await spendLog().intend({ itemKey: "k1:p1", price: credits(4), at: world.clock.now() });
     await carryOn(world, run, { reads: true });
     expect(await states(world, run)).toEqual({ p1: "archived" });
-    expect(await books().open()).toEqual([]);
+    expect(await spendLog().open()).toEqual([]);
   });
 
   test("P2 P5: a request that it left without an answer is settled by the next one", async () => {
@@ -364,12 +364,16 @@ describe("a process that ended in the middle", () => {
     await carryOn(world, run, { reads: true });
     const again = await start(world, [...pictures(2), picture("p3", 3)]);
     const [item] = (await world.store.items(again.id)).filter(({ rowId }) => rowId === "p3");
-    const bookEntry = await books().intend({ itemKey: "k1:p3", price: credits(4), at: world.clock.now() });
+    const spendLogId = await spendLog().intend({
+      itemKey: "k1:p3",
+      price: credits(4),
+      at: world.clock.now(),
+    });
     await world.store.intend(item?.id ?? 0, {
       runId: again.id,
       sentAt: world.clock.now(),
       bodySha256: "00",
-      bookEntry,
+      spendLogId,
     });
     await carryOn(world, again, { reads: true, ...settling({ wait: true }) });
     expect((await states(world, again)).p3).toBe("archived");
@@ -415,17 +419,21 @@ describe("a process that ended in the middle", () => {
     world.tamper = null;
   }
 
-  test("P2: books that were lost are not taken for those of others: what they knew nothing of is held", async () => {
+  test("P2: after the spend log was lost, requests that only it knew are held", async () => {
     await open();
     const run = await start(world, pictures(1));
     const [item] = await world.store.items(run.id);
     await world.accounts.accountOf("sandbox", fingerprint(world.sandbox.key));
-    const bookEntry = await books().intend({ itemKey: "k1:p1", price: credits(4), at: world.clock.now() });
+    const spendLogId = await spendLog().intend({
+      itemKey: "k1:p1",
+      price: credits(4),
+      at: world.clock.now(),
+    });
     await world.store.intend(item?.id ?? 0, {
       runId: run.id,
       sentAt: world.clock.now(),
       bodySha256: "00",
-      bookEntry,
+      spendLogId,
     });
 
     world.accounts.close();
@@ -437,15 +445,15 @@ describe("a process that ended in the middle", () => {
       fingerprint: fingerprint(world.sandbox.key),
       workspace: "elsewhere",
     };
-    const others = world.accounts.books(elsewhere);
+    const others = world.accounts.spendLog(elsewhere);
     const first = await others.intend({ itemKey: "k1:other", price: credits(4), at: world.clock.now() });
     await others.answered(first, { outcome: "accepted", charged: credits(4) });
-    await others.looked(first, { task: "completed", charged: credits(4), endedAt: null });
+    await others.polled(first, { task: "completed", charged: credits(4), endedAt: null });
     const before = await others.evidence(defaultReconcile);
 
     await carryOn(world, run);
     expect(await states(world, run)).toEqual({ p1: "held" });
-    expect(await notes(run)).toEqual([expect.stringContaining("it is not in the account's books")]);
+    expect(await notes(run)).toEqual([expect.stringContaining("it is not in the account's spend log")]);
     expect(await others.evidence(defaultReconcile)).toEqual(before);
     expect((await others.entry(first))?.verdict).toBeNull();
     expect(posts()).toBe(0);
@@ -454,15 +462,19 @@ describe("a process that ended in the middle", () => {
   test("P4: what its item knew and the books did not is brought to them", async () => {
     await open();
     const run = await start(world, pictures(2));
-    const real = world.accounts.books;
+    const real = world.accounts.spendLog;
     // The process ends before the books hear of any answer.
-    world.accounts.books = (owner) => ({ ...real(owner), answered: async () => {}, looked: async () => {} });
+    world.accounts.spendLog = (owner) => ({
+      ...real(owner),
+      answered: async () => {},
+      polled: async () => {},
+    });
     await carryOn(world, run, { reads: true });
-    world.accounts.books = real;
-    expect(await books().open()).toHaveLength(2);
+    world.accounts.spendLog = real;
+    expect(await spendLog().open()).toHaveLength(2);
     const session = await carryOn(world, run, { reads: true });
-    expect(await books().open()).toEqual([]);
-    const evidence = await books().evidence(defaultReconcile);
+    expect(await spendLog().open()).toEqual([]);
+    const evidence = await spendLog().evidence(defaultReconcile);
     expect(evidence).toMatchObject({ trusted: true });
     expect(session.gate.settling.unsettled).toBe(0);
   });

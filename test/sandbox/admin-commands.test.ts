@@ -67,7 +67,7 @@ describe("bulkgen sandbox", () => {
     expect((await me(url, key)).body.error.code).toBe("INVALID_API_KEY");
   });
 
-  it("changes a kept account's plan and credits only when it is told to", async () => {
+  it("changes the plan and credits of an existing account only when the flags say so", async () => {
     await bulkgen("sandbox", "account", "--create", "ana@example.com");
     await bulkgen("sandbox", "account", "--plan", "Starter", "--credits", "3");
     const first = await serve();

@@ -51,7 +51,7 @@ function me(key: string) {
 }
 
 describe("a key made beside a running sandbox", () => {
-  it("has the documented form and opens its account at once", async () => {
+  it("has the documented form and opens its account immediately", async () => {
     const { value, id } = createKey(desk, own, " nightly ");
     expect(isKeyForm(value)).toBe(true);
     const answer = await me(value);
@@ -78,7 +78,7 @@ describe("a key made beside a running sandbox", () => {
     expect(revoked.body).toEqual(unknown.body);
   });
 
-  it("has a usage record of its own, and shares the account's credits", async () => {
+  it("has its own usage record, and shares the account's credits", async () => {
     const { value } = createKey(desk, own, "nightly");
     const body = JSON.stringify({ model: "aurora-image", prompt: "A heron" });
     const headers = { "x-api-key": value, "content-type": "application/json" };

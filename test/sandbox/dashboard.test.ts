@@ -184,7 +184,7 @@ describe("what the page shows", () => {
   const figure = (text: string, card: string) =>
     new RegExp(`id="${card}"[\\s\\S]*?class="figure">\\s*([^<\\n]*)`).exec(text)?.[1]?.trim();
 
-  it("is the balance as GET me tells it, refunds included, though nobody asked the service yet", async () => {
+  it("is the balance that GET me would return, refunds included, even before the first request", async () => {
     await caller.generate({ model: "aurora-image", prompt: "A heron" });
     await caller.generate({ model: "aurora-image", prompt: "[[provider-error]]" });
     expect(figure((await look()).text, "credits")).toBe("92");

@@ -29,7 +29,7 @@ async function raw(bytes: string): Promise<{ status: number; body: { error: { co
 async function chunked(bytes: number): Promise<number> {
   const headers = { "x-api-key": caller.sandbox.key, "content-type": "application/json" };
   const sent = request({ port, host: "127.0.0.1", path: "/api/v1/generate", method: "POST", headers });
-  // Whoever is refused early may find the connection closed while it still writes.
+  // A client that is refused early may find the connection closed while it still writes.
   sent.on("error", () => {});
   const answered = once(sent, "response");
   for (let left = bytes; left > 0; left -= 65_536) sent.write(" ".repeat(Math.min(left, 65_536)));

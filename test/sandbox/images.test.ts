@@ -63,7 +63,7 @@ describe("an image", () => {
     expect((await fetch(url, { headers: { range: "bytes=10-", "if-range": '"other"' } })).status).toBe(200);
   });
 
-  it("can be fetched until its URL expires, and again with the URL of another look at the task", async () => {
+  it("can be downloaded until its URL expires, and again with the URL of a later poll", async () => {
     const task = await caller.finish({ model: "aurora-image-mini", prompt: "late" });
     const url = task.output_urls[0];
     expect((await fetch(url)).status).toBe(200);

@@ -17,7 +17,7 @@ function burst(world: InProcess, n: number): number {
 
 // The manual clock starts on a full minute, and at noon.
 describe("a fixed window", () => {
-  it("begins anew where it is aligned, so that twice the limit passes around its edge", () => {
+  it("starts again where it is aligned, so that twice the limit passes around its edge", () => {
     const world = starter({ kind: "fixed-window", alignMs: 10_000 });
     world.clock.advance(9_000);
     expect(burst(world, 31)).toBe(30);
@@ -98,7 +98,7 @@ describe("the day's limit", () => {
     expect(burst(world, 31)).toBe(30);
   });
 
-  it("begins anew at midnight UTC when it is switched so", () => {
+  it("starts again at midnight UTC when it is switched so", () => {
     const world = usedUp({ day: "utc" });
     world.clock.advance(12 * 3_600_000 - 34 * 60_000 - 1);
     expect(burst(world, 1)).toBe(0);

@@ -72,7 +72,7 @@ async function picture(seat: Caller, task: { output_urls: string[] }) {
 }
 
 describe("a sandbox that plays a model file", () => {
-  it("lists its models, and none of its own, with the same keys, prices, inputs and parameters", async () => {
+  it("lists only the file's models, with the same keys, prices, inputs and parameters", async () => {
     const answer = modelList.parse((await (await play()).get("/api/v1/models")).body);
     expect(answer.total).toBe(list.models.length);
     expect(answer.models[0]).toMatchObject({
@@ -115,7 +115,7 @@ describe("a sandbox that plays a model file", () => {
     expect(await picture(seat, wide)).toEqual({ format: "jpeg", ratio: 2 });
   });
 
-  it("makes films of the length asked for, of its own where that says nothing, and takes values of any list", async () => {
+  it("makes films of the requested length, of a default length if there is none, and accepts the values of any list", async () => {
     const seat = await play();
     const made = await seat.finish({ model: "veo", prompt: "Waves", params: { seed: 7 } });
     expect(made.input).toMatchObject({ aspectRatio: "9:16", duration: "2s", seed: "7" });
@@ -206,7 +206,7 @@ describe("a model file that cannot be played", () => {
     expect(messageOf(() => readModelFile(JSON.stringify(document), "m.json"))).toBe(message);
   });
 
-  it("is refused with all that is wrong at once", () => {
+  it("is refused with all its problems in one message", () => {
     const document = { models: [{ ...list.models[0], category: "3d", credits_cost: null }, {}] };
     const messages = () => readModelFile(JSON.stringify(document), "m.json");
     expect(messages).toThrow(

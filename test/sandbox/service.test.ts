@@ -138,7 +138,7 @@ describe("a task", () => {
     await caller.sandbox.close();
   });
 
-  it("that nobody made is not found", async () => {
+  it("that does not exist is not found", async () => {
     const caller = await Caller.start();
     for (const id of ["00000000-0000-4000-8000-000000009999", "nonsense", "%ff"]) {
       const answer = await caller.task(id);

@@ -79,7 +79,7 @@ describe("where keys and accounts stand", () => {
     expect(state.keyByHash("other")?.usedMicro).toBe(0);
   });
 
-  it("an account changed by another process is read anew in the next transaction", () => {
+  it("an account changed by another process is read again in the next transaction", () => {
     state.serve(() => state.commit([charge]));
     state.db.prepare("update accounts set balance_micro = 1").run();
     expect(state.serve(money).left).toBe(1);

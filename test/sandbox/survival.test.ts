@@ -51,7 +51,7 @@ describe("a sandbox started again on the same file", () => {
     await second.sandbox.close();
   });
 
-  it("goes on with a task whose input was not fetched yet", async () => {
+  it("continues with a task whose input was not fetched yet", async () => {
     const red = sharp({ create: { width: 60, height: 40, channels: 3, background: "#c03020" } });
     writeFileSync(join(folder, "red.png"), await red.png().toBuffer());
     const options = { file: join(folder, "sandbox.db"), inputRoot: folder };

@@ -49,7 +49,7 @@ describe("a refund", () => {
     expect(credits(world)).toEqual([100, 0]);
   });
 
-  it("may come only when the failed task is looked at, and then once", () => {
+  it("may come only when the failed task is polled, and then once", () => {
     const world = open({ refund: { at: "seen" } });
     const id = world.generate(failing).body.task_id;
     world.task(id);
@@ -200,7 +200,7 @@ describe("the URLs of a task", () => {
     return "refused" in found ? found.refused.status : 200;
   };
 
-  it("are signed anew with each look, each good for its full time", () => {
+  it("are signed again at each poll, each valid for its full time", () => {
     const { world, first, second } = looks({ urlMs: 10_000 });
     expect(second).not.toBe(first);
     world.clock.advance(5_000);

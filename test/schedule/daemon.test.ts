@@ -23,14 +23,14 @@ const fine: ScheduledRunEnd = {
 let clock: ManualClock;
 let schedules: Schedules;
 let began: { command: string; end(end: ScheduledRunEnd): void }[];
-let notices: DaemonEvent[];
+let notifications: DaemonEvent[];
 let stops: number;
 
 beforeEach(() => {
   clock = new ManualClock(evening);
   schedules = openSchedules(":memory:", clock);
   began = [];
-  notices = [];
+  notifications = [];
   stops = 0;
 });
 
@@ -61,7 +61,7 @@ function start(): { stop: AbortController; over: Promise<void> } {
       began.push({ command: [command, ...words].join(" "), end });
       return { ended, stop: () => stops++ };
     },
-    notify: (_, notice) => notices.push(notice),
+    notify: (_, notification) => notifications.push(notification),
   });
   return { stop, over: daemon.go(stop.signal) };
 }
@@ -93,10 +93,10 @@ describe("a scheduled run", () => {
     began[0]?.end(fine);
     await settle();
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: 0, run: 7, endedAt: due + hour }]);
-    expect(notices).toEqual([]);
+    expect(notifications).toEqual([]);
   });
 
-  test("is claimed once, whoever else looks at the same database", async () => {
+  test("is claimed once, even if another process uses the same database", async () => {
     await add();
     start();
     start();
@@ -105,14 +105,16 @@ describe("a scheduled run", () => {
     expect(began).toHaveLength(1);
   });
 
-  test("that comes due while the previous one is at work is skipped, with a notification", async () => {
+  test("that comes due while the previous one is in progress is skipped, with a notification", async () => {
     await add({ cron: "0 * * * *" });
     start();
     await passes(hour);
     await passes(hour);
     expect(began).toHaveLength(1);
     expect(await scheduledRuns()).toMatchObject([{ state: "running" }, { state: "skipped" }]);
-    expect(notices).toMatchObject([{ event: "skipped", message: expect.stringContaining("still at work") }]);
+    expect(notifications).toMatchObject([
+      { event: "skipped", message: expect.stringContaining("still in progress") },
+    ]);
     began[0]?.end(fine);
     await passes(hour);
     expect(began).toHaveLength(2);
@@ -144,19 +146,19 @@ describe("a scheduled run", () => {
     await passes(hour);
     expect(began).toHaveLength(2);
     expect(await scheduledRuns()).toMatchObject([{ state: "ended", exit: null, losses: 2 }]);
-    expect(notices.map(({ event }) => event)).toEqual(["lost", "lost"]);
+    expect(notifications.map(({ event }) => event)).toEqual(["lost", "lost"]);
   });
 });
 
 describe("missed runs", () => {
-  test("are caught up once, by the newest; the others are told", async () => {
+  test("are caught up once, by the latest one; the others are reported", async () => {
     await add({ flags: [["--edition", "{{ date }}"]] });
     clock.advance(3 * 24 * hour);
     start();
     await settle();
     expect(began.map(({ command }) => command)).toEqual([expect.stringContaining("--edition=2026-11-23 ")]);
     expect((await scheduledRuns()).map(({ state }) => state)).toEqual(["missed", "missed", "running"]);
-    expect(notices).toMatchObject([
+    expect(notifications).toMatchObject([
       { event: "missed", message: expect.stringContaining("2 scheduled runs") },
     ]);
   });
@@ -176,7 +178,7 @@ describe("missed runs", () => {
     start();
     await settle();
     expect(began).toEqual([]);
-    expect(notices).toMatchObject([
+    expect(notifications).toMatchObject([
       { event: "missed", message: expect.stringContaining("the daemon was not running before its end") },
     ]);
   });
@@ -192,7 +194,7 @@ describe("missed runs", () => {
 });
 
 describe("a daemon", () => {
-  test("that was killed continues the run that was at work", async () => {
+  test("that was killed continues the run that was in progress", async () => {
     await add();
     await schedules.claim("nightly", evening - hour, { state: "running", startedAt: evening - hour, run: 3 });
     start();

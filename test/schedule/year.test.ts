@@ -31,7 +31,7 @@ class Year {
   readonly clock = new ManualClock(from);
   readonly schedules: Schedules = openSchedules(":memory:", this.clock);
   readonly began: string[] = [];
-  readonly notices: string[] = [];
+  readonly notifications: string[] = [];
   readonly counts = { killed: 0, asleep: 0 };
   private dead = new Set<object>();
   private seed = 1;
@@ -60,7 +60,7 @@ class Year {
       clock: this.clock,
       log: { debug() {}, info() {}, warn() {}, error() {} },
       launch: (command, { name }) => this.process(life, `${name} ${command.words.join(" ")}`),
-      notify: (_, { event, message }) => this.notices.push(`${event} ${message}`),
+      notify: (_, { event, message }) => this.notifications.push(`${event} ${message}`),
     });
     void daemon.go(new AbortController().signal);
     return life;
@@ -143,7 +143,7 @@ describe("a year of scheduled runs", () => {
       for (const scheduledRun of scheduledRuns) {
         if (scheduledRun.state === "missed" || scheduledRun.state === "skipped") {
           expect(scheduledRun.startedAt).toBeNull();
-          expect(scheduledRun.note).toMatch(/was not running|still at work/);
+          expect(scheduledRun.note).toMatch(/was not running|still in progress/);
         } else expect(scheduledRun.startedAt).not.toBeNull();
       }
       const running = scheduledRuns.filter(({ state }) => state === "running" || state === "waiting");

@@ -70,7 +70,7 @@ describe("bundling", () => {
 
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-  test("takes packages in, with their licences, and leaves what is loaded later in a file of its own", async () => {
+  test("includes packages with their licences, and keeps modules that are loaded later in separate files", async () => {
     main(`export const later = () => import("./later.js");`);
     write("node_modules/.cache/build/cli/later.js", `export { greeting } from "kind";`);
     expect(bundle()).toEqual({ status: 0, stderr: "" });

@@ -138,7 +138,7 @@ describe("the build", () => {
     expect(existsSync(join(root, "dist/gone.js"))).toBe(false);
   });
 
-  test("stays as it was when the compiler fails, and the exit code tells", () => {
+  test("stays as it was when the compiler fails, and the exit code shows it", () => {
     ready("--build");
     write("src/cli/main.ts", "broken");
     compiler("process.exitCode = 2;");

@@ -109,7 +109,7 @@ export class ArchiveRules implements Rule {
   }
 }
 
-/** What tells one index line from another. */
+/** What distinguishes one index line from another. */
 function identityOf(path: string, line: Record<string, unknown>): string {
   return `${path} ${line["key"]} ${line["task"]} ${line["output"]}`;
 }

@@ -17,7 +17,7 @@ export interface SpendLog {
   disk: MemoryDisk;
   /** Job folders of the archive. */
   folders: readonly string[];
-  /** What the program tells its user of each item. */
+  /** What the program reports of each item. */
   listed: ReadonlyMap<string, { state: ItemState; note: string | null }>;
   /** Files that a person has put there. */
   strangers: ReadonlyMap<string, Buffer>;
@@ -40,11 +40,11 @@ export interface SpendLog {
   runOf(item: string): number;
   /** Credits that the runs of each job have cost, or may have, as the program tells its user. */
   spent: readonly number[];
-  /** POSTs whose items were let go to be paid again, by the leave of whoever set how much that may cost. */
+  /** POSTs whose items were let go to be paid again, as allowed by the limit that the user set. */
   letGo: ReadonlySet<Trip>;
   /** How often an item was let go. */
   orphans: ReadonlyMap<string, number>;
-  /** Tasks of which nothing that the program can see tells. */
+  /** Tasks of which the program can see nothing. */
   unknowable: ReadonlySet<string>;
 }
 
@@ -123,7 +123,7 @@ function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog
 }
 
 /**
- * P8: what the program tells that its items cost is what the service has charged for them. More than that only for
+ * P8: the cost that the program reports for its items is what the service has charged for them. More than that only for
  * items of which it tells that this is in doubt; and of those it knows the planned price alone.
  */
 function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog): void {
@@ -196,7 +196,7 @@ function checkFiles(files: Files, made: ReadonlyMap<string, string>, { listed }:
   }
 }
 
-/** Each line tells of a file with that content, and each file of an archived item has one. */
+/** Each line names a file with that content, and each file of an archived item has one. */
 function checkIndexes(
   files: Files,
   made: ReadonlyMap<string, string>,

@@ -25,7 +25,7 @@ const shrunkMax = 12;
 /** Seeds that a core is handed at once. */
 const portion = 20;
 
-/** Runs many seeds, and tells what they reached and which of them broke a promise. */
+/** Runs many seeds, and reports what they reached and which of them broke a promise. */
 export async function campaign({ first, count, msMax, ...workload }: CampaignOptions): Promise<Campaign> {
   const sum = emptyTally();
   const portions = Array.from({ length: Math.ceil(count / portion) }, (_, index) => ({
@@ -64,7 +64,7 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
   };
 }
 
-/** By the clock, and by the time that the cores spent on it: others may be at work on the same machine. */
+/** By the clock, and by the time that the cores spent on it: other work may run on the same machine. */
 function speedOf({ runs }: Tally, ms: number, { user, system }: NodeJS.CpuUsage): string {
   const each = Math.round(runs / ((user + system) / 60e6));
   return `${Math.round(runs / (ms / 60_000))} a minute on ${cores} cores, ${each} a minute of one core's time`;

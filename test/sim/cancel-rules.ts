@@ -11,7 +11,7 @@ export class CancelRules implements Rule {
   done({ sender, name, values }: Effect): void {
     if (name !== "store.cancelRun") return;
     const run = Number(values[0]);
-    // A process at work on one job is told to cancel the run of another one too.
+    // A process that runs one job is told to cancel the run of another one too.
     const job = this.workspaces[sender.workspace]?.jobs.find((one) => one.run?.id === run);
     if (job && !isCancelled(job)) job.cancelled.set(run, this.now());
   }

@@ -27,7 +27,7 @@ export function cancelOf(
     ms: lot.scale(2_000, lot.is(0.8) ? 600_000 : 7_200_000),
     after: lot.pick(["collect", "run"]),
   };
-  const effect = lot.pick(["store.cancelRun", "store.settle"]);
+  const effect = lot.pick(["store.cancelRun", "store.finishOrder"]);
   const crash: PlannedFault = {
     at: "effect",
     effect,
@@ -38,8 +38,8 @@ export function cancelOf(
 }
 
 /**
- * Whoever cancels a run: as `bulkgen cancel` does, by an order to the process at work, on whichever job of the workspace,
- * again to the next one when that has died, or alone where none is there.
+ * The user who cancels a run: as `bulkgen cancel` does, by an order to the running process, on any job of the
+ * workspace, again to the next one when that has died, or alone where none is there.
  */
 export class Cancelling {
   /** Whose run is to be cancelled, and which one, once it is wanted. */
@@ -47,7 +47,7 @@ export class Cancelling {
   private wanted: number | null = null;
   private isOver = false;
   private order: number | null = null;
-  /** Wakes the process at work, so that it looks for orders: else it would look twice a second for days. */
+  /** Wakes the running process, so that it checks for orders: otherwise it would check twice a second for days. */
   private ring: (() => void) | null = null;
 
   constructor(
@@ -88,14 +88,14 @@ export class Cancelling {
     return attendance;
   }
 
-  /** The process at work has ended. Of one that died the next may begin before that is noticed. */
+  /** The running process has ended. Of one that died the next may begin before that is noticed. */
   async ended(hasDied: boolean): Promise<void> {
     this.ring = null;
     await this.note();
     if (!hasDied || this.lot.is(0.5)) await this.alone();
   }
 
-  /** How the job is gone on with, once its run is cancelled. */
+  /** How the job is continued, once its run is cancelled. */
   wayOf(job: Job): Scenario["again"] | null {
     if (job !== this.job || !isCancelled(job)) return null;
     return this.cancel.after === "run" ? "run" : "resume";
@@ -118,7 +118,7 @@ export class Cancelling {
     this.isOver = true;
   }
 
-  /** A process may have died between the change and whoever could tell of it. */
+  /** A process may have died between the change and its report. */
   private async note(): Promise<void> {
     const { job, store } = this;
     const run = job?.run ? await store.run(job.run.id) : null;

@@ -3,7 +3,7 @@ import type { PlannedFault, Scenario } from "./scenario.js";
 
 const tenYearsMs = 3_653 * 86_400_000;
 
-/** In some runs the clock jumps by ten years, and whoever sits before the machine sets it right, soon or hours later. */
+/** In some runs the clock jumps by ten years, and the user sets it right, soon or hours later. */
 export function decade(lot: Chance): PlannedFault[] {
   if (!lot.is(0.08)) return [];
   const byMs = lot.pick([-1, 1]) * tenYearsMs;

@@ -2,7 +2,7 @@ import type { DownloadFault } from "../../src/sandbox/faults/fault.js";
 import type { Crash, Event, Look, PlannedFault, WayFault } from "./scenario.js";
 import type { Trip } from "./watch.js";
 
-/** Hands out the faults of a plan, each when its time has come, and tells of each that really happens. */
+/** Hands out the faults of a plan, each when its time has come, and reports each that really happens. */
 export class FaultDesk {
   private readonly byPlace = new Map<string, PlannedFault>();
   /** Of the effects that a crash is planned for, how often each has happened. */
@@ -40,7 +40,7 @@ export class FaultDesk {
     return planned.fault;
   }
 
-  /** To be asked once for each effect, by whoever is about to have it. */
+  /** Called once before each effect. */
   ofEffect(name: string): Crash | null {
     this.count++;
     const own = this.effectsPlanned.has(name) ? this.crashAt(name, this.nth(name)) : null;

@@ -1,8 +1,8 @@
 import type { AlarmClock } from "../../src/clock.js";
 
 /**
- * Virtual time. It moves only when nothing can go on by itself: one sleeper is woken, everything that follows from it
- * runs to its end, then the next is woken. So a run is a sequence of events, the same for the same seed, however the
+ * Virtual time. It moves only when nothing can continue without it: one sleeper is woken, everything that follows from
+ * it runs to its end, then the next is woken. So a run is a sequence of events, the same for the same seed, however the
  * machine's own threads happen to be scheduled.
  */
 interface Sleeper {
@@ -16,7 +16,7 @@ export class Kernel {
   private order = 0;
   private failure: { error: unknown } | null = null;
 
-  /** `isWorking`: real work is under way that virtual time has to wait for, such as the decoding of a picture. */
+  /** `isWorking`: real work is in progress that virtual time has to wait for, such as the decoding of a picture. */
   constructor(
     private time: number,
     private readonly isWorking: () => boolean,
@@ -34,7 +34,7 @@ export class Kernel {
 
   /** Calls `act` at `at`, or with the next event when that has passed. Returns what takes it back. */
   schedule(at: number, act: () => void): () => void {
-    // A real clock tells whole milliseconds.
+    // A real clock has whole milliseconds.
     const sleeper: Sleeper = { at: Math.max(Math.ceil(at), this.time), order: this.order++, wake: act };
     // Few are asleep at a time, and most new ones wake last: searching from the end is quick.
     let index = this.sleepers.length;
@@ -67,8 +67,9 @@ export class Kernel {
   }
 
   /**
-   * Resolves when everything that can go on without the clock has done so. What follows from an event are promises, and
-   * those are all settled by the end of a turn; only real work, such as the decoding of a picture, takes more turns.
+   * Resolves when everything that can continue without the clock has done so. What follows from an event are promises,
+   * and those are all settled by the end of a turn; only real work, such as the decoding of a picture, takes more
+   * turns.
    */
   private async quiet(): Promise<void> {
     do await new Promise((resolve) => setImmediate(resolve));
@@ -131,7 +132,7 @@ export class ProcessClock implements AlarmClock {
     return takeBack;
   }
 
-  /** Whoever waits for a time of the wall clock notices some time later that it was set. */
+  /** Code that waits for a wall-clock time notices some time later that the clock was set. */
   wasSet(): void {
     const notice = (end: () => void) => () => this.alarms.has(end) && end();
     for (const end of this.alarms) this.kernel.schedule(this.kernel.now() + noticedMs, notice(end));

@@ -26,7 +26,7 @@ export class MoneyRules implements Rule {
   private readonly runs = new Map<Trip, number>();
   /** Items whose request was refused as wrong. */
   readonly rejected = new Set<string>();
-  /** Items of which the runner has been told that their task failed for nothing. */
+  /** Items whose task failed at no cost, as the runner was told. */
   private readonly failedForFree = new Set<string>();
   /** Paid POSTs that no counter shows, because somebody else's use of the key looked the same. */
   private readonly hidden = new Set<Trip>();
@@ -116,7 +116,9 @@ export class MoneyRules implements Rule {
     }
   }
 
-  /** It is said to have cost nothing. Where that is wrong because somebody else's use looked the same, it stays hidden. */
+  /**
+   * It is said to have cost nothing. Where that is wrong because somebody else's use looked the same, it stays hidden.
+   */
   private release(item: string): void {
     this.released.add(item);
     const post = this.posts.get(item)?.at(-1);
@@ -180,7 +182,7 @@ export class MoneyRules implements Rule {
   }
 
   /**
-   * P7: what the service has charged, and what it may yet charge for POSTs under way, stays within each cap. What it
+   * P7: what the service has charged, and what it may yet charge for POSTs in flight, stays within each cap. What it
    * charges beyond the planned price counts as soon as that is on record.
    */
   private checkCap(trip: Trip, item: string): void {
@@ -209,7 +211,7 @@ export class MoneyRules implements Rule {
     within(dailyCredits, "a day's cap", items, ({ sentAt }) => sentAt >= since);
   }
 
-  /** P7: what must be left of the balance is left, whatever POSTs under way may cost, of all workspaces. */
+  /** P7: what must be left of the balance is left, whatever POSTs in flight may cost, of all workspaces. */
   private checkKept(item: string): void {
     const least = keptOf(this.scenario);
     if (least === null) return;

@@ -26,15 +26,15 @@ export const clockMutants: readonly Mutant[] = [
     matters: (scenario) => isByYears(scenario) && scenario.keepCredits !== undefined,
     make: () => ({
       ports: (ports) => {
-        const { accounts, books, clock } = ports;
+        const { accounts, spendLog, clock } = ports;
         const byWall = (mark: BalanceMark) => ({ ...mark, dayBefore: clock.now() - dayMs });
         return {
           ...ports,
           accounts: { ...accounts, takenFrom: (id, mark) => accounts.takenFrom(id, byWall(mark)) },
-          books: {
-            ...books,
+          spendLog: {
+            ...spendLog,
             intendWithin: ({ daily, kept }, intent) =>
-              books.intendWithin({ daily, kept: kept && { ...kept, mark: byWall(kept.mark) } }, intent),
+              spendLog.intendWithin({ daily, kept: kept && { ...kept, mark: byWall(kept.mark) } }, intent),
           },
         };
       },

@@ -147,7 +147,7 @@ export const moneyMutants: readonly Mutant[] = [
       ports: (ports) => ({
         ...ports,
         accounts: { ...ports.accounts, spentOn: async () => noCredits },
-        books: within(ports.books, (bounds) => ({ ...bounds, daily: null })),
+        spendLog: within(ports.spendLog, (bounds) => ({ ...bounds, daily: null })),
       }),
     }),
   },
@@ -180,11 +180,11 @@ export const moneyMutants: readonly Mutant[] = [
     matters: (scenario) => keepsCredits(scenario) && scenario.workspaces > 1,
     make: () => ({
       ports: (ports) => {
-        const { accounts, books } = ports;
+        const { accounts, spendLog } = ports;
         return {
           ...ports,
           accounts: { ...accounts, takenFrom: ownTakings(ports) },
-          books: within(books, looksOnly),
+          spendLog: within(spendLog, looksOnly),
         };
       },
     }),
@@ -221,9 +221,9 @@ function ownTakings({ store, accounts }: RunPorts): Accounts["takenFrom"] {
   };
 }
 
-/** The books with other bounds than they are asked to keep. */
-function within(books: SpendLog, change: (bounds: Bounds) => Bounds): SpendLog {
-  return { ...books, intendWithin: (bounds, intent) => books.intendWithin(change(bounds), intent) };
+/** The spend log with other bounds than it is asked to keep. */
+function within(spendLog: SpendLog, change: (bounds: Bounds) => Bounds): SpendLog {
+  return { ...spendLog, intendWithin: (bounds, intent) => spendLog.intendWithin(change(bounds), intent) };
 }
 
 function looksOnly(bounds: Bounds): Bounds {
@@ -241,10 +241,10 @@ function taking(
 ): Substitution {
   return {
     ports: (ports) => {
-      const { accounts, books } = ports;
+      const { accounts, spendLog } = ports;
       const takenFrom: Accounts["takenFrom"] = async (accountId, mark) =>
         change(await accounts.takenFrom(accountId, since(mark)));
-      return { ...ports, accounts: { ...accounts, takenFrom }, books: within(books, looksOnly) };
+      return { ...ports, accounts: { ...accounts, takenFrom }, spendLog: within(spendLog, looksOnly) };
     },
   };
 }

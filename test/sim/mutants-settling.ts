@@ -54,10 +54,10 @@ export const settlingMutants: readonly Mutant[] = [
     make: () => ({
       ports: (ports) => ({
         ...ports,
-        books: {
-          ...ports.books,
+        spendLog: {
+          ...ports.spendLog,
           answered: (entry, answer) =>
-            ports.books.answered(
+            ports.spendLog.answered(
               entry,
               answer.outcome === "unknown" ? { ...answer, completeError: true } : answer,
             ),
@@ -69,10 +69,10 @@ export const settlingMutants: readonly Mutant[] = [
   {
     name: "settles an unanswered request as not charged at once",
     make: () =>
-      ofBooks((books) => ({
-        ...books,
+      ofSpendLog((spendLog) => ({
+        ...spendLog,
         entry: async (entry) => {
-          const found = await books.entry(entry);
+          const found = await spendLog.entry(entry);
           return found && { ...found, verdict: found.verdict ?? "not_charged" };
         },
       })),
@@ -80,10 +80,10 @@ export const settlingMutants: readonly Mutant[] = [
   {
     name: "says of every unanswered request that it was charged",
     make: () =>
-      ofBooks((books) => ({
-        ...books,
+      ofSpendLog((spendLog) => ({
+        ...spendLog,
         entry: async (entry) => {
-          const found = await books.entry(entry);
+          const found = await spendLog.entry(entry);
           return found?.verdict === "not_charged" ? { ...found, verdict: "charged" } : found;
         },
       })),
@@ -120,15 +120,15 @@ function counting(accounts: Accounts, tell: (change: 1 | -1) => void): Accounts 
 }
 
 function ofEvidence(change: (evidence: Evidence) => Evidence): Substitution {
-  return ofBooks((books) => ({
-    ...books,
+  return ofSpendLog((spendLog) => ({
+    ...spendLog,
     evidence: async (settings) => {
-      const evidence = await books.evidence(settings);
+      const evidence = await spendLog.evidence(settings);
       return evidence && change(evidence);
     },
   }));
 }
 
-function ofBooks(change: (books: SpendLog) => SpendLog): Substitution {
-  return { ports: (ports) => ({ ...ports, books: change(ports.books) }) };
+function ofSpendLog(change: (spendLog: SpendLog) => SpendLog): Substitution {
+  return { ports: (ports) => ({ ...ports, spendLog: change(ports.spendLog) }) };
 }

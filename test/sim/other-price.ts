@@ -9,7 +9,7 @@ export interface OtherPrice {
   credits: number;
   /** Milliseconds after the beginning; 0 is from the first request on. */
   fromMs: number;
-  /** Whether whoever sits before the machine agrees to pay more than was planned, once that is told. */
+  /** Whether the user agrees to pay more than was planned, once that is reported. */
   agrees: boolean;
 }
 

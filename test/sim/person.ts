@@ -11,7 +11,7 @@ import { Violation } from "./watch.js";
 import type { Wire } from "./wire.js";
 import type { Job, Workspace } from "./workspace.js";
 
-/** Whoever sits before the machine: starts the program again after a crash, and later when it ended unfinished. */
+/** The user: starts the program again after a crash, and later when it ended unfinished. */
 export interface Life {
   machine: Machine;
   workspace: Workspace;
@@ -21,8 +21,8 @@ export interface Life {
 }
 
 /**
- * Executions after which a workspace that is not done counts as stuck. Beside another job's task that is never done each
- * of its lost requests takes a day to be judged, and somebody may look in every hour.
+ * Executions after which a workspace that is not done counts as stuck. Beside another job's task that is never done
+ * each of its lost requests takes a day to be judged, and somebody may look in every hour.
  */
 const executionsMax = 120;
 
@@ -57,7 +57,7 @@ export async function live(life: Life): Promise<void> {
     }
     const { isDone, isSettled, standing } = await filesystemInfo(workspace, job, ending);
     checkTold(standing, ending);
-    // Whoever agrees to a new price has the manifest planned again; a resume goes on at the old one.
+    // To agree to a new price, the user plans the manifest again; a resume continues at the old price.
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
     // What was submitted for a cancelled run is not all that the manifest asks for.
     const isOnce = cancelling?.wayOf(job) === "run";
@@ -69,7 +69,7 @@ export async function live(life: Life): Promise<void> {
     inTurn.turn();
     if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);
     before.set(job, { standing, times });
-    // Whoever is told that it takes a day to find out comes back more rarely.
+    // A user who is told that settling takes a day comes back less often.
     const longest = isSettled ? 3_600_000 : 12 * 3_600_000;
     await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, longest)));
   }
@@ -79,11 +79,13 @@ export async function live(life: Life): Promise<void> {
   );
 }
 
-/** The jobs of a workspace, of which one is at work at a time; whoever starts one again may take another first. */
+/** The jobs of a workspace, of which one runs at a time; the user may restart another one first. */
 class JobsInTurn {
   job: Job;
   private left: readonly Job[];
-  /** Those that stood as before when they were looked at last. What another one did since may have made room for them. */
+  /**
+   * Those that stood as before when they were looked at last. What another one did since may have made room for them.
+   */
   private still: readonly Job[] = [];
 
   constructor(
@@ -103,7 +105,7 @@ class JobsInTurn {
     if (isDone) this.left = this.left.filter((job) => job !== this.job);
   }
 
-  /** Nothing is left of a job, though it was not at work. */
+  /** Nothing is left of a job, though it was not running. */
   leave(job: Job | null): void {
     if (job === null || !this.left.includes(job)) return;
     this.left = this.left.filter((one) => one !== job);
@@ -121,7 +123,7 @@ class JobsInTurn {
   }
 }
 
-/** Whoever cancels the run of this workspace; null in most. */
+/** The user who cancels the run of this workspace; null in most. */
 function cancellingOf({ machine, workspace, scenario: { cancel, seed } }: Life): Cancelling | null {
   if (cancel?.workspace !== workspace.number) return null;
   const { kernel, wall, processes } = machine;
@@ -152,7 +154,7 @@ async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise
   }
 }
 
-/** P7: what is left to be submitted is told of, and why. */
+/** P7: what is left to submit is reported, with the reason. */
 function checkTold(standing: string, ending: Ending): void {
   if (ending.kind === "broken off" || ending.stops.length > 0 || ending.reasons.length > 0) return;
   if (standing.includes("planned"))
@@ -178,7 +180,7 @@ async function filesystemInfo(
 function isExplained(ending: Ending, scenario: Scenario): boolean {
   const caps: StopKind[] = ["cap", "keep"];
   const lasting: StopKind[] = [...caps, "credits"];
-  // Whoever has some kept puts no more on the account.
+  // A user with --keep-credits does not top up the account.
   const enough = keptOf(scenario) === null ? caps : lasting;
   const stops = stopsOf(ending);
   const isCapped =
@@ -186,7 +188,9 @@ function isExplained(ending: Ending, scenario: Scenario): boolean {
   return ending.kind === "ended" && (stops.length === 0 || isCapped);
 }
 
-/** How often something refuses a request for want of credits that are there: whoever sees the balance tries again. */
+/**
+ * How often something refuses a request for want of credits that are there: a user who sees the balance tries again.
+ */
 function refusals({ faults }: Scenario): number {
   return faults.filter(({ fault }) => fault.kind === "refused" && fault.status === 402).length;
 }

@@ -40,7 +40,7 @@ export class PriceRules implements Rule {
     this.told = workspaces.map(() => new Map());
   }
 
-  /** What whoever sits before the machine has agreed to pay for an item. */
+  /** What the user has agreed to pay for an item. */
   priceOf(item: string): number {
     for (const { prices } of this.workspaces.flatMap(({ jobs }) => jobs)) {
       const price = prices.get(item);
@@ -49,7 +49,10 @@ export class PriceRules implements Rule {
     return 0;
   }
 
-  /** What the sender of a POST that was charged has to reckon with for it: its charge is not on record as long as it may be lost. */
+  /**
+   * What the sender of a POST that was charged has to reckon with for it: its charge is not on record as long as it may
+   * be lost.
+   */
   countedAt(trip: Trip, charged: number): number {
     return this.known.has(trip) ? charged : Math.min(charged, this.planned.get(trip) ?? charged);
   }

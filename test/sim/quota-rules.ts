@@ -69,7 +69,7 @@ export class QuotaRules implements Rule {
     const { workspace, job } = sender;
     const run = `${workspace}/${job}`;
     const item = () => `${run} ${values[0]}`;
-    // Whichever job is at work concludes what a crash cut off.
+    // The running job, whichever it is, concludes what a crash interrupted.
     const attempt = (id: unknown) => `${workspace} ${id}`;
     switch (name) {
       case "accounts.silence":

@@ -27,7 +27,7 @@ export const storeLooks = [
     "filesOf",
     "interrupted",
     "waitingOrders",
-    "attemptBooked",
+    "attemptOfEntry",
     "attempted",
     "resubmitted",
   ] as const),

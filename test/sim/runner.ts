@@ -72,7 +72,7 @@ export type Ending = { kind: "broken off"; isDayOver: boolean } | Ended;
 export interface Ended {
   kind: "ended";
   stops: readonly Stop[];
-  /** What else it tells of items that it has left planned, one line each. */
+  /** What else it reports of items that it has left planned, one line each. */
   reasons: readonly string[];
   /** Items are left that were planned for less than their like is charged. */
   isDearer: boolean;
@@ -107,10 +107,10 @@ export async function execute(
   };
   const opened = openService(parts.send, pacing);
   const service = mutant.service?.(opened, process) ?? opened;
-  const books = gatedPort(
+  const spendLog = gatedPort(
     process,
-    "books",
-    process.machine.accounts.books({
+    "spendLog",
+    process.machine.accounts.spendLog({
       origin,
       fingerprint: fingerprint(ownKey),
       workspace: `workspace ${workspace.number}`,
@@ -118,7 +118,11 @@ export async function execute(
     ["seq", "evidence", "entry", "open"],
   );
   try {
-    const { me, mark } = await readAccount({ service, books, lanes: process.machine.lanes.of(process, 1) });
+    const { me, mark } = await readAccount({
+      service,
+      spendLog,
+      lanes: process.machine.lanes.of(process, 1),
+    });
     account = await accounts.name(account.id, me.user.id);
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
     await accounts.setLimits(account.id, narrowed(limits, scenario));
@@ -128,7 +132,7 @@ export async function execute(
     await removeLeftovers(disk, jobFolder(run));
     const settings = { ...settingsOf(run, scenario), keep: keepOf(run, me, mark) };
     const archive = archiveOf(process, parts);
-    const ports = portsOf(process, workspace, parts, archive, service, account.id, books, settings.lanes);
+    const ports = portsOf(process, workspace, parts, archive, service, account.id, spendLog, settings.lanes);
     const session = openSession(
       mutant.ports?.(ports, process) ?? ports,
       mutant.settings?.(settings) ?? settings,
@@ -150,7 +154,7 @@ export async function execute(
   }
 }
 
-/** What the program tells its user and ends with: no answer, no quota, no disk. */
+/** What the program reports and ends with: no answer, no quota, no disk. */
 function isTold(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   const isDisk = typeof code === "string" && /^E[A-Z0-9]+$/.test(code);
@@ -202,14 +206,14 @@ async function underWay(store: Store, { name }: Job): Promise<Set<string>> {
   return new Set(submitted.map(({ key }) => key));
 }
 
-/** Whoever is asked for more than was planned, and does not agree to it, resumes what was agreed to. */
+/** A user who is asked for more than was planned, and does not agree, resumes at the agreed price. */
 function agrees({ otherPrice }: Scenario, { items }: Job, planned: readonly NewItem[]): boolean {
   return (
     otherPrice?.agrees !== false || planned.every(({ price }, at) => price <= (items[at] as NewItem).price)
   );
 }
 
-/** What the program tells at the end of a run. */
+/** What the program reports at the end of a run. */
 async function endingOf(
   store: Store,
   { settings: { run }, gate: { stops, breaker, prices, caps } }: Session,
@@ -240,7 +244,7 @@ function portsOf(
   archive: Archive,
   service: Service,
   accountId: number,
-  books: SpendLog,
+  spendLog: SpendLog,
   lanes: number,
 ): RunPorts {
   const { clock } = process;
@@ -249,7 +253,7 @@ function portsOf(
     accounts,
     accountId,
     fingerprint: fingerprint(ownKey),
-    books,
+    spendLog,
     workspace: `workspace ${workspace.number}`,
     service,
     receipts: openReceipts(disk, { ...workspace, root: "/" }, () => clock.now()),

@@ -40,7 +40,7 @@ export interface Scenario {
   onInsufficient: "stop" | "wait";
   /** Whether a run stays open until it is known what became of every unanswered request. */
   settle: "stop" | "wait";
-  /** Whether whoever restarts a run does so with the manifest, or by resuming. */
+  /** Whether the user restarts a run with the manifest, or by resuming. */
   again: "run" | "resume";
   taskMs: { min: number; max: number };
   /** Whether answers carry a `Date`, as HTTP wants it. */
@@ -51,7 +51,9 @@ export interface Scenario {
   daysMax: number;
 }
 
-/** What must be left on the account, where this machine alone spends from it; null where nobody can say what has to be. */
+/**
+ * What must be left on the account, where this machine alone spends from it; null where nobody can say what has to be.
+ */
 export function keptOf({ keepCredits, faults }: Scenario): number | null {
   const isShared = faults.some(({ fault }) => fault.kind === "foreign-writer");
   return isShared ? null : (keepCredits ?? null);
@@ -60,7 +62,10 @@ export function keptOf({ keepCredits, faults }: Scenario): number | null {
 export interface ScenarioItem {
   /** From 0. */
   workspace: number;
-  /** Unique in the scenario; its row (`jobs.ts`) is the row's id and, so that the service's ledger can be read, the prompt. */
+  /**
+   * Unique in the scenario; its row (`jobs.ts`) is the row's id and, so that the service's ledger can be read, the
+   * prompt.
+   */
   id: string;
   /** Wanted name of the file; several items may want the same. */
   name: string;
@@ -72,7 +77,7 @@ export type PlannedFault =
   /** The nth request of that endpoint; of looks, the nth of those that come so late. */
   | { at: "request"; endpoint: Endpoint; look?: Look; nth: number; fault: WayFault }
   | { at: "download"; nth: number; fault: DownloadFault }
-  /** The nth effect of that name (`any` counts them all), whoever has it. */
+  /** The nth effect of that name (`any` counts them all), from any process. */
   | { at: "effect"; effect: string; nth: number; fault: Crash }
   /** Milliseconds after the beginning. */
   | { at: "time"; ms: number; fault: Event };

@@ -3,7 +3,7 @@ import type { Process } from "./machine.js";
 
 /** Lanes of the simulated machine in place of the locks: each falls with the process that holds it. */
 export class SharedLanes {
-  private readonly holders = new Map<number, Process>();
+  private readonly owners = new Map<number, Process>();
   private bracket: Process | null = null;
 
   /** The lanes as one process sees them, of which it may use `count`. */
@@ -12,18 +12,18 @@ export class SharedLanes {
       take: () => {
         if (this.bracket?.isAlive()) return null;
         for (let number = 1; number <= count; number++) {
-          if (this.holders.get(number)?.isAlive()) continue;
-          this.holders.set(number, process);
+          if (this.owners.get(number)?.isAlive()) continue;
+          this.owners.set(number, process);
           return {
             release: () => {
-              if (process.isAlive()) this.holders.delete(number);
+              if (process.isAlive()) this.owners.delete(number);
             },
           };
         }
         return null;
       },
       bracket: () => {
-        const taken = [this.bracket, ...this.holders.values()].some((holder) => holder?.isAlive());
+        const taken = [this.bracket, ...this.owners.values()].some((owner) => owner?.isAlive());
         if (taken) return null;
         this.bracket = process;
         return {

@@ -4,7 +4,9 @@ import type { Ledger } from "./ledger.js";
 import type { Scenario } from "./scenario.js";
 import type { Effect, Sender, Trip } from "./watch.js";
 
-/** Somebody else's requests with the runner's key, all at once, between two readings of its counters that were booked. */
+/**
+ * Somebody else's requests with the runner's key, all at once, between two readings of its counters that were booked.
+ */
 interface Burst {
   count: number;
   /** The last that was served before; null where there was none. */
@@ -14,9 +16,9 @@ interface Burst {
 }
 
 /**
- * What the runner can see of others who use its key. The service's count of requests tells of them, unless as many of
+ * What the runner can see of others who use its key. The service's count of requests shows them, unless as many of
  * the runner's own may or may not be in it: those that were lost between the two readings around, or so shortly before
- * that they might have arrived since; those that were under way beside one of the two; and places in the ledger whose
+ * that they might have arrived since; those that were in flight during one of the two; and places in the ledger whose
  * process died before it sent anything.
  */
 export class Sight {
@@ -25,7 +27,7 @@ export class Sight {
   private readonly trips: Trip[] = [];
   /** Places taken in the ledger for requests that never left, because their process died: it counts them as sent. */
   private unsent = 0;
-  /** Readings of the counters, with the requests that were under way at some time together with them. */
+  /** Readings of the counters, with the requests that were in flight at some time during them. */
   private readonly besides = new Map<Trip, Set<Trip>>();
   /** Readings in the order in which the service answered them, with how many bursts there had been by then. */
   private readonly served: { trip: Trip; bursts: number }[] = [];
@@ -59,7 +61,7 @@ export class Sight {
   done({ sender, name, result }: Effect): void {
     if (name === "accounts.reserve" && (result as Reservation).ticket !== null) this.unsent++;
     if (name === "accounts.release") this.unsent--;
-    if (name !== "books.read") return;
+    if (name !== "spendLog.read") return;
     const reading = this.served.findLast(({ trip }) => trip.sender === sender && trip.reply !== null);
     if (reading) this.booked.add(reading.trip);
   }
@@ -95,7 +97,10 @@ export class Sight {
     return count <= open.size + this.unsent;
   }
 
-  /** Whether a lost request might still have arrived after a reading. A clock that was put back makes it seem so for longer. */
+  /**
+   * Whether a lost request might still have arrived after a reading. A clock that was put back makes it seem so for
+   * longer.
+   */
   private mayBeIn({ endpoint, sentAt }: Trip, before: Trip): boolean {
     const jumps = this.scenario.faults.some(({ fault }) => fault.kind === "clock-jump");
     return jumps || presumedEnd(endpoint, sentAt) > before.sentAt;

@@ -92,7 +92,7 @@ export class Trace implements Rule {
     this.hashed = tailLength;
   }
 
-  /** Many lines at once: a digest costs more to begin with than to go on with. */
+  /** Many lines at once: a digest costs more to start than to continue. */
   private digestLines(): void {
     this.digest.update(this.lines.slice(this.hashed).join("\n"));
     this.hashed = this.lines.length;

@@ -4,7 +4,7 @@ import type { SandboxReply as Written } from "../../src/sandbox/answers/reply.js
 import type { TaskRecord } from "../../src/sandbox/state/state.js";
 import { itemOf } from "./jobs.js";
 
-/** Who sends: one process of one workspace, at work on one of its jobs. */
+/** Who sends: one process of one workspace, working on one of its jobs. */
 export interface Sender {
   /** From 0. */
   workspace: number;
@@ -22,7 +22,7 @@ export interface Trip {
   item: string | null;
   /** Task that a GET asks for. */
   taskId: string | null;
-  /** It is under way to the service and will arrive. */
+  /** It is on its way to the service and will arrive. */
   mayArrive: boolean;
   /** The task that it led to at the service. */
   made: TaskRecord | null;

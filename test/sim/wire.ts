@@ -12,12 +12,12 @@ import { type Sender, type Trip, tripOf, type Watch } from "./watch.js";
 /** After that long a task counts as overdue. */
 const overdueMs = 600_000;
 
-/** Milliseconds that requests and answers are under way. */
+/** Milliseconds that requests and answers are in flight. */
 const wayMs = { min: 3, max: 2_500 };
 
 /**
  * The network in place of `Send`: requests travel, arrive and are answered in virtual time, under the faults of the
- * plan. What left goes on whatever becomes of its sender: a process that dies does not call its request back.
+ * plan. A sent request continues without its sender: a process that dies does not call its request back.
  */
 export class Wire {
   private readonly counts = new Map<Endpoint | Look, number>();

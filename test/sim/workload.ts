@@ -12,7 +12,9 @@ import { swarm } from "./swarm.js";
 export interface WorkloadOptions {
   /** Days of virtual time that a run may span: with more than one, the day's limit binds and tasks take hours. */
   days: number;
-  /** Caps, other prices, second jobs, cancels and a clock that is wrong by years are in about a third of the runs each. */
+  /**
+   * Caps, other prices, second jobs, cancels and a clock that is wrong by years are in about a third of the runs each.
+   */
   isDense?: boolean;
 }
 
@@ -57,7 +59,7 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
   ];
   const otherPrice = otherPriceOf(rarely(seed, "prices"), scenario);
   const bounds = withOther(boundsOf(rarely(seed, "bounds"), scenario), otherPrice);
-  // With a clock that jumps and a service that tells no time, nobody knows how long ago anything was.
+  // With a clock that jumps and a service that states no time, no age can be known.
   const jumps = faults.some(({ fault }) => fault.kind === "clock-jump");
   const cancel = cancelled === null ? {} : { cancel: cancelled.cancel };
   const inJobs = intoJobs(rarely(seed, "jobs"), items);
@@ -81,7 +83,9 @@ function withOther(bounds: Bounds, otherPrice: OtherPrice | null): Bounds {
   return { ...bounds, ...daily, ...refused, otherPrice };
 }
 
-/** What somebody sets beside the cap of the whole run. A day's credits pay for any one item, or nothing would ever end. */
+/**
+ * What somebody sets beside the cap of the whole run. A day's credits pay for any one item, or nothing would ever end.
+ */
 function boundsOf(lot: Chance, { items, workspaces, balance }: Scenario): Bounds {
   const worthOf = (some: readonly ScenarioItem[]) => some.reduce((sum, { model }) => sum + priceOf(model), 0);
   const { model } = lot.pick(items);

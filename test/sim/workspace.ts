@@ -110,7 +110,7 @@ export function plannedAnew({ items }: Job, charges: ReadonlyMap<string, Credits
 }
 
 /**
- * The person has seen a plan and agrees to its prices. A plan shows items under way as paid for already, so those keep
+ * The person has seen a plan and agrees to its prices. A plan shows items in flight as paid for already, so those keep
  * the price that was agreed to before their request was sent, also when their task fails and is retried.
  */
 export function agreeTo(job: Job, planned: readonly NewItem[], underWay: ReadonlySet<string>): void {

@@ -19,7 +19,7 @@ beforeEach(() => {
 const clock = new ManualClock();
 
 describe("damage that shows only when it is met", () => {
-  test("of a workspace is told with the file, and what to do", async () => {
+  test("of a workspace is reported with the file and what to do", async () => {
     const file = join(folder, "state.db");
     openWorkspace({ stateFile: file, root: folder }, clock).close();
     spoil(file, "jobs");
@@ -30,7 +30,7 @@ describe("damage that shows only when it is met", () => {
     expect(wayOut(error)).toMatch(/`bulkgen doctor --rebuild`/);
   });
 
-  test("of what accounts share is told with the file, also out of a transaction, and once", async () => {
+  test("of the shared accounts is reported with the file, also from a transaction, and once", async () => {
     const file = join(folder, "accounts.db");
     openAccounts(file, clock).close();
     spoil(file, "accounts");
@@ -41,7 +41,7 @@ describe("damage that shows only when it is met", () => {
     expect(wayOut(error)).toMatch(/quota ledger/);
   });
 
-  test("is told of by whoever follows a run", () => {
+  test("is reported by every command that follows a run", () => {
     const file = join(folder, "state.db");
     openWorkspace({ stateFile: file, root: folder }, clock).close();
     spoil(file, "events");
@@ -51,7 +51,7 @@ describe("damage that shows only when it is met", () => {
   });
 });
 
-test("what a transaction alone meets is told with the file too: its beginning, and its end", () => {
+test("what only a transaction meets, at its start or its end, is reported with the file too", () => {
   const file = join(folder, "state.db");
   const db = openDatabase(file, [
     (fresh) =>
@@ -71,7 +71,7 @@ test("what a transaction alone meets is told with the file too: its beginning, a
   db.close();
 });
 
-test("a damaged lock is told with its file, and that nothing is lost with it", () => {
+test("a damaged lock is reported with its file, and that nothing is lost with it", () => {
   const file = join(folder, "run.lock");
   writeFileSync(file, "no database ".repeat(200));
   let error: unknown;
@@ -84,7 +84,7 @@ test("a damaged lock is told with its file, and that nothing is lost with it", (
   expect(wayOut(error)).toBe("it holds no data: remove it while no bulkgen runs");
 });
 
-test("what was made in memory, or has no name, is told in SQLite's own words", () => {
+test("errors of a database in memory or without a name are reported in SQLite's words", () => {
   for (const name of ["", ":memory:"]) {
     const db = openSqlite(name);
     expect(() => statements(db)("SELECT * FROM nowhere")).toThrow(/^no such table: nowhere$/);

@@ -55,7 +55,7 @@ export async function writeGoldenWorkspace(path: string): Promise<void> {
       runId: run.id,
       sentAt: clock.now(),
       bodySha256: `body of ${name}`,
-      bookEntry: null,
+      spendLogId: null,
     });
   const accept = async (name: string) => {
     const { id } = await intend(name);

@@ -158,7 +158,7 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
         runId: run?.id ?? 0,
         sentAt: 0,
         bodySha256: "00",
-        bookEntry: null,
+        spendLogId: null,
       });
       await store.conclude(id, "accepted", { taskId: "task-planned", charged: credits(4) });
       const after = Object.fromEntries(

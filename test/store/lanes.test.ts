@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openLanes } from "../../src/store/lanes.js";
 
-test("P3: an account has as many lanes as it has, whoever takes them", () => {
+test("P3: an account has a fixed number of lanes, over all processes", () => {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-lanes-"));
   const open = () => openLanes({ folder, count: 2, gateFile: join(folder, "key.lock") });
   const [one, other] = [open(), open()];

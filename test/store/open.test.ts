@@ -63,7 +63,7 @@ test("P19: a migration copies the database first and then changes all or nothing
   expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".part"))).toEqual([]);
 });
 
-test("P19: a database that was put back is copied again, whatever lies beside it, and no backup is written over", () => {
+test("P19: a restored database is copied again, whatever is beside it, and no backup is overwritten", () => {
   const write = (x: number) => {
     const db = openDatabase(file, [first]);
     db.prepare("INSERT INTO t VALUES (?)").run(x);
@@ -120,7 +120,7 @@ function versionOf(path: string): unknown {
   }
 }
 
-test("P19: of two that migrate at once one does, and its backup is of what was migrated", () => {
+test("P19: if two processes migrate together, one does, and the backup is of the database before it", () => {
   openDatabase(file, [first]).close();
   const migrated = () => openDatabase(file, [first, second]).close();
   betweenLookAndMigration(migrated, migrated);
@@ -128,7 +128,7 @@ test("P19: of two that migrate at once one does, and its backup is of what was m
   expect(versionOf(`${file}.schema-1.backup`)).toBe(1);
 });
 
-test("P19: what a newer program migrates meanwhile is refused, and stays of its version", () => {
+test("P19: a database that a newer program migrates in the meantime is refused, and keeps its version", () => {
   openDatabase(file, [first]).close();
   const third: Migration = (db) => db.exec("CREATE TABLE u (x)");
   const newer = () => openDatabase(file, [first, second, third]).close();
@@ -139,7 +139,7 @@ test("P19: what a newer program migrates meanwhile is refused, and stays of its 
   expect(backups()).toEqual(["state.db.schema-1.backup"]);
 });
 
-test("P19: many processes that migrate at once leave one whole database and one whole backup", async () => {
+test("P19: many processes that migrate together leave one whole database and one whole backup", async () => {
   const db = openDatabase(file, [first]);
   const insert = db.prepare("INSERT INTO t VALUES (?)");
   db.transaction(() => {

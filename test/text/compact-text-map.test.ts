@@ -9,7 +9,7 @@ test("a text gets the number that came with it first, among a hundred thousand o
   for (let index = 0; index < 100_000; index += 97) expect(seen.put(name(index), 5)).toBe(index);
 });
 
-test("any texts are told apart as a map would", () => {
+test("any texts are distinguished as a map would", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 3 }), { maxLength: 200 }), (texts) => {
       const seen = new CompactTextMap();
@@ -22,7 +22,7 @@ test("any texts are told apart as a map would", () => {
   );
 });
 
-test("who looks whether it is the same is asked, and a text that is not gets a place of its own", () => {
+test("the comparison is asked whether a text is the same; a different text gets its own entry", () => {
   const seen = new CompactTextMap();
   expect(seen.put("a", 1)).toBeNull();
   expect(seen.put("a", 2, () => false)).toBeNull();

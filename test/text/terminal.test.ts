@@ -162,7 +162,7 @@ const statusFacts: RunStatus = {
   forecast: null,
   endedAt: null,
   resume: null,
-  holder: null,
+  lockOwner: null,
   run: 1,
   job: "",
   state: "running",

@@ -34,7 +34,7 @@ export const folders: Readonly<Record<string, readonly string[]>> = {
   store: ["draft", ".", "workspace", "accounts"],
   archive: ["disk", "check", "download", "."],
   run: ["gate", "receipts", "."],
-  job: ["workspace", "place", "orders", "run", "rebuild", "doctor", "archive"],
+  job: ["workspace", "state-folder", "orders", "run", "rebuild", "doctor", "archive"],
   cli: ["flags", "settings", "output", "commands", "."],
   sandbox: [
     "catalogue",

@@ -91,7 +91,7 @@ function rootOf(node: unknown): string {
 // Written so that this file does not hold them itself.
 const laterWords = /\b(T[O]DO|F[I]XME|X[X]X|H[A]CK)\b/;
 
-/** Work that is left is told where work is planned, not in the code. */
+/** Open work is listed where work is planned, not in the code. */
 export function checkLaterWords(files: readonly SourceFile[]): Finding[] {
   return files
     .filter((file) => /^(src|test|scripts)\//.test(file.path))

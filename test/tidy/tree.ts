@@ -64,7 +64,7 @@ function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   return circles;
 }
 
-/** A type has one name and one home; two types of one name are told apart only by where they are imported from. */
+/** A type has one name and one home; two types of one name are distinguished only by where they are imported from. */
 export function checkTypeNames(files: readonly SourceFile[]): Finding[] {
   const homes = new Map<string, string>();
   const findings: Finding[] = [];

@@ -136,7 +136,7 @@ describe("the auditor", () => {
     expect(auditor.look([task], changed)).toEqual(["P13: a1.png is another file now"]);
   });
 
-  test("P4: forgives what is missing only where the user is told of doubt", () => {
+  test("P4: forgives a missing output only if the user is told that it is in doubt", () => {
     const missing = { ...closing, archive: empty, cuts: null };
     expect(open().close(closing)).toEqual([]);
     for (const state of ["held", "unknown", "overdue"])

@@ -2,8 +2,9 @@ import { type Archive, sha256 } from "./archive.js";
 import type { TaskOnRecord } from "./ledger.js";
 
 /**
- * Judges from outside: the service's own books, the archive's folder, and in the end what the program tells its user.
- * Of the runner's tables it sees nothing. Every method returns what is wrong, one line each, with the promise's number.
+ * Judges from outside: the service's own books, the archive's folder, and in the end what the program reports to its
+ * user. Of the runner's tables it sees nothing. Every method returns what is wrong, one line each, with the promise's
+ * number.
  */
 export interface Sheet {
   /** Row ids by their prompts; every row is one item. */
@@ -12,7 +13,7 @@ export interface Sheet {
   cap: number | null;
 }
 
-/** What the program tells its user in the end. */
+/** What the program reports to its user at the end. */
 export interface Told {
   /** States of items in trouble by row id: held, unknown, overdue, failed. */
   trouble: ReadonlyMap<string, string>;
@@ -92,7 +93,7 @@ export class Auditor {
     return wrong;
   }
 
-  /** P13: each line of the index tells of a file as it is, each file and each output has one at most. */
+  /** P13: each line of the index describes a file as it is, each file and each output has one at most. */
   private indexed({ files, lines }: Archive): string[] {
     const wrong = lines.flatMap((line) => {
       const file = files.get(line.file);

@@ -8,7 +8,7 @@ export type Kill =
   | { way: "point"; point: Point; nth: number }
   /** So long after its start. */
   | { way: "instant"; ms: number }
-  /** So long after the n-th thing that it tells. */
+  /** The delay after its n-th report. */
   | { way: "event"; nth: number; ms: number }
   /** The same, but stopped for a while before, so that it is killed without running again. */
   | { way: "frozen"; nth: number; ms: number; frozenMs: number };

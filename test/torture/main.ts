@@ -69,7 +69,7 @@ async function playRounds(): Promise<void> {
   let seed = first;
   let underWay = 0;
   const hand = async () => {
-    // What is under way may come to enough.
+    // Items in flight may turn out to suffice.
     while (tally.kills + underWay * killsMax < kills) {
       underWay++;
       await round(seed++, tally);

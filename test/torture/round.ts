@@ -48,7 +48,7 @@ class Round {
   private readonly cuts: Cut[] = [];
   private kills = 0;
   private survived = 0;
-  /** What the program tells since its last process ended; null while there is no run. */
+  /** What the program has reported since its last process ended; null while there is no run. */
   private status: Status | null = null;
 
   constructor(
@@ -141,7 +141,7 @@ class Round {
     this.tally.killed(kill.way, point, doubts, lanes);
   }
 
-  /** Kills the service when the runner tells the next thing, and starts it again where it was. */
+  /** Kills the service at the runner's next report, and starts it again where it was. */
   private async killService(running: Running): Promise<boolean> {
     await told(running, this.random.whole(2, 6));
     if (running.child.exitCode !== null || running.child.signalCode !== null) return false;

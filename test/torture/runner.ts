@@ -19,7 +19,7 @@ export const cheapModel = "aurora-image-mini";
  */
 const settleSeconds = "4,7";
 
-/** What `bulkgen status --json` prints. */
+/** What `bulkgen status --json` shows. */
 export interface Status {
   counts: Record<"planned" | "submitting" | "unknown" | "processing" | "ready" | "held" | "archived", number>;
   trouble: { rowId: string; state: string }[];
@@ -42,7 +42,7 @@ export interface RunnerOptions {
   env?: Record<string, string>;
 }
 
-/** A workspace with a sheet of small pictures, and the command at work in it. */
+/** A workspace with a sheet of small pictures, and the command that runs in it. */
 export class Runner {
   readonly rows: ReadonlyMap<string, string>;
   private readonly outFolder: string;
@@ -60,7 +60,7 @@ export class Runner {
     writeFileSync(join(folder, "set.csv"), ["id,model,prompt", ...lines, ""].join("\n"));
   }
 
-  /** `bulkgen run`, which begins, and goes on with what is there. */
+  /** `bulkgen run`, which starts a run or continues the one that is there. */
   run(point?: PointAt): Running {
     const { lanes, cap = null, out, unsettledMax = 5 } = this.options;
     const flags = [

@@ -60,7 +60,7 @@ const syncing = /^(fsync|fdatasync)$/;
 class TraceJudge {
   private readonly files = new Map<string, FileState>();
   private readonly folders = new Set<string>();
-  /** How far each file had been written when the sync under way began. */
+  /** How far each file had been written when the current sync started. */
   private readonly covers = new Map<Call, number>();
   /** Folders with a name that no sync has made durable yet. */
   private readonly named = new Set<string>();

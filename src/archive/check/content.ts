@@ -3,23 +3,26 @@ import type { ByteRange, Disk } from "../../core/ports/disk.js";
 import { decodable, pictureFault } from "./pictures.js";
 
 /**
- * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video in
- * place of a picture; only the content shows it.
+ * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
+ * in place of a picture; only the content shows it.
  */
 
 /**
  * How far a file was checked. `decoded`: every pixel was decoded. `packets`: the container and every packet in it could
  * be read. `type`: only the first bytes were recognised, because no library here reads the format further. Only
- * `decoded` proves that the end of the file is there: players accept a video or a sound that was cut off.
+ * `decoded` proves that the end of the file is there: players accept a truncated video or sound.
  */
 type CheckLevel = "decoded" | "packets" | "type";
 
 export type MediaContent =
   | { kind: "media"; extension: string; mime: string; check: CheckLevel }
-  /** Not what was ordered: broken, cut off, of another category, or not media. */
+  /** Not what was ordered: broken, truncated, of another category, or not media. */
   | { kind: "bad"; reason: string };
 
-/** Checks the file at `path`. `category` is the task's; an unknown category accepts any media. Rejects with errors of the disk. */
+/**
+ * Checks the file at `path`. `category` is the task's; an unknown category accepts any media. Rejects with errors of
+ * the disk.
+ */
 export async function inspect(disk: Disk, path: string, category: string): Promise<MediaContent> {
   const size = await disk.size(path);
   if (size === null) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
@@ -39,7 +42,7 @@ export async function inspect(disk: Disk, path: string, category: string): Promi
   return { kind: "media", extension, mime, check: "type" };
 }
 
-/** Containers made for video may hold sound alone; the tracks tell. */
+/** Containers made for video may contain only sound; the tracks say which. */
 function fits(category: string, media: string): boolean {
   if (category === "audio") return media === "audio" || media === "video";
   if (category === "image" || category === "video") return media === category;

@@ -16,7 +16,7 @@ const tellsOfDamage = /corrupt jpeg data|premature end|invalid frame data|huffma
 
 /** What is wrong with a picture, in words; null when every pixel could be decoded. */
 export async function pictureFault(bytes: Buffer, mime: string): Promise<string | null> {
-  if (!hasEndMark(bytes, mime)) return "is cut off: it has no end mark";
+  if (!hasEndMark(bytes, mime)) return "is truncated: it has no end mark";
   const error = await decodeError(bytes, mime, warning.has(mime) ? "warning" : "error");
   if (error === null) return null;
   if (tellsOfDamage.test(error) || !warning.has(mime)) return `cannot be decoded: ${error}`;

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { Disk } from "../../core/ports/disk.js";
+import { fileSize } from "../../text/amounts.js";
 
 /** Bytes that stay free, so that the databases always have room. */
 export const reserveBytes = 64 * 2 ** 20;
@@ -33,8 +34,7 @@ export async function freeFor(disk: Disk, folder: string): Promise<number> {
 /** Throws ENOSPC, as the system does, when `free` is less than `bytes` plus the reserve. */
 export function checkSpace(free: number, bytes: number): void {
   if (free >= bytes + reserveBytes) return;
-  const expected = `${bytes === 0 ? "" : `${bytes} and `}a reserve of ${reserveBytes}`;
-  const message = `ENOSPC: ${free} bytes are free; expected ${expected}; free some`;
+  const message = `disk full, ${fileSize(free)} free and ${fileSize(bytes + reserveBytes)} needed`;
   throw Object.assign(new Error(message), { code: "ENOSPC" });
 }
 
@@ -43,5 +43,5 @@ export function refusalOf(error: unknown, jobFolder: string): DiskRefusal {
   const code = (error as { code?: unknown }).code;
   // Codes of the system look like ENOSPC. Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
-  return { kind: "disk", code, reason: `${code} in ${jobFolder}: ${(error as Error).message}` };
+  return { kind: "disk", code, reason: `${jobFolder}: ${(error as Error).message}` };
 }

@@ -44,7 +44,7 @@ export class Partial {
     this.etag = strongTag(headers["etag"]);
   }
 
-  /** Takes the next bytes while an earlier write is under way. Rejects with the error of that write. */
+  /** Takes the next bytes while an earlier write is in progress. Rejects with the error of that write. */
   async take(piece: Uint8Array): Promise<void> {
     this.gathered.push(piece);
     this.gatheredBytes += piece.length;

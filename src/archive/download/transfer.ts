@@ -229,7 +229,7 @@ export class Watch {
     this.stretch = { endMs: this.stalledMs, bytes: 0 };
     wanted?.addEventListener("abort", this.unwanted, { once: true });
     if (wanted?.aborted === true) this.unwanted();
-    else void this.look();
+    else void this.watch();
   }
 
   get signal(): AbortSignal {
@@ -248,7 +248,7 @@ export class Watch {
     this.wanted?.removeEventListener("abort", this.unwanted);
   }
 
-  private async look(): Promise<void> {
+  private async watch(): Promise<void> {
     while (!this.over.signal.aborted) {
       const now = this.clock.monotonic();
       const reason = this.objection(now);

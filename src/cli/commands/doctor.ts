@@ -3,8 +3,8 @@ import { isKeyForm } from "../../api/key.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { type Check, examineMachine, fine, problem, warning } from "../../job/doctor/machine.js";
 import { examineService, serviceUnchecked } from "../../job/doctor/service.js";
-import { separateWorkspace } from "../../job/place/place.js";
 import { type RebuildOffer, rebuildWorkspace } from "../../job/rebuild/rebuild.js";
+import { separateWorkspace } from "../../job/state-folder/state-folder.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
@@ -37,7 +37,7 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);
   const settings = heldSettings([], await configFiles(workspace.root, env), env);
-  const look = terminalStyle(stdout, env);
+  const style = terminalStyle(stdout, env);
   const text = flags.json
     ? JSON.stringify({
         ok: exit === "done",
@@ -45,7 +45,7 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
         checks: checks.map(({ exit: _, ...check }) => check),
         settings,
       })
-    : `${doctorText(checks, look)}\n\n${settingsText(settings, look)}`;
+    : `${doctorText(checks, style)}\n\n${settingsText(settings, style)}`;
   stdout.write(`${text}\n`);
   return exit;
 }
@@ -55,7 +55,7 @@ function separate(flags: DoctorFlags, machine: Machine): undefined {
   const { clock, random, stdout } = machine;
   const other = separateWorkspace(workspace, { clock, random });
   stdout.write(
-    `${workspace.root} is now a workspace of its own, no longer a copy of ${other}. Items that neither has submitted are paid for by each.\n`,
+    `${workspace.root} is now an independent workspace, no longer a copy of ${other}. Items not submitted yet will be paid for in both.\n`,
   );
 }
 
@@ -163,8 +163,10 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
     clock,
     consent: (offer) => {
       if (!flags.quiet && !flags.json) stderr.write(`${offerText(offer)}\n`);
-      const would = offer.present ? "this would replace the database" : "this would make a database";
-      return confirmed(flags, machine, interrupt, { would, done: "changed" });
+      const [would, question] = offer.present
+        ? ["this would replace the database", "Replace the database?"]
+        : ["this would make a database", "Make a new database?"];
+      return confirmed(flags, machine, interrupt, { would, question, done: "changed" });
     },
   });
   const { counts, ...facts } = rebuilt;

@@ -7,7 +7,7 @@ import { agreedTo, type FindItems, type PriceConsent } from "../../job/orders/re
 import { type Resolution, resolveHeld } from "../../job/orders/resolve.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import type { JobOptions } from "../../job/run/run-job.js";
-import { holderOf } from "../../job/workspace/holder.js";
+import { lockOwnerOf } from "../../job/workspace/lock-owner.js";
 import { lockWorkspace } from "../../job/workspace/open.js";
 import type { Machine } from "../../machine.js";
 import { selectionOf } from "../flags/manifest.js";
@@ -53,7 +53,7 @@ async function hereOrThere(
       return { run, order: await agreedTo(order, offered, consent) };
     },
     // If it cannot start here because another process took the workspace, that process gets the order.
-    async () => (holderOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
+    async () => (lockOwnerOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
   );
   if (typeof carried === "string") return carried;
   if (carried.kind === "done" && isOtherDay(carried.run.options, options)) {

@@ -17,8 +17,8 @@ export async function orderRun(
     signal: machine.interrupt(),
     onSlow: onSlow(flags, machine),
   };
-  const wanted: WantedOrder = async (store, holder) => ({
-    run: await runMeant(store, which, holder),
+  const wanted: WantedOrder = async (store, lockOwner) => ({
+    run: await runMeant(store, which, lockOwner),
     order: { do: what },
   });
   showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);

@@ -1,7 +1,7 @@
 import type { ExitName } from "../../core/exit.js";
 import { toNumber } from "../../core/money.js";
-import { refuseUnusable } from "../../job/place/place.js";
 import { planJob } from "../../job/run/plan-job.js";
+import { refuseUnusable } from "../../job/state-folder/state-folder.js";
 import { forLooking } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { type Plan, paidForKinds } from "../../plan/plan.js";
@@ -121,7 +121,7 @@ async function print(made: Plan, flags: PlanFlags, { stdout, env, cwd }: Machine
       await new Promise<void>((done) => stdout.write(piece, () => done()));
     return;
   }
-  const look = terminalStyle(stdout, env);
-  stdout.write(`${planText(made, cwd, look)}\n`);
-  if (flags.rows) stdout.write(`\n${rowsTable(made.items, look)}\n`);
+  const style = terminalStyle(stdout, env);
+  stdout.write(`${planText(made, cwd, style)}\n`);
+  if (flags.rows) stdout.write(`\n${rowsTable(made.items, style)}\n`);
 }

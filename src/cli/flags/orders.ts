@@ -11,7 +11,7 @@ export const itemOrderFlags = {
   ...carryFlags,
   ifLocked: option(
     "<what>",
-    "when another run has the workspace: order it of that run, or fail, wait or skip",
+    "when a run is in progress: hand it the order, or fail, wait or skip",
     oneOf("order", "fail", "wait", "skip"),
     { default: "order", group: "While it runs:" },
   ),

@@ -153,7 +153,7 @@ export const runFlags = {
     share: option("<percent>", "use this share of the account's requests, such as 50%", requestShare),
     poll: option(
       "<how>",
-      "poll for results early or late: eager, balanced or frugal (default: by what is short)",
+      "poll for results early or late: eager, balanced or frugal (default: by the requests that are left)",
       oneOf("eager", "balanced", "frugal"),
     ),
   }),

@@ -1,9 +1,10 @@
 import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
-import type { Credits } from "../../core/money.js";
+import { type Credits, inCredits, showCredits } from "../../core/money.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
+import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import type { PreparedRun } from "./job-options.js";
 
@@ -24,7 +25,11 @@ export async function askConsent(
 ): Promise<boolean> {
   const { cwd, stderr, env } = machine;
   if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env)));
-  return plan.due === 0 || confirmed(flags, machine, options.interrupt);
+  if (plan.due === 0) return true;
+  const { needed, within, after } = plan.money;
+  const items = `${within < needed ? "up to " : ""}${count(plan.due, "item")}`;
+  const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
+  return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));
 }
 
 /** Shows a few items with their price and asks. Throws EarlyExit without a terminal to ask on. */
@@ -34,7 +39,27 @@ export async function askPrice(
   { display, options, machine }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) display.say(offerText(offer.what, offer.items, offer.credits));
-  return confirmed(flags, machine, options.interrupt);
+  return confirmed(
+    flags,
+    machine,
+    options.interrupt,
+    spending(offer.credits, count(offer.items.length, "item")),
+  );
+}
+
+function spending(credits: Credits, what: string): Question {
+  return {
+    would: "this run would spend credits",
+    question: `Spend ${inCredits(credits)} on ${what}?`,
+    done: "submitted",
+  };
+}
+
+/** The question, and the words for the message when it cannot be asked. */
+interface Question {
+  would: string;
+  question: string;
+  done: string;
 }
 
 /** Asks for a yes. Throws EarlyExit without a terminal to ask on. */
@@ -42,7 +67,7 @@ export async function confirmed(
   flags: Pick<ConsentFlags, "yes">,
   { stdin, stderr }: Machine,
   interrupt: AbortSignal,
-  { would, done } = { would: "this run would spend credits", done: "submitted" },
+  { would, question, done }: Question,
 ): Promise<boolean> {
   if (flags.yes) return true;
   if (!stdin.isTTY) {
@@ -58,7 +83,7 @@ export async function confirmed(
   terminal.once("close", () => unanswered.abort("closed"));
   const signal = AbortSignal.any([unanswered.signal, interrupt]);
   try {
-    const answer = await terminal.question("Continue? [y/N] ", { signal });
+    const answer = await terminal.question(`${question} [y/N] `, { signal });
     return /^y(es)?$/i.test(answer.trim());
   } catch (error) {
     if (!signal.aborted) throw error;

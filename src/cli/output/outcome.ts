@@ -1,10 +1,11 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { type ExitName, exitCode, weightiest } from "../../core/exit.js";
+import { type Credits, showCredits } from "../../core/money.js";
 import type { Item } from "../../core/ports/store.js";
 import type { StopKind } from "../../core/stop.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
-import { heldAdvice, nextLookText, reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
+import { afterText, heldAdvice, reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
@@ -35,12 +36,12 @@ export async function showOutcome(
 
 async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Promise<RunSummary> {
   const { execution, opened, startedAt } = outcome;
-  const { run, counts, reasons, balance, books } = execution;
+  const { run, counts, reasons, balance, creditCheck } = execution;
   const unfinished = exit === "unfinished";
   const items = await opened.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
   const overdue = await waitingIn(opened.store, items, "overdue");
   const looks = items.filter((item) => item.state === "overdue").map((item) => item.nextAt);
-  const nextLookAt = looks.length === 0 ? null : Math.min(...looks);
+  const nextPollAt = looks.length === 0 ? null : Math.min(...looks);
   return {
     run: run.id,
     job: run.jobName,
@@ -51,19 +52,19 @@ async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Pr
     held: await waitingIn(opened.store, items, "held"),
     unknown: await waitingIn(opened.store, items, "unknown"),
     overdue,
-    nextLookAt,
-    resumeAt: unfinished ? (execution.resumeAt ?? nextLookAt) : null,
+    nextPollAt,
+    resumeAt: unfinished ? (execution.resumeAt ?? nextPollAt) : null,
     stops: [...reasons, ...leftOutText(outcome)],
     ...(await spentIn(opened.store, run.id)),
     left: balance,
-    books,
+    creditCheck,
     requests: run.requests,
     // Of a continued run, this process saw only a part.
     forecast: run.startedAt >= startedAt ? (run.options.forecast ?? null) : null,
     elapsedMs: clock.now() - startedAt,
     ...(await opened.store.filesOf(run.id)),
     folder: jobFolder(run),
-    nextStep: nextStep(exit, execution, { overdue, nextLookAt }),
+    nextStep: nextStep(exit, execution, { overdue, nextPollAt }),
   };
 }
 
@@ -81,7 +82,7 @@ function leftOutText({ leftOut }: Outcome): string[] {
 function nextStep(
   exit: ExitName,
   { run, reasons, stops, counts, resumeAt }: Outcome["execution"],
-  { overdue, nextLookAt }: Pick<RunSummary, "overdue" | "nextLookAt">,
+  { overdue, nextPollAt }: Pick<RunSummary, "overdue" | "nextPollAt">,
 ): string | null {
   const { sandbox } = run.options;
   const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
@@ -93,13 +94,13 @@ function nextStep(
     unreachable: `${resume} when the service is reachable again`,
     credits: "top up, then run the same command again",
     held: heldAdvice(sandbox),
-    cap: afterCap(stops, resume),
+    cap: afterCap(stops, resume, run.options.maxCredits, counts.planned),
     unfinished:
       counts.unknown > 0 && reasons.length === 0
-        ? `${resume} ${resumeAt === null ? "later" : nextLookText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
-        : nextLookAt === null || reasons.length > 0
-          ? `${resume} later`
-          : `${resume} ${nextLookText(nextLookAt)}, when ${namesOf(overdue)} can be polled again`,
+        ? `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
+        : nextPollAt === null || reasons.length > 0
+          ? `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)}`
+          : `${resume} ${afterText(nextPollAt)}, when ${namesOf(overdue)} can be polled again`,
     failed: "fix the failed rows and run again; archived items are never charged twice",
     interrupted: `${resume} continues; submitted tasks keep running at the service`,
   };
@@ -107,10 +108,15 @@ function nextStep(
 }
 
 /** How to continue after a cap, by which cap it was. */
-function afterCap(stops: Outcome["execution"]["stops"], resume: string): string {
+function afterCap(
+  stops: Outcome["execution"]["stops"],
+  resume: string,
+  maxCredits: Credits | null,
+  left: number,
+): string {
   const again = "run the same command again";
   const steps: Partial<Record<StopKind, string>> = {
-    cap: `raise --max-credits and ${again}`,
+    cap: `${count(left, "item is", "items are")} left; raise --max-credits${maxCredits === null ? "" : ` above ${showCredits(maxCredits)}`} and ${again}`,
     keep: `top up or lower --keep-credits, then ${again}`,
     daily: `${resume} continues tomorrow, or now with a higher --max-credits-per-day`,
     failures: `find out why they failed, then ${again}`,

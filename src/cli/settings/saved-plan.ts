@@ -103,7 +103,7 @@ export function checkDrift(
     const lines = drift.map(({ message }) => `  ${message}`).join("\n");
     throw new EarlyExit(
       "usage",
-      `the plan of ${saved.savedAt} no longer holds; the changes exceed --tolerance ${tolerance}%:\n${lines}\nNothing was submitted. Plan again, or raise --tolerance.`,
+      `the plan of ${saved.savedAt} is out of date; the changes exceed --tolerance ${tolerance}%:\n${lines}\nNothing was submitted. Plan again, or raise --tolerance.`,
     );
   }
   for (const { message } of drift) say(`changed since the plan was saved, within --tolerance: ${message}`);

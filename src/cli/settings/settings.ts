@@ -55,7 +55,7 @@ function checkName(name: string, place: string, { own }: ConfigFile): void {
   if (flag.inFiles === "own files" && !own) {
     throw new EarlyExit(
       "usage",
-      `${place}: ${name} is read from your own settings only (a flag, ${variableOf(name)}, or ${userConfig({})}), because this folder may come from somebody else.`,
+      `${place}: ${name} is read from your own settings only (a flag, ${name === "api-key-file" ? "BULKGEN_API_KEY" : variableOf(name)}, or ${userConfig({})}), because this folder may come from somebody else.`,
     );
   }
 }

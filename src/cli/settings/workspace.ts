@@ -1,6 +1,6 @@
 import { statfsSync } from "node:fs";
-import type { Filesystem } from "../../job/place/filesystem.js";
-import { placeWorkspace } from "../../job/place/place.js";
+import type { Filesystem } from "../../job/state-folder/filesystem.js";
+import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 

@@ -176,9 +176,9 @@ export function isDue({ nextAt }: { nextAt: number }, now: number, longestMs: nu
 }
 
 /**
- * What to do next. The input is what is due, the gate's terms, the quota and how much may run at once; the result is the
- * steps that can start now, and when to ask again. It neither waits nor starts anything. The gate of src/run decides
- * beforehand whether anything may be bought at all.
+ * What to do next. The input is what is due, the gate's terms, the quota and how much may run at once; the result is
+ * the steps that can start now, and when to ask again. It neither waits nor starts anything. The gate of src/run
+ * decides beforehand whether anything may be bought at all.
  */
 export interface View {
   now: number;
@@ -204,7 +204,7 @@ export interface View {
   pace(group: string): DurationEstimate;
   /** How eagerly to poll; null decides by the scarcest resource. */
   profile: PollProfile | null;
-  /** The gate allows no submit now; polls and downloads go on. */
+  /** The gate allows no submit now; polls and downloads continue. */
   holdsBack: boolean;
   /** What may start now. `quota` already counts the slots of requests in flight. */
   free: Readonly<Record<StepKind, number>>;
@@ -356,7 +356,7 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
   for (const item of idle(view, ordered(view))) {
     const model = rooms.size > 0 ? modelOfGroup(item.group) : "";
     const room = rooms.get(model);
-    // A model at its own cap is left out, and the others go on.
+    // A model at its own cap is left out, and the others continue.
     if (room !== undefined && item.price > room) {
       if (!begun.has(model) && !chosen.cappedModels.includes(model)) chosen.cappedModels.push(model);
       rooms.set(model, noCredits);

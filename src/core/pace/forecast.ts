@@ -47,7 +47,7 @@ export interface Outlook {
 const requestsEach = 2.03;
 /**
  * The least average chance of a poll to succeed, however many slots there are, measured by the bench: the first results
- * tell when to poll the others.
+ * show when to poll the others.
  */
 const leastChance = 0.27;
 /** The largest spread among the bench's models, which had no history either. */
@@ -120,7 +120,7 @@ function fresh({ perMinute, perDay }: PlanLimits, usedToday: number): Quota {
     minute: window(perMinute, 0),
     day: window(perDay, usedToday),
     releases: [],
-    gait: { spacingMs: 0, nextAt: 0 },
+    pacing: { spacingMs: 0, nextAt: 0 },
     owedElsewhere: 0,
     blockedUntil: null,
   };

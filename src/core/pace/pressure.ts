@@ -92,7 +92,7 @@ export function certainty({ most, isDayShort }: Pressure, { mean, spread }: Dura
  */
 function load(work: Work): number {
   const { quota, now } = work;
-  if (quota.minute.limit === null && quota.day.limit === null && quota.gait.spacingMs === 0) return 0;
+  if (quota.minute.limit === null && quota.day.limit === null && quota.pacing.spacingMs === 0) return 0;
   const needs = needsOf(work).sort((a, b) => a.withinMs - b.withinMs);
   const places = slotsWithin(
     quota,

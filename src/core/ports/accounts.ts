@@ -28,13 +28,15 @@ export interface Accounts {
    * day then still holds all that this and the other runs of the account owe to their open tasks.
    */
   reserve(caller: Caller, endpoint: Endpoint, claim?: Claim): Promise<Reservation>;
-  /** Requests of the day that a run needs for its open tasks. What is not told again is forgotten in a day. */
+  /**
+   * Requests of the day that a run needs for its open tasks. A need that is not stated again is forgotten after a day.
+   */
   owes(accountId: number, claim: Claim): Promise<void>;
   /** The requests made with a key so far. */
   past(caller: Caller): Promise<Past>;
   /**
-   * GET me has told how many requests the key ever made. What is beyond those of this machine since the last time was
-   * made by somebody else: it is booked too. Returns how many that were.
+   * GET me has returned how many requests the key ever made. What is beyond those of this machine since the last time
+   * was made by somebody else: it is booked too. Returns how many that were.
    */
   counted(caller: Caller, told: Pick<Counters, "requests" | "over">): Promise<number>;
   /**
@@ -46,7 +48,8 @@ export interface Accounts {
   release(ticket: Ticket): Promise<void>;
   /**
    * A 429: nothing is sent for `ms` (or, where the service did not say, for longer each time in a row; and even where
-   * it did, not for ever at once again). Where the ledger did not deserve it, the account's gait is stepped down: then `slowed` is the new one.
+   * it did, not for ever at once again). Where the ledger did not deserve it, the account's pacing is stepped down:
+   * then `slowed` is the new one.
    */
   silence(accountId: number, ms: number | null): Promise<{ until: number; slowed: Pacing | null }>;
   /** Stores the charge of a generation in its price group. */
@@ -58,7 +61,7 @@ export interface Accounts {
   /** What they have or may have taken from the balance since that reading. */
   takenFrom(accountId: number, mark: BalanceMark): Promise<TakenCredits>;
   /** The spend log of a known key. */
-  books(owner: SpendLogOwner): SpendLog;
+  spendLog(owner: SpendLogOwner): SpendLog;
   /** One generation of a model with its params took so long (ms). */
   lasted(accountId: number, kind: { model: string; group: string }, ms: number): Promise<void>;
   /** How long generations of these models took at the account's service, oldest first. */
@@ -77,15 +80,15 @@ export interface Caller {
 }
 
 export interface Past {
-  /** How many of its requests are over: answered, or lost so long ago that none of them arrives any more. */
+  /** How many of its requests are over: answered, or lost so long ago that they cannot arrive any more. */
   over: number;
   /** The last position in the spend logs of all keys. */
   seq: number;
 }
 
 /**
- * A key answers for another user than before. Its books are those of the first one, and what was paid there cannot be
- * told from what would be paid here.
+ * A key answers for another user than before. Its spend log belongs to the first one, and payments of the two
+ * could not be told apart.
  */
 export class OtherUser extends Error {
   override readonly name = "OtherUser";
@@ -100,7 +103,7 @@ export class OtherUser extends Error {
 
 /** The requests that a run needs for its open tasks. */
 export interface Claim {
-  /** The run, by a name that no other run of the account has, in whatever workspace. */
+  /** The run, by a name that no other run of the account has, in any workspace. */
   claimant: string;
   requests: number;
 }

@@ -11,7 +11,7 @@ export interface Intent {
   /** SHA-256 of the request's body, the evidence that names it. */
   bodySha256: string;
   /** Its entry in the account's spend log; null if the request is known from another source. */
-  bookEntry: number | null;
+  spendLogId: number | null;
 }
 
 export interface Attempt {
@@ -30,8 +30,8 @@ export interface Attempt {
   bodySha256: string;
   answeredAt: number | null;
   outcome: ItemEvent | null;
-  /** Null for attempts of before there were books. */
-  bookEntry: number | null;
+  /** Null for attempts that are in no spend log. */
+  spendLogId: number | null;
   status: number | null;
   message: string | null;
   taskId: string | null;

@@ -5,8 +5,8 @@ import type { Problem } from "../problem.js";
 import type { Item, NewItem, Sheet } from "./store.js";
 
 /**
- * A plan in the making. A manifest may have more rows than memory holds, so what becomes of each is put away here as soon
- * as it is known, and what concerns many of them at once is asked for at the end.
+ * A plan in the making. A manifest may have more rows than memory holds, so what becomes of each is put away here as
+ * soon as it is known, and what concerns many of them at once is asked for at the end.
  */
 export interface Draft {
   /** Puts away a row of the sheet with what is made of it. Returns the position of its first record. */
@@ -33,7 +33,7 @@ export interface Draft {
   reorder(order: "sheet" | "cheapest"): void;
   /** Where each item stands, and which are to be submitted. */
   stand(again: { failed: boolean; missing: boolean }): void;
-  /** Finds what changed since the job was last planned; `fields` tells what is different between two items. */
+  /** Finds what changed since the job was last planned; `fields` returns what differs between two items. */
   compare(fields: (old: RowContent, now: RowContent) => ChangedRow["fields"]): void;
   comparison(): Comparison;
 
@@ -204,8 +204,8 @@ export interface Comparison {
   changed: Listing<ChangedRow>;
   /** Items of the job that no row asks for any more. */
   vanished: Listing<VanishedItem>;
-  /** Archived items whose files get another name, for nothing. */
+  /** Archived items whose files are renamed, at no cost. */
   renamed: Listing<RenamedItem>;
-  /** Archived items that no row asked for last time and one asks for again, for nothing. */
+  /** Archived items that had no row last time and have one again; they cost nothing. */
   restored: Listing<{ rowNumber: number; rowId: string; key: string }>;
 }

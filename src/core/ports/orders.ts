@@ -39,7 +39,7 @@ export interface Orders {
   give(runId: number, order: Order): Promise<number>;
   /** Orders that wait, oldest first. */
   waitingOrders(): Promise<GivenOrder[]>;
-  settle(orderId: number, outcome: OrderOutcome): Promise<void>;
+  finishOrder(orderId: number, outcome: OrderOutcome): Promise<void>;
   /** Null while it waits. */
   outcomeOf(orderId: number): Promise<OrderOutcome | null>;
   /** Withdraws an order. False if it already has an outcome. */

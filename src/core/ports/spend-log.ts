@@ -10,12 +10,12 @@ import type { Day } from "../quota/quota.js";
 export interface SpendLog {
   /** Before a POST, before anything else that it leaves behind. Returns the number of its entry. */
   intend(intent: LoggedIntent): Promise<number>;
-  /** The same; null if the bound does not cover it, counting what others have spent meanwhile. */
+  /** The same; null if the bound does not cover it, counting what others have spent in the meantime. */
   intendWithin(bounds: Bounds, intent: LoggedIntent): Promise<number | null>;
   /** Records the outcome of the POST. */
   answered(entry: number, answer: LoggedAnswer): Promise<void>;
   /** Records a poll of the task of an accepted POST. */
-  looked(entry: number, look: LoggedPoll): Promise<void>;
+  polled(entry: number, poll: LoggedPoll): Promise<void>;
   /** Records a counter reading, taken while no POST of the key was in flight in any process. Returns its position. */
   read(counters: Counters): Promise<number>;
   /** The last position in the spend log, which grows with every write of any process. */
@@ -23,19 +23,20 @@ export interface SpendLog {
   /** All that a judgement needs; null while there is no reading. */
   evidence(settings: ReconcileSettings): Promise<ChargeEvidence | null>;
   /**
-   * Keeps what was judged, and begins anew from its baseline. False, and nothing is kept, where the books have gone on
-   * since they went so far: what another process has found meanwhile would be overwritten by one that did not know it.
+   * Stores a judgement and starts again from its baseline. Returns false, and stores nothing, if the spend log has
+   * grown past `seq`: the judgement would overwrite what another process has found since.
    */
   keep(judgement: Judgement, seq: number): Promise<boolean>;
   /** An entry of any key; null if the spend log does not have it. */
   entry(entry: number): Promise<{ ownKey: boolean; verdict: Verdict | null; evidence: string | null } | null>;
-  /** Another workspace whose request led to a task, with whichever key of the service; null where none is on record. */
+  /** Another workspace whose request led to a task, with any key of the service; null if none is on record. */
   otherOwner(taskId: string): Promise<string | null>;
   /** Entries of this workspace that have no answer yet, or whose task has not ended yet. */
   open(): Promise<{ entry: number; answered: boolean }[]>;
   /**
-   * Entries of this workspace, sent then (UTC ms) or later with whichever key of the service, that were charged or may
-   * have been and of which nobody has seen the end: no answer yet or none at all, or the task is still open. Oldest first.
+   * Entries of this workspace, sent at `since` (UTC ms) or later with any key of the service, that were or may have
+   * been charged and whose end is not recorded: no answer yet, no answer at all, or the task is still open. Oldest
+   * first.
    */
   unended(since: number): Promise<PaidAttempt[]>;
 }
@@ -98,9 +99,9 @@ export interface BalanceMark {
 
 /** What the account's paid requests have or may have taken from a balance since it was read. */
 export interface TakenCredits {
-  /** Those that were begun since. */
+  /** Those that were started since. */
   since: Credits;
-  /** Those that were begun before: under way then, or in doubt for less than a day. */
+  /** Those that were started before: in flight then, or in doubt for less than a day. */
   before: Credits;
 }
 
@@ -113,7 +114,10 @@ export type LoggedAnswer =
 
 export type LoggedPoll =
   | { task: "open" }
-  /** `endedAt` is the service's time (UTC ms). Null is what it did not say: what was charged is then what is known of it. */
+  /**
+   * `endedAt` is the service's time (UTC ms). Null is what it did not say: what was charged is then what is known of
+   * it.
+   */
   | { task: "completed"; charged: Credits | null; endedAt: number | null }
   | { task: "failed"; charged: Credits; endedAt: number | null };
 

@@ -15,7 +15,10 @@ export interface Store extends Orders {
   job(name: string): Promise<Job>;
   /** All items that the job of that name ever had. */
   itemsOf(jobName: string): Promise<Item[]>;
-  /** The same from the oldest to the newest and without the variants of redos, read one by one: a job may have more items than memory holds. */
+  /**
+   * The same from the oldest to the newest and without the variants of redos, read one by one: a job may have more
+   * items than memory holds.
+   */
   history(jobName: string): Iterable<Item>;
   /** Items of the job that have files in the archive, or that no row asks for any more. */
   settledOf(jobName: string): Promise<Item[]>;
@@ -33,8 +36,8 @@ export interface Store extends Orders {
   /**
    * Puts the planned items into the run: new ones are added, known ones take the new order and names. Items of the
    * job that are not among them have vanished: they are dropped if they were never submitted; the others are completed
-   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so are
-   * those that another account's run has open.
+   * in this run. Those whose keys are in `unselected` are in the manifest all the same, and are left as they are; so
+   * are those that another account's run has open.
    */
   enroll(runId: number, items: Iterable<NewItem>, unselected?: Iterable<string>): Promise<void>;
   /** Keeps the sheet as it was read for this run. The same sheet is kept once, however many runs it has. */
@@ -56,14 +59,18 @@ export interface Store extends Orders {
   waiting(runId: number, parked: Parked): Promise<WaitingGroup[]>;
   counts(runId: number): Promise<Record<ItemState, number>>;
   item(itemId: number): Promise<Item>;
-  /** The items of a run; only those in these states, where some are named: a run may have more items than memory holds. */
+  /**
+   * The items of a run; only those in these states, where some are named: a run may have more items than memory holds.
+   */
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
   /** Credits of the run, or of one of its models: charged for good, and those that are or may be charged. */
   spending(runId: number, of?: { model: string }): Promise<Spending>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;
-  /** After a POST: the outcome of the attempt and the item's next state. Rejects with TaskTaken for another item's task. */
+  /**
+   * After a POST: the outcome of the attempt and the item's next state. Rejects with TaskTaken for another item's task.
+   */
   conclude(attemptId: number, event: ItemEvent, outcome: AttemptOutcome): Promise<void>;
   /** Any other event of an item. */
   apply(itemId: number, event: ItemEvent, change: ItemChange): Promise<void>;
@@ -78,7 +85,7 @@ export interface Store extends Orders {
   /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
   /** The attempt with this spend log entry; null if it never became an attempt. */
-  attemptBooked(bookEntry: number): Promise<LoggedAttempt | null>;
+  attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
   attempted(jobName: string, key: string, number: number): Promise<boolean>;
   /** A person has found the task of a held item: it is at the service again. */
@@ -88,7 +95,7 @@ export interface Store extends Orders {
   /** The attempt that led to the item's task. */
   attempt(itemId: number): Promise<Attempt | null>;
   /**
-   * Attempts that were charged or perhaps charged, and whose task nobody knows. Of a run, those whose items went on: that
+   * Attempts that were or may have been charged, and whose task is unknown. Of a run, those whose items continued: that
    * it sent, or that an earlier one sent and it pays again.
    */
   orphans(of: { item: number } | { run: number }): Promise<Attempt[]>;
@@ -101,7 +108,9 @@ export interface Store extends Orders {
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
   /** The files that a job's archived items have. */
   files(jobName: string): Promise<ArchivedFile[]>;
-  /** A file that was made elsewhere is in the archive as an item's only output: it joins the run, and nothing is paid. */
+  /**
+   * A file that was made elsewhere is in the archive as an item's only output: it joins the run, and nothing is paid.
+   */
   supply(runId: number, item: NewItem, file: SavedFile): Promise<void>;
   /** A file of the archive has another name. */
   moved(itemId: number, number: number, file: string): Promise<void>;

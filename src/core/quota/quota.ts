@@ -21,7 +21,7 @@ export function dayOf({ earliest, latest }: DaySpan): Day {
 /**
  * The request windows. A request occupies a window from its sending until the window's length after its *response*;
  * one without a response, until that long after sending + its timeout + the longest time that a request may still be
- * under way (`lateMsMax`). A request may be sent only while fewer than N occupy the window.
+ * in flight (`lateMsMax`). A request may be sent only while fewer than N occupy the window.
  *
  * Why this suffices: take any 60 seconds in which requests arrive at the service, and the one of them that was sent
  * last. Each of the others arrived before its own response or its own latest arrival, and that lies less than 60
@@ -50,8 +50,8 @@ export function presumedEnd(endpoint: Endpoint, sentAt: number): number {
 /**
  * The pacing of requests within the windows. `burst` sends while a slot is free: exact for fixed windows, sliding logs
  * and full buckets. `paced` spaces the sends, as estimated sliding windows require. `strict` waits from answer to send,
- * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves it
- * to the next pacing, which is remembered for a month.
+ * which every known limiter accepts. An account starts with burst. A 429 that its quota ledger does not explain moves
+ * it to the next pacing, which is remembered for a month.
  */
 export const pacings = ["burst", "paced", "strict"] as const;
 export type Pacing = (typeof pacings)[number];
@@ -72,23 +72,23 @@ export function unprovenAtOnce(sent: number): number {
 export const promptMs = 2_000;
 
 /** The least time (ms) between two requests of a pacing: two slots a minute stay unused. */
-export function spacingMs(gait: Pacing, perMinute: number | null): number {
-  return gait === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
+export function spacingMs(pacing: Pacing, perMinute: number | null): number {
+  return pacing === "burst" || perMinute === null ? 0 : Math.ceil(minuteMs / Math.max(1, perMinute - 2));
 }
 
 /**
  * How long (ms) nothing is sent after a change to this pacing, even if the service asks for less: if refused requests
  * count as well, the window has become fuller than when the service named its delay.
  */
-export function restMs(gait: Pacing, perMinute: number | null): number {
-  return Math.min(restMsMax, 5 * spacingMs(gait, perMinute));
+export function restMs(pacing: Pacing, perMinute: number | null): number {
+  return Math.min(restMsMax, 5 * spacingMs(pacing, perMinute));
 }
 
 const restMsMax = 15_000;
 
 /** The pacing after a 429 that the quota ledger does not explain. */
-export function slower(gait: Pacing): Pacing {
-  return gait === "burst" ? "paced" : "strict";
+export function slower(pacing: Pacing): Pacing {
+  return pacing === "burst" ? "paced" : "strict";
 }
 
 /** How full a window is. */
@@ -109,10 +109,10 @@ export interface Quota {
   /** When the minute's used slots become free (UTC ms), soonest first. */
   releases: readonly number[];
   /**
-   * What the account's gait requires: the least time between two sends (ms), when the next may leave (UTC ms), and how
-   * many may leave now, where that is bounded.
+   * What the account's pacing requires: the least time between two sends (ms), when the next may leave (UTC ms), and
+   * how many may leave now, where that is bounded.
    */
-  gait: { spacingMs: number; nextAt: number; atOnce?: number };
+  pacing: { spacingMs: number; nextAt: number; atOnce?: number };
   /** Requests of the day that other runs of the account need for their open tasks. */
   owedElsewhere: number;
   /** The service asked for a pause until then (UTC ms), or null. */
@@ -122,9 +122,9 @@ export interface Quota {
 /** Requests that may be sent at once: infinite on an unlimited plan. */
 export function freeSlots(quota: Quota, now: number): number {
   if (quota.blockedUntil !== null && quota.blockedUntil > now) return 0;
-  if (quota.gait.nextAt > now) return 0;
+  if (quota.pacing.nextAt > now) return 0;
   const places = freeInWindows(quota);
-  return Math.min(places, quota.gait.spacingMs > 0 ? 1 : (quota.gait.atOnce ?? places));
+  return Math.min(places, quota.pacing.spacingMs > 0 ? 1 : (quota.pacing.atOnce ?? places));
 }
 
 /** Free slots of the windows, even if not all may be used at once. */
@@ -141,7 +141,7 @@ const roundMs = minuteMs + 700;
  */
 export function slotsWithin(quota: Quota, now: number, times: readonly number[]): number[] {
   const silentMs = Math.max(0, (quota.blockedUntil ?? now) - now);
-  const { spacingMs, nextAt } = quota.gait;
+  const { spacingMs, nextAt } = quota.pacing;
   const free = slotsLeft(quota.minute);
   const starts = quota.releases.map((at) => Math.max(silentMs, at - now));
   return times.map((ms) => {
@@ -208,7 +208,7 @@ export function utcTime(at: number): string {
 export function nextSendAt(quota: Quota, now: number, begun = 0): number {
   return Math.max(
     quota.blockedUntil ?? now,
-    gaitFreeAt(quota, now, begun),
+    pacingFreeAt(quota, now, begun),
     minuteFreeAt(quota, now, begun),
     begun > 0 && slotsLeft(quota.day) <= begun
       ? (quota.day.nextReleaseAt ?? now + dayMs)
@@ -216,10 +216,10 @@ export function nextSendAt(quota: Quota, now: number, begun = 0): number {
   );
 }
 
-function gaitFreeAt({ gait }: Quota, now: number, begun: number): number {
-  if (begun === 0) return gait.nextAt;
-  if (gait.spacingMs > 0) return now + gait.spacingMs;
-  return gait.atOnce !== undefined && begun >= gait.atOnce ? now + promptMs : gait.nextAt;
+function pacingFreeAt({ pacing }: Quota, now: number, begun: number): number {
+  if (begun === 0) return pacing.nextAt;
+  if (pacing.spacingMs > 0) return now + pacing.spacingMs;
+  return pacing.atOnce !== undefined && begun >= pacing.atOnce ? now + promptMs : pacing.nextAt;
 }
 
 function minuteFreeAt({ minute, releases }: Quota, now: number, begun: number): number {
@@ -260,9 +260,9 @@ export function lanesOf(plan: string): number {
 }
 
 /**
- * The port to an account's lanes, shared by all processes on this machine. A lane is taken before the intent is recorded
- * and released when the answer is, or when its process ends: so a crash leaves at most as many POSTs without an answer as
- * there are lanes.
+ * The port to an account's lanes, shared by all processes on this machine. A lane is taken before the intent is
+ * recorded and released when the answer is, or when its process ends: so a crash leaves at most as many POSTs without
+ * an answer as there are lanes.
  */
 export interface Lanes {
   /** A free lane, or null if all are taken, by this or other processes. */

@@ -166,7 +166,7 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
     // Media are compressed already.
     archive.addFile(join(folder, file), file, { compress: false });
     const index = await indexes.of(folder);
-    const identity = index.holder(file);
+    const identity = index.identityAt(file);
     const line = typeof identity === "string" ? index.find(identity) : undefined;
     if (line) lines.push(JSON.stringify(line));
   }

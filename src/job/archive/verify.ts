@@ -3,7 +3,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
 import { type IndexLine, identityOf } from "../../archive/index-file.js";
-import { setAside, writeLine } from "../../archive/mend.js";
+import { setAside, writeLine } from "../../archive/repair.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { toNumber } from "../../core/money.js";

@@ -6,7 +6,7 @@ import type { Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
-import { type Filesystem, filesystemInfo, nearest, tryLockElsewhere } from "../place/filesystem.js";
+import { type Filesystem, filesystemInfo, nearest, tryLockElsewhere } from "../state-folder/filesystem.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
@@ -275,7 +275,7 @@ function lock(folder: string): Check {
 
 /** Whether what accounts share, in a database beside no workspace, can be read and written. */
 export function accountsData(accountsFile: string, clock: Clock): Check {
-  const expected = "a request ledger and books that can be read, or none yet";
+  const expected = "a quota ledger and a spend log that can be read, or none yet";
   if (!existsSync(accountsFile)) return fine("accounts", expected, "none yet");
   try {
     openAccounts(accountsFile, clock).close();

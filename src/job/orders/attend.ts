@@ -46,7 +46,7 @@ interface AttendOptions {
 export async function pollOrders(options: AttendOptions): Promise<OrderPolling> {
   const { store, clock, session } = options;
   for (const { id } of await store.waitingOrders()) {
-    await store.settle(id, { kind: "void", message: "the running process has ended" });
+    await store.finishOrder(id, { kind: "void", message: "the running process has ended" });
   }
   const over = new AbortController();
   const facts = new OrderFacts(session, options.account);
@@ -95,7 +95,7 @@ class OrderRound {
       const outcome = isRunOrder(order)
         ? await this.onRun(run, order)
         : await this.onItems(run, order, given).catch(refused);
-      if (outcome) await this.store.settle(given.id, outcome);
+      if (outcome) await this.store.finishOrder(given.id, outcome);
     }
   }
 
@@ -117,9 +117,9 @@ class OrderRound {
         "usage",
         `run ${run.id} was cancelled and submits nothing more; try again when it has ended`,
       );
-    const { books, accounts, accountId } = session.ports;
+    const { spendLog, accounts, accountId } = session.ports;
     const charges = await accounts.highestCharges(accountId);
-    const changed = await orderItems({ store, books, facts, charges }, run, order);
+    const changed = await orderItems({ store, spendLog, facts, charges }, run, order);
     // A person wants another try, so earlier failures of the model do not count.
     if ("agreed" in order)
       for (const id of order.items) session.gate.breaker.forget((await store.item(id)).model);
@@ -201,7 +201,7 @@ async function closed(store: Store, clock: Clock, { id, endedAt }: Run): Promise
 export interface ItemWork {
   store: Store;
   /** Null without an account, which only skipping an item does not need. */
-  books: SpendLog | null;
+  spendLog: SpendLog | null;
   facts: Facts;
   /** The highest charges seen, by price group. */
   charges: ReadonlyMap<string, Credits>;
@@ -276,7 +276,7 @@ async function retry(
 }
 
 async function resolve(
-  { store, books, facts, charges }: ItemWork,
+  { store, spendLog, facts, charges }: ItemWork,
   [item]: readonly Item[],
   order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
 ): Promise<string> {
@@ -291,8 +291,8 @@ async function resolve(
       await refetch(store, item);
       return `the outputs of ${rowId} will be downloaded again`;
     case "adopt":
-      if (!books || !facts.task) throw new Error("a task is adopted without its record");
-      await adopt(store, books, item, facts.task);
+      if (!spendLog || !facts.task) throw new Error("a task is adopted without its record");
+      await adopt(store, spendLog, item, facts.task);
       return `task ${order.task} is now the task of ${rowId}`;
     default: {
       const priced = pricesNow([item], facts, charges);

@@ -5,7 +5,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { takeLock } from "../../store/lock.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
-import { type Holder, holderOf, noteHolder } from "../workspace/holder.js";
+import { type LockOwner, lockOwnerOf, noteLockOwner } from "../workspace/lock-owner.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { applyRunOrder, orderItems, pricesNow } from "./attend.js";
@@ -26,14 +26,14 @@ export interface GiveOptions {
   onSlow(message: string): void;
 }
 
-/** Finds the run and the order for it; called again if the running process ends meanwhile. */
-export type WantedOrder = (store: Store, holder: Holder | null) => Promise<{ run: Run; order: Order }>;
+/** Finds the run and the order for it; called again if the running process ends in the meantime. */
+export type WantedOrder = (store: Store, lockOwner: LockOwner | null) => Promise<{ run: Run; order: Order }>;
 
 export interface Carried extends OrderOutcome {
   run: Run;
   order: Order;
   /** The process that applied it; null for this process. */
-  by: Holder | null;
+  by: LockOwner | null;
 }
 
 /** Milliseconds between two checks whether an order was applied. */
@@ -43,8 +43,8 @@ const freeLooks = 5;
 const slowLooks = 50;
 
 /**
- * Has an order applied by the process that has the workspace's lock, within a second; if there is none, by `here`, which
- * returns null when another process took the lock first. Throws EarlyExit when there is nothing to order, or when
+ * Has an order applied by the process that has the workspace's lock, within a second; if there is none, by `here`,
+ * which returns null when another process took the lock first. Throws EarlyExit when there is nothing to order, or when
  * interrupted: then the order is withdrawn.
  */
 export async function giveOrder<Here>(
@@ -68,7 +68,7 @@ export async function carriedOutHere(
   lock = takeLock(workspace.lockFile),
 ): Promise<Carried | null> {
   if (!lock) return null;
-  const note = noteHolder(workspace.lockFile, clock);
+  const note = noteLockOwner(workspace.lockFile, clock);
   try {
     return await withStore(workspace, clock, async (store) => {
       const { run, order } = await wanted(store, null);
@@ -82,7 +82,7 @@ export async function carriedOutHere(
 
 async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): Promise<OrderOutcome> {
   if (isRunOrder(order)) return applyRunOrder({ store, clock, atWork: null }, run, order);
-  const { done } = await orderItems({ store, books: null, facts: {}, charges: new Map() }, run, order);
+  const { done } = await orderItems({ store, spendLog: null, facts: {}, charges: new Map() }, run, order);
   return { kind: "done", message: done };
 }
 
@@ -90,7 +90,7 @@ async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): 
 async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Carried | null> {
   const { workspace, clock, signal, onSlow } = options;
   return withStore(workspace, clock, async (store) => {
-    const by = holderOf(workspace.lockFile);
+    const by = lockOwnerOf(workspace.lockFile);
     const { run, order } = await wanted(store, by);
     const id = await store.give(run.id, order);
     for (let looks = 1; ; looks++) {
@@ -140,7 +140,11 @@ export function continuationOf(wish: FindItems, consent: PriceConsent): Continua
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
       const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent);
-      const { run: changed } = await orderItems({ store, books: account.books, facts, charges }, run, agreed);
+      const { run: changed } = await orderItems(
+        { store, spendLog: account.spendLog, facts, charges },
+        run,
+        agreed,
+      );
       return { ...changed, requests: changed.requests + (needsFacts(order) ? 1 : 0) };
     },
   };
@@ -150,6 +154,9 @@ export function continuationOf(wish: FindItems, consent: PriceConsent): Continua
 export interface Continuation {
   /** Finds the run, before taking a lock or asking the service. Throws EarlyExit if there is none. */
   choose(store: Store): Promise<Run>;
-  /** Makes changes before the run continues, with the workspace locked and the account known; returns the run to continue. */
+  /**
+   * Makes changes before the run continues, with the workspace locked and the account known; returns the run to
+   * continue.
+   */
   change?(opened: WorkspaceSession, run: Run): Promise<Run>;
 }

@@ -76,8 +76,8 @@ async function mustBeFree(store: Store, item: Item, taskId: string): Promise<voi
 }
 
 /** Throws EarlyExit if the task belongs to a request of another workspace. */
-async function mustBeOurs(books: SpendLog, taskId: string): Promise<void> {
-  const owner = await books.otherOwner(taskId);
+async function mustBeOurs(spendLog: SpendLog, taskId: string): Promise<void> {
+  const owner = await spendLog.otherOwner(taskId);
   if (owner === null) return;
   throw new EarlyExit(
     "usage",
@@ -98,14 +98,17 @@ export async function refetch(store: Store, item: Item): Promise<void> {
   await store.expire(item.id, "fetched again by a person");
 }
 
-/** Gives the item a task that a person found. Throws EarlyExit if the task belongs to another item or its record differs. */
-export async function adopt(store: Store, books: SpendLog, item: Item, task: Task): Promise<void> {
+/**
+ * Gives the item a task that a person found. Throws EarlyExit if the task belongs to another item or its record
+ * differs.
+ */
+export async function adopt(store: Store, spendLog: SpendLog, item: Item, task: Task): Promise<void> {
   const attempt = await store.attempt(item.id);
   if (!attempt) throw new Error(`${item.rowId} is held without an attempt`);
   const { task_id: taskId } = task;
   await mustBeFree(store, item, taskId);
   // If the workspace was moved, its own request is on record under the old path.
-  if (attempt.taskId !== taskId) await mustBeOurs(books, taskId);
+  if (attempt.taskId !== taskId) await mustBeOurs(spendLog, taskId);
   const against = mismatches(item, attempt, task);
   if (against.length > 0) {
     throw new EarlyExit(
@@ -116,8 +119,8 @@ export async function adopt(store: Store, books: SpendLog, item: Item, task: Tas
   const charged = chargeTold(task.credits_consumed) ?? item.price;
   await store.adopt(item.id, { taskId, charged });
   // From now on the charge is explained, and a refund is expected if the task fails.
-  if (attempt.bookEntry !== null)
-    await books.answered(attempt.bookEntry, { outcome: "accepted", charged, taskId });
+  if (attempt.spendLogId !== null)
+    await spendLog.answered(attempt.spendLogId, { outcome: "accepted", charged, taskId });
 }
 
 /** The newest item with this row id, key, task id or file path (relative to `cwd`). */
@@ -145,7 +148,7 @@ async function namedInRun(store: Store, name: string): Promise<Item[]> {
   return (await store.find(rest)).filter(({ runId }) => runId === Number(run));
 }
 
-/** Files of several jobs may have the same name: the folder tells them apart. */
+/** Files of several jobs may have the same name: the folder distinguishes them. */
 async function namedByPath(store: Store, runs: readonly Run[], path: string): Promise<Item[]> {
   const jobs = new Map(runs.map((run) => [jobFolder(run), run.jobId]));
   for (const [folder, job] of jobs) {

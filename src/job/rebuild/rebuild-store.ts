@@ -16,7 +16,7 @@ import type { ArchivedLine, FoundItem } from "./rebuild-items.js";
 /** The spend log's verdicts on paid requests without an answer. */
 export interface BookVerdicts {
   /** `undecided` if the spend log has no verdict: a request that may have been charged counts as charged. */
-  on(bookEntry: number | null): Promise<Verdict>;
+  on(spendLogId: number | null): Promise<Verdict>;
   close(): void;
 }
 
@@ -26,10 +26,10 @@ export function openVerdicts(
   clock: Clock,
 ): BookVerdicts {
   const accounts = readable(accountsFile, clock);
-  const books = accounts?.books({ origin: "", fingerprint: "", workspace: stateFile });
+  const spendLog = accounts?.spendLog({ origin: "", fingerprint: "", workspace: stateFile });
   return {
-    async on(bookEntry) {
-      const entry = bookEntry === null ? null : await books?.entry(bookEntry);
+    async on(spendLogId) {
+      const entry = spendLogId === null ? null : await spendLog?.entry(spendLogId);
       return entry?.verdict ?? "undecided";
     },
     close: () => accounts?.close(),
@@ -213,7 +213,7 @@ function attemptsOf(
     const attempt = {
       ...unanswered(intendedAt),
       sentAt: timeOf(intent?.sentAt) ?? intendedAt,
-      bookEntry: intent?.bookEntry ?? null,
+      spendLogId: intent?.spendLogId ?? null,
       bodySha256:
         intent === null ? "" : createHash("sha256").update(JSON.stringify(intent.request)).digest("hex"),
     };
@@ -238,7 +238,7 @@ function unanswered(at: number): RestoredAttempt {
     sentAt: at,
     answeredAt: at,
     bodySha256: "",
-    bookEntry: null,
+    spendLogId: null,
     outcome: "unanswered",
     verdict: null,
     status: null,
@@ -269,7 +269,7 @@ function archivedLines(
   const isWhole = lines.length >= options.outputs && lines.every(({ output }, index) => output === index + 1);
   if (task === undefined || !isWhole) return [];
   if (task === last?.taskId) return lines;
-  // A file that was made elsewhere belongs to an item for which nothing is under way.
+  // A file that was made elsewhere belongs to an item without a task or a request.
   if (task === "")
     return ["refused", "not_sent", "rejected", undefined].includes(last?.outcome ?? undefined)
       ? lines.slice(0, 1)
@@ -311,7 +311,7 @@ async function giveUp(
   verdicts: Pick<BookVerdicts, "on">,
 ): Promise<void> {
   for (const attempt of attempts) {
-    if (attempt.outcome === "unanswered") attempt.verdict = await verdicts.on(attempt.bookEntry);
+    if (attempt.outcome === "unanswered") attempt.verdict = await verdicts.on(attempt.spendLogId);
     if (attempt.outcome === "accepted") Object.assign(attempt, { closed: true, charged: noCredits });
   }
 }

@@ -7,9 +7,9 @@ import { type ItemState, itemStates } from "../../core/item.js";
 import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
 import { makeWorkspace, openWorkspace } from "../../store/workspace/workspace.js";
-import { refuseCopy } from "../place/place.js";
+import { refuseCopy } from "../state-folder/state-folder.js";
 import { isRehearsal } from "../workspace/history.js";
-import { noteHolder } from "../workspace/holder.js";
+import { noteLockOwner } from "../workspace/lock-owner.js";
 import type { Workspace } from "../workspace/workspace.js";
 import { readIdentity, writeIdentity } from "../workspace/workspace.js";
 import {
@@ -47,7 +47,7 @@ export async function rebuildWorkspace({ workspace, clock, consent }: RebuildOpt
   const lock = takeLock(lockFile);
   if (!lock)
     throw new EarlyExit("locked", `a run is using the workspace ${workspace.root}; nothing was changed`);
-  const note = noteHolder(lockFile, clock);
+  const note = noteLockOwner(lockFile, clock);
   try {
     const readable = await itemsKnown(workspace, clock);
     const sources = await readSources(workspace);

@@ -17,7 +17,7 @@ import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } fro
 import { type Stop, stopTable } from "../../core/stop.js";
 import { ownVersion } from "../../package-file.js";
 import { arrange, Replacements } from "../../run/arrange.js";
-import { type AccountReading, isBooked, readAccount } from "../../run/gate/balance.js";
+import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
 import { type Progress, runLoop } from "../../run/loop.js";
 import type { RunSettings } from "../../run/ports.js";
@@ -56,13 +56,15 @@ export interface Execution {
   counts: Record<ItemState, number>;
   /** The balance after the run, if it could be read. */
   balance: Credits | null;
-  /** When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither. */
+  /**
+   * When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither.
+   */
   resumeAt: number | null;
   /**
    * How far the key's counter of used credits has moved since it last matched the spend log, and what the log explains.
-   * Null where it could not be read without a paid request under way.
+   * Null where it could not be read without a paid request in flight.
    */
-  books: { counted: Credits; known: Credits } | null;
+  creditCheck: { counted: Credits; known: Credits } | null;
 }
 
 /** Executes a run until nothing is left to do or something stops it, and closes it. */
@@ -94,7 +96,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       receipts: openReceipts(nodeDisk, opened.workspace, () => clock.now()),
       save: archive.save,
       refusal: archive.refusal,
-      books: account.books,
+      spendLog: account.spendLog,
       lanes: account.lanes(lanes),
       exists: async (path) => (await nodeDisk.size(path)) !== null,
       clock,
@@ -159,7 +161,7 @@ async function close(
   const unsubmitted = cancelled ? await store.cancelRun(run.id, new Set()) : 0;
   const counts = await store.counts(run.id);
   const read = await accountNow(opened, stops, counts, clock);
-  const books = read !== null && isBooked(read) ? await closedBooks(opened, run.options) : null;
+  const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
   const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
   const exit = exitOf(counts, stops, isDearer);
@@ -184,7 +186,7 @@ async function close(
   ];
   const balance = read ? balanceTold(read.me.credits.balance) : null;
   const resumeAt = (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, settling, clock));
-  return { run: ended, exit, stops, reasons, counts, balance, resumeAt, books };
+  return { run: ended, exit, stops, reasons, counts, balance, resumeAt, creditCheck };
 }
 
 /** Says which items of a cancelled run are not submitted again. */
@@ -233,12 +235,12 @@ function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], deare
 }
 
 /** Compares the key's counter with the spend log since they last matched, and stores what that teaches. */
-async function closedBooks(
-  { account: { books } }: WorkspaceSession,
+async function checkCredits(
+  { account: { spendLog } }: WorkspaceSession,
   options: Run["options"],
-): Promise<Execution["books"]> {
-  const seq = await books.seq();
-  const evidence = await books.evidence(settlingOf(options));
+): Promise<Execution["creditCheck"]> {
+  const seq = await spendLog.seq();
+  const evidence = await spendLog.evidence(settlingOf(options));
   const last = evidence?.readings.at(-1);
   const [hypothesis] = evidence?.hypotheses ?? [];
   if (!evidence || !last || !hypothesis) return null;
@@ -246,7 +248,7 @@ async function closedBooks(
   const known = minus(counted, residual(evidence, last, hypothesis));
   const judgement = reconcile(evidence);
   // Verdicts are left to a continuing run, which can act on them and sees what other runs wrote since.
-  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await books.keep(judgement, seq);
+  if (judgement.unsettled === 0 && judgement.verdicts.length === 0) await spendLog.keep(judgement, seq);
   return { counted, known };
 }
 

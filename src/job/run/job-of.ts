@@ -59,7 +59,7 @@ export async function guessJob(
   // Standard input cannot have been renamed.
   if (most && basename(file) !== "-" && !existsSync(file)) {
     const renamed = `${basename(file)} is gone and ${what} were made for job ${name}: continuing that job`;
-    return { name, note: `${renamed} (--job ${job} makes a job of its own)`, finding: null };
+    return { name, note: `${renamed} (--job ${job} makes a separate job)`, finding: null };
   }
   let price = noCredits;
   for (const item of plan.items) if (made.has(item.key)) price = plus(price, item.price);

@@ -26,8 +26,8 @@ interface Circumstances {
   edition: EditionChoice;
   sandbox: boolean;
   workspace: Pick<Workspace, "root" | "stateFile">;
-  account: Pick<OpenAccount, "books">;
-  store: Pick<Store, "runs" | "attemptBooked"> | null;
+  account: Pick<OpenAccount, "spendLog">;
+  store: Pick<Store, "runs" | "attemptOfEntry"> | null;
   draft: Pick<Draft, "holds">;
 }
 
@@ -77,12 +77,12 @@ async function unknownEntries({
   store,
 }: Circumstances): Promise<Map<string, PaidAttempt>> {
   const byKey = new Map<string, PaidAttempt>();
-  const entries = await account.books.unended(clock.now() - memoryMs);
+  const entries = await account.spendLog.unended(clock.now() - memoryMs);
   const used = store !== null && entries.length > 0 && (await store.runs()).length > 0;
   for (const entry of entries) {
     // A process that ended before its item was recorded has sent nothing, if there is a history.
     if ((used && !entry.answered) || !draft.holds(entry.itemKey)) continue;
-    if ((await store?.attemptBooked(entry.entry)) == null) byKey.set(entry.itemKey, entry);
+    if ((await store?.attemptOfEntry(entry.entry)) == null) byKey.set(entry.itemKey, entry);
   }
   return byKey;
 }

@@ -17,7 +17,7 @@ export interface RunSummary {
   unknown: readonly WaitingItem[];
   overdue: readonly WaitingItem[];
   /** When the first overdue task is polled again (UTC ms); null if there is none. */
-  nextLookAt: number | null;
+  nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */
   resumeAt: number | null;
   /** Why the run ended before its items did: whole sentences. */
@@ -33,7 +33,7 @@ export interface RunSummary {
   /** The balance; null if it could not be read. */
   left: Credits | null;
   /** How far the key's counter of used credits moved, and what the items account for; null if it was not read. */
-  books: { counted: Credits; known: Credits } | null;
+  creditCheck: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
   requests: number;
   elapsedMs: number;

@@ -46,7 +46,7 @@ export interface OpenAccount {
   /** Of the key. */
   fingerprint: string;
   /** The key's spend log and its lanes for paid requests. */
-  books: SpendLog;
+  spendLog: SpendLog;
   lanes(count: number): Lanes;
   /** GET me: identifies the account and adopts the limits of its plan; also a counter reading. Throws EarlyExit. */
   identify(): Promise<AccountReading>;
@@ -61,7 +61,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
   const keyPrint = fingerprint(connection.key);
   let account = await accounts.accountOf(connection.origin, keyPrint);
   await accounts.narrowLimits(account.id, options.limits ?? {});
-  const books = accounts.books({
+  const spendLog = accounts.spendLog({
     origin: connection.origin,
     fingerprint: keyPrint,
     workspace: options.stateFile,
@@ -98,9 +98,9 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     signal: options.signal,
     onDailyLimit: options.onDailyLimit,
     ...(options.onWait ? { onWait: options.onWait } : {}),
-    onSlowed: (gait) =>
+    onSlowed: (pacing) =>
       log.warn(
-        { gait },
+        { pacing },
         "the service refused a request within the limits: requests are spaced more widely from now on",
       ),
     onMe,
@@ -111,17 +111,16 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     service,
     accountId: () => account.id,
     fingerprint: keyPrint,
-    books,
+    spendLog,
     lanes,
     async identify() {
-      const reading = await readAccount({ service, books, lanes: lanes(1) }).catch((error: unknown) =>
+      const reading = await readAccount({ service, spendLog, lanes: lanes(1) }).catch((error: unknown) =>
         explain(error, connection),
       );
       const { me } = reading;
       account = await accounts.name(account.id, me.user.id).catch(refuseOther);
       const plan = limitsOf(me.subscription?.plan ?? "Starter");
-      if (!plan.known)
-        log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits are kept");
+      if (!plan.known) log.warn({ plan: me.subscription?.plan }, "unknown plan: the smallest limits apply");
       const limits = narrowed(plan, options.limits ?? {});
       if (limits.perDay !== null && limits.perDay < 3) {
         throw new EarlyExit(

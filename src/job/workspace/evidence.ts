@@ -40,7 +40,9 @@ export interface SpentIn {
   spent: Credits;
   /** At the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
-  /** Requests that were or may have been charged, and whose items were submitted again or skipped, in this run or later. */
+  /**
+   * Requests that were or may have been charged, and whose items were submitted again or skipped, in this run or later.
+   */
   lost: WaitingItem[];
   /** The maximum cost of those that this run sent. */
   lostCredits: Credits;
@@ -66,7 +68,7 @@ export async function spentIn(
 
 /** What a person needs to find an item's request, or its task, at the service. */
 export interface Evidence {
-  /** When the POST was begun (UTC ms). */
+  /** When the POST was started (UTC ms). */
   sentAt: number;
   /** The HTTP status of its answer; null if no answer came. */
   status: number | null;
@@ -143,7 +145,7 @@ export function heldAdvice(sandbox: boolean): string {
 }
 
 /** When the service is asked again, e.g. `after 2026-11-21 04:10 UTC`. */
-export function nextLookText(at: number): string {
+export function afterText(at: number): string {
   // Rounded up to the minute.
   return `after ${utcTime(at + 59_999)}`;
 }

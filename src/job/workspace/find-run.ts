@@ -2,14 +2,18 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
 import { heldAdvice, reasonLines, type WaitingItem, waitingIn } from "./evidence.js";
-import type { Holder } from "./holder.js";
+import type { LockOwner } from "./lock-owner.js";
 
 /** Finds the run of a command. Throws EarlyExit if there is none. */
 export type FindRun = (store: Store) => Promise<Run>;
 
 /** The run of that number; without a number, the run in progress, else the newest unfinished one. */
-export async function runMeant(store: Store, which: number | undefined, holder: Holder | null): Promise<Run> {
-  const number = which ?? holder?.run ?? null;
+export async function runMeant(
+  store: Store,
+  which: number | undefined,
+  lockOwner: LockOwner | null,
+): Promise<Run> {
+  const number = which ?? lockOwner?.run ?? null;
   const run = number === null ? await unfinishedOrNewest(store) : await store.run(number);
   if (run) return run;
   throw new EarlyExit(

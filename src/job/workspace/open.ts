@@ -9,7 +9,7 @@ import { madeWritable, wayOut } from "../../store/open.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { type OpenAccount, openAccount, type ServiceConnection } from "./account.js";
 import { refuseOutdated } from "./history.js";
-import { type HolderNote, noteHolder } from "./holder.js";
+import { type LockNote, noteLockOwner } from "./lock-owner.js";
 import type { Workspace } from "./workspace.js";
 
 /** What one execution keeps open from start to end. */
@@ -18,7 +18,7 @@ export interface WorkspaceSession {
   store: Store;
   account: OpenAccount;
   connection: ServiceConnection;
-  note: HolderNote;
+  note: LockNote;
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface WorkspaceSessionOptions {
 export async function openWorkspaceSession(options: WorkspaceSessionOptions): Promise<WorkspaceSession> {
   const { workspace, clock, log, signal } = options;
   const lock = await lockWorkspace(options);
-  const note = noteHolder(workspace.lockFile, clock);
+  const note = noteLockOwner(workspace.lockFile, clock);
   const undo: (() => Promise<void> | void)[] = [() => lock.release(), () => note.remove()];
   const close = async () => {
     while (undo.length > 0) await undo.pop()?.();

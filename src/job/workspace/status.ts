@@ -10,7 +10,7 @@ import type { Evidence, WaitingItem } from "./evidence.js";
 import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
 import { resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
-import { type Holder, holderOf } from "./holder.js";
+import { type LockOwner, lockOwnerOf } from "./lock-owner.js";
 import type { Workspace } from "./workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
@@ -36,7 +36,7 @@ export async function statusOf(
     }
     const items = await store.items(run.id, troubled);
     return {
-      ...lineOf(run, await store.runs(), holderOf(workspace.lockFile)),
+      ...lineOf(run, await store.runs(), lockOwnerOf(workspace.lockFile)),
       counts: await store.counts(run.id),
       ...(await spentIn(store, run.id)),
       requests: run.requests,
@@ -70,12 +70,12 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
     const runs: RunLine[] = [];
     const all = await store.runs();
     if (all.length === 0) await refuseOutdated(workspace, store);
-    const holder = holderOf(workspace.lockFile);
+    const lockOwner = lockOwnerOf(workspace.lockFile);
     for (const run of all) {
       const { lost: _lost, ...spent } = await spentIn(store, run.id);
       const { archived = 0, failed = 0, held = 0 } = outcomes.get(run.id) ?? {};
       runs.push({
-        ...lineOf(run, all, holder),
+        ...lineOf(run, all, lockOwner),
         archived,
         failed,
         held,
@@ -91,10 +91,10 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
 }
 
 /** Status that depends on the other runs. A process executes one run; older runs keep their state. */
-function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
+function lineOf(run: Run, runs: readonly Run[], current: LockOwner | null) {
   const { id, jobName, state, startedAt, endedAt, exit } = run;
-  const alive = held?.run === id;
-  const holder = alive || runs.at(-1)?.id === id ? held : null;
+  const alive = current?.run === id;
+  const lockOwner = alive || runs.at(-1)?.id === id ? current : null;
   const newest = runs.findLast(isUnfinished)?.id === id;
   return {
     run: id,
@@ -104,7 +104,7 @@ function lineOf(run: Run, runs: readonly Run[], held: Holder | null) {
     endedAt,
     exit,
     alive,
-    holder,
+    lockOwner,
     resume: isUnfinished(run) && !alive ? resumeCommand(run, newest) : null,
   };
 }
@@ -116,7 +116,7 @@ export interface RunOverview {
   /** A process is working on it now. */
   alive: boolean;
   /** The process that has the workspace's lock; shown with the run that it executes, and with the newest. */
-  holder: { pid: number; host: string; since: number } | null;
+  lockOwner: { pid: number; host: string; since: number } | null;
   startedAt: number;
   endedAt: number | null;
   exit: string | null;

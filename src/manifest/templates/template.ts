@@ -39,8 +39,8 @@ export class LateName extends Error {
 }
 
 /**
- * The filters of templates. Of Liquid's own only those whose result depends on the text alone, not on the clock, chance or
- * time zone: a prompt that changes by itself would be paid for again.
+ * The filters of templates. Of Liquid's own only those whose result depends on the text alone, not on the clock, chance
+ * or time zone: a prompt that changes without an edit would be paid for again.
  */
 const taken = [
   "append",
@@ -82,7 +82,9 @@ const taken = [
 
 export const filterNames: readonly string[] = [...taken, "slug", "pad", "date", "column"].toSorted();
 
-/** Registers these filters in an engine and removes all others. `used` collects the columns that are named by values. */
+/**
+ * Registers these filters in an engine and removes all others. `used` collects the columns that are named by values.
+ */
 export function useFilters(engine: Liquid, used: Set<string>): void {
   const own = { slug, pad, date: dateFilter(engine), column: columnFilter(used) } as Record<
     string,
@@ -309,8 +311,8 @@ function put(scope: Record<string, unknown>, name: string, values: Pick<Values, 
 }
 
 /**
- * Renders templates that only name values without the engine, which would take most of the time for a million rows. Null
- * for all other templates. The engine has parsed the names before.
+ * Renders templates that only name values without the engine, which would take most of the time for a million rows.
+ * Null for all other templates. The engine has parsed the names before.
  */
 function plainTemplate(text: string, named: Segments): Template | null {
   const pieces = text.split(/\{\{\s*(\w+)\s*\}\}/);
@@ -383,7 +385,9 @@ function unknownWord(kind: "filter" | "tag", word: string, known: readonly strin
 
 const nested = /\{\{(-?)\s*([\w.-]*(?:\{\{\s*\w+\s*\}\}[\w.-]*)+)\s*((?:\|[^{}]*?)?)(-?)\}\}/g;
 
-/** `{{ prompt_{{lang}} }}` means the column whose name ends with the value of `lang`. Liquid itself does not have this. */
+/**
+ * `{{ prompt_{{lang}} }}` means the column whose name ends with the value of `lang`. Liquid itself does not have this.
+ */
 function withNestedNames(text: string): string {
   return text.replace(nested, (_all, open: string, name: string, filters: string, close: string) => {
     const pieces = name.split(/\{\{\s*(\w+)\s*\}\}/);

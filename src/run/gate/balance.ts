@@ -21,24 +21,24 @@ import type { GatePorts } from "./ports.js";
 
 export interface ReadingPorts {
   service: Pick<Service, "me" | "time">;
-  books: Pick<SpendLog, "read">;
+  spendLog: Pick<SpendLog, "read">;
   lanes: Pick<Lanes, "bracket">;
 }
 
-/** What GET me has told, and which paid requests its balance has in it. */
+/** What GET me returned, and which paid requests its balance includes. */
 export interface AccountReading {
   me: Me;
   mark: BalanceMark;
 }
 
-/** Whether the counters went into the books. */
-export function isBooked({ mark }: AccountReading): boolean {
+/** Whether the counters went into the spend log. */
+export function isLogged({ mark }: AccountReading): boolean {
   return mark.reading !== null;
 }
 
 /**
- * GET me. While no POST of the key is under way in any process, the counters that it tells go into the books as well.
- * Throws ServiceError.
+ * GET me. While no POST of the key is in flight in any process, the counters in its answer go into the spend log as
+ * well. Throws ServiceError.
  */
 export async function readAccount(ports: ReadingPorts): Promise<AccountReading> {
   const bracket = ports.lanes.bracket();
@@ -48,8 +48,8 @@ export async function readAccount(ports: ReadingPorts): Promise<AccountReading> 
 }
 
 /**
- * GET me for the books: while a POST of the key is under way it would tell them nothing, so it is not asked for, and the
- * result is null. Throws ServiceError, also where it told no counters.
+ * GET me for the spend log. While a POST of the key is in flight the counters would prove nothing, so no request is
+ * sent and the result is null. Throws ServiceError, also if the answer has no counters.
  */
 export async function readCounters(ports: ReadingPorts): Promise<AccountReading | null> {
   const bracket = ports.lanes.bracket();
@@ -63,12 +63,12 @@ async function readWithin(
   bracket: Lane,
   ports: ReadingPorts,
 ): Promise<AccountReading & { wrong: string | null }> {
-  const { service, books } = ports;
+  const { service, spendLog } = ports;
   try {
     const { me, over, seq, servedAt } = await service.me();
     const counters = countersIn(me);
     if (typeof counters === "string") return { me, wrong: counters, mark: markOf(ports, seq, null) };
-    const reading = await books.read({ ...counters, over, servedAt });
+    const reading = await spendLog.read({ ...counters, over, servedAt });
     return { me, wrong: null, mark: markOf(ports, seq, reading) };
   } finally {
     bracket.release();
@@ -126,7 +126,7 @@ export class Balance {
     this.nextReading = this.ports.service.time.wait(balanceMs);
   }
 
-  /** Reads the balance when that is due, so that a run that waits for credits goes on by itself. */
+  /** Reads the balance when that is due, so that a run that waits for credits continues automatically. */
   async readIfDue(parked: Parked): Promise<void> {
     if (!this.nextReading?.isOver) return;
     const { planned } = await this.ports.store.due(this.runId, 1, parked, null);

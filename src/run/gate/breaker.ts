@@ -7,8 +7,8 @@ const failuresInARowMax = 5;
 
 /**
  * Models whose items are not submitted for now, because the service no longer knows the model or its items keep failing
- * in the same way. Other models go on. A refusal by moderation says something about a prompt and nothing about the model,
- * so it does not count. Kept in this process only: the next run or resume tries again.
+ * in the same way. Other models continue. A refusal by moderation says something about a prompt and nothing about the
+ * model, so it does not count. Kept in this process only: the next run or resume tries again.
  */
 export class Breaker {
   private readonly reasons = new Map<string, string>();

@@ -81,7 +81,7 @@ export class Caps {
     return first ?? null;
   }
 
-  /** An answer to a paid request told the balance. Where others spend from it too, less may be spent. */
+  /** An answer to a paid request stated the balance. Where others spend from it too, less may be spent. */
   async takeRemaining(
     accounts: Pick<Accounts, "takenFrom">,
     accountId: number,
@@ -91,14 +91,14 @@ export class Caps {
     const { mark } = this.keep;
     const { since } = await accounts.takenFrom(accountId, mark);
     const { keep } = this;
-    // A balance that was read meanwhile is newer.
+    // A balance that was read in the meantime is newer.
     if (keep.mark !== mark) return;
     this.keep = { ...keep, most: Math.min(keep.most, plus(since, minus(balance, keep.least))) as Credits };
   }
 
   /**
-   * Computes what may be spent from a new balance. The balance now includes the charges that were in doubt, and the refunds
-   * of failed tasks.
+   * Computes what may be spent from a new balance. The balance now includes the charges that were in doubt, and the
+   * refunds of failed tasks.
    */
   takeReading(balance: Credits, mark: BalanceMark): void {
     if (this.keep !== null) this.keep = keeping(this.keep.least, balance, mark);
@@ -159,7 +159,7 @@ export class Caps {
     });
   }
 
-  /** What models with a cap may still cost. A model that waits goes on when one of its tasks has failed. */
+  /** What models with a cap may still cost. A model that waits continues when one of its tasks has failed. */
   async rooms(store: Pick<Store, "spending">, runId: number): Promise<Map<string, Credits>> {
     const rooms = new Map<string, Credits>();
     for (const [model, cap] of this.settings.modelCaps) {

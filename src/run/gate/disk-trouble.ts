@@ -12,8 +12,8 @@ export const diskMs = 15_000;
  */
 export class DiskTrouble {
   private ofSave: DiskRefusal | null = null;
-  private ofLook: DiskRefusal | null = null;
-  private nextLook: Wait;
+  private ofCheck: DiskRefusal | null = null;
+  private nextCheck: Wait;
 
   /** `folder` is the job's. */
   constructor(
@@ -21,17 +21,17 @@ export class DiskTrouble {
     private readonly time: ServiceClock,
     private readonly folder: string,
   ) {
-    this.nextLook = time.wait(0);
+    this.nextCheck = time.wait(0);
   }
 
   /** Why the disk refuses files; null where it takes everything. */
   get reason(): string | null {
-    return (this.ofSave ?? this.ofLook)?.reason ?? null;
+    return (this.ofSave ?? this.ofCheck)?.reason ?? null;
   }
 
   /** When the free space is checked again (UTC ms); null where nothing waits for that. */
   get wakeAt(): number | null {
-    return this.ofLook === null ? null : this.nextLook.until;
+    return this.ofCheck === null ? null : this.nextCheck.until;
   }
 
   /** A save was refused. */
@@ -46,12 +46,12 @@ export class DiskTrouble {
   }
 
   /** Checks the free space when it is time to and something is to be bought, or while the disk is full. */
-  async look(buys: boolean): Promise<void> {
-    if (!(buys || this.ofLook !== null) || !this.nextLook.isOver) return;
+  async check(buys: boolean): Promise<void> {
+    if (!(buys || this.ofCheck !== null) || !this.nextCheck.isOver) return;
     const refusal = await this.ports.refusal(this.folder);
     if (refusal !== null) this.tell(refusal);
-    this.ofLook = refusal;
-    this.nextLook = this.time.wait(diskMs);
+    this.ofCheck = refusal;
+    this.nextCheck = this.time.wait(diskMs);
   }
 
   /** Logs the trouble once, when it begins. */
@@ -93,7 +93,7 @@ export class ReceiptsTrouble {
     if (error !== null && this.error === null) {
       this.log.warn(
         { error: error.message },
-        "the receipts cannot be written; nothing is submitted meanwhile",
+        "the receipts cannot be written; nothing is submitted until they can be",
       );
     }
     this.error = error;

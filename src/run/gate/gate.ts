@@ -62,7 +62,9 @@ export class Gate {
       this.stop("collect", "the run was cancelled; what was submitted before is collected");
   }
 
-  /** Which items may be bought at most, by what is on record now. A cap that was reached is lifted where it leaves more. */
+  /**
+   * Which items may be bought at most, by what is on record now. A cap that was reached is lifted where it leaves more.
+   */
   async terms(): Promise<Terms> {
     const { caps, ports, settings } = this;
     const { store, accounts, accountId, service } = ports;
@@ -79,7 +81,7 @@ export class Gate {
   async mayBuy(counts: View["counts"]): Promise<Answer> {
     // With no item to save, no save would ever show that the disk works again.
     if (counts.ready === 0) this.disk.over();
-    await this.disk.look(this.wantsToBuy(counts));
+    await this.disk.check(this.wantsToBuy(counts));
     const reason = this.reasonAgainst();
     return reason === null ? { yes: true } : { yes: false, reason };
   }
@@ -119,14 +121,17 @@ export class Gate {
     return this.balance.readIfDue(this.parked);
   }
 
-  /** Reads the key's counters where that can settle something; never while a paid request of ours is under way. */
+  /** Reads the key's counters where that can settle something; never while one of our paid requests is in flight. */
   async settleUnknowns(isSubmitting: boolean): Promise<void> {
     const isSilent = this.reach.silentUntil > this.ports.clock.now();
     if (isSubmitting || isSilent || !isOpen("poll", this.stops)) return;
     this.requests += await this.settling.step();
   }
 
-  /** Draws from a turn's whole picture what ends buying. Returns whether anything has changed, so that a new turn is due. */
+  /**
+   * Draws from a turn's whole picture what ends buying. Returns whether anything has changed, so that a new turn is
+   * due.
+   */
   async reconsider(view: View, decision: Decision): Promise<boolean> {
     const { caps, balance } = this;
     const isCapped = endsAtCap(view, decision);
@@ -199,7 +204,11 @@ export class Gate {
     const until = utcTime(quota.day.nextReleaseAt ?? now);
     if (waiting === "service") this.stop("silence", silenceText(silentUntil));
     else if (slotsLeft(quota.day) < 1) this.stop("day", `the day's requests are used up until ${until}`);
-    else this.stop("reserve", `the rest of the day's requests is kept for open tasks; more from ${until} on`);
+    else
+      this.stop(
+        "reserve",
+        `today's request limit (${quota.day.limit}) is nearly used up, and the rest is kept for open tasks; new requests from ${until}`,
+      );
   }
 
   /** Nothing is submitted before the key's counters were read; where they cannot be, the run does not wait forever. */
@@ -212,7 +221,7 @@ export class Gate {
     if (ms >= this.settings.unreachableMs)
       this.stop(
         "unread",
-        `nothing is submitted before the key's counters were read (${(error as Error).message})`,
+        `the key's counters cannot be read (${(error as Error).message}), and nothing is submitted without them`,
       );
   }
 }

@@ -14,7 +14,7 @@ export interface GatePorts {
   store: Store;
   accounts: Accounts;
   accountId: number;
-  books: SpendLog;
+  spendLog: SpendLog;
   service: Service;
   lanes: Lanes;
   /** Why the disk would refuse every file of a job's folder now; null where there is room. */

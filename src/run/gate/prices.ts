@@ -12,7 +12,7 @@ import type { Item } from "../../core/ports/store.js";
 export class Prices {
   /** Groups whose first item is on its way, or was charged what was planned. */
   private readonly groups = new Map<string, "tried" | "proven">();
-  /** Their first item, where the answer did not tell its charge: its task may. */
+  /** Their first item, if the answer did not state its charge: its task may. */
   private readonly untold = new Map<string, number>();
   /** The highest charge of each group. */
   private readonly charges = new Map<string, Credits>();
@@ -37,13 +37,18 @@ export class Prices {
     return price < (this.charges.get(group) ?? price);
   }
 
-  /** One line for each surprise of this run, and for each group whose waiting items were planned below a known charge. */
+  /**
+   * One line for each surprise of this run, and for each group whose waiting items were planned below a known charge.
+   */
   messages(waiting: readonly PlannedPrice[]): string[] {
     const known = waiting.filter((item) => this.isBelow(item) && !this.surprises.has(item.group));
     return [...this.surprises.values(), ...known.map((item) => this.knownText(item))];
   }
 
-  /** The items that may be submitted now: all of proven groups, and the first of each other group that is not being tried. */
+  /**
+   * The items that may be submitted now: all of proven groups, and the first of each other group that is not being
+   * tried.
+   */
   allowed<Planned extends PlannedPrice>(planned: readonly Planned[]): Planned[] {
     const first = new Set<string>();
     return planned.filter((item) => {
@@ -65,7 +70,7 @@ export class Prices {
   }
 
   /**
-   * An item was accepted, at this charge where the service told one. Returns whether that is more than was known of its
+   * An item was accepted, at this charge if the service stated one. Returns whether that is more than was known of its
    * group: only then is it worth storing.
    */
   charged(item: Priced, amount: Credits | null): boolean {
@@ -80,7 +85,7 @@ export class Prices {
   }
 
   /**
-   * An item's task is done, at this charge where the service told one, or its end is no longer waited for. Returns the
+   * An item's task is done, at this charge if the service stated one, or its end is no longer waited for. Returns the
    * same as `charged`. What an earlier process submitted proves nothing about the price now.
    */
   seen(item: Priced, amount: Credits | null): boolean {
@@ -116,7 +121,7 @@ export class Prices {
     if (this.groups.get(group) === "tried") this.groups.delete(group);
   }
 
-  /** Items that are added while the run is at work, such as a variant, are noted when their turn comes. */
+  /** Items that are added during the run, such as a variant, are noted when their turn comes. */
   private note({ group, price }: PlannedPrice): void {
     const prices = this.planned.get(group) ?? new Set();
     if (prices.has(price)) return;

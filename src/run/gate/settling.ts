@@ -1,7 +1,7 @@
 import type { Wait } from "../../client/service-clock.js";
 import type { Verdict } from "../../core/charges/readings.js";
 import { isNews, reconcile, unreadBefore } from "../../core/charges/verdict.js";
-import { balanceTold, plus } from "../../core/money.js";
+import { balanceTold, inCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
 import { dayMs, freeSlots, isLongWait, nextSendAt, type Quota, waitsFor } from "../../core/quota/quota.js";
@@ -21,8 +21,8 @@ const gateMs = 1_000;
 const retryMs = 30_000;
 const retryMsMax = 60 * 60_000;
 /**
- * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it too,
- * and a request that cannot be settled within a day is held.
+ * Milliseconds after which the spend log is judged again even if nothing happened here: other workspaces write to it
+ * too, and a request that cannot be settled within a day is held.
  */
 const againMs = 600_000;
 /** A reading that is due this much later (ms) than any can be was set before the clock was put back. */
@@ -36,13 +36,13 @@ interface Unread {
 }
 
 /**
- * Settles unknown outcomes: reads the key's counters when that can tell something, has them judged, and gives the
- * verdicts to the items. All evidence is in the spend log, so a new process goes on where this one ended.
+ * Settles unknown outcomes: reads the key's counters when that can prove something, has them judged, and gives the
+ * verdicts to the items. All evidence is in the spend log, so a new process continues where this one ended.
  */
 export class Settling {
   /** Unknown outcomes of the key without a verdict, from all workspaces. */
   unsettled = 0;
-  /** Until the counters are to be read next; null when no reading could tell anything. */
+  /** Until the counters are to be read next; null when no reading could prove anything. */
   private reading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
   private retry: Wait | null = null;
@@ -75,13 +75,16 @@ export class Settling {
     return until === null || until <= this.ports.clock.now() ? null : { unsettled: this.unsettled, until };
   }
 
-  /** Whether settling keeps the run open: to the end where the user wants that, else for a reading that can be taken soon. */
+  /**
+   * Whether settling keeps the run open: to the end where the user wants that, else for a reading that can be taken
+   * soon.
+   */
   keepsOpen(quota: Quota, now: number): boolean {
     const isSoon = !isLongWait(waitsFor(quota, now), nextSendAt(quota, now) - now);
     return this.unsettled > 0 && (this.settings.wait || (this.isDue && isSoon));
   }
 
-  /** When the counters are to be read next (UTC ms); null when no reading could tell anything. */
+  /** When the counters are to be read next (UTC ms); null when no reading could prove anything. */
   get nextReadingAt(): number | null {
     return this.reading === null ? null : Math.max(this.reading.until, this.retry?.until ?? 0);
   }
@@ -152,19 +155,23 @@ export class Settling {
 
   /** Judges by what the spend log holds now. */
   async judge(): Promise<void> {
-    const { books, log } = this.ports;
-    const seq = await books.seq();
+    const { spendLog, log } = this.ports;
+    const seq = await spendLog.seq();
     this.judgedSeq = seq;
-    const evidence = await books.evidence(this.settings);
+    const evidence = await spendLog.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
       // Most judgements find nothing new, and each one that is kept costs the disk a sync.
-      if (isNews(judgement, evidence) && !(await books.keep(judgement, seq))) return this.judge();
+      if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judge();
       this.unsettled = judgement.unsettled;
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
-      if (judgement.foreignAt !== evidence.foreignAt) log.warn({}, "the key is used from elsewhere as well");
+      if (judgement.foreignAt !== evidence.foreignAt)
+        log.warn(
+          {},
+          "another machine or program sends requests with this key, so its counters prove nothing for a day. If it is yours, set --share; if not, change the key",
+        );
     }
     this.planNext();
     await this.deliver(evidence !== null);
@@ -172,7 +179,7 @@ export class Settling {
 
   /** Judges if anything was written to the spend log since: without news there is nothing to find. */
   private async judgeNews(): Promise<void> {
-    if ((await this.ports.books.seq()) === this.judgedSeq) this.planNext();
+    if ((await this.ports.spendLog.seq()) === this.judgedSeq) this.planNext();
     else await this.judge();
   }
 
@@ -190,13 +197,13 @@ export class Settling {
     this.again = this.unsettled > 0 ? this.time.wait(againMs) : null;
   }
 
-  /** Whether a poll of this entry's task tells something, though the task is still open. */
+  /** Whether a poll of this entry's task is evidence even while the task is open. */
   awaits(entry: number): boolean {
     return this.unsettled > 0 && this.awaited.includes(entry);
   }
 
   /** A poll went into the spend log: where something is unsettled, that may be what was missing. */
-  async looked(): Promise<void> {
+  async polled(): Promise<void> {
     if (this.unsettled > 0) await this.judge();
   }
 
@@ -214,9 +221,9 @@ export class Settling {
     }
   }
 
-  private async verdictOn({ bookEntry }: Attempt): Promise<{ verdict: Verdict; evidence: string } | null> {
-    const entry = bookEntry === null ? null : await this.ports.books.entry(bookEntry);
-    if (!entry) return { verdict: "undecided", evidence: "it is not in the account's books" };
+  private async verdictOn({ spendLogId }: Attempt): Promise<{ verdict: Verdict; evidence: string } | null> {
+    const entry = spendLogId === null ? null : await this.ports.spendLog.entry(spendLogId);
+    if (!entry) return { verdict: "undecided", evidence: "it is not in the account's spend log" };
     if (entry.verdict !== null) return { verdict: entry.verdict, evidence: entry.evidence ?? "" };
     return entry.ownKey ? null : { verdict: "undecided", evidence: "it was sent with another key" };
   }
@@ -245,6 +252,6 @@ function noteOn(item: Item, verdict: Verdict, evidence: string): string {
   const lost = item.note ?? "no answer";
   if (verdict === "charged") return `charged, but its task id was lost (${lost}); ${evidence}`;
   return verdict === "undecided"
-    ? `perhaps charged: ${lost}; ${evidence}`
+    ? `${inCredits(item.price)} may have been charged (${lost}); ${evidence}`
     : `not charged (${lost}); ${evidence}`;
 }

@@ -54,7 +54,7 @@ export function conclusionOf(outcome: GenerateOutcome, now: number): Conclusion 
 }
 
 /** The same for the account's spend log. */
-export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
+export function loggedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedAnswer {
   if (event === "accepted") {
     const { charged = null, taskId } = outcome;
     return { outcome: "accepted", charged, ...(taskId === undefined ? {} : { taskId }) };
@@ -64,7 +64,7 @@ export function bookedAnswer(event: ItemEvent, outcome: AttemptOutcome): LoggedA
 }
 
 /** The end of a task for the account's spend log. */
-export function bookedEnd(
+export function loggedEnd(
   task: "completed" | "failed",
   facts: { charged: Credits | null; completedAt: string | null },
 ): LoggedPoll {

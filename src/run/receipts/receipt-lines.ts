@@ -67,8 +67,8 @@ export interface IntentLine {
   attempt: number;
   /** When it is sent, by the service's clock as far as it is known. */
   sentAt: string;
-  /** Its entry in the account's books. */
-  bookEntry: number | null;
+  /** Its entry in the account's spend log. */
+  spendLogId: number | null;
   run: number;
   job: string;
   /** Relative to the workspace's folder if it lies there, else absolute. So is `out`. */
@@ -113,7 +113,7 @@ export function intentLine(
     key: item.key,
     attempt: attempt.number,
     sentAt: new Date(attempt.sentAt).toISOString(),
-    bookEntry: attempt.bookEntry,
+    spendLogId: attempt.spendLogId,
     run: run.id,
     job: run.jobName,
     manifest: keptPath(root, run.manifest),

@@ -68,11 +68,14 @@ function noise(): string {
 
 /**
  * The workspace's second record of what was paid for, beside the database: an append-only file with a line before each
- * paid request and a line for its answer, each synced before the program goes on. Whichever of the two survives has the
- * id of every task. Lines that a crash cut short are skipped when the file is read.
+ * paid request and a line for its answer, each synced before the program continues. Whichever of the two survives has
+ * the id of every task. Lines that a crash cut short are skipped when the file is read.
  */
 export interface Receipts {
-  /** Before the request leaves: what is asked, for which item. Reserves space for the answer. Rejects with errors of the disk. */
+  /**
+   * Before the request leaves: what is asked, for which item. Reserves space for the answer. Rejects with errors of the
+   * disk.
+   */
   intent(run: Run, item: Item, attempt: Attempt, body: string): Promise<void>;
   /** When its answer is known, before anything else is made of it. Rejects with errors of the disk. */
   answer(run: Run, item: Item, attempt: Attempt, conclusion: Conclusion): Promise<void>;

@@ -4,7 +4,7 @@ import type { RequestFault } from "./fault.js";
 
 /** The way that one request takes under its fault. Times are milliseconds. */
 export interface Course {
-  /** How long the request is under way to the service; null when it never arrives. */
+  /** How long the request takes to reach the service; null when it never arrives. */
   arrivesMs: number | null;
   /** What goes wrong inside the service. */
   inside?: WorldFault;

@@ -16,7 +16,7 @@ export function subjectsOf(kind: Fault["kind"]): readonly FaultSubject[] {
   return ["generate", "task", "models", "me"];
 }
 
-/** A fault and when it happens. Requests are counted for each rule by itself, those that the rule is about, from 1. */
+/** A fault and when it happens. Each rule counts the requests that it applies to, from 1. */
 const rule = z
   .strictObject({
     fault,

@@ -16,8 +16,8 @@ const headers = {
 };
 
 /**
- * The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. It is
- * loaded when it is asked for, which hardly any process is.
+ * The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. It
+ * is loaded when it is asked for, which hardly any process is.
  */
 export function referenceApp(models: readonly SandboxModel[]): Hono {
   const app = new Hono();
@@ -51,7 +51,7 @@ export function referencePage(models: readonly SandboxModel[]): Piece {
 </head>
 <body><main>
 <h1>Content generation service</h1>
-<p class="quiet">This is the sandbox: the whole service on this machine, for nothing. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
+<p class="quiet">This is the sandbox: the whole service on this machine, at no cost. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
 <nav>${operations.map(({ endpoint }) => html`<a href="#${endpoint}">${endpoint}</a>`)}
 <a href="#records">Records</a><a href="#limits">Limits</a><a href="#models">Models</a></nav>
 ${authentication()}

@@ -102,7 +102,7 @@ export function openApi(): Record<string, unknown> {
     info: {
       title: "Content generation service (bulkgen sandbox)",
       version: "1",
-      description: "Tasks that make images, videos and sounds, on this machine and for nothing.",
+      description: "Tasks that make images, videos and sounds, on this machine, at no cost.",
     },
     servers: [{ url: "/" }],
     security: [{ bearer: [] }, { apiKey: [] }],

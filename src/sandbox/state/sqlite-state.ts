@@ -268,7 +268,7 @@ export class SqliteState implements WorldState {
 /**
  * Counters of keys and accounts: requests, credits used and left. Every request reads its own key and account
  * and changes both, so the requests that share a write transaction share them as well: `during` reads each once and
- * writes each once. Nobody else can change them meanwhile, because the transaction has the database's write lock.
+ * writes each once. No other process can change them in the meantime: the transaction has the database's write lock.
  */
 export class Standings {
   private held: Held | null = null;

@@ -29,7 +29,7 @@ export interface Applied {
   changes: Change[];
 }
 
-/** One request under way: what has changed so far, and the headers that its answer will have in any case. */
+/** One request in progress: what has changed so far, and the headers that any answer to it will have. */
 interface Visit {
   now: number;
   request: WorldRequest;

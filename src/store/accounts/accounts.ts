@@ -77,7 +77,7 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
     spentOn: async (accountId, day) => spentOn(connection, accountId, day),
     takenFrom: async (accountId, mark) => takenFrom(sql, accountId, mark),
 
-    books: (owner) => spendLogOf(connection, owner),
+    spendLog: (owner) => spendLogOf(connection, owner),
 
     close: () => db.close(),
   };

@@ -32,7 +32,7 @@ export function overSoFar(sql: Sql, { origin, fingerprint }: Key, now: number): 
 }
 
 /** What a counter reading says about the key's requests, once its answer is there. */
-export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): KeyRequests {
+export function countedOf(sql: Sql, { origin, fingerprint }: Key, { requests, over }: Told): KeyRequests {
   const { sent } = sql(`SELECT sent FROM keys WHERE ${ownKey}`).get({ origin, fingerprint }) as {
     sent: number;
   };
@@ -45,27 +45,28 @@ export function lookOf(sql: Sql, { origin, fingerprint }: Key, { requests, over 
  * machine or program and occupies the account's windows too, so it is recorded evenly over the time in between. Returns
  * how many were foreign; 0 the first time.
  */
-export function bookForeign(
+export function countForeign(
   sql: Sql,
   account: AccountRow,
   { fingerprint, now, ...told }: Told & { fingerprint: string; now: number },
 ): number {
   const key = { origin: account.origin, fingerprint };
   const before = sql(`SELECT counted, counted_at, counted_over FROM keys WHERE ${ownKey}`).get(key) as KeyRow;
-  const look = lookOf(sql, key, told);
+  const counted = countedOf(sql, key, told);
   sql(`UPDATE keys SET counted = @requests, counted_at = @now, counted_over = @over WHERE ${ownKey}`).run({
     ...key,
-    requests: look.requests,
-    over: look.over,
+    requests: counted.requests,
+    over: counted.over,
     now,
   });
   if (before.counted === null) return 0;
-  const foreign = foreignRequests({ requests: before.counted, over: before.counted_over }, look);
-  if (foreign > 0) book(sql, account, { foreign, from: Math.max(before.counted_at, now - dayMs), now });
+  const foreign = foreignRequests({ requests: before.counted, over: before.counted_over }, counted);
+  if (foreign > 0)
+    recordForeign(sql, account, { foreign, from: Math.max(before.counted_at, now - dayMs), now });
   return foreign;
 }
 
-function book(
+function recordForeign(
   sql: Sql,
   account: AccountRow,
   { foreign, from, now }: { foreign: number; from: number; now: number },

@@ -15,7 +15,7 @@ import {
 import type { Sql } from "../../sqlite.js";
 import type { WorkspaceDatabase } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
-import { bookForeign, overSoFar } from "./foreign-requests.js";
+import { countForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
 import { accountRow, bringBack, pacingOf, quotaOf } from "./windows.js";
 
@@ -102,7 +102,7 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
     },
 
     counted: async ({ accountId, fingerprint }, told) =>
-      atomic(() => bookForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),
+      atomic(() => countForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),
   };
 }
 
@@ -119,20 +119,20 @@ const silenceOfMinuteMs = 2 * minuteMs;
  * when foreign requests were seen, or when no other request came before this one.
  */
 function stepDown(sql: Sql, row: AccountRow, ms: number | null, now: number): Pacing | null {
-  const gait = pacingOf(row, now);
+  const pacing = pacingOf(row, now);
   const since = now - minuteMs;
   const { own, foreign } = sql(
     `SELECT sum(endpoint <> 'foreign') AS own, sum(endpoint = 'foreign') AS "foreign"
      FROM requests WHERE account_id = ? AND ended_at > ?`,
   ).get(row.id, since) as { own: number | null; foreign: number | null };
   const isOfDay = ms !== null && ms > silenceOfMinuteMs;
-  if (gait === "strict" || row.limit_minute === null || isOfDay) return null;
+  if (pacing === "strict" || row.limit_minute === null || isOfDay) return null;
   if ((own ?? 0) < 2 || (foreign ?? 0) > 0) return null;
-  const slowed = slower(gait);
+  const slowed = slower(pacing);
   sql("UPDATE accounts SET pacing = ?, pacing_since = ?, pacing_before = ? WHERE id = ?").run(
     slowed,
     now,
-    gait,
+    pacing,
     row.id,
   );
   return slowed;

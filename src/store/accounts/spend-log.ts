@@ -13,13 +13,13 @@ import type { LoggedIntent, PaidAttempt, SpendLog, SpendLogOwner } from "../../c
 import { dayMs } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
 import type { WorkspaceDatabase } from "../workspace/transition.js";
-import { lookOf } from "./foreign-requests.js";
+import { countedOf } from "./foreign-requests.js";
 import { remainingWithin } from "./spending.js";
 
-/** Readings that are kept for one judgement; the oldest ones after the baseline tell least. */
+/** Readings that are kept for one judgement; the oldest ones after the baseline are the least useful. */
 const readingsMax = 60;
 
-/** The books of one key, for one workspace. */
+/** The spend log of one key, for one workspace. */
 export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: SpendLogOwner): SpendLog {
   const { origin, fingerprint, workspace } = owner;
 
@@ -69,27 +69,27 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
         );
       }),
 
-    looked: async (entry, look) =>
+    polled: async (entry, poll) =>
       atomic(() => {
-        const ended = look.task === "open" ? null : look.endedAt;
+        const ended = poll.task === "open" ? null : poll.endedAt;
         sql(
           "UPDATE spend_log SET task = ?, task_ended_at = ?, polled_seq = ?, polled_at = ? WHERE id = ?",
-        ).run(look.task, ended, nextSeq(sql), clock.now(), entry);
-        if (look.task === "completed")
-          sql("UPDATE spend_log SET charged = coalesce(?, charged) WHERE id = ?").run(look.charged, entry);
-        if (look.task === "failed")
-          sql("UPDATE spend_log SET kept = ? WHERE id = ?").run(look.charged, entry);
+        ).run(poll.task, ended, nextSeq(sql), clock.now(), entry);
+        if (poll.task === "completed")
+          sql("UPDATE spend_log SET charged = coalesce(?, charged) WHERE id = ?").run(poll.charged, entry);
+        if (poll.task === "failed")
+          sql("UPDATE spend_log SET kept = ? WHERE id = ?").run(poll.charged, entry);
       }),
 
     read: async ({ used, servedAt, ...told }) =>
       atomic(() => {
-        const { requests, sent, over } = lookOf(sql, owner, told);
+        const { requests, sent, over } = countedOf(sql, owner, told);
         const seq = nextSeq(sql);
         const { lastInsertRowid } = sql(
           `INSERT INTO readings (origin, fingerprint, seq, at, served_at, used, requests, sent, over)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         ).run(origin, fingerprint, seq, clock.now(), servedAt, used, requests, sent, over);
-        // Tasks that no books know may be open then, and what they give back would hide a charge.
+        // Tasks that the spend log does not know may be open then, and their refunds would hide a charge.
         const isUsedBefore = foreignRequests(newKey, { requests, sent }) > 0;
         sql(
           "UPDATE keys SET baseline = ?, foreign_at = ? WHERE origin = ? AND fingerprint = ? AND baseline IS NULL",
@@ -107,7 +107,7 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
           | undefined;
         if (!key || key.baseline === null) return null;
         const [baseline, ...readings] = readingsFrom(sql, owner, key.baseline);
-        if (!baseline) throw new Error(`the books' baseline ${key.baseline} is gone`);
+        if (!baseline) throw new Error(`the spend log's baseline ${key.baseline} is gone`);
         const entries = entriesSince(sql, owner, baseline).map(asEntry);
         const evidence: ChargeEvidence = {
           ...asLearned(key),
@@ -163,7 +163,7 @@ function accountOf(sql: Sql, { origin, fingerprint }: SpendLogOwner): number {
   return (row as { id: number }).id;
 }
 
-/** How far the books of all keys go. */
+/** The last position in the spend log, over all keys. */
 export function lastSeq(sql: Sql): number {
   return sql("SELECT last FROM sequence").value() as number;
 }
@@ -205,7 +205,10 @@ function entriesSince(
   return sql(relevantEntries).all(values) as EntryRow[];
 }
 
-/** Each part finds its few entries by an index of its own, however many others there are; the signs keep off other ones. */
+/**
+ * Each part finds its few entries with its own index, however many others there are; the unary signs keep SQLite from
+ * using another index.
+ */
 const unendedSince = `
   SELECT id AS entry, item_key AS itemKey, sent_at AS sentAt, task_id AS taskId, outcome IS NOT NULL AS answered
   FROM spend_log WHERE +origin = @origin AND +workspace = @workspace AND +sent_at >= @since AND id IN (
@@ -242,7 +245,7 @@ function forget(sql: Sql, { origin, fingerprint }: SpendLogOwner): void {
   sql(uselessReadings).run({ origin, fingerprint });
 }
 
-/** The rows of the books' tables, and the records made of them. */
+/** The rows of the spend log's tables, and the records made from them. */
 
 export interface SpendLogKeyRow {
   baseline: number | null;
@@ -329,8 +332,8 @@ export function asEntry(row: EntryRow): SpendLogEntry {
 const numberedUntilMs = 8e12;
 
 /**
- * The least number of an entry made now. Workspaces know their entries by number, and books may be lost, restored from a
- * copy, or left behind on another machine: in none must a number stand for somebody else's request.
+ * The lowest number for an entry made now. Workspaces know their entries by number, and a spend log may be lost,
+ * restored from a copy, or left behind on another machine: a number must never come to mean somebody else's request.
  */
 export function firstNumber(now: number): number {
   return Math.min(Math.max(0, now), numberedUntilMs) * 1_000;

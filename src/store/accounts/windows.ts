@@ -35,7 +35,7 @@ export function quotaOf(
     minute: minuteWindow(row.limit_minute, requests, now),
     day: dayWindow(sql, row, now),
     releases: row.limit_minute === null ? [] : requests.map(({ endedAt }) => endedAt + minuteMs),
-    gait: pacing(row, requests, now),
+    pacing: pacingState(row, requests, now),
     owedElsewhere: row.owed,
     blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
   };
@@ -122,16 +122,16 @@ function endedAt(sql: Sql, accountId: number, since: number, index: number): num
 }
 
 /** When the pacing allows the next request: a time after the last one was sent, or answered. */
-function pacing(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
-  const gait = pacingOf(row, now);
-  const spacing = spacingMs(gait, row.limit_minute);
-  if (spacing === 0) return burst(row, requests, now);
-  const times = requests.map(({ sentAt, endedAt }) => (gait === "paced" ? sentAt : endedAt));
+function pacingState(row: Standing, requests: readonly Occupant[], now: number): Quota["pacing"] {
+  const pacing = pacingOf(row, now);
+  const spacing = spacingMs(pacing, row.limit_minute);
+  if (spacing === 0) return burstState(row, requests, now);
+  const times = requests.map(({ sentAt, endedAt }) => (pacing === "paced" ? sentAt : endedAt));
   return { spacingMs: spacing, nextAt: times.length === 0 ? 0 : Math.max(...times) + spacing };
 }
 
 /** A burst, kept small until the service has been seen to accept one. */
-function burst(row: Standing, requests: readonly Occupant[], now: number): Quota["gait"] {
+function burstState(row: Standing, requests: readonly Occupant[], now: number): Quota["pacing"] {
   if (row.limit_minute === null || isProven(row, row.limit_minute)) return { spacingMs: 0, nextAt: 0 };
   const open = requests.filter(({ sentAt, endedAt }) => endedAt > now && sentAt > now - promptMs);
   const atOnce = Math.max(0, unprovenAtOnce(row.sent) - open.length);

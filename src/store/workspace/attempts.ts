@@ -11,7 +11,7 @@ type AttemptMethods = Pick<
   | "conclude"
   | "giveVerdict"
   | "resubmitted"
-  | "attemptBooked"
+  | "attemptOfEntry"
   | "attempted"
   | "adopt"
   | "complete"
@@ -42,7 +42,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
-        ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.bookEntry, itemId);
+        ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.spendLogId, itemId);
         return asAttempt(newest(itemId) as AttemptRow);
       }),
 
@@ -66,8 +66,8 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
       return sum as Credits;
     },
 
-    async attemptBooked(bookEntry) {
-      const row = sql("SELECT * FROM attempts WHERE spend_log_id = ?").get(bookEntry) as
+    async attemptOfEntry(spendLogId) {
+      const row = sql("SELECT * FROM attempts WHERE spend_log_id = ?").get(spendLogId) as
         | AttemptRow
         | undefined;
       if (!row) return null;
@@ -292,6 +292,6 @@ export function asAttempt(row: AttemptRow): Attempt {
     charged: row.charged as Credits | null,
     createdAt: row.created_at,
     completedAt: row.completed_at,
-    bookEntry: row.spend_log_id,
+    spendLogId: row.spend_log_id,
   };
 }

@@ -1,7 +1,7 @@
 import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/orders.js";
 import type { WorkspaceDatabase } from "./transition.js";
 
-/** Orders to the process that holds the workspace. */
+/** Orders to the process that has the workspace's lock. */
 export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
   return {
     async give(runId, order) {
@@ -25,7 +25,7 @@ export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
       );
     },
 
-    async settle(orderId, { kind, message }) {
+    async finishOrder(orderId, { kind, message }) {
       sql("UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL").run(
         kind,
         message,

@@ -44,7 +44,7 @@ export function restoreItem(connection: WorkspaceDatabase, runId: number, restor
       sql(
         `INSERT INTO attempts (item_id, run_id, number, price, spend_log_id, intended_at, sent_at, answered_at, body_sha256,
            outcome, verdict, status, message, task_id, external_task_id, charged, created_at, completed_at, closed)
-         VALUES (@id, @runId, @number, @price, @bookEntry, @intendedAt, @sentAt, @answeredAt, @bodySha256,
+         VALUES (@id, @runId, @number, @price, @spendLogId, @intendedAt, @sentAt, @answeredAt, @bodySha256,
            @outcome, @verdict, @status, @message, @taskId, @externalTaskId, @charged, @createdAt, @completedAt, @closed)`,
       ).run({ ...attempt, id, runId, number: index + 1, price: item.price, closed: attempt.closed ? 1 : 0 });
     }

@@ -29,8 +29,8 @@ async function using<Result>(
   }
 }
 
-describe("the thread that looks at files", () => {
-  test("P13: tells what a file is, and what it is not", async () => {
+describe("the thread that checks files", () => {
+  test("P13: says what a file is, and what it is not", async () => {
     const [good, bad] = [join(folder, "good"), join(folder, "bad")];
     await writeFile(good, await media.png());
     await writeFile(bad, "<html></html>");
@@ -42,7 +42,7 @@ describe("the thread that looks at files", () => {
     });
   });
 
-  test("P17: a disk that cannot be read is told by its code, and is no verdict", async () => {
+  test("P17: an unreadable disk is reported with its code, and is no verdict about the file", async () => {
     await using({}, async (inspector) => {
       await expect(inspector.inspect(folder, "image", 1)).rejects.toMatchObject({ code: "EISDIR" });
     });
@@ -68,7 +68,7 @@ describe("a hostile file", () => {
     ["leaves", "the check ended its thread"],
   ];
 
-  test.each(ends)("P22: that %s is no output, and the next files are looked at", async (path, reason) => {
+  test.each(ends)("P22: that %s is no output, and the next files are checked", async (path, reason) => {
     const file = join(folder, "fragile.mjs");
     await writeFile(file, fragile);
     await using({ worker: file }, async (inspector, clock) => {

@@ -72,7 +72,7 @@ test("a range is read from its start up to its end, or the file's", async () => 
   expect(await content(path, { start: 50, end: 60 })).toBe("");
 });
 
-test("what is absent has no size and no names; folders and links are told apart", async () => {
+test("a missing path has no size and no names; folders and links are distinguished", async () => {
   expect(await nodeDisk.size(join(folder, "absent"))).toBeNull();
   expect(await nodeDisk.list(join(folder, "absent"))).toEqual([]);
   await mkdir(join(folder, "sub"));

@@ -20,7 +20,7 @@ describe("the room for a job's files", () => {
     expect(await refusalNow(having(15_970_304), folder)).toEqual({
       kind: "disk",
       code: "ENOSPC",
-      reason: `ENOSPC in ${folder}: ENOSPC: 15970304 bytes are free; expected a reserve of 67108864; free some`,
+      reason: `${folder}: disk full, 16 MB free and 67.1 MB needed`,
     });
   });
 

@@ -129,7 +129,7 @@ describe("what a name leads to", () => {
       expect(await resolve(service, "cdn.example.net", table, all)).toBeInstanceOf(AddressRefused);
   });
 
-  test("a name that nobody knows is the name service's error, and may be tried again", async () => {
+  test("an unknown host name is an error of the name service, and may be retried", async () => {
     expect(await resolve(service, "nowhere.example.net", {}, true)).toMatchObject({ code: "ENOTFOUND" });
   });
 });

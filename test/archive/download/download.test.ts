@@ -33,7 +33,7 @@ function countDown() {
   });
 }
 
-test("P21: a download carries no key and no cookie, and asks for nothing packed", async () => {
+test("P21: a download sends no key and no cookie, and accepts no compression", async () => {
   server.answer((_, reply) => reply.setHeader("set-cookie", "a=b").end("x"));
   for (const _ of [1, 2]) await text(Readable.from((await get("/a?x=1")).body));
   for (const { headers } of server.requests) {

@@ -8,7 +8,7 @@ import type { BenchLedger, Place } from "./ledger.js";
 /** The program's own ledger, pacings included, on virtual time. */
 export class AccountLedger implements BenchLedger {
   /** How requests follow one another by now. */
-  gait: Pacing = "burst";
+  pacing: Pacing = "burst";
   private readonly accounts: Accounts;
   private id = 0;
 
@@ -43,7 +43,7 @@ export class AccountLedger implements BenchLedger {
 
   private async silence(ms: number): Promise<void> {
     const { slowed } = await this.accounts.silence(this.id, ms);
-    this.gait = slowed ?? this.gait;
+    this.pacing = slowed ?? this.pacing;
   }
 
   close(): void {

@@ -53,7 +53,7 @@ export class MemoryLedger implements BenchLedger {
       minute: this.window(perMinute, this.minuteFrom, minuteMs, now),
       day: this.window(perDay, this.dayFrom, dayMs, now),
       releases: perMinute === null ? [] : this.ends.slice(this.minuteFrom).map((at) => at + minuteMs),
-      gait: { spacingMs: 0, nextAt: 0 },
+      pacing: { spacingMs: 0, nextAt: 0 },
       owedElsewhere: 0,
       blockedUntil: null,
     };

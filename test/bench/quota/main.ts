@@ -110,7 +110,7 @@ async function refusedBy({ plan, limiter, runs }: Refusing, seed: number) {
   await scene.play(all);
   ledger.close();
   const figures = figuresOf(service, Math.max(...all.map(({ lastSeen }) => lastSeen)) - start);
-  return { ...figures, gait: ledger.gait, ratio: figures.ms / leastMs(jobs, plan), items: jobs.length };
+  return { ...figures, pacing: ledger.pacing, ratio: figures.ms / leastMs(jobs, plan), items: jobs.length };
 }
 
 async function refusals(each: Refusing): Promise<string> {
@@ -119,7 +119,7 @@ async function refusals(each: Refusing): Promise<string> {
   const mean = (of: (figures: (typeof found)[number]) => number) =>
     found.reduce((sum, figures) => sum + of(figures), 0) / found.length;
   const refused = `${Math.max(...found.map((figures) => figures.refused))}`;
-  const pacings = [...new Set(found.map(({ gait }) => gait))].join(", ");
+  const pacings = [...new Set(found.map(({ pacing }) => pacing))].join(", ");
   const requests = mean((figures) => figures.requests / figures.items).toFixed(2);
   return `| ${each.plan} | ${each.limiter} | ${each.runs} | ${refused} | ${pacings} | ${requests} | ${mean(({ ratio }) => ratio).toFixed(2)} | ${Math.min(...found.map(({ seen }) => seen))} |`;
 }

@@ -23,7 +23,7 @@ function quota(
     minute: window(limits[0], minuteUsed, 30_000),
     day: window(limits[1], dayUsed, 3_600_000),
     releases: [],
-    gait: { spacingMs: 0, nextAt: 0 },
+    pacing: { spacingMs: 0, nextAt: 0 },
     owedElsewhere: 0,
     blockedUntil: null,
   };
@@ -87,7 +87,7 @@ describe("what goes first", () => {
     ]);
   });
 
-  test("a look that is due goes before a submit when places are few", () => {
+  test("a due poll goes before a submit when slots are few", () => {
     const decision = next(
       view({ tasks: due(1), planned: planned(2, 3), quota: quota(58), state: { processing: 1, planned: 2 } }),
     );
@@ -168,7 +168,7 @@ describe("what is worth a request", () => {
     expect(submits({ inOrder: true })).toEqual([3, 1, 2]);
   });
 
-  test("with places to spare a task is looked at early, and under pressure when it is nearly sure", () => {
+  test("with free slots a task is polled early, and under pressure when a result is nearly certain", () => {
     const tasks = [task(1, { group: "slow", since: now - 88_000 })];
     const look = (waiting: View["waiting"]) =>
       next(view({ tasks, waiting, pace, quota: quota(20, 20, [30, 1_000]), state: { processing: 1 } }));
@@ -178,7 +178,7 @@ describe("what is worth a request", () => {
     expect(later.wakeAt).toBeGreaterThan(now + 15_000);
   });
 
-  test("the last place is kept for a look that is due in a moment, and not for one that is due later", () => {
+  test("the last slot is kept for a poll that is due in a moment, and not for one that is due later", () => {
     const steps = (since: number) =>
       next(
         view({
@@ -206,13 +206,13 @@ describe("what is worth a request", () => {
     ).toEqual([{ do: "submit", item: 2 }]);
   });
 
-  test("an address that has expired goes before everything else that is looked at", () => {
+  test("an expired address goes before all other polls", () => {
     const tasks = [task(1), task(2, { kind: "expired" })];
     const decision = next(view({ tasks, quota: quota(59), state: { processing: 1, ready: 1 }, expired: 1 }));
     expect(decision.steps).toEqual([{ do: "poll", item: 2 }]);
   });
 
-  test("of a model that nothing is known of, the oldest task is looked at early", () => {
+  test("of an unknown model, the oldest task is polled early", () => {
     const unknown: DurationEstimate = { mean: Math.log(60_000), spread: 0.8, finished: 0 };
     const tasks = [task(1, { since: now - 75_000 }), task(2, { since: now - 74_000 })];
     const unseen = view({
@@ -226,7 +226,7 @@ describe("what is worth a request", () => {
     expect(next({ ...unseen, pace: () => ({ ...unknown, finished: 3 }) }).steps).toEqual([]);
   });
 
-  test("a run that only waits for an unknown model looks at it soon, and leaves half as much again between looks", () => {
+  test("a run that only waits for an unknown model polls it soon, and then at intervals that grow by half", () => {
     const unknown: DurationEstimate = { mean: Math.log(120_000), spread: 0.9, finished: 0 };
     const tasks = [task(1, { since: now - 6_000, seenAt: now - 2_500 }), task(2, { since: now - 4_000 })];
     const idling = view({ tasks, pace: () => unknown, state: { processing: 2 } });
@@ -262,13 +262,13 @@ describe("what is worth a request", () => {
     });
   });
 
-  test("P10: a gait that keeps requests apart lets one go at a time", () => {
-    const paced = { ...quota(0), gait: { spacingMs: 2_143, nextAt: now } };
+  test("P10: a pacing that keeps requests apart lets one go at a time", () => {
+    const paced = { ...quota(0), pacing: { spacingMs: 2_143, nextAt: now } };
     const steps = (at: number) =>
       next(
         view({
           planned: planned(1, 2),
-          quota: { ...paced, gait: { spacingMs: 2_143, nextAt: at } },
+          quota: { ...paced, pacing: { spacingMs: 2_143, nextAt: at } },
           state: { planned: 2 },
         }),
       );
@@ -283,17 +283,17 @@ describe("what is worth a request", () => {
           planned: planned(1, 2),
           waiting: [{ group: "a", items: 2 }],
           tasks: due(3),
-          quota: { ...quota(0), gait: { spacingMs: 1_035, nextAt: 0 } },
+          quota: { ...quota(0), pacing: { spacingMs: 1_035, nextAt: 0 } },
           state: { planned: 2, processing: 1 },
           ...change,
         }),
       ).steps;
 
-    test("a submit goes before a look that is due", () => {
+    test("a submit goes before a due poll", () => {
       expect(end({})).toEqual([{ do: "submit", item: 1 }]);
     });
 
-    test("a look goes while the lanes are busy", () => {
+    test("a poll goes while the lanes are busy", () => {
       expect(end({ free: { submit: 0, poll: 8, download: 4 } })).toEqual([{ do: "poll", item: 3 }]);
     });
 
@@ -304,12 +304,12 @@ describe("what is worth a request", () => {
       expect(steps(57)).toEqual([{ do: "poll", item: 3 }]);
     });
 
-    test("submits that are held back until something is found out leave it to the look", () => {
+    test("submits that wait for settling leave the slot to the poll", () => {
       expect(end({ holdsBack: true })).toEqual([{ do: "poll", item: 3 }]);
     });
 
-    test("P12: submits that the day has no room for leave it to the look", () => {
-      const short = { ...quota(0, 94, [60, 100]), gait: { spacingMs: 1_035, nextAt: 0 } };
+    test("P12: submits that the day has no requests for leave the slot to the poll", () => {
+      const short = { ...quota(0, 94, [60, 100]), pacing: { spacingMs: 1_035, nextAt: 0 } };
       const tasks = due(3, 4, 5, 6, 7);
       const one = { planned: planned(1), waiting: [{ group: "a", items: 1 }] };
       const steps = end({ ...one, tasks, quota: short, state: { planned: 1, processing: 5 } });
@@ -346,7 +346,7 @@ describe("quota", () => {
     expect(decision).toMatchObject({ steps: [], wakeAt: now + 9_000, waiting: "service" });
   });
 
-  test("what becomes due before there is a place for it wakes nobody", () => {
+  test("a step that becomes due before a slot is free does not wake the run", () => {
     const soon = [task(2, { kind: "overdue", nextAt: now + 2_000 })];
     const silent = { ...quota(0), blockedUntil: now + 9_000 };
     const state = { overdue: 1, planned: 2 };
@@ -355,9 +355,9 @@ describe("quota", () => {
     const far = [task(2, { kind: "overdue", nextAt: now + 20_000 })];
     const decision = next(view({ planned: planned(1, 3), tasks: far, quota: last, state }));
     expect(decision).toMatchObject({ steps: [{ do: "submit", item: 1 }], wakeAt: now + 5_000 });
-    const paced = { ...quota(0), gait: { spacingMs: 3_000, nextAt: now - 1 } };
+    const paced = { ...quota(0), pacing: { spacingMs: 3_000, nextAt: now - 1 } };
     expect(next(view({ planned: planned(1, 3), tasks: far, quota: paced, state })).wakeAt).toBe(now + 3_000);
-    const unproven = { ...quota(0), gait: { spacingMs: 0, nextAt: 0, atOnce: 1 } };
+    const unproven = { ...quota(0), pacing: { spacingMs: 0, nextAt: 0, atOnce: 1 } };
     expect(next(view({ planned: planned(1, 3), tasks: far, quota: unproven, state })).wakeAt).toBe(
       now + 2_000,
     );
@@ -395,7 +395,7 @@ describe("quota", () => {
     expect([5, 7, 8, 9, 10, 12].map(submits)).toEqual([0, 0, 1, 1, 2, 3]);
   });
 
-  test("P12: a day too short for a submit and its look is waited out", () => {
+  test("P12: a run waits if the day has too few requests for a submit and its poll", () => {
     const decision = next(
       view({ planned: planned(1), quota: quota(0, 999, [30, 1_000]), state: { planned: 1 } }),
     );

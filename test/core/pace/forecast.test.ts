@@ -46,7 +46,7 @@ describe("what binds a run", () => {
   });
 });
 
-test("tasks that are at the service need their looks, and nothing to do needs nothing", () => {
+test("tasks at the service need their polls, and no items need no requests", () => {
   expect(forecastOf(outlook({ groups: [], open: 10 })).requests).toBe(11);
   expect(forecastOf(outlook({ groups: [], open: 0 }))).toMatchObject({ requests: 0, ms: 0, larger: null });
 });
@@ -57,7 +57,7 @@ describe("the requests of a small set", () => {
     forecastOf(outlook({ groups: [{ items, pace: unseen }], ...change })).requests / items;
   const pro = { limits: planLimits.Pro, plan: "Pro" };
 
-  test("are more for each item, because there are places to look early, and fewer the more share them", () => {
+  test("are more for each item while slots are free for early polls, and fewer when many share them", () => {
     const found = [3, 10, 14, 30, 400].map((items) => each(items));
     expect(found.toSorted((a, b) => b - a)).toEqual(found);
     // By the bench: 3.9, 2.6, 2.1, 2.0 and 2.0.

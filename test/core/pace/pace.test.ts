@@ -48,7 +48,7 @@ describe("a pace", () => {
     expect(durationEstimateOf(priorOf("hologram"), [], []).finished).toBe(0);
   });
 
-  test("is found after a few results, however wrong the guess was", () => {
+  test("is found after a few results, however wrong the estimate was", () => {
     const pace = durationEstimateOf(priorOf("image"), durations(5, 90_000, 0.3), []);
     expect(typical(pace)).toBeGreaterThan(60_000);
     expect(typical(pace)).toBeLessThan(110_000);
@@ -103,7 +103,7 @@ describe("how long a task took", () => {
   const at = (ms: number) => new Date(ms).toISOString();
   const seen = { sentAt: 1_000_000, unfinishedAt: 1_020_000, seenAt: 1_060_000 };
 
-  test("is told by the service's own times, however late it is seen and whatever its clock", () => {
+  test("comes from the service's own times, however late it is polled and whatever its clock says", () => {
     expect(durationOf({ createdAt: at(5_000), completedAt: at(30_000) }, seen)).toBe(25_000);
   });
 

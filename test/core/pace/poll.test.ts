@@ -22,27 +22,27 @@ const task = (change: Partial<OpenTask>): OpenTask => ({
   ...change,
 });
 
-test("looks that brought nothing begin at two seconds and grow to ten, and so does the least time between two", () => {
+test("polls without a result start at two seconds and grow to ten, and so does the least time between two", () => {
   expect([0, 1, 2, 3, 4, 20].map(pollInterval)).toEqual([2_000, 3_000, 4_500, 6_750, 10_000, 10_000]);
   expect([0, 70_000, 70_001, 1_000_000].map(pollSpacing)).toEqual([2_000, 5_000, 5_001, 10_000]);
 });
 
-describe("when a look is due", () => {
+describe("when a poll is due", () => {
   test("the surer it is to be, the later", () => {
     const ages = [0.2, 0.5, 0.95].map((chance) => pollAt(task({}), pace, chance, now).at - now);
     expect(ages).toEqual(ages.toSorted((a, b) => a - b));
     expect(ages[1]).toBeCloseTo(30_000, -2);
   });
 
-  test("a task that was just found unfinished is not looked at before the time that was set", () => {
-    const looked = task({ since: now - 90_000, seenAt: now, nextAt: now + 9_000 });
-    expect(pollAt(looked, pace, 0.2, now).at).toBe(now + 9_000);
+  test("a task that was just found unfinished is not polled before the time that was set", () => {
+    const polled = task({ since: now - 90_000, seenAt: now, nextAt: now + 9_000 });
+    expect(pollAt(polled, pace, 0.2, now).at).toBe(now + 9_000);
   });
 
-  test("after a look that missed, at four times its age at the latest, however slow the model is thought to be", () => {
+  test("after an early poll, at four times its age at the latest, however slow the model is thought to be", () => {
     const slow: DurationEstimate = { mean: Math.log(3_600_000), spread: 0.2, finished: 20 };
-    const looked = task({ since: now - 40_000, seenAt: now });
-    expect(pollAt(looked, slow, 0.95, now).at).toBe(now + 120_000);
+    const polled = task({ since: now - 40_000, seenAt: now });
+    expect(pollAt(polled, slow, 0.95, now).at).toBe(now + 120_000);
     expect(pollAt(task({}), slow, 0.95, now).at).toBe(now + 10 * minute);
   });
 
@@ -58,13 +58,13 @@ test("after ten minutes a task is overdue, also where the clock was set back", (
 });
 
 describe("P12: overdue tasks", () => {
-  test("are looked at when they are a twentieth older, and every hour at least where there is no limit", () => {
+  test("are polled when they are a twentieth older, and at least every hour if there is no limit", () => {
     expect(overdueInterval(10 * minute, { tasks: 1, perDay: null })).toBe(minute / 2);
     expect(overdueInterval(100 * minute, { tasks: 1, perDay: null })).toBe(5 * minute);
     expect(overdueInterval(6_000 * minute, { tasks: 1, perDay: null })).toBe(60 * minute);
   });
 
-  test("of a clock that was put back are looked at as rarely as their distance to it is long", () => {
+  test("of a clock that was set back are polled less often the further it was set", () => {
     const looksWithin = (day: number) => {
       let looks = 0;
       for (let at = -4 * day; at < 4 * day; looks++) at += overdueInterval(at, { tasks: 1, perDay: null });

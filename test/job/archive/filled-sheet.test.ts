@@ -51,7 +51,7 @@ describe("a filled sheet", () => {
     expect(lines[0]?.slice(0, 3)).toEqual(["a", "Ohio", "theirs"]);
   });
 
-  test("that is exported again is filled in anew, without a second set of columns", () => {
+  test("that is exported again is filled in again, without a second set of columns", () => {
     const once = filledSheet(["id", "prompt"], [{ cells: { id: "a" }, item: made, reason: null }]);
     expect(filledSheet(once.columns, []).columns).toEqual(once.columns);
   });
@@ -110,11 +110,11 @@ describe("formats", () => {
     expect(lines.map((line) => JSON.parse(line))).toEqual(json);
   });
 
-  test("a workbook says what it cannot hold instead of cutting it off", async () => {
+  test("a workbook refuses content that it would truncate", async () => {
     const long = { columns: ["id"], lines: [["x".repeat(32_768)]] };
     await expect(encodeSheet(long, "xlsx")).rejects.toThrow(SheetTooLarge);
     await expect(encodeSheet(long, "xlsx")).rejects.toThrow(
-      "holds 32767 characters, and one has 32768; use csv",
+      "can have at most 32767 characters, and one has 32768; use csv",
     );
     const controls = { columns: ["id"], lines: [["a\u0000\u001bb"]] };
     expect((await encodeSheet(controls, "xlsx")).length).toBeGreaterThan(0);

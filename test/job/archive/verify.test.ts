@@ -109,7 +109,7 @@ describe("what is found", () => {
     expect(await findings()).toMatchObject([{ kind: "unproven", file: "cup.png" }]);
   });
 
-  test("P16: a file that only the index tells of counts as well", async () => {
+  test("P16: a file that only the index knows counts as well", async () => {
     const [line = ""] = readFileSync(path("index.jsonl"), "utf8").split("\n");
     appendFileSync(path("index.jsonl"), `${line.replaceAll("cup", "gone")}\n`);
     expect(await findings("sizes")).toMatchObject([{ kind: "missing", file: "gone.png" }]);
@@ -144,7 +144,7 @@ describe("leftovers", () => {
     expect(await findings()).toMatchObject([{ kind: "unknown", file: "notes.txt" }]);
   });
 
-  test("stay where they are while a run is at work: they may be its own", async () => {
+  test("stay where they are while a run is in progress: it may be writing them", async () => {
     writeFileSync(path(".bulkgen-0123456789abcdef-1.part"), "half");
     const reports = await look("sizes");
     const lock = takeLock(place.workspace.lockFile);

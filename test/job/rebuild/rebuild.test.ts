@@ -53,7 +53,7 @@ function intent(id: string, attempt = 1, change: object = {}): void {
       type: "intent",
       key: `k1:${id}`,
       attempt,
-      bookEntry: 70 + attempt,
+      spendLogId: 70 + attempt,
       run: 1,
       job: "demo",
       edition: "",
@@ -171,7 +171,7 @@ describe("P4: from the receipts alone", () => {
       attempted: true,
     });
     const attempt = await inStore((store) => store.attempt(item?.id ?? 0));
-    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1, bookEntry: 71 });
+    expect(attempt).toMatchObject({ taskId: "task-a-1", charged: credits(4.5), number: 1, spendLogId: 71 });
     expect(attempt?.intendedAt).toBe(Date.parse(at(1)));
     expect(await inStore((store) => store.run("unfinished"))).toMatchObject({
       jobName: "demo",
@@ -239,7 +239,7 @@ describe("P4: from the receipts alone", () => {
     ]);
   });
 
-  test("lines that are damaged lose themselves and no other, and are told by number", async () => {
+  test("damaged lines lose only themselves, and are reported by number", async () => {
     accepted("a");
     lines.push(
       '{"type":"answer","key":"k1:b","att',
@@ -346,7 +346,7 @@ describe("P4: a row that two jobs have", () => {
   });
 });
 
-test("P4: a second request of a number, of a database that was begun anew, is told as an orphan", async () => {
+test("P4: a second request with the same number, from a restarted database, is reported as an orphan", async () => {
   accepted("a");
   intent("a");
   answer("a", "accepted", 1, { taskId: "task-second" });
@@ -354,17 +354,17 @@ test("P4: a second request of a number, of a database that was begun anew, is to
 });
 
 describe("P6: a request without an answer, whose item was submitted again", () => {
-  /** An entry of the account's books with this verdict; returns its number. */
+  /** An entry of the account's spend log with this verdict; returns its number. */
   async function booked(verdict: Verdict): Promise<number> {
     const accounts = openAccounts(workspace.accountsFile, clock);
     try {
       const owner = { origin: "https://s.example", fingerprint: "f1", workspace: workspace.stateFile };
       await accounts.accountOf(owner.origin, owner.fingerprint);
-      const books = accounts.books(owner);
-      const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
-      await books.answered(entry, { outcome: "unknown", completeError: false });
+      const spendLog = accounts.spendLog(owner);
+      const entry = await spendLog.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
+      await spendLog.answered(entry, { outcome: "unknown", completeError: false });
       const verdicts = [{ entry, verdict, evidence: "so the counters say", seq: null }];
-      expect(await books.keep(judgementOf(verdicts), await books.seq())).toBe(true);
+      expect(await spendLog.keep(judgementOf(verdicts), await spendLog.seq())).toBe(true);
       return entry;
     } finally {
       accounts.close();
@@ -372,8 +372,8 @@ describe("P6: a request without an answer, whose item was submitted again", () =
   }
 
   /** Two requests of an item: nobody knows what became of either. */
-  async function twice(bookEntry: number) {
-    intent("a", 1, { bookEntry });
+  async function twice(spendLogId: number) {
+    intent("a", 1, { spendLogId });
     answer("a", "unanswered", 1, { message: "cut" });
     intent("a", 2);
     await rebuild();
@@ -391,14 +391,14 @@ describe("P6: a request without an answer, whose item was submitted again", () =
     expect(await twice(71)).toEqual(lost);
   });
 
-  test("likewise where the books say that it was charged, and where they cannot be read", async () => {
+  test("likewise if the spend log says that it was charged, and if it cannot be read", async () => {
     expect(await twice(await booked("charged"))).toEqual(lost);
     lines = [];
     writeFileSync(workspace.accountsFile, "no database ".repeat(400));
     expect(await twice(71)).toEqual(lost);
   });
 
-  test("is no loss where the books have proof that it was not charged", async () => {
+  test("is no loss if the spend log has proof that it was not charged", async () => {
     expect(await twice(await booked("not_charged"))).toEqual({
       ...lost,
       again: 0,
@@ -407,7 +407,7 @@ describe("P6: a request without an answer, whose item was submitted again", () =
     });
   });
 
-  test("leaves no books behind where there were none", async () => {
+  test("creates no spend log if there was none", async () => {
     await twice(71);
     expect(existsSync(workspace.accountsFile)).toBe(false);
   });
@@ -458,7 +458,7 @@ describe("P2: a database that is older than its receipts", () => {
     expect(await outdated()).toMatch("does not know the paid request");
   });
 
-  test("is told from another job's, which has the same row", async () => {
+  test("is distinguished from another job's, which has the same row", async () => {
     accepted("a");
     await rebuild();
     intent("a", 1, { job: "other" });
@@ -491,7 +491,7 @@ describe("P4: with the archive", () => {
     });
   });
 
-  test("items whose files lie in several folders have runs of their own, which know where", async () => {
+  test("items whose files are in several folders get one run for each folder", async () => {
     const inPlace = workspace.outFolder;
     const elsewhere = join(workspace.root, "elsewhere");
     accepted("a");
@@ -543,14 +543,14 @@ describe("P4: with the archive", () => {
     const attempt = await inStore(async (store) => store.attempt(named(await store.itemsOf("demo"), "a").id));
     expect(attempt).toMatchObject({
       number: 1,
-      bookEntry: 71,
+      spendLogId: 71,
       taskId: "task-adopted",
       charged: credits(4.5),
     });
     expect(await inStore((store) => store.spending(1))).toMatchObject({ charged: credits(4.5), pending: 0 });
   });
 
-  test("a task of long before the request without an answer is none of its, which may have been charged as well", async () => {
+  test("a task from long before an unanswered request is not its task; the request may have been charged too", async () => {
     intent("a", 1, { at: at(40) });
     answer("a", "unanswered");
     archive("a", "task-before");
@@ -583,7 +583,7 @@ describe("P4: with the archive", () => {
     expect(await statesNow()).toEqual({ a: "unknown" });
   });
 
-  test("a task of which one output is missing is looked at again", async () => {
+  test("a task with one missing output is polled again", async () => {
     accepted("a");
     accepted("b");
     for (const output of [1, 2]) archive("a", "task-a-1", { file: `a-${output}.png`, output });
@@ -621,7 +621,7 @@ describe("the old database", () => {
     expect(readdirSync(workspace.markerFolder).toSorted()).toEqual(before.toSorted());
   });
 
-  test("of a state that lay elsewhere and is lost is made from the archive, or stays lost", async () => {
+  test("of a state folder elsewhere that is lost is made from the archive, or stays lost", async () => {
     const { root, markerFolder } = workspace;
     const state = join(root, "gone", "state");
     const identity = { id: "one", state, host: "elsewhere", why: "nfs4" };

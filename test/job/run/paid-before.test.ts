@@ -34,16 +34,19 @@ afterEach(() => {
 });
 
 /** A paid request for item `a`, sent now. */
-async function paid(answer: LoggedAnswer | null, books: SpendLog = accounts.books(owner)): Promise<number> {
-  const entry = await books.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
-  if (answer) await books.answered(entry, answer);
+async function paid(
+  answer: LoggedAnswer | null,
+  spendLog: SpendLog = accounts.spendLog(owner),
+): Promise<number> {
+  const entry = await spendLog.intend({ itemKey: "k1:a", price: credits(4), at: clock.now() });
+  if (answer) await spendLog.answered(entry, answer);
   return entry;
 }
 
 async function judged(verdict: Verdict): Promise<void> {
-  const books = accounts.books(owner);
+  const spendLog = accounts.spendLog(owner);
   const verdicts = [{ entry: await paid(lost), verdict, evidence: "", seq: null }];
-  expect(await books.keep(judgementOf(verdicts), await books.seq())).toBe(true);
+  expect(await spendLog.keep(judgementOf(verdicts), await spendLog.seq())).toBe(true);
 }
 
 /** A run is on record that has item `a`; returns the item's number. */
@@ -79,7 +82,7 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
       store,
       edition: "first",
       sandbox: false,
-      account: { books: accounts.books(owner) },
+      account: { spendLog: accounts.spendLog(owner) },
       draft: { holds: (key) => items.some((item) => item.key === key) },
       ...change,
     },
@@ -91,7 +94,7 @@ async function found({ standing = "new", due = true, ...change }: Change = {}): 
   return finding?.message ?? null;
 }
 
-describe("P2: a paid request that only the account's books remember", () => {
+describe("P2: a paid request that only the account's spend log remembers", () => {
   test("stands in the way while its task is open, with what is known of it and the ways out", async () => {
     await paid(open);
     expect(await found()).toBe(
@@ -105,7 +108,7 @@ describe("P2: a paid request that only the account's books remember", () => {
     ["was not answered", () => paid(lost)],
     ["was charged and lost", () => judged("charged")],
     ["was perhaps charged", () => judged("undecided")],
-    ["was sent with another key", () => paid(open, accounts.books({ ...owner, fingerprint: "f2" }))],
+    ["was sent with another key", () => paid(open, accounts.spendLog({ ...owner, fingerprint: "f2" }))],
   ])("stands in the way where it %s", async (_, make) => {
     await accounts.accountOf(owner.origin, "f2");
     await make();
@@ -119,22 +122,24 @@ describe("P2: a paid request that only the account's books remember", () => {
       "led to a task that has ended",
       async () => {
         const entry = await paid(open);
-        await accounts.books(owner).looked(entry, { task: "completed", charged: credits(4), endedAt: null });
+        await accounts
+          .spendLog(owner)
+          .polled(entry, { task: "completed", charged: credits(4), endedAt: null });
         const failed = await paid(open);
-        await accounts.books(owner).looked(failed, { task: "failed", charged: noCredits, endedAt: null });
+        await accounts.spendLog(owner).polled(failed, { task: "failed", charged: noCredits, endedAt: null });
       },
     ],
     [
       "is of another folder",
-      () => paid(open, accounts.books({ ...owner, workspace: "/other/.bulkgen/state.db" })),
+      () => paid(open, accounts.spendLog({ ...owner, workspace: "/other/.bulkgen/state.db" })),
     ],
-    ["is of another service", () => paid(open, accounts.books({ ...owner, origin: "https://t.example" }))],
+    ["is of another service", () => paid(open, accounts.spendLog({ ...owner, origin: "https://t.example" }))],
     [
       "is known to the history",
       async () => {
         const item = await used();
-        const bookEntry = await paid(open);
-        await store.intend(item, { runId: 1, sentAt: clock.now(), bodySha256: "", bookEntry });
+        const spendLogId = await paid(open);
+        await store.intend(item, { runId: 1, sentAt: clock.now(), bodySha256: "", spendLogId });
       },
     ],
     [
@@ -156,7 +161,7 @@ describe("P2: a paid request that only the account's books remember", () => {
     expect(await found()).toContain("1 of 2 items were sent");
   });
 
-  test("stands in the way of nothing else: what is not new or not selected, and what is wanted anew or rehearsed", async () => {
+  test("blocks nothing else: items that are not new, not selected, to be made again, or rehearsed", async () => {
     await paid(open);
     expect(await found({ standing: "planned" })).toBeNull();
     expect(await found({ due: false })).toBeNull();

@@ -55,14 +55,14 @@ async function machine(url: string, limits: OwnLimits = {}) {
 }
 
 describe("an account", () => {
-  test("P7: whose balance is waited for tells what was charged meanwhile", async () => {
+  test("P7: that waited for its balance shows what was charged in the meantime", async () => {
     const { account, clock, waits } = await machine((await service()).url, { rpm: 1 });
-    const { accounts, books } = account;
+    const { accounts, spendLog } = account;
     await account.identify();
     const reading = account.identify();
     await waits;
-    const entry = await books.intend({ itemKey: "k", price: credits(4), at: clock.now() });
-    await books.answered(entry, { outcome: "accepted", charged: credits(4) });
+    const entry = await spendLog.intend({ itemKey: "k", price: credits(4), at: clock.now() });
+    await spendLog.answered(entry, { outcome: "accepted", charged: credits(4) });
     clock.advance(60_000);
     const { mark } = await reading;
     const nothing = { since: noCredits, before: noCredits };
@@ -80,7 +80,7 @@ describe("an account", () => {
     expect((await here.limits()).minute.used).toBe(7);
   });
 
-  test("that tells no counters of its key says so once, and is none the worse for it", async () => {
+  test("that returns no counters of its key is reported once, and works all the same", async () => {
     const { url } = await answering((_: IncomingMessage, response: ServerResponse) =>
       json(response, 200, { ...me, credits: { balance: 1e12, used_this_key: null } }),
     );
@@ -89,10 +89,10 @@ describe("an account", () => {
     expect(warnings).toEqual([expect.stringMatching(/does not report the key's counters.* got null/)]);
   });
 
-  test("of a plan that nobody knows keeps the smallest limits, with a warning", async () => {
+  test("of an unknown plan keeps the smallest limits, with a warning", async () => {
     const { account, warnings, limits } = await machine((await service("Galactic")).url);
     await account.identify();
-    expect(warnings).toEqual(['unknown plan: the smallest limits are kept {"plan":"Galactic"}']);
+    expect(warnings).toEqual(['unknown plan: the smallest limits apply {"plan":"Galactic"}']);
     expect(await limits()).toMatchObject({ minute: { limit: 30 }, day: { limit: 1_000 } });
   });
 

@@ -23,10 +23,10 @@ async function begun(): Promise<Run> {
 }
 
 function intend(run: Run) {
-  return store.intend(item, { runId: run.id, sentAt: 0, bodySha256: "", bookEntry: null });
+  return store.intend(item, { runId: run.id, sentAt: 0, bodySha256: "", spendLogId: null });
 }
 
-/** What a run tells of lost requests, and its credits. */
+/** What a run reports of lost requests, and its credits. */
 async function told(run: Run) {
   const { lost, lostCredits, pending, spent } = await spentIn(store, run.id);
   return { lost: lost.map(({ rowId, reason }) => `${rowId}: ${reason}`), lostCredits, pending, spent };
@@ -60,7 +60,7 @@ describe("a lost request of a cancelled run that proves charged in the next one"
     await store.giveVerdict(item, "charged", "the counter moved");
   });
 
-  test("P6: is told in the run that pays its item again, and counted once", async () => {
+  test("P6: is reported in the run that pays its item again, and counted once", async () => {
     expect(await told(second)).toEqual(none);
     expect(await told(first)).toEqual({ ...none, pending: credits(4) });
     await store.apply(item, "resubmit", { nextAt: 0 });
@@ -80,7 +80,7 @@ describe("a lost request of a cancelled run that proves charged in the next one"
   });
 });
 
-test("P6: a lost request that is paid again by the run that sent it is told and counted there", async () => {
+test("P6: a lost request that its own run pays again is reported and counted there", async () => {
   await store.giveVerdict(item, "charged", "the counter moved");
   await store.apply(item, "resubmit", { nextAt: 0 });
   await paidAgain(first);

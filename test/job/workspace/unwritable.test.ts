@@ -15,7 +15,7 @@ test.each([
   expect(madeWritable(code, "it")).toBe(todo);
 });
 
-test("an output folder with a file in its way is told of, and what to do", () => {
+test("a file in the way of the output folder is reported, with what to do", () => {
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-out-"));
   writeFileSync(join(folder, "taken"), "a file");
   expect(() => prepareOutFolder(join(folder, "taken", "outputs"))).toThrow(
@@ -31,7 +31,11 @@ describe("P17: a run whose database can be used no more ends in good order, and 
       /readonly database\)\. All answers received so far are saved\. To continue: make it and its folder writable; then/,
     ],
     ["on a disk that is full", full, /is full\).*: free some space on its disk; then `bulkgen resume`/],
-    ["damaged", damaged, /not a database\).*: it holds what all workspaces share: .*; then `bulkgen resume`/],
+    [
+      "damaged",
+      damaged,
+      /not a database\).*: it contains what all workspaces share: .*; then `bulkgen resume`/,
+    ],
   ])("%s", (_, spoil, told) => {
     const path = join(mkdtempSync(join(tmpdir(), "bulkgen-refused-")), "accounts.db");
     openDatabase(path, [(db) => db.exec("CREATE TABLE opened (count INTEGER)")]).close();

@@ -70,7 +70,7 @@ test("a formula is text", async () => {
   expect((await read("prompt\n=1+1\n")).rows[0]?.cells["prompt"]).toBe("=1+1");
 });
 
-describe("what is wrong is told with its place, what was expected and what was found", () => {
+describe("an error names its place, what was expected and what was found", () => {
   test("too few cells", async () => {
     expect(await read("id,prompt,model\na,x,m\nb,y\n")).toMatchObject({
       rows: [{ number: 2 }],

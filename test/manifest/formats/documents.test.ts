@@ -52,7 +52,7 @@ test("comments and a comma too many do no harm", async () => {
   });
 });
 
-describe("what is wrong is told with line and column, what was expected and what was found", () => {
+describe("an error names line and column, what was expected and what was found", () => {
   test.each<[string, string, object]>([
     ["a missing bracket", '[{"prompt": "p"}', { line: 1, lineColumn: 17 }],
     ["a missing comma", '[{"id": "a"\n "prompt": "p"}]', { line: 2 }],
@@ -90,13 +90,13 @@ describe("what is wrong is told with line and column, what was expected and what
     ]);
   });
 
-  test("a field of the job that nobody knows, with the nearest one", async () => {
+  test("an unknown field of the job, with the nearest one", async () => {
     expect((await read('{"row": [],\n "rows": []}')).source.problems).toMatchObject([
       { place: { row: null, column: "row" }, message: 'unknown field "row"', got: "row", nearest: "rows" },
     ]);
   });
 
-  test("a default that nobody knows", async () => {
+  test("an unknown default", async () => {
     expect((await read('{"defaults": {"modle": "m"}, "rows": []}')).source.problems).toMatchObject([
       { place: { column: "defaults.modle" }, message: 'unknown field "modle" in defaults', nearest: "model" },
     ]);
@@ -117,7 +117,7 @@ describe("what is wrong is told with line and column, what was expected and what
     ]);
   });
 
-  test("all wrong rows at once", async () => {
+  test("all wrong rows in one message", async () => {
     const rows = Array.from({ length: 50 }, (_, index) => ({
       prompt: index % 2 === 0 ? ["wrong"] : "right",
     }));

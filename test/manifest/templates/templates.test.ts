@@ -78,7 +78,7 @@ describe("a template", () => {
 });
 
 describe("a template that cannot be rendered is a problem with its place", () => {
-  test("a name that nothing has, with the nearest one; of a job's own text once, however many rows meet it", async () => {
+  test("an unknown name, with the nearest one; a name in the job's own text once, however many rows use it", async () => {
     const path = await fileWith(
       "job.json",
       '{"prompt": "{{ produkt }}",\n"rows": [{"product": "a"}, {"product": "b"}]}',
@@ -192,7 +192,7 @@ test("a text without template marks comes out as it went in, whatever else is in
   );
 });
 
-test("a value with template marks of its own is text for whoever names it, once it is rendered", async () => {
+test("a rendered value that contains template marks is plain text where it is used", async () => {
   const values = fc.string({
     unit: fc.constantFrom("{{", "}}", "{%", "%}", "a", " ", "id", "|"),
     maxLength: 12,

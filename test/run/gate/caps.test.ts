@@ -70,7 +70,7 @@ describe("caps", () => {
     expect(caps.cap).toBe(credits(2));
   });
 
-  test("take the lowest of balances that are told at the same moment", async () => {
+  test("take the lowest of balances that are read at the same moment", async () => {
     const caps = capped();
     await Promise.all([96, 98].map((balance) => caps.takeRemaining(taken(2), 1, credits(balance))));
     await caps.updateKept(taken(2), 1, credits(5));
@@ -101,7 +101,7 @@ describe("caps", () => {
     expect(new Caps(none).bounds(at(0))).toBeNull();
   });
 
-  test("of a day count what all runs have spent since midnight, and begin anew with the next one", async () => {
+  test("of a day count what all runs have spent since midnight, and start again with the next day", async () => {
     const caps = capped(null, 50);
     const asked: number[] = [];
     const accounts = {

@@ -28,39 +28,39 @@ beforeEach(() => {
 });
 
 describe("the room of the archive's disk", () => {
-  test("P17: is looked at before the first request that buys, and then at most once in 15 seconds", async () => {
-    await trouble.look(false);
+  test("P17: is checked before the first paid request, and then at most once in 15 seconds", async () => {
+    await trouble.check(false);
     expect(looks).toEqual([]);
-    for (let turn = 0; turn < 5; turn++) await trouble.look(true);
+    for (let turn = 0; turn < 5; turn++) await trouble.check(true);
     expect(looks).toEqual(["/outputs/demo"]);
     clock.advance(14_999);
-    await trouble.look(true);
+    await trouble.check(true);
     expect(looks.length).toBe(1);
     clock.advance(1);
-    await trouble.look(true);
+    await trouble.check(true);
     expect(looks.length).toBe(2);
     expect(trouble.wakeAt).toBeNull();
   });
 
-  test("P17: that is gone is told once, and looked at until it is back, though nothing is to be bought any more", async () => {
+  test("P17: that is gone is reported once, and checked until it is back, even if nothing is left to buy", async () => {
     room = full;
-    await trouble.look(true);
+    await trouble.check(true);
     expect([trouble.reason, trouble.wakeAt]).toEqual(["full", clock.now() + 15_000]);
     clock.advance(15_000);
-    await trouble.look(false);
+    await trouble.check(false);
     trouble.refused(full);
     expect(told).toEqual(["the archive cannot be written (full); waiting"]);
     trouble.over();
     expect(trouble.reason).toBe("full");
     room = null;
     clock.advance(15_000);
-    await trouble.look(false);
+    await trouble.check(false);
     expect([trouble.reason, trouble.wakeAt, looks.length]).toEqual([null, null, 3]);
   });
 
   test("P17: is no proof that a save is not refused", async () => {
     trouble.refused(denied);
-    await trouble.look(true);
+    await trouble.check(true);
     expect(trouble.reason).toBe("denied");
     trouble.over();
     expect(trouble.reason).toBeNull();

@@ -146,7 +146,7 @@ describe("a download", () => {
     expect([(await get()).status, (await get()).status]).toEqual([403, 200]);
   });
 
-  it("that is redirected lies so many hops further, or elsewhere", async () => {
+  it("that is redirected is that many hops further, or elsewhere", async () => {
     const { url, get } = await output({ kind: "download-redirect", hops: 3 });
     let response = await get();
     let hops = 0;

@@ -45,7 +45,7 @@ export function inOurHands(open: () => Promise<Subject>): void {
       expect((await subject.send({ method: "GET", path: "/api/v1/me", headers })).status).toBe(401);
     });
 
-    it("What is wrong is told in one order: path, method, key, form, unknown, subscription, request", async () => {
+    it("What is wrong is reported in one order: path, method, key, form, unknown, subscription, request", async () => {
       const bad = (path: string, method: string, headers: Record<string, string>) =>
         subject.send({ method, path, headers, ...(method === "POST" ? { body: "{" } : {}) });
       const generatePath = "/api/v1/generate";

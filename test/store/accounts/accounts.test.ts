@@ -29,7 +29,7 @@ async function send(endpoint: Endpoint = "task") {
   return reservation.ticket;
 }
 
-test("a key that nobody has named yet gets the smallest plan's limits", async () => {
+test("a key of unknown plan gets the smallest plan's limits", async () => {
   expect(await accounts.quota(id)).toMatchObject({ minute: { limit: 30 }, day: { limit: 1_000 } });
 });
 
@@ -69,7 +69,7 @@ test("the day's window holds when the minute is free again", async () => {
   });
 });
 
-test("who has to wait is told for what", async () => {
+test("a caller that has to wait is told why", async () => {
   await accounts.setLimits(id, { perMinute: 1, perDay: 2 });
   await accounts.answered(await send());
   expect(await accounts.reserve(own, "task")).toMatchObject({ waitsFor: "minute" });
@@ -115,7 +115,7 @@ test("P11: a silence of three days is kept in full, also by who asks in between"
 });
 
 test("P11: a 429 that comes again and again is waited out for longer each time, whatever it asks for", async () => {
-  // Without a minute's limit there is no gait to change.
+  // Without a minute's limit there is no pacing to change.
   await accounts.setLimits(id, { perMinute: null, perDay: null });
   const waits: number[] = [];
   for (let n = 0; n < 7; n++) {
@@ -141,20 +141,20 @@ test("P11: an answer ends the row of 429s, if it was sent after the silence", as
   expect((await accounts.silence(id, 0)).until - clock.now()).toBe(1_000);
 });
 
-test("P20: after the clock was put back, a silence begins anew and is no longer than it was", async () => {
+test("P20: after the clock was set back, a silence starts again and is no longer than before", async () => {
   await accounts.silence(id, 3 * 86_400_000);
   clock.advance(-10 * 365 * 86_400_000);
   expect((await accounts.quota(id)).blockedUntil).toBe(clock.now() + 3 * 86_400_000);
 });
 
-test("P20: who only looks at the windows sees places come free after the clock was put back", async () => {
+test("P20: slots come free after the clock was set back, also for a caller that only reads the windows", async () => {
   await accounts.setLimits(id, { perMinute: 2, perDay: 5 });
   for (let n = 0; n < 2; n++) await accounts.answered(await send());
   clock.advance(-10 * 365 * 86_400_000);
   expect((await accounts.quota(id)).minute.nextFreeAt).toBe(clock.now() + 60_000);
 });
 
-test("P20: a clock that is put back by ten years stops nobody for ten years", async () => {
+test("P20: a clock that is set back by ten years does not block requests for ten years", async () => {
   await accounts.setLimits(id, { perMinute: 2, perDay: 5 });
   for (let n = 0; n < 2; n++) await accounts.answered(await send());
   await accounts.silence(id, 30_000);
@@ -178,16 +178,16 @@ describe("P20: after the clock was put back by ten years", () => {
     expect((await accounts.quota(id, "here")).owedElsewhere).toBe(0);
   });
 
-  test("P10: a gait that was stepped down is kept for a month, not for ten years", async () => {
+  test("P10: a pacing that was stepped down is kept for a month, not for ten years", async () => {
     await accounts.setLimits(id, { perMinute: 10, perDay: null });
     for (let n = 0; n < 3; n++) await accounts.answered(await send());
     expect((await accounts.silence(id, 1_000)).slowed).toBe("paced");
     back();
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(7_500);
+    expect((await accounts.quota(id)).pacing.spacingMs).toBe(7_500);
     days(30);
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(7_500);
+    expect((await accounts.quota(id)).pacing.spacingMs).toBe(7_500);
     days(1);
-    expect((await accounts.quota(id)).gait.spacingMs).toBe(0);
+    expect((await accounts.quota(id)).pacing.spacingMs).toBe(0);
   });
 
   test("P11: a 429 on a request that was sent before prolongs no silence by ten years", async () => {
@@ -200,7 +200,7 @@ describe("P20: after the clock was put back by ten years", () => {
     expect((await accounts.quota(id)).blockedUntil).toBe(until);
   });
 
-  test("P10: what was under way meanwhile keeps the gait waiting for seconds", async () => {
+  test("P10: requests in flight delay the pacing by seconds", async () => {
     await accounts.setLimits(id, { perMinute: 10, perDay: null });
     for (let n = 0; n < 3; n++) await accounts.answered(await send());
     await accounts.silence(id, 1_000);
@@ -208,7 +208,7 @@ describe("P20: after the clock was put back by ten years", () => {
     const ticket = await send();
     back();
     await accounts.answered(ticket);
-    expect((await accounts.quota(id)).gait.nextAt).toBe(clock.now() + 7_500);
+    expect((await accounts.quota(id)).pacing.nextAt).toBe(clock.now() + 7_500);
   });
 
   test("P9: what was answered while it was ahead has its place for minutes", async () => {
@@ -241,7 +241,7 @@ test("P9: an answer that came after the clock was set ahead frees the place of n
   expect((await accounts.quota(id)).minute.used).toBe(1);
 });
 
-test("a replaced key of the same user goes on with the same ledger", async () => {
+test("a replaced key of the same user continues with the same ledger", async () => {
   await accounts.name(id, "user-1");
   await send();
   const fresh = await accounts.accountOf(origin, "f2");
@@ -253,7 +253,7 @@ test("a replaced key of the same user goes on with the same ledger", async () =>
   expect((await accounts.quota(id)).minute.used).toBe(2);
 });
 
-test("a key that answers for another user is refused, also where that user has an account of its own", async () => {
+test("a key that answers for another user is refused, also if that user has an account here", async () => {
   await accounts.name(id, "user-1");
   const message = `expected user-1 at ${origin}, got user-2`;
   await expect(accounts.name(id, "user-2")).rejects.toThrow(message);
@@ -265,7 +265,7 @@ test("a key that answers for another user is refused, also where that user has a
 
 test("P5: what one workspace writes in a key's books, a verdict too, moves the number by which others see that there is news", async () => {
   const [one, other] = ["here", "elsewhere"].map((workspace) =>
-    accounts.books({ origin, fingerprint: "f1", workspace }),
+    accounts.spendLog({ origin, fingerprint: "f1", workspace }),
   ) as [SpendLog, SpendLog];
   const entry = await one.intend({ itemKey: "k", price: credits(4), at: clock.now() });
   const steps = [
@@ -275,7 +275,7 @@ test("P5: what one workspace writes in a key's books, a verdict too, moves the n
       const verdicts = [{ entry, verdict: "undecided", evidence: "", seq: null } as const];
       await one.keep(judgementOf(verdicts), await one.seq());
     },
-    () => one.looked(entry, { task: "open" }),
+    () => one.polled(entry, { task: "open" }),
   ];
   for (const step of steps) {
     const before = await other.seq();
@@ -357,7 +357,7 @@ describe("P10: pacings", () => {
     return tickets.length;
   };
 
-  test("until a service has taken some minutes of bursts, two are under way at once, and at first one", async () => {
+  test("until a service has accepted some minutes of bursts, two requests are in flight together, and at first one", async () => {
     expect(await atOnce()).toBe(1);
     expect(await atOnce()).toBe(1);
     for (let n = 2; n < 88; n += 2) {
@@ -378,7 +378,7 @@ describe("P10: pacings", () => {
     expect(await atOnce()).toBe(2);
   });
 
-  test("an answer that does not come holds nobody up for long, and who waits is told how long", async () => {
+  test("a missing answer delays others only briefly, and they are told for how long", async () => {
     await burst(3);
     await send();
     clock.advance(500);
@@ -439,7 +439,7 @@ describe("P10: pacings", () => {
     });
   });
 
-  test("a single request, a whole day's silence and an unlimited plan prove nothing about the gait", async () => {
+  test("a single request, a whole day's silence and an unlimited plan prove nothing about the pacing", async () => {
     await burst(1);
     expect((await accounts.silence(id, 1_000)).slowed).toBeNull();
     clock.advance(700_000);
@@ -472,7 +472,7 @@ describe("P12: what other runs of the account owe to their open tasks", () => {
     expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
   });
 
-  test("is forgotten after a day without a word, so that a folder that is gone stops nobody for ever", async () => {
+  test("is forgotten after a day without news, so that a deleted folder does not block others forever", async () => {
     await accounts.owes(id, claim("a", 900));
     clock.advance(86_400_001);
     expect((await accounts.quota(id, "b")).owedElsewhere).toBe(0);

@@ -18,7 +18,7 @@ let key: TestedKey;
 /** A key of ours, and what the service counts of it: both our requests and whatever a test adds. */
 interface TestedKey {
   caller: Caller;
-  books: SpendLog;
+  spendLog: SpendLog;
   used: number;
   requests: number;
 }
@@ -26,11 +26,11 @@ interface TestedKey {
 async function keyOf(fingerprint: string): Promise<TestedKey> {
   const { id } = await accounts.accountOf(origin, fingerprint);
   await accounts.setLimits(id, { perMinute: null, perDay: null });
-  const books = accounts.books({ origin, fingerprint, workspace: "here" });
-  return { caller: { accountId: id, fingerprint }, books, used: 100, requests: 0 };
+  const spendLog = accounts.spendLog({ origin, fingerprint, workspace: "here" });
+  return { caller: { accountId: id, fingerprint }, spendLog, used: 100, requests: 0 };
 }
 
-/** Keys of one user are of one account, which GET me tells. */
+/** Keys of one user belong to one account, as GET me says. */
 async function ofSameUser(of: TestedKey): Promise<void> {
   of.caller = { ...of.caller, accountId: (await accounts.name(of.caller.accountId, "user-1")).id };
 }
@@ -54,7 +54,7 @@ async function answered(of: TestedKey, endpoint: Endpoint): Promise<void> {
   await accounts.answered(ticket);
 }
 
-/** GET me; whatever else happens while it is under way. */
+/** GET me, and what else happens while it is in flight. */
 async function look(of: TestedKey, meanwhile = async () => {}) {
   const ticket = await reserve(of, "me");
   const { over } = await accounts.past(of.caller);
@@ -67,11 +67,11 @@ async function look(of: TestedKey, meanwhile = async () => {}) {
 }
 
 async function read(of = key, meanwhile?: () => Promise<void>): Promise<void> {
-  await of.books.read(await look(of, meanwhile));
+  await of.spendLog.read(await look(of, meanwhile));
 }
 
 async function judge(of = key): Promise<Judgement> {
-  const evidence = await of.books.evidence(defaultReconcile);
+  const evidence = await of.spendLog.evidence(defaultReconcile);
   if (!evidence) throw new Error("never read");
   return reconcile(evidence);
 }
@@ -95,7 +95,7 @@ describe("P9: requests of somebody else with the same key", () => {
     expect([minute.used, day.used]).toEqual([13, 13]);
   });
 
-  test("are not ours that were under way when it was last counted, and a count that fell is none", async () => {
+  test("do not include ours that were in flight at the last count; a lower count means none", async () => {
     const late = await reserve(key, "task");
     expect(await counted()).toBe(0);
     key.requests++;
@@ -105,7 +105,7 @@ describe("P9: requests of somebody else with the same key", () => {
     expect(await counted()).toBe(0);
   });
 
-  test("explain a refusal: the gait goes back", async () => {
+  test("explain a refusal: the pacing goes back", async () => {
     const { accountId } = key.caller;
     await limit();
     await counted();
@@ -115,11 +115,11 @@ describe("P9: requests of somebody else with the same key", () => {
     clock.advance(20_000);
     key.requests += 25;
     expect(await counted()).toBe(25);
-    expect((await accounts.quota(accountId)).gait.spacingMs).toBe(0);
+    expect((await accounts.quota(accountId)).pacing.spacingMs).toBe(0);
   });
 });
 
-describe("P2: a key that was used before its first reading, by whomever, counts as used from elsewhere then", () => {
+describe("P2: a key that was used before its first reading, by anyone, counts as used from elsewhere", () => {
   test.each([
     ["by another program alone", 0, 1, true],
     ["by another program and by us", 3, 4, true],
@@ -138,7 +138,7 @@ describe("P2: a key that was used before its first reading, by whomever, counts 
   });
 });
 
-describe("P5: that a key is used from elsewhere is seen", () => {
+describe("P5: use of a key from elsewhere is found", () => {
   /** Requests whose answers were lost, and which may have arrived. */
   const lose = async (count: number) => {
     for (let n = 0; n < count; n++) await reserve(key, "task");
@@ -148,22 +148,22 @@ describe("P5: that a key is used from elsewhere is seen", () => {
   test("whatever was lost a month ago, or an answer too late to arrive would have a charge paid twice", async () => {
     await lose(40);
     clock.advance(30 * dayMs);
-    // Somebody else has a task of 4 credits under way.
+    // Somebody else has a task of 4 credits in progress.
     key.used += 4;
     await read();
-    const paid = await key.books.intend({ itemKey: "paid", price, at: clock.now() });
+    const paid = await key.spendLog.intend({ itemKey: "paid", price, at: clock.now() });
     await answered(key, "generate");
     key.used += 4;
-    await key.books.answered(paid, { outcome: "accepted", charged: price });
+    await key.spendLog.answered(paid, { outcome: "accepted", charged: price });
     await answered(key, "task");
-    await key.books.looked(paid, { task: "completed", charged: price, endedAt: clock.now() });
+    await key.spendLog.polled(paid, { task: "completed", charged: price, endedAt: clock.now() });
     await read();
-    await key.books.keep(await judge(), await key.books.seq());
+    await key.spendLog.keep(await judge(), await key.spendLog.seq());
     // Ours arrives and is charged, but its answer is lost; then they look at their task, which has failed.
-    const lost = await key.books.intend({ itemKey: "lost", price, at: clock.now() });
+    const lost = await key.spendLog.intend({ itemKey: "lost", price, at: clock.now() });
     await reserve(key, "generate");
     key.used += 4;
-    await key.books.answered(lost, { outcome: "unknown", completeError: false });
+    await key.spendLog.answered(lost, { outcome: "unknown", completeError: false });
     key.requests += 7;
     key.used -= 4;
     for (const minutes of [0, 4, 12]) {
@@ -175,7 +175,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     expect(verdicts).toMatchObject([{ entry: lost, verdict: "undecided" }]);
   });
 
-  test("whatever was sent meanwhile with another key of the account", async () => {
+  test("whatever was sent in the meantime with another key of the account", async () => {
     const other = await keyOf("f2");
     await ofSameUser(key);
     await ofSameUser(other);
@@ -214,7 +214,7 @@ describe("P5: that a key is used from elsewhere is seen", () => {
     expect(await isForeign()).toBe(true);
   });
 
-  test("but not taken for it what was answered while a reading was under way", async () => {
+  test("but not requests that were answered while a reading was in progress", async () => {
     await read(key, () => answered(key, "task"));
     await read(key, () => answered(key, "task"));
     await read();

@@ -12,7 +12,7 @@ const years = 3_650 * 24 * hourMs;
 const owner = { origin: "https://service.example", fingerprint: "f1", workspace: "here" };
 
 let clock: ManualClock;
-let books: SpendLog;
+let spendLog: SpendLog;
 /** Of another workspace with the same key. */
 let elsewhere: SpendLog;
 
@@ -20,25 +20,26 @@ beforeEach(async () => {
   clock = new ManualClock();
   const accounts = openAccounts(":memory:", clock);
   await accounts.accountOf(owner.origin, owner.fingerprint);
-  books = accounts.books(owner);
-  elsewhere = accounts.books({ ...owner, workspace: "elsewhere" });
+  spendLog = accounts.spendLog(owner);
+  elsewhere = accounts.spendLog({ ...owner, workspace: "elsewhere" });
 });
 
 /** The service's clock is the one that nobody sets. */
 const served = () => clock.monotonic();
-const buy = (by = books) => by.intend({ itemKey: "k", price: credits(4), at: served() });
-const read = (used: number) => books.read({ used: credits(used), requests: 0, over: -1, servedAt: served() });
+const buy = (by = spendLog) => by.intend({ itemKey: "k", price: credits(4), at: served() });
+const read = (used: number) =>
+  spendLog.read({ used: credits(used), requests: 0, over: -1, servedAt: served() });
 
 async function evidence() {
-  const found = await books.evidence(defaultReconcile);
+  const found = await spendLog.evidence(defaultReconcile);
   if (!found) throw new Error("nothing was read");
   return found;
 }
 
 async function judge(): Promise<unknown[]> {
-  const seq = await books.seq();
+  const seq = await spendLog.seq();
   const judgement = reconcile(await evidence());
-  await books.keep(judgement, seq);
+  await spendLog.keep(judgement, seq);
   return judgement.verdicts.map(({ entry, verdict }) => [entry, verdict]);
 }
 
@@ -46,8 +47,8 @@ async function judge(): Promise<unknown[]> {
 async function earnTrust(): Promise<void> {
   await read(0);
   const paid = await buy();
-  await books.answered(paid, { outcome: "accepted", charged: credits(4) });
-  await books.looked(paid, { task: "completed", charged: credits(4), endedAt: served() });
+  await spendLog.answered(paid, { outcome: "accepted", charged: credits(4) });
+  await spendLog.polled(paid, { task: "completed", charged: credits(4), endedAt: served() });
   await read(4);
   await judge();
 }
@@ -55,7 +56,7 @@ async function earnTrust(): Promise<void> {
 /** One is lost and charged 4 credits; meanwhile the task of an earlier one fails, which gives as many back. */
 async function loseAnother(): Promise<{ later: number; verdicts: unknown[] }> {
   const later = await buy();
-  await books.answered(later, { outcome: "unknown", completeError: false });
+  await spendLog.answered(later, { outcome: "unknown", completeError: false });
   const verdicts: unknown[] = [];
   for (const minutes of [1, 5, 15]) {
     clock.advance(minutes * minuteMs);
@@ -67,12 +68,12 @@ async function loseAnother(): Promise<{ later: number; verdicts: unknown[] }> {
 
 test("P5, P20: a task that fails after the baseline is evidence, though the clock was ten years ahead at that one", async () => {
   const failing = await buy();
-  await books.answered(failing, { outcome: "accepted", charged: credits(4) });
+  await spendLog.answered(failing, { outcome: "accepted", charged: credits(4) });
   clock.set(years);
   await read(4);
   clock.set(-years);
   clock.advance(hourMs);
-  await books.looked(failing, { task: "failed", charged: noCredits, endedAt: served() });
+  await spendLog.polled(failing, { task: "failed", charged: noCredits, endedAt: served() });
   expect((await evidence()).entries.map(({ id }) => id)).toEqual([failing]);
 });
 
@@ -85,7 +86,7 @@ describe.each([
   test("P2, P20: is lost, and what its task gives back does not hide the charge of a later one", async () => {
     await earnTrust();
     const orphan = await buy();
-    await books.answered(orphan, { outcome: "unknown", completeError: false });
+    await spendLog.answered(orphan, { outcome: "unknown", completeError: false });
     await read(8);
     expect(await judge()).toEqual([[orphan, "charged"]]);
     clock.set(-by);
@@ -98,8 +99,8 @@ describe.each([
 
   test("P5, P20: is evidence for a day, by the service's time, once its task has failed", async () => {
     const failed = await buy();
-    await books.answered(failed, { outcome: "accepted", charged: credits(4) });
-    await books.looked(failed, { task: "failed", charged: noCredits, endedAt: null });
+    await spendLog.answered(failed, { outcome: "accepted", charged: credits(4) });
+    await spendLog.polled(failed, { task: "failed", charged: noCredits, endedAt: null });
     clock.set(-by);
     await read(0);
     expect((await evidence()).entries.map(({ id }) => id)).toEqual([failed]);

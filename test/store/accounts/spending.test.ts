@@ -15,12 +15,12 @@ const noon = new Date(2026, 10, 22, 12).getTime();
 const years = 3_650 * dayMs;
 let accounts: Accounts;
 let id: number;
-let books: SpendLog;
+let spendLog: SpendLog;
 
 beforeEach(async () => {
   accounts = openAccounts(":memory:", new ManualClock(noon));
   id = (await accounts.accountOf(origin, "f1")).id;
-  books = accounts.books({ origin, fingerprint: "f1", workspace: "one" });
+  spendLog = accounts.spendLog({ origin, fingerprint: "f1", workspace: "one" });
 });
 
 const nothingNew: Judgement = {
@@ -34,7 +34,7 @@ const nothingNew: Judgement = {
   awaited: [],
 };
 const dayAt = (at: number): Day => dayOf({ earliest: at, latest: at });
-const spend = (credit: number, at = noon) => books.intend({ itemKey: "k", price: credits(credit), at });
+const spend = (credit: number, at = noon) => spendLog.intend({ itemKey: "k", price: credits(credit), at });
 /** On the day of that time. */
 const spent = async (at = noon) => showCredits(await accounts.spentOn(id, dayAt(at)));
 
@@ -42,21 +42,21 @@ test("what a day has cost is counted over all keys of the account, and what was 
   await accounts.name(id, "user-1");
   const second = await accounts.accountOf(origin, "f2");
   await accounts.name(second.id, "user-1");
-  const others = accounts.books({ origin, fingerprint: "f2", workspace: "two" });
+  const others = accounts.spendLog({ origin, fingerprint: "f2", workspace: "two" });
   const accepted = await spend(4);
   await others.intend({ itemKey: "k", price: credits(8), at: noon });
   expect(await spent()).toBe("12");
-  await books.answered(accepted, { outcome: "accepted", charged: credits(5) });
+  await spendLog.answered(accepted, { outcome: "accepted", charged: credits(5) });
   expect(await spent()).toBe("13");
   // What its end does not tell stays as it was.
-  await books.looked(accepted, { task: "completed", charged: null, endedAt: null });
+  await spendLog.polled(accepted, { task: "completed", charged: null, endedAt: null });
   expect(await spent()).toBe("13");
-  await books.looked(accepted, { task: "failed", charged: noCredits, endedAt: null });
-  await books.answered(await spend(2), { outcome: "free" });
+  await spendLog.polled(accepted, { task: "failed", charged: noCredits, endedAt: null });
+  await spendLog.answered(await spend(2), { outcome: "free" });
   expect(await spent()).toBe("8");
   const cap = { daily: { most: credits(9), day: dayAt(noon) }, kept: null };
-  expect(await books.intendWithin(cap, { itemKey: "k", price: credits(2), at: noon })).toBeNull();
-  expect(await books.intendWithin(cap, { itemKey: "k", price: credits(1), at: noon })).not.toBeNull();
+  expect(await spendLog.intendWithin(cap, { itemKey: "k", price: credits(2), at: noon })).toBeNull();
+  expect(await spendLog.intendWithin(cap, { itemKey: "k", price: credits(1), at: noon })).not.toBeNull();
 });
 
 test("a day ends at midnight, and what is known of only as one of two days counts for both", async () => {
@@ -84,7 +84,7 @@ describe("P7, P20: what was sent while the clock was ten years ahead", () => {
     expect(await spent(noon + 3 * dayMs)).toBe("0");
   });
 
-  test("is found anew where it was found while the clock was ahead too", async () => {
+  test("is found again if it was found while the clock was ahead", async () => {
     await spend(4, noon + years);
     await spent(noon + years / 2);
     expect(await spent()).toBe("4");
@@ -96,7 +96,7 @@ describe("P7, P20: what was sent while the clock was ten years ahead", () => {
     await spend(4, noon + years);
     await accounts.spentOn(other.id, dayAt(noon - years));
     const theirs = { origin: "https://other.example", fingerprint: "f1", workspace: "one" };
-    await accounts.books(theirs).intend({ itemKey: "k", price: credits(9), at: noon + years });
+    await accounts.spendLog(theirs).intend({ itemKey: "k", price: credits(9), at: noon + years });
     await accounts.spentOn(other.id, dayAt(noon - years));
     expect(await spent()).toBe("4");
   });
@@ -114,7 +114,7 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
   let elsewhere: SpendLog;
   /** The balance is read now: what was begun before stands apart. */
   const read = async (reading: number | null = null) => {
-    mark = { seq: await books.seq(), reading, dayBefore: noon - dayMs };
+    mark = { seq: await spendLog.seq(), reading, dayBefore: noon - dayMs };
   };
   const taken = async () => {
     const { since, before } = await accounts.takenFrom(id, mark);
@@ -127,29 +127,29 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
   beforeEach(async () => {
     await accounts.name(id, "user-1");
     await accounts.name((await accounts.accountOf(origin, "f2")).id, "user-1");
-    elsewhere = accounts.books({ origin, fingerprint: "f2", workspace: "two" });
+    elsewhere = accounts.spendLog({ origin, fingerprint: "f2", workspace: "two" });
     await accounts.accountOf(origin, "f3");
-    const stranger = accounts.books({ origin, fingerprint: "f3", workspace: "three" });
+    const stranger = accounts.spendLog({ origin, fingerprint: "f3", workspace: "three" });
     await stranger.intend({ itemKey: "k", price: credits(100), at: noon });
   });
 
   test("what was begun since, but for what was free or has failed", async () => {
-    await books.answered(await spend(50), { outcome: "accepted", charged: credits(50) });
+    await spendLog.answered(await spend(50), { outcome: "accepted", charged: credits(50) });
     await read();
     expect(await taken()).toEqual(["0", "0"]);
     const [own, others] = [await spend(1), await another(2)];
     expect(await taken()).toEqual(["3", "0"]);
     await elsewhere.answered(others, { outcome: "accepted", charged: credits(5) });
-    await books.answered(own, { outcome: "free" });
+    await spendLog.answered(own, { outcome: "free" });
     expect(await taken()).toEqual(["5", "0"]);
-    await elsewhere.looked(others, { task: "failed", charged: noCredits, endedAt: null });
+    await elsewhere.polled(others, { task: "failed", charged: noCredits, endedAt: null });
     expect(await taken()).toEqual(["0", "0"]);
     // A clock that is behind by years does not hide it.
     await spend(7, noon - years);
     expect(await taken()).toEqual(["7", "0"]);
   });
 
-  test("what was under way then, whenever its answer comes", async () => {
+  test("requests that were in flight then, whenever their answer comes", async () => {
     const others = await another(2);
     await read();
     expect(await taken()).toEqual(["0", "2"]);
@@ -164,19 +164,19 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
     await spend(30, noon - dayMs);
     const second = await another(2);
     const third = await spend(4);
-    await books.answered(first, lost);
+    await spendLog.answered(first, lost);
     await elsewhere.answered(second, lost);
-    await books.answered(third, lost);
+    await spendLog.answered(third, lost);
     await read();
     expect(await taken()).toEqual(["0", "7"]);
     const found = async (entry: number, verdict: Verdict, seq: number | null) => {
       const judgement = { ...nothingNew, verdicts: [{ entry, verdict, evidence: "", seq }] };
-      expect(await books.keep(judgement, await books.seq())).toBe(true);
+      expect(await spendLog.keep(judgement, await spendLog.seq())).toBe(true);
     };
     await found(first, "not_charged", null);
     expect(await taken()).toEqual(["0", "6"]);
     // A reading after the balance shows it: perhaps it was charged in between.
-    await found(third, "charged", (await books.seq()) + 1);
+    await found(third, "charged", (await spendLog.seq()) + 1);
     expect(await taken()).toEqual(["0", "6"]);
     await read();
     expect(await taken()).toEqual(["0", "2"]);
@@ -186,34 +186,34 @@ describe("P7: from a balance that was read, all keys and workspaces of the accou
 
   test("nothing for what the very reading shows to be charged", async () => {
     const entry = await spend(4);
-    await books.answered(entry, lost);
-    const seq = await books.seq();
-    const reading = await books.read({ used: credits(4), requests: 1, over: 1, servedAt: noon });
+    await spendLog.answered(entry, lost);
+    const seq = await spendLog.seq();
+    const reading = await spendLog.read({ used: credits(4), requests: 1, over: 1, servedAt: noon });
     mark = { seq, reading, dayBefore: noon - dayMs };
     expect(await taken()).toEqual(["0", "4"]);
     const verdicts = [{ entry, verdict: "charged" as const, evidence: "", seq: reading }];
-    await books.keep({ ...nothingNew, verdicts }, await books.seq());
+    await spendLog.keep({ ...nothingNew, verdicts }, await spendLog.seq());
     expect(await taken()).toEqual(["0", "0"]);
     // That its task is found afterwards takes nothing once more.
-    await books.answered(entry, { outcome: "accepted", charged: credits(4) });
+    await spendLog.answered(entry, { outcome: "accepted", charged: credits(4) });
     expect(await taken()).toEqual(["0", "0"]);
   });
 
-  test("as much as is left, to the last request of whichever workspace", async () => {
+  test("as much as is left, down to the last request of any workspace", async () => {
     await another(1);
     await read();
     const bounds = { daily: null, kept: { most: credits(5), mark } };
     const spendWithin = (of: SpendLog) =>
       of.intendWithin(bounds, { itemKey: "k", price: credits(2), at: noon });
-    expect(await spendWithin(books)).not.toBeNull();
+    expect(await spendWithin(spendLog)).not.toBeNull();
     expect(await spendWithin(elsewhere)).not.toBeNull();
-    expect(await spendWithin(books)).toBeNull();
+    expect(await spendWithin(spendLog)).toBeNull();
     const daily = { most: credits(6), day: dayAt(noon) };
     expect(
-      await books.intendWithin({ daily, kept: null }, { itemKey: "k", price: credits(1), at: noon }),
+      await spendLog.intendWithin({ daily, kept: null }, { itemKey: "k", price: credits(1), at: noon }),
     ).not.toBeNull();
     expect(
-      await books.intendWithin({ ...bounds, daily }, { itemKey: "k", price: credits(1), at: noon }),
+      await spendLog.intendWithin({ ...bounds, daily }, { itemKey: "k", price: credits(1), at: noon }),
     ).toBeNull();
   });
 });

@@ -80,7 +80,7 @@ test("a draft that is cleared holds nothing, and takes the same items again", ()
   draft.close();
 });
 
-test("problems are told in the order of the sheet, in whatever order they were found", () => {
+test("problems are listed in the order of the sheet, in whatever order they were found", () => {
   const draft = openDraft();
   const tell = (at: number | null, message: string) =>
     draft.problem({ place: { file: "a.csv", row: at }, message, expected: "x", got: "y" });

@@ -8,7 +8,7 @@ import { openWorkspace } from "../../../src/store/workspace/workspace.js";
 import { ManualClock } from "../../manual-clock.js";
 import { newItem, runStart } from "../item-fixture.js";
 
-test("a step is told with the attempt that it belongs to, also when the item was submitted again since", async () => {
+test("a step is reported with its own attempt, also if the item was submitted again since", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "bulkgen-steps-")), "state.db");
   const clock = new ManualClock();
   const store = openWorkspace({ stateFile: file, root: dirname(file) }, clock);
@@ -21,7 +21,7 @@ test("a step is told with the attempt that it belongs to, also when the item was
       runId: run.id,
       sentAt: 0,
       bodySha256: "00",
-      bookEntry: null,
+      spendLogId: null,
     });
     await store.conclude(attempt.id, "accepted", { taskId, charged: credits(4), nextAt: 0 });
   };

@@ -68,7 +68,7 @@ async function brought(
   event: "accepted" | "unanswered" | "rejected",
 ): Promise<Item> {
   const item = (await store.items(runId)).find(({ rowId }) => rowId === id) as Item;
-  const attempt = await store.intend(item.id, { runId, sentAt: 0, bodySha256: "00", bookEntry: null });
+  const attempt = await store.intend(item.id, { runId, sentAt: 0, bodySha256: "00", spendLogId: null });
   const outcome = event === "accepted" ? { taskId: `task-${id}`, charged: credits(4), nextAt: 0 } : {};
   await store.conclude(attempt.id, event, outcome);
   return store.item(item.id);

@@ -31,7 +31,7 @@ async function enrolled(...ids: string[]): Promise<Item[]> {
   return store.items(runId);
 }
 
-const intent = () => ({ runId, sentAt: clock.now(), bodySha256: "00", bookEntry: null });
+const intent = () => ({ runId, sentAt: clock.now(), bodySha256: "00", spendLogId: null });
 
 async function submitted(id: string, taskId: string): Promise<Item> {
   const item = (await store.items(runId)).find((other) => other.rowId === id) as Item;
@@ -134,7 +134,7 @@ describe("outputs", () => {
     ]);
   });
 
-  test("P15: an expired address makes a look at the task due, and what is saved keeps its row", async () => {
+  test("P15: an expired address makes a poll due, and saved outputs keep their row", async () => {
     await enrolled("a");
     const item = await submitted("a", "t1");
     await store.complete(item.id, { ...facts, urls: ["https://a/1", "https://a/2"] });
@@ -334,7 +334,7 @@ describe("planned items that are parked for their price", () => {
 });
 
 describe("runs", () => {
-  test("an unfinished run is gone on with, a finished one is followed by another", async () => {
+  test("an unfinished run is continued, a finished one is followed by another", async () => {
     const again = await store.startRun(1, runStart);
     expect(again.id).toBe(runId);
     await store.setRun(runId, { state: "finished", exit: "done", endedAt: clock.now() });

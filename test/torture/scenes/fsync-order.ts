@@ -17,7 +17,7 @@ async function playFsyncOrder({ place, later }: Stage): Promise<Played> {
   const service = await Service.start(place);
   later(() => service.kill());
   const items = 6;
-  // With more lanes or downloads, another item's write may rightly be under way when a request leaves.
+  // With more lanes or downloads, another item's write may rightly be in progress when a request is sent.
   const runner = new Runner(place, { folder: place.folder, service, items, lanes: 1 });
   const file = join(place.root, "trace.txt");
   const end = await runner.under(

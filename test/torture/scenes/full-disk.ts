@@ -10,7 +10,7 @@ import type { Played, Scene, Stage } from "../scene.js";
 import { Service } from "../service.js";
 
 /**
- * P17: a file system is filled to the last byte while paid requests and downloads are under way, and freed again. No id
+ * P17: a file system is filled to the last byte while paid requests and downloads are in flight, and freed again. No id
  * and no finished file may be lost, so nothing may be in doubt after.
  */
 export const fullDisks: readonly Scene[] = (["workspace", "account data", "outputs"] as const).map(
@@ -34,7 +34,7 @@ async function playFullDisk({ place, seed, later }: Stage, what: string): Promis
   process.once("exit", unmount);
   later(() => process.off("exit", unmount));
   later(unmount);
-  // Answers take their time, so that paid requests are under way when the disk fills.
+  // Answers take their time, so that paid requests are in flight when the disk fills.
   const slow = { fault: { kind: "slow-answer" as const, delayMs: 150 }, on: ["generate" as const], rate: 1 };
   const service = await Service.start(place, { rules: [slow] });
   later(() => service.kill());

@@ -6,7 +6,7 @@ import { badEnd, Runner } from "../runner.js";
 import type { Played, Scene, Stage } from "../scene.js";
 import { Service } from "../service.js";
 
-/** The runner, and then the service, are stopped with SIGSTOP at random instants and go on with SIGCONT. */
+/** The runner, and then the service, are suspended with SIGSTOP at random moments and continued with SIGCONT. */
 export const pauses: Scene = { name: "SIGSTOP, SIGCONT", play: playPauses };
 
 const pausesEach = 6;

@@ -6,7 +6,7 @@ import { badEnd, Runner } from "../runner.js";
 import type { Played, Scene, Stage } from "../scene.js";
 import { Service } from "../service.js";
 
-/** Two workspaces share an account and its lanes at the same time; one of them is killed and goes on. */
+/** Two workspaces share an account and its lanes at the same time; one of them is killed and continues. */
 export const twoWorkspaces: Scene = { name: "two workspaces", play: playTwoWorkspaces };
 
 async function playTwoWorkspaces({ place, later }: Stage): Promise<Played> {

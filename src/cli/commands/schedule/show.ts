@@ -47,8 +47,8 @@ export async function showSchedules({
       stdout.write(`${JSON.stringify(name === undefined ? documents : documents[0])}\n`);
       return;
     }
-    const look = terminalStyle(stdout, env);
-    stdout.write(`${all.map((each) => upcomingText(each, clock, look)).join("\n\n")}\n`);
+    const style = terminalStyle(stdout, env);
+    stdout.write(`${all.map((each) => upcomingText(each, clock, style)).join("\n\n")}\n`);
   });
 }
 

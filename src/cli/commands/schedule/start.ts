@@ -59,8 +59,8 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     log,
     launch: (command) =>
       launchScheduledRun(command, { program, root, environment: env, clock, watched: true }),
-    notify(schedule, notice) {
-      const sent = send(schedule, notice, place).finally(() => sending.delete(sent));
+    notify(schedule, event) {
+      const sent = send(schedule, event, place).finally(() => sending.delete(sent));
       sending.add(sent);
     },
   });

@@ -7,7 +7,7 @@ import { takeLock } from "../../store/lock.js";
  * Which process has a workspace's lock. The lock itself does not say, so its owner leaves a note beside it. The note
  * alone proves nothing: a killed process leaves it behind.
  */
-export interface Holder {
+export interface LockOwner {
   pid: number;
   host: string;
   /** UTC ms. */
@@ -17,7 +17,7 @@ export interface Holder {
 }
 
 /** The note of the process that has the lock. Failing to write it does not stop a run. */
-export interface HolderNote {
+export interface LockNote {
   /** Records which run it executes. */
   carries(run: number): void;
   /** Removes the note. */
@@ -25,12 +25,12 @@ export interface HolderNote {
 }
 
 /** Leaves the note; call it with the lock taken. */
-export function noteHolder(lockFile: string, clock: Clock): HolderNote {
+export function noteLockOwner(lockFile: string, clock: Clock): LockNote {
   const path = noteOf(lockFile);
-  const holder: Holder = { pid: process.pid, host: hostname(), since: clock.now(), run: null };
+  const lockOwner: LockOwner = { pid: process.pid, host: hostname(), since: clock.now(), run: null };
   const write = (run: number | null) => {
     try {
-      writeFileSync(path, JSON.stringify({ ...holder, run }));
+      writeFileSync(path, JSON.stringify({ ...lockOwner, run }));
     } catch {}
   };
   write(null);
@@ -41,18 +41,18 @@ export function noteHolder(lockFile: string, clock: Clock): HolderNote {
  * The process that has the lock now, or null. The lock is tried only if there is a note: otherwise checking a free
  * workspace could briefly take the lock away from a run that is starting.
  */
-export function holderOf(lockFile: string): Holder | null {
-  let holder: Holder;
+export function lockOwnerOf(lockFile: string): LockOwner | null {
+  let lockOwner: LockOwner;
   try {
-    holder = JSON.parse(readFileSync(noteOf(lockFile), "utf8")) as Holder;
+    lockOwner = JSON.parse(readFileSync(noteOf(lockFile), "utf8")) as LockOwner;
   } catch {
     return null;
   }
   const lock = takeLock(lockFile);
   lock?.release();
-  return lock === null ? holder : null;
+  return lock === null ? lockOwner : null;
 }
 
 function noteOf(lockFile: string): string {
-  return `${lockFile}.holder.json`;
+  return `${lockFile}.owner.json`;
 }

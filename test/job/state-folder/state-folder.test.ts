@@ -15,8 +15,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { placeOfState } from "../../../src/job/doctor/machine.js";
-import type { Filesystem } from "../../../src/job/place/filesystem.js";
-import { type PlaceOptions, placeWorkspace, separateWorkspace } from "../../../src/job/place/place.js";
+import type { Filesystem } from "../../../src/job/state-folder/filesystem.js";
+import {
+  type PlaceOptions,
+  placeWorkspace,
+  separateWorkspace,
+} from "../../../src/job/state-folder/state-folder.js";
 import { findWorkspace, readIdentity, type Workspace } from "../../../src/job/workspace/workspace.js";
 import { takeLock } from "../../../src/store/lock.js";
 import { openWorkspace } from "../../../src/store/workspace/workspace.js";
@@ -88,24 +92,27 @@ describe("P18: the state of a workspace", () => {
     expect(readdirSync(workspace.markerFolder)).toEqual(["workspace.json"]);
   });
 
-  test.each(["nfs4", "cifs", "fuse.sshfs"])("moves by itself from %s, says so once, and is found", (type) => {
-    const workspace = settle("remote", type);
-    const { id } = readIdentity(workspace.markerFolder) ?? { id: "" };
-    const state = join(base, "local", "bulkgen", "workspaces", id);
-    expect(workspace.stateFile).toBe(join(state, "state.db"));
-    expect(workspace.receiptsFile).toBe(join(state, "receipts.jsonl"));
-    expect(workspace.lockFile).toBe(join(state, "run.lock"));
-    expect(workspace.outFolder).toBe(join(base, "share", "remote", "outputs"));
-    expect(told).toEqual([expect.stringContaining(`is kept in ${state}: ${workspace.root}`)]);
-    expect(told[0]).toContain(`(${type}); outputs stay`);
-    expect(settle("remote", type)).toEqual(workspace);
-    expect(find("remote", true).stateFile).toBe(join(state, "sandbox", "state.db"));
-    expect(told).toHaveLength(1);
-    expect(placeOfState(workspace, ground(type))).toMatchObject({
-      state: "ok",
-      got: `the state is in ${state}: ${workspace.root} is on ${type}`,
-    });
-  });
+  test.each(["nfs4", "cifs", "fuse.sshfs"])(
+    "moves automatically from %s, says so once, and is found",
+    (type) => {
+      const workspace = settle("remote", type);
+      const { id } = readIdentity(workspace.markerFolder) ?? { id: "" };
+      const state = join(base, "local", "bulkgen", "workspaces", id);
+      expect(workspace.stateFile).toBe(join(state, "state.db"));
+      expect(workspace.receiptsFile).toBe(join(state, "receipts.jsonl"));
+      expect(workspace.lockFile).toBe(join(state, "run.lock"));
+      expect(workspace.outFolder).toBe(join(base, "share", "remote", "outputs"));
+      expect(told).toEqual([expect.stringContaining(`is kept in ${state}: ${workspace.root}`)]);
+      expect(told[0]).toContain(`(${type}); outputs stay`);
+      expect(settle("remote", type)).toEqual(workspace);
+      expect(find("remote", true).stateFile).toBe(join(state, "sandbox", "state.db"));
+      expect(told).toHaveLength(1);
+      expect(placeOfState(workspace, ground(type))).toMatchObject({
+        state: "ok",
+        got: `the state is in ${state}: ${workspace.root} is on ${type}`,
+      });
+    },
+  );
 
   test("moves from a synced folder with its history, and leaves nothing that is taken for one", async () => {
     const before = find("Dropbox/jobs");
@@ -138,7 +145,7 @@ describe("P18: the state of a workspace", () => {
     },
   );
 
-  test("is not moved from under a process at work", async () => {
+  test("is not moved while a process uses it", async () => {
     const before = find("Dropbox/jobs");
     await used(before);
     const lock = takeLock(before.lockFile);
@@ -163,18 +170,18 @@ describe("P18: the state of a workspace", () => {
     expect(() => settle("other", "", { ...options, ...none })).toThrow(/: nfs4; nor is .* \(nfs4\)/);
   });
 
-  test("is not made by a command that only goes on", () => {
+  test("is not made by a command that only continues a run", () => {
     expect(settle("plain", "nfs4", { make: false }).stateFile).toContain(join("share", "plain"));
     expect(readdirSync(join(base, "share", "plain"))).toEqual([]);
   });
 
-  test("of a rehearsal leaves no trace outside of its folder, but where it cannot lie in it", () => {
+  test("of a rehearsal leaves nothing outside its folder, unless it cannot be kept there", () => {
     settle("plain", "ext4", { sandbox: true });
     expect(existsSync(join(base, "local", "bulkgen", "workspaces"))).toBe(false);
     expect(settle("remote", "nfs4", { sandbox: true }).serviceFile).toContain(join("local", "bulkgen"));
   });
 
-  test("that was moved and is gone is not begun anew: it would pay for everything again", () => {
+  test("that was moved and is gone is not replaced by an empty one: that would pay for everything again", () => {
     const workspace = settle("remote", "nfs4");
     rmSync(join(base, "local"), { recursive: true });
     expect(() => settle("remote", "nfs4")).toThrow(
@@ -189,7 +196,7 @@ describe("P18: the state of a workspace", () => {
     expect(() => settle("remote", "nfs4")).toThrow("on the machine other");
   });
 
-  test("whose database is gone while its receipts are there is not begun anew", async () => {
+  test("whose database is gone while its receipts are there is not replaced by an empty one", async () => {
     const workspace = settle("plain", "ext4");
     await used(workspace);
     rmSync(workspace.stateFile);

@@ -7,7 +7,7 @@ import { eventually, main, newPlace, type Place, run, start, startProcess } from
 import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
-/** What goes wrong while nobody looks on: real daemons, and receivers that are told of it. */
+/** What goes wrong while nobody watches: real daemons, and receivers of their notifications. */
 const daemonWords = ["schedule", "start", "--json"];
 
 function withSchedules<Result>(place: Place, use: (db: Sqlite) => Result): Result {
@@ -19,7 +19,10 @@ function withSchedules<Result>(place: Place, use: (db: Sqlite) => Result): Resul
   }
 }
 
-/** Due once a year, and nobody has looked for a year: one night is to be caught up, and no other comes meanwhile. */
+/**
+ * Due once a year, and the daemon was off for a year: one scheduled run is to be caught up, and no other comes due
+ * meanwhile.
+ */
 const yearly = ["--cron", "0 0 1 1 *", "--tz", "UTC"];
 const aYearAgo = `UPDATE schedules SET seen_until = seen_until - ${366 * 24 * 3_600_000}`;
 
@@ -29,8 +32,8 @@ async function add(place: Place, name: string, flags: readonly string[], env: Re
   expect(added, added.stderr).toMatchObject({ code: 0 });
 }
 
-describe.concurrent("by night", () => {
-  test("a manifest that is gone and a key that was revoked are told, and the daemon goes on", async () => {
+describe.concurrent("the schedule daemon reports trouble", () => {
+  test("a missing manifest and a revoked key are reported, and the daemon keeps running", async () => {
     const service = await startService();
     const hook = await startHook(200);
     const place = newPlace();
@@ -55,7 +58,7 @@ describe.concurrent("by night", () => {
     expect(service.made).toEqual([]);
   });
 
-  test("a process that is killed is told, and the daemon lives: its night goes on a minute later", async () => {
+  test("a killed run is reported, and the daemon continues it a minute later", async () => {
     const hook = await startHook(200);
     const place = newPlace();
     place.write("nightly.csv", sheet(1));
@@ -75,7 +78,7 @@ describe.concurrent("by night", () => {
     expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
   });
 
-  test("a disk that takes no word of a night is told once; nothing begins until there is room, and then it does", async () => {
+  test("a full disk is reported once; no scheduled run starts until there is room", async () => {
     const hook = await startHook(200);
     const place = newPlace();
     place.write("nightly.csv", sheet(1));
@@ -112,13 +115,16 @@ describe.concurrent("by night", () => {
     await hook.got(2);
     expect(JSON.parse(hook.received[1]?.body ?? "")).toMatchObject({ event: "done", archived: 1 });
     expect((await get(`${url}/healthz`)).status).toBe(200);
-    expect(await eventually(() => nightOf(place))).toEqual({ state: "ended", exit: 0 });
+    expect(await eventually(() => scheduledRunOf(place))).toEqual({ state: "ended", exit: 0 });
     daemon.signal("SIGTERM");
     expect(await daemon.ended).toMatchObject({ code: 0, signal: null });
   });
 });
 
-/** Leaves no room in the journal for a process with a limit, and makes a night due; returns what makes room. */
+/**
+ * Fills the journal up to the file size limit of the process, and makes a scheduled run due. Returns a function that
+ * makes room.
+ */
 function withSchedulesFull(place: Place): () => void {
   const db = openSqlite(join(place.folder, ".bulkgen", "schedules.db"));
   db.pragma("synchronous = OFF");
@@ -132,7 +138,7 @@ function withSchedulesFull(place: Place): () => void {
   };
 }
 
-function nightOf(place: Place): object | null {
+function scheduledRunOf(place: Place): object | null {
   const sql = "SELECT state, exit FROM scheduled_runs WHERE state = 'ended' ORDER BY due_at LIMIT 1";
   return withSchedules(place, (db) => (db.prepare(sql).get() as object | undefined) ?? null);
 }

@@ -6,7 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { takeLock } from "../../store/lock.js";
 import { copyDatabase, madeWritable } from "../../store/open.js";
 import { isRehearsal, refuseLost } from "../workspace/history.js";
-import { noteHolder } from "../workspace/holder.js";
+import { noteLockOwner } from "../workspace/lock-owner.js";
 import {
   claim,
   claimedBy,
@@ -133,7 +133,7 @@ export function refuseCopy(workspace: Workspace, { id }: WorkspaceIdentity): voi
   if (other === null) return;
   throw new EarlyExit(
     "usage",
-    `${workspace.root} is a copy of the workspace ${other}: both would pay for the items not submitted yet. Nothing was sent. Use ${other}, or make this folder a workspace of its own: \`bulkgen doctor --separate\`.`,
+    `${workspace.root} is a copy of the workspace ${other}: both would pay for the items not submitted yet. Nothing was sent. Use ${other}, or make this folder an independent workspace: \`bulkgen doctor --separate\`.`,
   );
 }
 
@@ -209,7 +209,7 @@ function locked(folder: string, clock: Clock): () => void {
   if (!lock) {
     throw new EarlyExit("locked", `another run is using the workspace ${dirname(folder)}. Nothing was sent.`);
   }
-  const note = noteHolder(file, clock);
+  const note = noteLockOwner(file, clock);
   return () => {
     note.remove();
     lock.release();

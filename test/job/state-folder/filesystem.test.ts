@@ -7,7 +7,7 @@ import {
   fileSystemOf,
   filesystemInfo,
   syncedBy,
-} from "../../../src/job/place/filesystem.js";
+} from "../../../src/job/state-folder/filesystem.js";
 
 const linux = [
   "/dev/sda1 / ext4 rw 0 0",
