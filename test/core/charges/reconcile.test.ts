@@ -150,9 +150,15 @@ describe("an unanswered request is settled by the key's counters", () => {
   it("a reading shows a charge, or none, only when the end of every task that was open at it is known", () => {
     const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
     const seenOpen = { ...open, lookedSeq: 12 };
-    const found = (task: SpendLogEntry, used: number) =>
-      verdicts({ entries: [task, unknown], readings: [reading(2, 10, 6, used), reading(3, 11, 17, used)] });
+    const found = (task: SpendLogEntry, used: number, change: Partial<ChargeEvidence> = {}) =>
+      verdicts({
+        trusted: true,
+        ...change,
+        entries: [task, unknown],
+        readings: [reading(2, 10, 6, used), reading(3, 11, 17, used)],
+      });
     expect(found(open, 104)).toEqual([]);
+    expect(found(open, 104, { hypotheses: ["gross"] })).toEqual([]);
     expect(found(seenOpen, 104)).toEqual([[2, "not_charged"]]);
     expect(found(open, 108)).toEqual([]);
     expect(found(seenOpen, 108)).toEqual([[2, "charged"]]);
