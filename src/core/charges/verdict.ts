@@ -3,7 +3,8 @@
  * of them at once: none was charged, if the spend log explains the counters exactly; all were, if the rest is exactly the
  * sum of their prices; else nothing is proven, and they are held for a person.
  *
- * HEADFIGURES
+ * A request that was charged another price than recorded can complete the sum by chance. Then a request that was not
+ * charged is held as charged; nothing is paid twice for it.
  */
 import { type Credits, inCredits, noCredits, plus, showCredits } from "../money.js";
 import { dayMs } from "../quota/quota.js";
