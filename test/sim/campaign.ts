@@ -58,10 +58,18 @@ export async function campaign({ first, count, msMax, ...workload }: CampaignOpt
     missing,
     lines: [
       `${sum.runs} runs from seed ${first}, ${sum.effects} effects: ${speed}`,
+      endedLine(sum),
       ...lines,
       `${failures.length} violations${failures.length > 0 ? `: seeds ${seeds}` : ""}`,
     ],
   };
+}
+
+/** How the items ended: what is held is left for a person to decide. */
+function endedLine({ ended }: Tally): string {
+  const byCount = [...ended].toSorted(([, a], [, b]) => b - a);
+  const items = byCount.reduce((sum, [, count]) => sum + count, 0);
+  return `${items} items: ${byCount.map(([state, count]) => `${count} ${state}`).join(", ")}`;
 }
 
 /** By the clock, and by the time that the cores spent on it: other work may run on the same machine. */

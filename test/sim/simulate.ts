@@ -39,6 +39,8 @@ export interface Result {
   /** States in which items were when a fault happened: `lost-reply submitting` and how often. */
   reached: ReadonlyMap<string, number>;
   faults: ReadonlyMap<FaultKind, number>;
+  /** In which states the items were at the end, and how many; empty if the run broke a promise before its end. */
+  ended: ReadonlyMap<ItemState, number>;
   /** The last things that happened, oldest first. */
   tail: readonly string[];
 }
@@ -71,6 +73,7 @@ class Simulation {
   private readonly databases: Databases;
   /** When the clock was last set. */
   private clockSetAt = Number.NEGATIVE_INFINITY;
+  private readonly ended = new Map<ItemState, number>();
 
   constructor(
     private readonly scenario: Scenario,
@@ -146,6 +149,8 @@ class Simulation {
     }
     const end = await kernel.run(() => running === 0, beginning + scenario.daysMax * dayMs);
     if (end !== "ended") throw new Violation("liveness", `${endings[end]}: ${await this.standing()}`);
+    const listed = await this.listed();
+    for (const { state } of listed.values()) this.ended.set(state, (this.ended.get(state) ?? 0) + 1);
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
     const runOf = new Map(this.runs().flatMap(({ ids }, run) => ids.map((id) => [id, run])));
     const cancelled = new Set(this.runs().flatMap(({ job, ids }) => (isCancelled(job) ? ids : [])));
@@ -154,7 +159,7 @@ class Simulation {
       ledger,
       disk: machine.disk,
       folders: this.runs().map(({ job }) => job.folder),
-      listed: await this.listed(),
+      listed,
       strangers: this.strangers,
       rejected: this.money.rejected,
       cap: scenario.maxCredits,
@@ -200,6 +205,7 @@ class Simulation {
       ms,
       reached,
       faults,
+      ended: this.ended,
       tail: trace.tail,
     };
   }

@@ -1,3 +1,4 @@
+import type { ItemState } from "../../src/core/item.js";
 import type { FaultKind } from "./scenario.js";
 import { simulate } from "./simulate.js";
 import { scenarioOf, type WorkloadOptions } from "./workload.js";
@@ -9,6 +10,8 @@ export interface Tally {
   faults: Map<FaultKind, number>;
   /** States in which items were when a fault happened: `lost-reply submitting` and how often. */
   reached: Map<string, number>;
+  /** In which states the items were at the end, and how many. */
+  ended: Map<ItemState, number>;
   failures: { seed: number; promise: string; message: string }[];
 }
 
@@ -18,22 +21,23 @@ export interface Seeds extends WorkloadOptions {
 }
 
 export function emptyTally(): Tally {
-  return { runs: 0, effects: 0, faults: new Map(), reached: new Map(), failures: [] };
+  return { runs: 0, effects: 0, faults: new Map(), reached: new Map(), ended: new Map(), failures: [] };
 }
 
 export async function tally({ first, count, ...workload }: Seeds): Promise<Tally> {
   const sum = emptyTally();
   for (let seed = first; seed < first + count; seed++) {
-    const { effects, faults, reached, violation } = await simulate(scenarioOf(seed, workload));
+    const { effects, faults, reached, ended, violation } = await simulate(scenarioOf(seed, workload));
     const failures = violation ? [{ seed, promise: violation.promise, message: violation.message }] : [];
-    addTo(sum, { runs: 1, effects, faults, reached, failures });
+    addTo(sum, { runs: 1, effects, faults, reached, ended, failures });
   }
   return sum;
 }
 
-interface Added extends Omit<Tally, "faults" | "reached"> {
+interface Added extends Omit<Tally, "faults" | "reached" | "ended"> {
   faults: ReadonlyMap<FaultKind, number>;
   reached: ReadonlyMap<string, number>;
+  ended: ReadonlyMap<ItemState, number>;
 }
 
 export function addTo(sum: Tally, more: Added): void {
@@ -41,5 +45,6 @@ export function addTo(sum: Tally, more: Added): void {
   sum.effects += more.effects;
   for (const [kind, count] of more.faults) sum.faults.set(kind, (sum.faults.get(kind) ?? 0) + count);
   for (const [pair, count] of more.reached) sum.reached.set(pair, (sum.reached.get(pair) ?? 0) + count);
+  for (const [state, count] of more.ended) sum.ended.set(state, (sum.ended.get(state) ?? 0) + count);
   sum.failures.push(...more.failures);
 }

@@ -147,29 +147,58 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(verdicts({ entries: [paid, unknown], readings: [], settings })).toEqual([]);
   });
 
-  it("a reading shows no charge only when the end of every task that was open at it is known", () => {
+  it("a reading shows a charge, or none, only when the end of every task that was open at it is known", () => {
     const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
-    const readings = [reading(2, 10, 6, 104), reading(3, 11, 17, 104)];
-    expect(verdicts({ entries: [open, unknown], readings })).toEqual([]);
     const seenOpen = { ...open, lookedSeq: 12 };
-    expect(verdicts({ entries: [seenOpen, unknown], readings })).toEqual([[2, "not_charged"]]);
+    const found = (task: SpendLogEntry, used: number, change: Partial<ChargeEvidence> = {}) =>
+      verdicts({
+        trusted: true,
+        ...change,
+        entries: [task, unknown],
+        readings: [reading(2, 10, 6, used), reading(3, 11, 17, used)],
+      });
+    expect(found(open, 104)).toEqual([]);
+    expect(found(open, 104, { hypotheses: ["gross"] })).toEqual([]);
+    expect(found(seenOpen, 104)).toEqual([[2, "not_charged"]]);
+    expect(found(open, 108)).toEqual([]);
+    expect(found(seenOpen, 108)).toEqual([[2, "charged"]]);
   });
 
-  it("a charge beyond what all others can have cost shows while tasks are still open", () => {
-    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
-    const readings = [reading(2, 10, 2, 108)];
-    expect(verdicts({ entries: [open, unknown], readings })).toEqual([[2, "charged"]]);
-    const second = lost(3, 8, 2);
-    expect(verdicts({ entries: [open, unknown, second], readings })).toEqual([]);
-    // Somebody was charged another price than was booked, so what the others can have cost is not known.
-    const odd = [reading(2, 10, 2, 109.5)];
-    expect(verdicts({ entries: [open, unknown, second], readings: odd })).toEqual([]);
-    expect(verdicts({ entries: [open, unknown, second], readings: [reading(2, 10, 2, 112)] })).toEqual([
-      [2, "charged"],
-      [3, "charged"],
-    ]);
-    const nobodys = lost(3, 8, 2, { outcome: null, endedSeq: null, endedAt: null });
-    expect(verdicts({ entries: [open, unknown, nobodys], readings })).toEqual([]);
+  describe("P5: several unanswered requests were all charged, or none was, or nothing is proven", () => {
+    const dear = lost(3, 8, 2, { price: credits(7) });
+    const found = (used: number) =>
+      verdicts({
+        entries: [paid, unknown, dear],
+        readings: [reading(2, 12, 3, used), reading(3, 13, 7, used), reading(4, 14, 19, used)],
+      });
+    const both = (verdict: string) => [
+      [2, verdict],
+      [3, verdict],
+    ];
+
+    it("none, if the key was charged nothing more: the common case of an outage", () => {
+      expect(found(104)).toEqual(both("not_charged"));
+    });
+
+    it("all, if the key was charged the sum of their prices", () => {
+      expect(found(115)).toEqual(both("charged"));
+    });
+
+    it.each([
+      ["the price of the one", 108],
+      ["the price of the other", 111],
+      ["another amount", 109.5],
+      ["more than the sum", 116],
+    ])("a person judges, if it was charged %s", (_, used) => {
+      expect(found(used)).toEqual(both("undecided"));
+    });
+
+    it("a request of a process that is gone is one of them", () => {
+      const gone = lost(3, 8, 2, { outcome: null, endedSeq: null, endedAt: null });
+      const readings = [reading(2, 12, 3, 108)];
+      expect(verdicts({ entries: [paid, unknown], readings })).toEqual([[2, "charged"]]);
+      expect(verdicts({ entries: [paid, unknown, gone], readings })).toEqual([]);
+    });
   });
 
   it("P2: one that may have been charged a price of which nobody knew yet is not taken for free", () => {
@@ -188,10 +217,6 @@ describe("an unanswered request is settled by the key's counters", () => {
       [2, "not_charged"],
       [3, "not_charged"],
     ]);
-    const open = entry(4, 3, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
-    const dearer = { ...surprise, charged: credits(9) };
-    const pending = { entries: [dearer, open, before, lost(3, 6, 2)], readings: [reading(2, 10, 2, 121)] };
-    expect(verdicts(pending)).toEqual([]);
   });
 
   it("P2: a charge of a price that nobody knows is not taken for a later request's, though that was to cost as much", () => {
@@ -264,14 +289,6 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(found).toEqual([[2, "charged"]]);
   });
 
-  it("a charge that only a later reading could prove is not blamed on another request by an earlier one", () => {
-    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
-    const [first, second, dear] = [lost(2, 4, 1), lost(3, 6, 1), lost(4, 8, 1, { price: credits(6) })];
-    // The second holds the dear one alone, which may as well be two others; the third leaves no doubt of it.
-    const readings = [reading(2, 12, 2, 110), reading(3, 14, 3, 114)];
-    expect(verdicts({ entries: [open, first, second, dear], readings })).toEqual([[4, "charged"]]);
-  });
-
   it("learns from a clear reading how failed tasks are counted", () => {
     const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start + minute });
     const other = entry(3, 4, 1);
@@ -326,68 +343,52 @@ describe("an unanswered request is settled by the key's counters", () => {
     expect(seen(24 * 60)).toEqual([[2, "not_charged"]]);
   });
 
-  it("of two at the same price, one charge is nobody's for sure", () => {
-    const second = lost(3, 8, 3);
-    const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
-    expect(verdicts({ entries: [paid, unknown, second], readings })).toEqual([
-      [2, "undecided"],
-      [3, "undecided"],
-    ]);
-    const dearer = { ...second, price: credits(7) };
-    expect(verdicts({ entries: [paid, unknown, dearer], readings })).toEqual([
-      [2, "charged"],
-      [3, "not_charged"],
-    ]);
-  });
+  describe("P6: the evidence tells how much the key was charged, and for how many requests", () => {
+    const evidence = (used: number, change: Partial<ChargeEvidence> = {}) =>
+      judged({
+        trusted: true,
+        entries: [paid, unknown, lost(3, 8, 3, { price: credits(7) })],
+        readings: [reading(2, 12, 3, used), reading(3, 13, 7, used), reading(4, 14, 19, used)],
+        ...change,
+      }).verdicts.map(({ evidence: text }) => text.replace(/^read .* UTC: the key was charged /, ""));
+    const unexplained = "that the spend log does not explain";
 
-  describe("P6: the evidence on several requests of one reading tells whose charge is what", () => {
-    const words = (change: Partial<ChargeEvidence>) =>
-      judged({ trusted: true, ...change }).verdicts.map(({ entry: of, evidence }) => [
-        of,
-        evidence.replace(/.*: the key was /, ""),
-      ]);
-    const open = entry(1, 2, 1, { task: "open", taskEndedAt: null, lookedSeq: 0 });
-    const dear = lost(3, 8, 3, { price: credits(7) });
-
-    it("the share of each, where only all of them make up the sum", () => {
-      const readings = [reading(2, 12, 3, 115)];
-      const grown = "charged 11 credits that the spend log does not explain";
-      const shares = [
-        [2, `${grown}, 4 of them for this one of 2 unanswered requests`],
-        [3, `${grown}, 7 of them for this one of 2 unanswered requests`],
-      ];
-      expect(words({ entries: [paid, unknown, dear], readings })).toEqual(shares);
-      expect(words({ entries: [open, unknown, dear], readings })).toEqual(shares);
+    it("nothing", () => {
+      expect(evidence(104)).toEqual([`nothing ${unexplained}`, `nothing ${unexplained}`]);
     });
 
-    it("the share of the one that was charged, and nothing of the other", () => {
-      const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
-      expect(words({ entries: [paid, unknown, dear], readings })).toEqual([
-        [2, expect.stringMatching(/^charged 4 credits .*, 4 of them for this one of 2 unanswered requests$/)],
-        [
-          3,
-          expect.stringMatching(/^charged 4 credits .*, none of them for this one of 2 unanswered requests$/),
-        ],
+    it("the share of each, where all were charged", () => {
+      expect(evidence(115)).toEqual([
+        `11 credits ${unexplained}, 4 of them for this one of 2 unanswered requests`,
+        `11 credits ${unexplained}, 7 of them for this one of 2 unanswered requests`,
+      ]);
+      expect(evidence(108, { entries: [paid, unknown] })).toEqual([`4 credits ${unexplained}`]);
+    });
+
+    it("all of them together, where it is not known whose the charge is", () => {
+      const whose = `4 credits ${unexplained}, for 1 or more of 2 unanswered requests that cost 11 credits together`;
+      expect(evidence(108)).toEqual([whose, whose]);
+    });
+
+    it("a single request's price, where the charge is another", () => {
+      const other = `3 credits ${unexplained}, but the unanswered request costs 4 credits`;
+      expect(evidence(107, { entries: [paid, unknown] })).toEqual([other]);
+    });
+
+    it("that a failed task hides it, as long as nobody knows whether its credits are returned", () => {
+      const failed = entry(1, 2, 1, { task: "failed", taskEndedAt: start + minute });
+      const readings = [reading(2, 12, 8, 104), reading(3, 14, 20, 104)];
+      expect(evidence(104, { entries: [failed, unknown], readings })).toEqual([
+        "it is not known yet whether failed tasks keep their credits, so the key's counters prove nothing",
       ]);
     });
 
     it("when the counters were read, by the service's clock", () => {
       const readings = [reading(2, 12, 3, 108, { at: start + 3_650 * 24 * 60 * minute })];
-      const [found] = judged({ trusted: true, entries: [open, unknown], readings }).verdicts;
+      const [found] = judged({ trusted: true, entries: [paid, unknown], readings }).verdicts;
       expect(found?.evidence).toContain(
         `read ${new Date(start + 3 * minute).toISOString().slice(0, 19).replace("T", " ")} UTC: `,
       );
-    });
-
-    it("all of them together, where it is not told whose the charge is", () => {
-      const same = { ...dear, price: credits(4) };
-      const readings = [reading(2, 12, 3, 108), reading(3, 13, 7, 108), reading(4, 14, 19, 108)];
-      const whose =
-        "charged 4 credits that the spend log does not explain, and its counters do not show for which of 2 unanswered requests";
-      expect(words({ entries: [paid, unknown, same], readings })).toEqual([
-        [2, whose],
-        [3, whose],
-      ]);
     });
   });
 
@@ -446,12 +447,21 @@ describe("an unanswered request is settled by the key's counters", () => {
       expect(judged({ ...same, readings: later(104) }).verdicts[0]?.evidence).toMatch(/lost task/);
     });
 
-    it("it still tells of one with another price, and where failed tasks keep their credits", () => {
+    it("P2: nor of one that cost less, unless failed tasks keep their credits", () => {
       const other = { ...same, entries: [gone, lost(3, 7, 2, { price: credits(3) })] };
-      expect(verdicts({ ...other, readings: later(104) })).toEqual([[3, "not_charged"]]);
+      expect(verdicts({ ...other, readings: later(104) })).toEqual([[3, "undecided"]]);
       expect(verdicts({ ...same, hypotheses: ["gross"], readings: later(104) })).toEqual([
         [3, "not_charged"],
       ]);
+    });
+
+    it("P5: the charge of another shows all the same: returned credits never look like one", () => {
+      expect(verdicts({ ...same, readings: later(108) })).toEqual([[3, "charged"]]);
+    });
+
+    it("more credits than it cost cannot have come back from it", () => {
+      const back = judged({ trusted: true, baseline, entries: [gone], readings: [reading(2, 10, 3, 99)] });
+      expect(back).toMatchObject({ ...nothingLearnedYet, baseline: 2 });
     });
 
     it("credits that did come back are no contradiction, and a day later it is settled", () => {
