@@ -23,7 +23,7 @@ import {
   serviceSettings,
 } from "../settings/env.js";
 import { configFiles, heldSettings } from "../settings/settings.js";
-import { groundOf, workspaceOf } from "../settings/workspace.js";
+import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<ExitName | undefined> {
@@ -32,7 +32,7 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const { stdout, env, clock } = machine;
   const workspace = workspaceOf(flags, machine);
   const node = process.versions.node;
-  const here = await examineMachine({ workspace, clock, node, ground: groundOf(machine) });
+  const here = await examineMachine({ workspace, clock, node, mounts: machine.mounts() });
   const countable = here.every(({ name, state }) => name !== "accounts" || state === "ok");
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);
