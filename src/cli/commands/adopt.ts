@@ -5,24 +5,9 @@ import type { Machine } from "../../machine.js";
 import { adoptionText } from "../../report/adoption.js";
 import type { AdoptFlags } from "../flags/archive.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
-import { runOptions } from "../flags/run.js";
 import { jobOptions } from "../output/job-options.js";
 import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
-
-/** Options of a run that submits nothing. */
-const nothingToSubmit = {
-  retries: 0,
-  downloads: 1,
-  overdueWait: 0,
-  onInsufficient: "refuse",
-  onDailyLimit: "stop",
-  settle: "stop",
-  settleSeconds: [240_000, 900_000],
-  maxUnsettled: 5,
-  generationError: "unknown",
-  orphans: "hold",
-} as const;
 
 export async function adopt({
   flags,
@@ -37,7 +22,6 @@ export async function adopt({
     ...sheetOptions(flags, machine),
     folder: resolve(machine.cwd, folder),
     manifest: manifestPath(manifest, machine),
-    run: runOptions({ ...flags, ...nothingToSubmit, settleSeconds: [...nothingToSubmit.settleSeconds] }),
     dryRun: flags.dryRun ?? false,
   });
   display.end();
