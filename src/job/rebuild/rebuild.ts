@@ -159,7 +159,7 @@ async function factsOf(
       owing,
       orphans,
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
-      archive: { indexes: archive.indexes, renamed: archive.renamed, missing: archive.missing },
+      archive: { indexes: archive.indexes, missing: archive.missing },
     };
   });
 }
@@ -173,7 +173,7 @@ export interface Rebuilt {
   /** Numbers of the runs that have something to collect. */
   owing: readonly number[];
   receipts: { lines: number; unreadable: readonly number[] };
-  archive: { indexes: number; renamed: number; missing: readonly string[] };
+  archive: { indexes: number; missing: readonly string[] };
   /** Paid tasks whose requests can no longer be read. */
   orphans: readonly string[];
   /** Items of the old database; null if it could not be read. */
