@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
-import { type Adoption, adoptFolder } from "../../job/archive/adopt-folder.js";
-import type { Machine } from "../../machine.js";
+import { adoptFolder } from "../../job/archive/adopt-folder.js";
 import { adoptionText } from "../../report/adoption.js";
 import type { AdoptFlags } from "../flags/archive.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { jobOptions } from "../output/job-options.js";
+import { print } from "../output/print.js";
 import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -25,11 +25,7 @@ export async function adopt({
     dryRun: flags.dryRun ?? false,
   });
   display.end();
-  print(adoption, flags, machine);
-  return adoption.refused.length > 0 ? "usage" : undefined;
-}
-
-function print(adoption: Adoption, flags: AdoptFlags, { stdout, cwd }: Machine): void {
   const facts = { dryRun: flags.dryRun ?? false, ...adoption };
-  stdout.write(`${flags.json ? JSON.stringify(facts) : adoptionText(facts, cwd)}\n`);
+  print(flags, machine, facts, () => adoptionText(facts, machine.cwd));
+  return adoption.refused.length > 0 ? "usage" : undefined;
 }

@@ -9,11 +9,11 @@ import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
 import { count } from "../../text/amounts.js";
-import { terminalStyle } from "../../text/table.js";
 import type { DoctorFlags } from "../flags/setup.js";
 import type { ServiceSetting } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
 import { openLog } from "../output/log.js";
+import { print } from "../output/print.js";
 import { address, connect, shapeOf } from "../settings/connect.js";
 import {
   envFile,
@@ -29,7 +29,7 @@ import type { Call } from "./call.js";
 export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<ExitName | undefined> {
   if (flags.separate) return separate(flags, machine);
   if (flags.rebuild) return rebuild(flags, machine);
-  const { stdout, env, clock } = machine;
+  const { env, clock } = machine;
   const workspace = workspaceOf(flags, machine);
   const node = process.versions.node;
   const here = await examineMachine({ workspace, clock, node, mounts: machine.mounts() });
@@ -37,16 +37,9 @@ export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<Exi
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);
   const settings = heldSettings([], await configFiles(workspace.root, env), env);
-  const look = terminalStyle(stdout, env);
-  const text = flags.json
-    ? JSON.stringify({
-        ok: exit === "done",
-        exit,
-        checks: checks.map(({ exit: _, ...check }) => check),
-        settings,
-      })
-    : `${doctorText(checks, look)}\n\n${settingsText(settings, look)}`;
-  stdout.write(`${text}\n`);
+  const shown = checks.map(({ exit: _, ...check }) => check);
+  const document = { ok: exit === "done", exit, checks: shown, settings };
+  print(flags, machine, document, (look) => `${doctorText(checks, look)}\n\n${settingsText(settings, look)}`);
   return exit;
 }
 
@@ -156,7 +149,7 @@ function foreseen(error: unknown): string {
 
 /** `bulkgen doctor --rebuild`. */
 async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined> {
-  const { stdout, stderr, env, clock } = machine;
+  const { stderr, clock } = machine;
   const interrupt = machine.interrupt();
   const rebuilt = await rebuildWorkspace({
     workspace: workspaceOf(flags, machine),
@@ -168,10 +161,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
     },
   });
   const { counts, ...facts } = rebuilt;
-  const text = flags.json
-    ? JSON.stringify({ ...facts, counts })
-    : rebuiltText(rebuilt, terminalStyle(stdout, env));
-  stdout.write(`${text}\n`);
+  print(flags, machine, { ...facts, counts }, (look) => rebuiltText(rebuilt, look));
 }
 
 function offerText({ database, found, present, readable }: RebuildOffer): string {
