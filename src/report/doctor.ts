@@ -83,8 +83,6 @@ export function rebuiltText(facts: Rebuilt, style: TerminalStyle = plainStyle): 
     warn("unread", `${named("line", receipts.unreadable)} of the receipts unreadable: damaged or truncated`);
   if (archive.missing.length > 0)
     warn("missing", `${named("file", archive.missing)}: missing or changed; downloaded again if possible`);
-  if (archive.renamed > 0)
-    lines.push(["renamed", `${count(archive.renamed, "file")}, recognised by content`]);
   if (facts.orphans.length > 0)
     warn("orphans", `${named("task", facts.orphans)}: paid for, but their items are unknown`);
   lines.push(

@@ -40,7 +40,7 @@ export class Sandbox implements Behind {
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
-  private readonly commits = new GroupCommit((work) => this.state.serve(work));
+  private readonly commits = new GroupCommit((work) => this.state.transact(work));
   private readonly preparing = new PQueue({ concurrency: preparedAtOnce });
   private closing = false;
 

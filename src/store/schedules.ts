@@ -129,7 +129,12 @@ export function openSchedules(path: string, clock: Clock): Schedules {
 
     remove: async (name) => sql("DELETE FROM schedules WHERE name = ?").run(name).changes === 1,
 
-    all: async () => (sql("SELECT * FROM schedules ORDER BY name").all() as ScheduleRow[]).map(asSchedule),
+    all: async () =>
+      (
+        sql(
+          "SELECT name, manifest, cron, zone, flags, missed, seen_until AS seenUntil FROM schedules ORDER BY name",
+        ).all() as ScheduleRow[]
+      ).map(asSchedule),
 
     claim: async (schedule, dueAt, change) =>
       atomic(() => {
@@ -148,23 +153,25 @@ export function openSchedules(path: string, clock: Clock): Schedules {
     },
 
     scheduledRuns: async (schedule, limit) =>
-      (
-        sql("SELECT * FROM scheduled_runs WHERE schedule = ? ORDER BY due_at DESC LIMIT ?").all(
-          schedule,
-          limit,
-        ) as NightRow[]
-      ).map(asNight),
+      sql(`${selectRuns} WHERE schedule = ? ORDER BY due_at DESC LIMIT ?`).all(
+        schedule,
+        limit,
+      ) as ScheduledRun[],
 
     scheduledRunsIn: async (...states) =>
-      (
-        sql(
-          "SELECT * FROM scheduled_runs WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule",
-        ).all(JSON.stringify(states)) as NightRow[]
-      ).map(asNight),
+      sql(`${selectRuns} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY due_at, schedule`).all(
+        JSON.stringify(states),
+      ) as ScheduledRun[],
 
     close: () => db.close(),
   };
 }
+
+/** Scheduled runs under the names of their records. */
+const selectRuns = `
+  SELECT schedule, due_at AS dueAt, state, started_at AS startedAt, ended_at AS endedAt, exit, run, credits, archived, failed,
+    held, resume_at AS resumeAt, losses, note
+  FROM scheduled_runs`;
 
 const columns: Readonly<Record<keyof ScheduledRunChange, string>> = {
   state: "state",
@@ -192,38 +199,8 @@ function update(sql: Sql, schedule: string, dueAt: number, change: ScheduledRunC
   });
 }
 
-interface ScheduleRow {
-  name: string;
-  manifest: string;
-  cron: string;
-  zone: string;
-  flags: string;
-  missed: Schedule["missed"];
-  seen_until: number;
-}
+type ScheduleRow = Omit<Schedule, "flags"> & { flags: string };
 
-function asSchedule({ flags, seen_until, ...row }: ScheduleRow): Schedule {
-  return { ...row, flags: JSON.parse(flags), seenUntil: seen_until };
-}
-
-interface NightRow {
-  schedule: string;
-  due_at: number;
-  state: NightState;
-  started_at: number | null;
-  ended_at: number | null;
-  exit: number | null;
-  run: number | null;
-  credits: number | null;
-  archived: number | null;
-  failed: number | null;
-  held: number | null;
-  resume_at: number | null;
-  losses: number;
-  note: string | null;
-}
-
-function asNight(row: NightRow): ScheduledRun {
-  const { due_at: dueAt, started_at: startedAt, ended_at: endedAt, resume_at: resumeAt, ...same } = row;
-  return { ...same, credits: same.credits as Credits | null, dueAt, startedAt, endedAt, resumeAt };
+function asSchedule({ flags, ...row }: ScheduleRow): Schedule {
+  return { ...row, flags: JSON.parse(flags) };
 }

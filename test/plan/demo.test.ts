@@ -84,7 +84,7 @@ test("the sheet as a spreadsheet saves it is read, and runs once its times are r
   expect(broken.problems.map(({ got, repair }) => [got, repair])).toEqual([
     ["04:03", "4:3"],
     ["16:09", "16:9"],
-    ["Poster", "poster"],
+    ["Paper", "paper"],
   ]);
   const { problems, items, notes } = await planned("spreadsheet.csv", 500, true);
   expect([problems, items.length]).toEqual([[], 3]);

@@ -1,30 +1,25 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { accountText, modelsTable } from "../../report/account.js";
-import { terminalStyle } from "../../text/table.js";
 import type { ModelsFlags } from "../flags/setup.js";
 import type { SharedFlags } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
+import { print } from "../output/print.js";
 import { withAccount } from "../settings/connect.js";
 import type { Call } from "./call.js";
 
 export async function account({ flags, machine }: Call<SharedFlags>): Promise<undefined> {
-  const { stdout, env } = machine;
   const log = await openLog(flags.logLevel, machine);
   const facts = await withAccount({ flags, machine, log }, async (open) => ({
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
   }));
   const { me, ...rest } = facts;
-  stdout.write(
-    flags.json
-      ? `${JSON.stringify({ ...me, ...rest })}\n`
-      : `${accountText(facts, terminalStyle(stdout, env))}\n`,
-  );
+  print(flags, machine, { ...me, ...rest }, (look) => accountText(facts, look));
 }
 
 export async function models({ flags, machine }: Call<ModelsFlags>): Promise<undefined> {
-  const { stdout, stderr, env, cwd } = machine;
+  const { stderr, cwd } = machine;
   const log = await openLog(flags.logLevel, machine);
   const list = await withAccount({ flags, machine, log }, (open) => open.models());
   if (flags.save !== undefined) {
@@ -32,7 +27,5 @@ export async function models({ flags, machine }: Call<ModelsFlags>): Promise<und
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;
   }
-  stdout.write(
-    flags.json ? `${JSON.stringify(list)}\n` : `${modelsTable(list.models, terminalStyle(stdout, env))}\n`,
-  );
+  print(flags, machine, list, (look) => modelsTable(list.models, look));
 }

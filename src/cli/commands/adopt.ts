@@ -1,28 +1,13 @@
 import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
-import { type Adoption, adoptFolder } from "../../job/archive/adopt-folder.js";
-import type { Machine } from "../../machine.js";
+import { adoptFolder } from "../../job/archive/adopt-folder.js";
 import { adoptionText } from "../../report/adoption.js";
 import type { AdoptFlags } from "../flags/archive.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
-import { runOptions } from "../flags/run.js";
 import { jobOptions } from "../output/job-options.js";
+import { print } from "../output/print.js";
 import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
-
-/** Options of a run that submits nothing. */
-const nothingToSubmit = {
-  retries: 0,
-  downloads: 1,
-  overdueWait: 0,
-  onInsufficient: "refuse",
-  onDailyLimit: "stop",
-  settle: "stop",
-  settleSeconds: [240_000, 900_000],
-  maxUnsettled: 5,
-  generationError: "unknown",
-  orphans: "hold",
-} as const;
 
 export async function adopt({
   flags,
@@ -37,15 +22,10 @@ export async function adopt({
     ...sheetOptions(flags, machine),
     folder: resolve(machine.cwd, folder),
     manifest: manifestPath(manifest, machine),
-    run: runOptions({ ...flags, ...nothingToSubmit, settleSeconds: [...nothingToSubmit.settleSeconds] }),
     dryRun: flags.dryRun ?? false,
   });
   display.end();
-  print(adoption, flags, machine);
-  return adoption.refused.length > 0 ? "usage" : undefined;
-}
-
-function print(adoption: Adoption, flags: AdoptFlags, { stdout, cwd }: Machine): void {
   const facts = { dryRun: flags.dryRun ?? false, ...adoption };
-  stdout.write(`${flags.json ? JSON.stringify(facts) : adoptionText(facts, cwd)}\n`);
+  print(flags, machine, facts, () => adoptionText(facts, machine.cwd));
+  return adoption.refused.length > 0 ? "usage" : undefined;
 }

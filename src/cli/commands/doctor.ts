@@ -9,11 +9,11 @@ import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { doctorExit, doctorText, rebuiltText, settingsText } from "../../report/doctor.js";
 import { count } from "../../text/amounts.js";
-import { terminalStyle } from "../../text/table.js";
 import type { DoctorFlags } from "../flags/setup.js";
 import type { ServiceSetting } from "../flags/shared.js";
 import { confirmed } from "../output/consent.js";
 import { openLog } from "../output/log.js";
+import { print } from "../output/print.js";
 import { address, connect, shapeOf } from "../settings/connect.js";
 import {
   envFile,
@@ -23,30 +23,28 @@ import {
   serviceSettings,
 } from "../settings/env.js";
 import { configFiles, heldSettings } from "../settings/settings.js";
-import { groundOf, workspaceOf } from "../settings/workspace.js";
+import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function doctor({ flags, machine }: Call<DoctorFlags>): Promise<ExitName | undefined> {
   if (flags.separate) return separate(flags, machine);
   if (flags.rebuild) return rebuild(flags, machine);
-  const { stdout, env, clock } = machine;
+  const { env, clock } = machine;
   const workspace = workspaceOf(flags, machine);
   const node = process.versions.node;
-  const here = await examineMachine({ workspace, clock, node, ground: groundOf(machine) });
+  const here = await examineMachine({ workspace, clock, node, mounts: machine.mounts() });
   const countable = here.every(({ name, state }) => name !== "accounts" || state === "ok");
   const checks = [...here, ...(await service(flags, machine, workspace, countable))];
   const exit = doctorExit(checks);
   const settings = heldSettings([], await configFiles(workspace.root, env), env);
-  const style = terminalStyle(stdout, env);
-  const text = flags.json
-    ? JSON.stringify({
-        ok: exit === "done",
-        exit,
-        checks: checks.map(({ exit: _, ...check }) => check),
-        settings,
-      })
-    : `${doctorText(checks, style)}\n\n${settingsText(settings, style)}`;
-  stdout.write(`${text}\n`);
+  const shown = checks.map(({ exit: _, ...check }) => check);
+  const document = { ok: exit === "done", exit, checks: shown, settings };
+  print(
+    flags,
+    machine,
+    document,
+    (style) => `${doctorText(checks, style)}\n\n${settingsText(settings, style)}`,
+  );
   return exit;
 }
 
@@ -156,7 +154,7 @@ function foreseen(error: unknown): string {
 
 /** `bulkgen doctor --rebuild`. */
 async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined> {
-  const { stdout, stderr, env, clock } = machine;
+  const { stderr, clock } = machine;
   const interrupt = machine.interrupt();
   const rebuilt = await rebuildWorkspace({
     workspace: workspaceOf(flags, machine),
@@ -170,10 +168,7 @@ async function rebuild(flags: DoctorFlags, machine: Machine): Promise<undefined>
     },
   });
   const { counts, ...facts } = rebuilt;
-  const text = flags.json
-    ? JSON.stringify({ ...facts, counts })
-    : rebuiltText(rebuilt, terminalStyle(stdout, env));
-  stdout.write(`${text}\n`);
+  print(flags, machine, { ...facts, counts }, (look) => rebuiltText(rebuilt, look));
 }
 
 function offerText({ database, found, present, readable }: RebuildOffer): string {

@@ -1,8 +1,8 @@
 import { findOutputs } from "../../job/archive/find.js";
 import { foundJson, foundTable } from "../../report/find.js";
 import { shownPath } from "../../report/problem-text.js";
-import { terminalStyle } from "../../text/table.js";
 import type { FindFlags } from "../flags/archive.js";
+import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -11,7 +11,7 @@ export async function find({
   args,
   machine,
 }: Call<FindFlags, { text: string[] }>): Promise<undefined> {
-  const { stdout, env, cwd, clock } = machine;
+  const { cwd, clock } = machine;
   const { model, param = {}, since, until } = flags;
   const wanted = {
     ...(args.text.length === 0 ? {} : { text: args.text.join(" ") }),
@@ -23,8 +23,5 @@ export async function find({
   };
   const found = await findOutputs(workspaceOf(flags, machine), wanted, clock);
   const shown = found.map((output) => ({ ...output, path: shownPath(output.path, cwd) }));
-  const text = flags.json
-    ? JSON.stringify(found.map(foundJson))
-    : foundTable(shown, terminalStyle(stdout, env));
-  stdout.write(`${text}\n`);
+  print(flags, machine, found.map(foundJson), (look) => foundTable(shown, look));
 }

@@ -3,6 +3,7 @@ import { galleryPage } from "../../report/gallery.js";
 import { shownPath } from "../../report/problem-text.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { openDisplay } from "../output/display.js";
+import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -22,6 +23,5 @@ export async function gallery({
   });
   display.end();
   const page = shownPath(made.page, machine.cwd);
-  const text = flags.json ? JSON.stringify(made) : `${page}: ${made.files} files of run ${made.run}`;
-  machine.stdout.write(`${text}\n`);
+  print(flags, machine, made, () => `${page}: ${made.files} files of run ${made.run}`);
 }

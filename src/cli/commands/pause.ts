@@ -2,6 +2,7 @@ import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../..
 import { runMeant } from "../../job/workspace/find-run.js";
 import type { Machine } from "../../machine.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
+import { print } from "../output/print.js";
 import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -37,19 +38,12 @@ export function onSlow(
 /** Prints the result of an order. */
 export function showCarried(
   { run, order, kind, message, by }: Carried,
-  { json }: Pick<WorkspaceFlags, "json">,
-  { stdout }: Machine,
+  flags: Pick<WorkspaceFlags, "json">,
+  machine: Machine,
 ): void {
-  const text = json
-    ? JSON.stringify({
-        run: run.id,
-        order: order.do,
-        done: kind === "done",
-        process: by?.pid ?? null,
-        message,
-      })
-    : message;
-  stdout.write(`${text}\n`);
+  const done = kind === "done";
+  const document = { run: run.id, order: order.do, done, process: by?.pid ?? null, message };
+  print(flags, machine, document, () => message);
 }
 
 type PauseCall = Call<WorkspaceFlags, { run?: number }>;

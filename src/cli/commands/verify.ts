@@ -9,9 +9,9 @@ import {
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { isSound, type VerifyReport, verifyJson, verifyText } from "../../report/verify.js";
-import { terminalStyle } from "../../text/table.js";
 import type { VerifyFlags } from "../flags/archive.js";
 import { jobOptions, type PreparedRun } from "../output/job-options.js";
+import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -77,11 +77,7 @@ interface Verified {
   removed: number | null;
 }
 
-function show(
-  { reports, repaired, removed }: Verified,
-  flags: VerifyFlags,
-  { stdout, env, cwd }: Machine,
-): ExitName {
+function show({ reports, repaired, removed }: Verified, flags: VerifyFlags, machine: Machine): ExitName {
   const sandbox = flags.sandbox ? " --sandbox" : "";
   const commands = {
     repair: `bulkgen verify${sandbox} --repair`,
@@ -94,12 +90,7 @@ function show(
     commands,
   });
   const whole = facts((path) => path);
-  const text = flags.json
-    ? JSON.stringify(verifyJson(whole))
-    : verifyText(
-        facts((path) => shownPath(path, cwd)),
-        terminalStyle(stdout, env),
-      );
-  stdout.write(`${text}\n`);
+  const shown = facts((path) => shownPath(path, machine.cwd));
+  print(flags, machine, verifyJson(whole), (look) => verifyText(shown, look));
   return isSound(whole) ? "done" : "failed";
 }

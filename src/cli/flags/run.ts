@@ -59,7 +59,7 @@ type SettleRunOptions = Pick<
 >;
 
 /** Throws EarlyExit when paying again is allowed without a limit. */
-export function settleOptions(flags: SettleFlags): SettleRunOptions {
+function settleOptions(flags: SettleFlags): SettleRunOptions {
   const resubmits = flags.orphans === "resubmit";
   if (resubmits && flags.orphanCredits === undefined) {
     throw new EarlyExit(
@@ -180,26 +180,8 @@ export function dailyOf({ maxCreditsPerDay }: FlagsOf<typeof dailyCapFlags>): { 
   return maxCreditsPerDay === undefined ? {} : { dailyCredits: credits(maxCreditsPerDay) };
 }
 
-type RunOptionFlags = CapFlags & SettleFlags & Pick<RunFlags, KeptFlag>;
-type KeptFlag =
-  | "maxFailures"
-  | "retries"
-  | "downloads"
-  | "onInsufficient"
-  | "onDailyLimit"
-  | "until"
-  | "maxDuration"
-  | "overdueWait"
-  | "sandbox"
-  | "sidecars"
-  | "lanes"
-  | "rpm"
-  | "rpd"
-  | "share"
-  | "poll";
-
 /** The options that are saved with the run, so that resume continues with them. */
-export function runOptions(flags: RunOptionFlags): RunOptions {
+export function runOptions(flags: RunFlags): RunOptions {
   return {
     ...spendingOptions(flags),
     maxFailures: flags.maxFailures ?? null,

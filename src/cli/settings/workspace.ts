@@ -1,5 +1,3 @@
-import { statfsSync } from "node:fs";
-import type { Filesystem } from "../../job/state-folder/filesystem.js";
 import { placeWorkspace } from "../../job/state-folder/state-folder.js";
 import { findWorkspace, type Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -36,22 +34,9 @@ export function settledWorkspace(
   return placeWorkspace({
     find: () => workspaceOf(flags, machine, manifest),
     make,
-    ground: groundOf(machine),
+    mounts: machine.mounts(),
     clock,
     random,
     tell: (line) => stderr.write(`bulkgen: ${line}\n`),
   });
-}
-
-/** What this system knows about its file systems. */
-export function groundOf({ mounts }: Machine): Filesystem {
-  return { mounts: mounts(), fileSystemNumber };
-}
-
-function fileSystemNumber(folder: string): number | null {
-  try {
-    return statfsSync(folder).type;
-  } catch {
-    return null;
-  }
 }

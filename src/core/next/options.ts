@@ -1,4 +1,5 @@
-import type { Credits } from "../money.js";
+import { defaultReconcile } from "../charges/readings.js";
+import { type Credits, noCredits } from "../money.js";
 import type { Forecast } from "../pace/forecast.js";
 import type { PollProfile } from "../pace/pressure.js";
 
@@ -48,3 +49,20 @@ export interface RunOptions {
   orphanCredits: Credits;
   sandbox: boolean;
 }
+
+/** The options of a run that is to submit nothing. */
+export const nothingToSubmit: Omit<RunOptions, "sandbox"> = {
+  maxCredits: noCredits,
+  maxFailures: null,
+  retries: 0,
+  downloads: 4,
+  onInsufficient: "stop",
+  onDailyLimit: "stop",
+  until: null,
+  maxDurationMs: null,
+  overdueWaitMs: 0,
+  settle: "stop",
+  ...defaultReconcile,
+  unsettledMax: 5,
+  orphanCredits: noCredits,
+};

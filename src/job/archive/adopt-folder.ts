@@ -7,7 +7,7 @@ import { foldName, jobFolder, safeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { SaveRequest } from "../../archive/save.js";
 import { EarlyExit } from "../../core/exit.js";
-import type { RunOptions } from "../../core/next/options.js";
+import { nothingToSubmit } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Download } from "../../core/ports/send.js";
 import type { NewItem, Run } from "../../core/ports/store.js";
@@ -22,7 +22,6 @@ export interface AdoptOptions extends JobOptions, SheetOptions {
   /** Absolute paths. */
   folder: string;
   manifest: string;
-  run: RunOptions;
   /** Only report what would be adopted. */
   dryRun: boolean;
 }
@@ -131,8 +130,8 @@ async function runFor(
   prepareOutFolder(jobFolder(unfinished ?? { outFolder, jobName: plan.job }));
   if (unfinished) return unfinished;
   const job = await store.job(plan.job);
-  const { manifest, run: kept, clock } = options;
-  const { origin } = connection;
+  const { manifest, clock } = options;
+  const { origin, sandbox } = connection;
   const { edition } = plan;
   const run = await store.startRun(job.id, {
     manifest,
@@ -140,7 +139,8 @@ async function runFor(
     accountId,
     edition,
     outFolder,
-    options: kept,
+    // A redo of an adopted item is a run of these options: it is not to be refused by a cap.
+    options: { ...nothingToSubmit, maxCredits: null, sandbox },
   });
   await store.keepSheet(run.id, plan.sheet);
   await store.setRun(run.id, { state: "finished", exit: "done", endedAt: clock.now(), requests: 2 });

@@ -24,9 +24,10 @@ import {
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
 import { selectItems } from "../orders/redo.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
+import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -236,24 +237,11 @@ export interface ExportOptions {
 export async function exportRun(options: ExportOptions): Promise<Export> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace, clock);
-  try {
-    return await read(store, options);
-  } finally {
-    store.close();
-  }
+  return withWorkspace(workspace, clock, (store) => read(store, options));
 }
 
 async function read(store: Store, { run: which, selection, failed }: ExportOptions): Promise<Export> {
-  const run = await store.run(which ?? "newest");
-  if (!run) {
-    throw new EarlyExit(
-      "usage",
-      which === undefined
-        ? "no run in this workspace yet; start one with `bulkgen run`"
-        : `no run ${which} in this workspace; \`bulkgen status --all\` lists them`,
-    );
-  }
+  const run = await newestRun(which)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const items = (await store.itemsOf(run.jobName)).filter(({ edition }) => edition === run.edition);
   const sheet = (await sheetOf(store, run, runs)) ?? sheetFrom(items.filter(({ variant }) => variant === 1));

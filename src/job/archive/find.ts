@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
 import { refuseLost } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
 
@@ -34,17 +34,14 @@ export async function findOutputs(
 ): Promise<FoundOutput[]> {
   refuseLost(workspace);
   if (!workspaceExists(workspace)) return [];
-  const store = openWorkspace(workspace, clock);
-  try {
+  return withWorkspace(workspace, clock, async (store) => {
     const outputs = (await store.archived()).map((output) => ({ ...output, path: pathOf(output) }));
     const named = wanted.text === undefined ? null : await fileNamed(wanted.cwd ?? ".", wanted.text);
     return outputs
       .filter((output) => fits(output, wanted))
       .filter((output) => (named === null ? hasWords(output, wanted.text) : isFile(output, named)))
       .toSorted((a, b) => b.savedAt - a.savedAt || a.item.id - b.item.id || a.number - b.number);
-  } finally {
-    store.close();
-  }
+  });
 }
 
 export function pathOf({ outFolder, jobName, file }: ArchivedOutput): string {

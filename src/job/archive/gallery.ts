@@ -7,8 +7,8 @@ import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
 import type { ArchivedOutput } from "../../core/ports/store.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
-import { runMeant } from "../workspace/find-run.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
+import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
 
@@ -36,9 +36,8 @@ const pageName = "gallery.html";
 export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace, clock);
-  try {
-    const run = await runMeant(store, options.run ?? (await store.run("newest"))?.id, null);
+  return withWorkspace(workspace, clock, async (store) => {
+    const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
     const outputs = (await store.archived(run.jobId)).filter(
       (output) => output.item.runId === run.id && jobFolder(output) === folder,
@@ -48,9 +47,7 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     await nodeDisk.makeFolder(folder);
     await replace(join(folder, pageName), page);
     return { page: join(folder, pageName), run: run.id, files: files.length };
-  } finally {
-    store.close();
-  }
+  });
 }
 
 async function filesOf(

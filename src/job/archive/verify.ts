@@ -9,7 +9,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { toNumber } from "../../core/money.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
 import { continueJob } from "../run/continue-job.js";
 import type { JobOptions } from "../run/run-job.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -44,7 +44,8 @@ export interface VerifyOptions {
 /** Verifies the archive of every job of the workspace. Throws EarlyExit if there is no archive, or when interrupted. */
 export async function verifyWorkspace(options: VerifyOptions): Promise<FolderReport[]> {
   const { workspace, clock, depth, random, signal, onProgress } = options;
-  const folders = await inWorkspace(workspace, clock, foldersOf);
+  mustHaveRuns(workspace);
+  const folders = await withWorkspace(workspace, clock, foldersOf);
   const all = folders.reduce((sum, { outputs }) => sum + outputs.length, 0);
   let done = 0;
   const reports: FolderReport[] = [];
@@ -57,21 +58,6 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
     reports.push({ ...folder, examination });
   }
   return reports;
-}
-
-/** Opens the workspace's database for as long as `use` takes. Throws EarlyExit when there is none. */
-async function inWorkspace<Result>(
-  workspace: Workspace,
-  clock: Clock,
-  use: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  mustHaveRuns(workspace);
-  const store = openWorkspace(workspace, clock);
-  try {
-    return await use(store);
-  } finally {
-    store.close();
-  }
 }
 
 /** Every folder that a run of the workspace writes to, even if nothing was archived there. */

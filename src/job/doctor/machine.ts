@@ -5,8 +5,8 @@ import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
-import { type Filesystem, filesystemInfo, nearest, tryLockElsewhere } from "../state-folder/filesystem.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
+import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
@@ -63,7 +63,7 @@ export function scratchFolder(
 }
 
 /** Where the state is or will be, and why. */
-export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
+export function placeOfState(workspace: Workspace, mounts: string | null): Check {
   const { root, markerFolder, sharedFolder, stateFile } = workspace;
   const expected = "a local disk that no program syncs";
   const identity = readIdentity(markerFolder);
@@ -74,7 +74,7 @@ export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
       `the state is in ${dirname(stateFile)}: ${root} is on ${identity.why}`,
     );
   }
-  const { path, type, trouble } = filesystemInfo(dirname(stateFile), ground);
+  const { path, type, trouble } = filesystemInfo(dirname(stateFile), mounts);
   if (trouble === null) {
     return type === null
       ? unchecked(
@@ -84,7 +84,7 @@ export function placeOfState(workspace: Workspace, ground: Filesystem): Check {
         )
       : fine("file system", expected, `${type} at ${path}`);
   }
-  const elsewhere = filesystemInfo(sharedFolder, ground).trouble;
+  const elsewhere = filesystemInfo(sharedFolder, mounts).trouble;
   if (elsewhere === null) {
     return fine(
       "file system",
@@ -155,14 +155,11 @@ export async function history(workspace: Workspace, clock: Clock): Promise<Check
   if (lost !== null) return problem("history", { expected, got: lost, todo: rebuild });
   if (!existsSync(stateFile)) return fine("history", expected, "none yet");
   try {
-    const store = openWorkspace(workspace, clock);
-    try {
+    return await withWorkspace(workspace, clock, async (store) => {
       const outdated = await outdatedHistory(workspace, store);
       if (outdated !== null) return problem("history", { expected, got: outdated, todo: rebuild });
       return (await withoutReceipts(workspace, store)) ?? fine("history", expected, stateFile);
-    } finally {
-      store.close();
-    }
+    });
   } catch (error) {
     const todo = wayOut(error) ?? systemTodo(error) ?? rebuild;
     return problem("history", { expected, got: (error as Error).message, todo });
@@ -199,14 +196,14 @@ export interface MachineOptions {
   clock: Clock;
   /** Version of the running Node, without the `v`. */
   node: string;
-  ground: Filesystem;
+  mounts: string | null;
 }
 
 /** The oldest Node that bulkgen runs on. */
 const oldestNode = [20, 19] as const;
 
 /** Checks this machine and its folders. Leaves nothing behind. */
-export async function examineMachine({ workspace, clock, node, ground }: MachineOptions): Promise<Check[]> {
+export async function examineMachine({ workspace, clock, node, mounts }: MachineOptions): Promise<Check[]> {
   const stateFolder = dirname(workspace.stateFile);
   const scratch = scratchFolder(stateFolder);
   try {
@@ -222,7 +219,7 @@ export async function examineMachine({ workspace, clock, node, ground }: Machine
             unchecked("SQLite", "", "no folder to test in"),
             unchecked("lock", "", "no folder to test in"),
           ]
-        : [placeOfState(workspace, ground), sqlite(scratch.path), lock(scratch.path)]),
+        : [placeOfState(workspace, mounts), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
       await history(workspace, clock),
       accountsData(workspace.accountsFile, clock),
@@ -268,7 +265,7 @@ function sqlite(folder: string): Check {
 /** Tried by another process, because a file system without real locks refuses nothing to anybody else. */
 function lock(folder: string): Check {
   const expected = "a second process is refused the lock of the first";
-  const got = tryLockElsewhere(folder);
+  const got = tryLock(folder);
   if (got === null) return fine("lock", expected, "refused while held, given after");
   return problem("lock", { expected, got, todo: "keep the workspace on a local disk" });
 }

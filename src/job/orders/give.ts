@@ -3,7 +3,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { isRunOrder, type Order, type OrderOutcome } from "../../core/ports/orders.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { takeLock } from "../../store/lock.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { type LockOwner, lockOwnerOf, noteLockOwner } from "../workspace/lock-owner.js";
 import type { WorkspaceSession } from "../workspace/open.js";
@@ -70,7 +70,7 @@ export async function carriedOutHere(
   if (!lock) return null;
   const note = noteLockOwner(workspace.lockFile, clock);
   try {
-    return await withStore(workspace, clock, async (store) => {
+    return await withWorkspace(workspace, clock, async (store) => {
       const { run, order } = await wanted(store, null);
       return { ...(await outcomeHere(store, clock, run, order)), run, order, by: null };
     });
@@ -89,7 +89,7 @@ async function outcomeHere(store: Store, clock: Clock, run: Run, order: Order): 
 /** Null when the running process ended without applying it. */
 async function handedOver(options: GiveOptions, wanted: WantedOrder): Promise<Carried | null> {
   const { workspace, clock, signal, onSlow } = options;
-  return withStore(workspace, clock, async (store) => {
+  return withWorkspace(workspace, clock, async (store) => {
     const by = lockOwnerOf(workspace.lockFile);
     const { run, order } = await wanted(store, by);
     const id = await store.give(run.id, order);
@@ -111,19 +111,6 @@ function isFree({ lockFile }: Workspace): boolean {
   const lock = takeLock(lockFile);
   lock?.release();
   return lock !== null;
-}
-
-async function withStore<Result>(
-  workspace: Workspace,
-  clock: Clock,
-  use: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  const store = openWorkspace(workspace, clock);
-  try {
-    return await use(store);
-  } finally {
-    store.close();
-  }
 }
 
 /** Applies the order in this process, and continues its run. */

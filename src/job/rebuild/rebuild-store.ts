@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Clock } from "../../clock.js";
-import { defaultReconcile, type Verdict } from "../../core/charges/readings.js";
+import type { Verdict } from "../../core/charges/readings.js";
 import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
-import type { RunOptions } from "../../core/next/options.js";
+import { nothingToSubmit } from "../../core/next/options.js";
 import type { Accounts } from "../../core/ports/accounts.js";
 import type { Run, RunStart, Store } from "../../core/ports/store.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
@@ -144,26 +144,10 @@ function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid):
     ...accountOf(found, unsaid),
     edition: found.item.edition,
     outFolder: placeOf(found, unsaid),
-    options: { ...plainOptions, sandbox: unsaid.sandbox },
+    // The caps of the old runs are lost, so `resume` only collects.
+    options: { ...nothingToSubmit, sandbox: unsaid.sandbox },
   };
 }
-
-/** The caps of the old runs are lost, so `resume` only collects and submits nothing. */
-const plainOptions: Omit<RunOptions, "sandbox"> = {
-  maxCredits: noCredits,
-  maxFailures: null,
-  retries: 0,
-  downloads: 4,
-  onInsufficient: "stop",
-  onDailyLimit: "stop",
-  until: null,
-  maxDurationMs: null,
-  overdueWaitMs: 0,
-  settle: "stop",
-  ...defaultReconcile,
-  unsettledMax: 5,
-  orphanCredits: noCredits,
-};
 
 /**
  * The state in which an item is written back: its task is known → processing; its files are all there → archived;

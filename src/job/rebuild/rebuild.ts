@@ -6,7 +6,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { type ItemState, itemStates } from "../../core/item.js";
 import { takeLock } from "../../store/lock.js";
 import { isRefused, NewerDatabase, wayOut } from "../../store/open.js";
-import { makeWorkspace, openWorkspace } from "../../store/workspace/workspace.js";
+import { makeWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
 import { refuseCopy } from "../state-folder/state-folder.js";
 import { isRehearsal } from "../workspace/history.js";
 import { noteLockOwner } from "../workspace/lock-owner.js";
@@ -116,14 +116,11 @@ function unsaidIn({ root, outFolder, ...rest }: Workspace, { items }: FoundItems
 async function itemsKnown(workspace: Workspace, clock: Clock): Promise<number | null> {
   if (!existsSync(workspace.stateFile)) return null;
   try {
-    const store = openWorkspace(workspace, clock);
-    try {
+    return await withWorkspace(workspace, clock, async (store) => {
       let items = 0;
       for (const run of await store.runs()) items += (await store.items(run.id)).length;
       return items;
-    } finally {
-      store.close();
-    }
+    });
   } catch (error) {
     if (error instanceof NewerDatabase) throw error;
     if (isRefused(error)) {
@@ -150,8 +147,7 @@ async function factsOf(
   { items, receipts, archive, orphans }: Sources,
 ): Promise<Omit<Rebuilt, "readable" | "kept">> {
   const counts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
-  const store = openWorkspace(workspace, clock);
-  try {
+  return withWorkspace(workspace, clock, async (store) => {
     for (const job of new Set(items.map((found) => found.job))) {
       for (const { state } of await store.itemsOf(job)) counts[state]++;
     }
@@ -163,12 +159,11 @@ async function factsOf(
       owing,
       orphans,
       receipts: { lines: receipts.lines, unreadable: receipts.unreadable },
-      archive: { indexes: archive.indexes, renamed: archive.renamed, missing: archive.missing },
+      archive: { indexes: archive.indexes, missing: archive.missing },
     };
-  } finally {
-    store.close();
-  }
+  });
 }
+
 /** What a rebuild restored, and what it could not. */
 export interface Rebuilt {
   database: string;
@@ -178,7 +173,7 @@ export interface Rebuilt {
   /** Numbers of the runs that have something to collect. */
   owing: readonly number[];
   receipts: { lines: number; unreadable: readonly number[] };
-  archive: { indexes: number; renamed: number; missing: readonly string[] };
+  archive: { indexes: number; missing: readonly string[] };
   /** Paid tasks whose requests can no longer be read. */
   orphans: readonly string[];
   /** Items of the old database; null if it could not be read. */

@@ -2,7 +2,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { Run } from "../../core/ports/store.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
 import type { Continuation } from "../orders/give.js";
 import { mustHaveRuns, refuseOutdated } from "../workspace/history.js";
 import { openWorkspaceSession, prepareOutFolder } from "../workspace/open.js";
@@ -53,13 +53,10 @@ function withDaily(own: RunOptions, { dailyCredits }: Pick<JobOptions, "dailyCre
 
 async function lookUp({ workspace, clock }: JobOptions, { choose }: Continuation): Promise<Run> {
   mustHaveRuns(workspace);
-  const store = openWorkspace(workspace, clock);
-  try {
+  return withWorkspace(workspace, clock, async (store) => {
     await refuseOutdated(workspace, store);
-    return await choose(store);
-  } finally {
-    store.close();
-  }
+    return choose(store);
+  });
 }
 
 function checkOwner(run: Run, user: string, origin: string): void {

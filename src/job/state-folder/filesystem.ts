@@ -20,21 +20,6 @@ const localFuse = new Set(["fuse.fuseblk", "fuse.ntfs-3g", "fuse.mergerfs", "fus
 /** The kernel implements their locks, so they need no test. */
 const knownLocal = /^(ext[234]|xfs|btrfs|zfs|f2fs|apfs|hfs|ufs|tmpfs|overlay|bcachefs)$/;
 
-/** Linux's file system numbers, used if the mount table cannot be read. */
-const remoteNumbers: ReadonlyMap<number, string> = new Map([
-  [0x6969, "nfs"],
-  [0x517b, "smb"],
-  [0xff534d42, "cifs"],
-  [0xfe534d42, "smb2"],
-  [0x01021997, "9p"],
-  [0x5346414f, "afs"],
-  [0x00c36400, "ceph"],
-  [0x73757245, "coda"],
-  [0x0bd00bd0, "lustre"],
-  [0x786f4256, "vboxsf"],
-  [0x65735546, "fuse"],
-]);
-
 /** Names of folders that a program copies to other machines. */
 const syncedNames: readonly (readonly [RegExp, string])[] = [
   [/^dropbox( \(.*\))?$/i, "Dropbox"],
@@ -56,14 +41,6 @@ const syncMarkers: readonly (readonly [string, string])[] = [
   [".owncloudsync.log", "ownCloud"],
 ];
 
-/** What the system reports about its file systems. */
-export interface Filesystem {
-  /** The mount table in Linux's format; null if there is none. */
-  mounts: string | null;
-  /** The file system number from statfs; asked only without a mount table. */
-  fileSystemNumber(folder: string): number | null;
-}
-
 export interface FilesystemInfo {
   /** The real path of the nearest existing folder. */
   path: string;
@@ -75,11 +52,11 @@ export interface FilesystemInfo {
   known: boolean;
 }
 
-export function filesystemInfo(folder: string, ground: Filesystem): FilesystemInfo {
+/** `mounts` is the system's mount table; null if there is none. */
+export function filesystemInfo(folder: string, mounts: string | null): FilesystemInfo {
   const path = realpathSync(nearest(folder));
-  const type = ground.mounts === null ? null : fileSystemOf(path, ground.mounts);
-  const number = ground.mounts === null ? ground.fileSystemNumber(path) : null;
-  const remote = type === null ? (remoteNumbers.get(number ?? 0) ?? null) : isRemote(type) ? type : null;
+  const type = mounts === null ? null : fileSystemOf(path, mounts);
+  const remote = type !== null && isRemote(type) ? type : null;
   return {
     path,
     type,
@@ -138,47 +115,28 @@ function isAtOrBelow(path: string, point: string): boolean {
 /** What is wrong with the locks of a folder; null if a taken lock is refused and a free one is granted. */
 export type LockTrouble = string | null;
 
-/** Tests that a second connection of this process is refused a taken lock. Takes a few milliseconds. */
+/** Tests that another process is refused a taken lock: without real locks only the same process is refused. */
 export function tryLock(folder: string): LockTrouble {
-  return trial(folder, (path) => {
-    const second = takeLock(path);
-    second?.release();
-    return second ? "it was granted twice" : null;
-  });
-}
-
-/** Tests that another process is refused it too: without real locks only the same process is refused. */
-export function tryLockElsewhere(folder: string): LockTrouble {
-  return trial(folder, (path, release) => {
-    const during = elsewhere(path);
-    release();
-    const after = elsewhere(path);
-    if (during === refused && after === given) return null;
-    return during === given ? "it was granted to both" : `the test failed (${during}, ${after})`;
-  });
-}
-
-const given = 40;
-const refused = 41;
-
-/** Uses a folder of its own, so that tests of several processes do not interfere. Leaves nothing behind. */
-function trial(folder: string, use: (path: string, release: () => void) => LockTrouble): LockTrouble {
+  // A folder of its own keeps the tests of several processes apart.
   const scratch = mkdtempSync(join(folder, ".bulkgen-trial-"));
   const path = join(scratch, "trial.lock");
   try {
     const first = takeLock(path);
     if (!first) return "a free lock was refused";
-    try {
-      return use(path, () => first.release());
-    } finally {
-      first.release();
-    }
+    const during = elsewhere(path);
+    first.release();
+    const after = elsewhere(path);
+    if (during === refused && after === given) return null;
+    return during === given ? "it was granted to both" : `the test failed (${during}, ${after})`;
   } catch (error) {
     return (error as Error).message;
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
+
+const given = 40;
+const refused = 41;
 
 function elsewhere(path: string): number | null {
   const module = pathToFileURL(packageFile("dist/store/lock.js")).href;

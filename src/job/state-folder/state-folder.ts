@@ -18,26 +18,21 @@ import {
   workspacesFolder,
   writeIdentity,
 } from "../workspace/workspace.js";
-import {
-  type Filesystem,
-  filesystemInfo,
-  type LockTrouble,
-  tryLock,
-  tryLockElsewhere,
-} from "./filesystem.js";
+import { filesystemInfo, type LockTrouble, tryLock } from "./filesystem.js";
 
 export interface PlaceOptions {
   /** The workspace according to its folder, which changes once the state has moved. */
   find(): Workspace;
   /** Makes the folder a workspace if it is none. */
   make: boolean;
-  ground: Filesystem;
+  /** The system's mount table; null if there is none. */
+  mounts: string | null;
   clock: Clock;
   random: Random;
   /** Called with one line that says where the state is kept from now on. */
   tell(line: string): void;
   /** Replaces the test of locks. */
-  locks?(folder: string, known: boolean): LockTrouble;
+  locks?(folder: string): LockTrouble;
 }
 
 /**
@@ -88,15 +83,11 @@ function settled(workspace: Workspace, options: PlaceOptions): Workspace {
 }
 
 /** Why no database should be kept there; null if it may. */
-function troubleAt(folder: string, { ground, locks = tryLocks }: PlaceOptions): string | null {
-  const { trouble, known } = filesystemInfo(folder, ground);
-  if (trouble !== null) return trouble;
-  const lockTrouble = locks(folder, known);
+function troubleAt(folder: string, { mounts, locks = tryLock }: PlaceOptions): string | null {
+  const { trouble, known } = filesystemInfo(folder, mounts);
+  if (trouble !== null || known) return trouble;
+  const lockTrouble = locks(folder);
   return lockTrouble === null ? null : `locks do not work: ${lockTrouble}`;
-}
-
-function tryLocks(folder: string, known: boolean): LockTrouble {
-  return tryLock(folder) ?? (known ? null : tryLockElsewhere(folder));
 }
 
 /**
@@ -104,13 +95,13 @@ function tryLocks(folder: string, known: boolean): LockTrouble {
  * work. Throws EarlyExit if no folder is good enough.
  */
 function canHold({ markerFolder, sharedFolder }: Workspace, why: string, options: PlaceOptions): boolean {
-  const { locks = tryLocks } = options;
+  const { locks = tryLock } = options;
   const elsewhere = workspacesFolder(sharedFolder);
   mkdirSync(elsewhere, { recursive: true });
   const other = troubleAt(elsewhere, options);
   if (other === null) return true;
-  if (locks(markerFolder, false) === null) return false;
-  if (locks(elsewhere, false) === null) return true;
+  if (locks(markerFolder) === null) return false;
+  if (locks(elsewhere) === null) return true;
   throw new EarlyExit(
     "usage",
     `no folder is safe for this workspace's state: ${why}; nor is ${elsewhere} (${other}). Nothing was sent. Name a folder on a local disk with --workspace, or in XDG_STATE_HOME.`,

@@ -13,20 +13,11 @@ export async function runMeant(
   which: number | undefined,
   lockOwner: LockOwner | null,
 ): Promise<Run> {
-  const number = which ?? lockOwner?.run ?? null;
-  const run = number === null ? await unfinishedOrNewest(store) : await store.run(number);
-  if (run) return run;
-  throw new EarlyExit(
-    "usage",
-    number === null
-      ? "no run in this workspace yet; start one with `bulkgen run`"
-      : `no run ${number} in this workspace; \`bulkgen status --all\` lists them`,
-  );
+  const number = which ?? lockOwner?.run ?? undefined;
+  const unfinished = number === undefined ? await store.run("unfinished") : null;
+  return unfinished ?? newestRun(number)(store);
 }
 
-async function unfinishedOrNewest(store: Store): Promise<Run | null> {
-  return (await store.run("unfinished")) ?? store.run("newest");
-}
 /** The newest unfinished run, or the one of that number. */
 export function unfinishedRun(which: number | undefined): FindRun {
   return async (store) => {

@@ -5,7 +5,7 @@ import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openSteps } from "../../store/workspace/steps.js";
-import { openWorkspace } from "../../store/workspace/workspace.js";
+import { openWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
 import type { Evidence, WaitingItem } from "./evidence.js";
 import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
 import { resumeCommand } from "./find-run.js";
@@ -27,8 +27,7 @@ export async function statusOf(
   which: number | "newest",
   clock: Clock,
 ): Promise<RunStatus | null> {
-  const store = openWorkspace(workspace, clock);
-  try {
+  return withWorkspace(workspace, clock, async (store) => {
     const run = await store.run(which);
     if (!run) {
       await refuseOutdated(workspace, store);
@@ -44,9 +43,7 @@ export async function statusOf(
       forecast: run.options.forecast ?? null,
       trouble: await troubleOf(store, items),
     };
-  } finally {
-    store.close();
-  }
+  });
 }
 
 /** The items in trouble. A failed item cost nothing and has an answer, so it needs no evidence. */

@@ -1,6 +1,6 @@
 import type { PlanName } from "../../api/plans.js";
 import { creditsPerMonth, monthMs } from "../state/default-account.js";
-import { accountFromRow, type SandboxAccountRow } from "../state/rows.js";
+import { accountColumns, accountOf, type SandboxAccountRow } from "../state/rows.js";
 import type { AccountRecord, SubscriptionStatus } from "../state/state.js";
 import { keyHash, sandboxKey, toMicro } from "../state/state.js";
 import type { Desk } from "./desk.js";
@@ -22,9 +22,11 @@ const emailPattern = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u;
 
 /** All accounts, the sandbox's own first. */
 export function listAccounts(desk: Desk): AccountRecord[] {
-  const rows = desk.state.db.prepare("select * from accounts order by email").all() as SandboxAccountRow[];
+  const rows = desk.state.db.prepare(`select ${accountColumns} from accounts order by email`).all();
   const own = ownAccount(desk).id;
-  return rows.map(accountFromRow).sort((left, right) => Number(right.id === own) - Number(left.id === own));
+  return (rows as SandboxAccountRow[])
+    .map(accountOf)
+    .sort((left, right) => Number(right.id === own) - Number(left.id === own));
 }
 
 /** The account of this e-mail address, or the sandbox's own when none is named. Throws AdminProblem. */
@@ -112,6 +114,7 @@ function ownAccount({ state }: Desk): AccountRecord {
 }
 
 function withEmail({ state }: Desk, email: string): AccountRecord | undefined {
-  const row = state.db.prepare<[string]>("select * from accounts where lower(email) = lower(?)").get(email);
-  return row === undefined ? undefined : accountFromRow(row as SandboxAccountRow);
+  const byEmail = `select ${accountColumns} from accounts where lower(email) = lower(?)`;
+  const row = state.db.prepare<[string]>(byEmail).get(email);
+  return row === undefined ? undefined : accountOf(row as SandboxAccountRow);
 }

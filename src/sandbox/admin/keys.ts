@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { keyPrefix } from "../../api/key.js";
 import type { Random } from "../../clock.js";
-import { keyFromRow, type SandboxKeyRow } from "../state/rows.js";
-import { fromMicro, keyHash, sandboxKey } from "../state/state.js";
+import { keyColumns } from "../state/rows.js";
+import { fromMicro, type KeyRecord, keyHash, sandboxKey } from "../state/state.js";
 import { AdminProblem, type Desk } from "./desk.js";
 
 /** A key as its owner sees it ever after: everything but its value. */
@@ -33,16 +33,16 @@ const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 export function listKeys({ state }: Desk, accountId: string): KeyListing[] {
   const rows = state.db
     .prepare<[string]>(
-      "select * from keys where account_id = ? order by revoked_at is not null, created_at desc, id desc",
+      `select ${keyColumns}, hash, created_at as createdAt from keys
+       where account_id = ? order by revoked_at is not null, created_at desc, id desc`,
     )
-    .all(accountId) as (SandboxKeyRow & { hash: string; created_at: number })[];
+    .all(accountId) as (KeyRecord & { hash: string; createdAt: number })[];
   const publicHash = keyHash(sandboxKey);
-  return rows.map((row) => {
-    const { id, name, revokedAt, requestsCount, usedMicro } = keyFromRow(row);
-    const used = fromMicro(usedMicro);
-    const isPublic = row.hash === publicHash;
-    return { id, name, createdAt: row.created_at, revokedAt, requestsCount, used, isPublic };
-  });
+  return rows.map(({ accountId: _, usedMicro, hash, ...row }) => ({
+    ...row,
+    used: fromMicro(usedMicro),
+    isPublic: hash === publicHash,
+  }));
 }
 
 /** Makes a key under a name that no other good key of the account has. Throws AdminProblem. */

@@ -86,10 +86,8 @@ export const audioFormat = select("output_format", "File format", [
 ]);
 
 export const style = select("style", "Style", [
-  ["poster", "Poster"],
-  ["dusk", "Dusk"],
   ["paper", "Cut paper"],
-  ["blueprint", "Blueprint"],
+  ["dusk", "Dusk"],
 ]);
 
 export const seed = select("seed", "Variant", ["1", "2", "3", "4"]);

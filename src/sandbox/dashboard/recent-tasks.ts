@@ -1,5 +1,5 @@
 import type { Desk } from "../admin/desk.js";
-import { type TaskRow, taskFromRow } from "../state/rows.js";
+import { type TaskRow, taskColumns, taskOf } from "../state/rows.js";
 import type { TaskRecord } from "../state/state.js";
 import { fromMicro } from "../state/state.js";
 import { isFinal } from "../world/present.js";
@@ -39,7 +39,7 @@ export function recentTasks({ state, clock }: Desk, accountId: string, before: n
   const now = clock.now();
   const rows = state.db
     .prepare<[string, number, number, number]>(
-      `select rowid as number, * from tasks
+      `select rowid as number, ${taskColumns} from tasks
        where account_id = ? and rowid < ? and (gone_at is null or gone_at > ?) order by rowid desc limit ?`,
     )
     .all(accountId, before ?? Number.MAX_SAFE_INTEGER, now, tasksOnPage + 1) as (TaskRow & {
@@ -48,7 +48,7 @@ export function recentTasks({ state, clock }: Desk, accountId: string, before: n
   const page = rows.slice(0, tasksOnPage);
   const secret = state.setting("signing secret") ?? "";
   return {
-    tasks: page.map((row) => shown(taskFromRow(row), secret, now)),
+    tasks: page.map((row) => shown(taskOf(row), secret, now)),
     older: rows.length > page.length ? (page.at(-1)?.number ?? null) : null,
   };
 }

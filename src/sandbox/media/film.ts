@@ -13,13 +13,13 @@ import {
   Mp4OutputFormat,
   Output,
 } from "mediabunny";
-import sharp, { type OverlayOptions } from "sharp";
+import sharp from "sharp";
 import type { MediaJob } from "./job.js";
 import { lettering } from "./lettering.js";
 import { painting, sides } from "./painting.js";
 import { inputPicture } from "./retouching.js";
 import { Seeded } from "./seeded.js";
-import { loudness, music, readSound, soundFile } from "./sound.js";
+import { music, readSound, soundFile } from "./sound.js";
 
 /** The video makers: what each of them puts before the camera. */
 
@@ -47,7 +47,7 @@ export async function animated(job: MediaJob): Promise<Uint8Array> {
   const prompt = job.input["prompt"];
   const overlay = prompt === undefined ? undefined : await caption(prompt, still.width, still.height);
   const moving = camera(job.input["motion"], new Seeded(job.seed));
-  const made = await film({ still, camera: moving, frames: framesOf(job), ...(overlay && { overlay }) });
+  const made = await film({ still, camera: moving, frames: framesOf(job), overlay });
   return withMusic(job, made);
 }
 
@@ -66,7 +66,6 @@ export async function extended(job: MediaJob): Promise<Uint8Array> {
       ? Buffer.from(cover.data)
       : await (await painting(job, longSide, false)).png().toBuffer();
     const moving = camera(job.input["motion"], new Seeded(job.seed));
-    const whole = { zoom: 1, x: 0.5, y: 0.5 };
     const made = await film({
       still: { picture, ...size },
       camera: { from: whole, to: moving.to },
@@ -78,54 +77,25 @@ export async function extended(job: MediaJob): Promise<Uint8Array> {
   }
 }
 
-/** A picture that moves to a sound: the given one, or a tune of its own. */
+/** A picture that moves for as long as a sound lasts: the given one, or a tune of its own. */
 export async function performed(job: MediaJob): Promise<Uint8Array> {
   const still = await inputStill(job);
+  const sound = await performedSound(job);
+  const seconds = Math.min(await secondsOf(sound), performanceSecondsMax);
+  const frames = Math.max(framesPerSecond, Math.round(seconds * framesPerSecond));
+  const made = await film({ still, camera: camera("push-in", new Seeded(job.seed)), frames });
+  return reelFile({ films: [made.mp4], sound, lastFrame: made.lastFrame });
+}
+
+async function performedSound(job: MediaJob): Promise<Uint8Array> {
   const given = job.media["audio_url"];
   const sound = given ? await readSound(given) : music(job, framesOf(job) / framesPerSecond);
-  const file = sound ? await soundFile(sound, "mp3") : given;
-  if (!file) throw new Error("audio_url: no sound arrived");
-  const seconds = sound ? sound.samples.length / sound.rate : await secondsOf(file);
-  const frames = Math.max(
-    framesPerSecond,
-    Math.round(Math.min(seconds, performanceSecondsMax) * framesPerSecond),
-  );
-  const seeded = new Seeded(job.seed);
-  const levels = sound
-    ? loudness(sound, framesPerSecond, frames)
-    : Array.from(
-        { length: frames },
-        (_, frame) => 0.3 + 0.7 * Math.abs(Math.sin(frame * 0.6)) * seeded.next(),
-      );
-  const overlay = (frame: number) => [{ input: bars(still, levels, frame), left: 0, top: 0 }];
-  const made = await film({ still, camera: camera("push-in", seeded), frames, overlay });
-  return reelFile({ films: [made.mp4], sound: file, lastFrame: made.lastFrame });
+  // What is compressed already is laid under the film as it is.
+  return sound ? soundFile(sound, "mp3") : (given as Uint8Array);
 }
 
 async function secondsOf(file: Uint8Array): Promise<number> {
   return new Input({ source: new BufferSource(file), formats: ALL_FORMATS }).computeDuration();
-}
-
-/** The loudness of the last moments as bars along the lower edge. */
-function bars(
-  { width, height }: { width: number; height: number },
-  levels: readonly number[],
-  frame: number,
-): Buffer {
-  const count = 24;
-  const step = width / (count + 4);
-  const rects = Array.from({ length: count }, (_, index) => {
-    const level = levels[Math.max(0, frame - Math.abs(index - count / 2) / 2) | 0] ?? 0;
-    const size = Math.max(
-      step * 0.5,
-      level * height * 0.26 * (1 - Math.abs(index - (count - 1) / 2) / count),
-    );
-    const x = step * (index + 2) + step * 0.2;
-    return `<rect x="${x}" y="${height * 0.94 - size}" width="${step * 0.6}" height="${size}" rx="${step * 0.3}" fill="#fff" opacity=".88"/>`;
-  });
-  return Buffer.from(
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${rects.join("")}</svg>`,
-  );
 }
 
 async function inputStill(job: MediaJob) {
@@ -138,12 +108,8 @@ function framesOf(job: MediaJob): number {
   return Number.parseInt(job.input["duration"] ?? "4", 10) * framesPerSecond;
 }
 
-/** The prompt over a shade along the lower edge, there from the first quarter second on. */
-async function caption(
-  prompt: string,
-  width: number,
-  height: number,
-): Promise<(frame: number) => OverlayOptions[]> {
+/** The prompt over a shade along the lower edge, as a picture to lay over each frame. */
+async function caption(prompt: string, width: number, height: number): Promise<Buffer> {
   const margin = Math.round(Math.min(width, height) * 0.06);
   const boxHeight = Math.round(height * 0.2);
   const box = {
@@ -155,11 +121,10 @@ async function caption(
   const shade = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><defs><linearGradient id="g" x2="0" y2="1"><stop offset=".5" stop-opacity="0"/><stop offset="1" stop-opacity=".72"/></linearGradient></defs><rect width="${width}" height="${height}" fill="url(#g)"/></svg>`;
   const words = await lettering(prompt, "#ffffff", box, Math.min(width, height) * 0.08);
   const layer = { create: { width, height, channels: 4 as const, background: "#0000" } };
-  const input = await sharp(layer)
+  return sharp(layer)
     .composite([{ input: Buffer.from(shade) }, words])
     .png()
     .toBuffer();
-  return (frame) => (frame < framesPerSecond / 4 ? [] : [{ input, left: 0, top: 0 }]);
 }
 
 async function withMusic(job: MediaJob, made: Film): Promise<Uint8Array> {
@@ -191,10 +156,11 @@ export interface Camera {
   to: View;
 }
 
+const whole: View = { zoom: 1, x: 0.5, y: 0.5 };
+
 /** The camera's way for a name; a pan goes to a seeded side. */
 export function camera(name: string | undefined, seeded: Seeded): Camera {
   const side = seeded.pick([-1, 1]);
-  const whole = { zoom: 1, x: 0.5, y: 0.5 };
   const near = { zoom: 0.66, x: seeded.between(0.42, 0.58), y: seeded.between(0.4, 0.52) };
   if (name === "pull-out") return { from: near, to: whole };
   if (name === "pan")
@@ -210,8 +176,8 @@ export interface FilmPlan {
   still: Still;
   camera: Camera;
   frames: number;
-  /** The overlay of a frame; `at` goes from 0 to 1. */
-  overlay?: (frame: number, at: number) => OverlayOptions[];
+  /** A picture of the film's size that is laid over each frame. */
+  overlay?: Buffer | undefined;
 }
 
 export interface Film {
@@ -261,15 +227,9 @@ async function frameOf(plan: FilmPlan, source: Source, frame: number): Promise<B
   const { width, height } = plan.still;
   const at = plan.frames > 1 ? frame / (plan.frames - 1) : 0;
   const window = windowAt(plan.camera, at, source.info);
-  const seen = await sharp(source.data, { raw: source.info })
-    .extract(window)
-    .resize(width, height)
-    .raw()
-    .toBuffer();
-  const overlay = plan.overlay?.(frame, at) ?? [];
-  if (overlay.length === 0) return Buffer.from(seen);
-  const over = sharp(seen, { raw: { width, height, channels: 4 } }).composite(overlay);
-  return Buffer.from(await over.raw().toBuffer());
+  const seen = sharp(source.data, { raw: source.info }).extract(window).resize(width, height);
+  if (plan.overlay) seen.composite([{ input: plan.overlay, left: 0, top: 0 }]);
+  return Buffer.from(await seen.raw().toBuffer());
 }
 
 function windowAt({ from, to }: Camera, at: number, picture: { width: number; height: number }) {

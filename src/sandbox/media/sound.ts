@@ -81,122 +81,70 @@ export async function readSound(bytes: Uint8Array): Promise<Sound | null> {
   return { rate: track.sampleRate, samples: Float32Array.from(values) };
 }
 
-/** How loud the sound is around each frame of a film, from 0 to 1. */
-export function loudness({ rate, samples }: Sound, framesPerSecond: number, frames: number): number[] {
-  const step = rate / framesPerSecond;
-  const levels = Array.from({ length: frames }, (_, frame) => {
-    const part = samples.subarray(Math.floor(frame * step), Math.floor((frame + 1) * step));
-    const power = part.reduce((sum, sample) => sum + sample * sample, 0) / Math.max(part.length, 1);
-    return Math.sqrt(power);
-  });
-  const loudest = Math.max(...levels, 1e-6);
-  return levels.map((level) => level / loudest);
-}
-
-/**
- * A small piece of music: a chord progression in a seeded key, held by a pad, walked by an arpeggio and kept in time
- * by a soft beat. Notes are semitones above the A of 110 Hz.
- */
+/** A small piece of music: four chords in a seeded key, each held for four beats and taken apart note by note. */
 
 const rate = 32_000;
 
 interface Mood {
-  tempo: readonly [low: number, high: number];
-  scale: readonly number[];
-  /** Chords as steps of the scale. */
-  progressions: readonly (readonly number[])[];
-  beat: number;
+  /** Beats a minute. */
+  tempo: number;
+  /** Semitones above the key's note. */
+  chords: readonly (readonly number[])[];
 }
 
-const major = [0, 2, 4, 5, 7, 9, 11];
-const minor = [0, 2, 3, 5, 7, 8, 10];
+const calm: Mood = {
+  tempo: 72,
+  chords: [
+    [0, 4, 7],
+    [7, 11, 14],
+    [9, 12, 16],
+    [5, 9, 12],
+  ],
+};
 
 const moods: Readonly<Record<string, Mood>> = {
-  calm: {
-    tempo: [66, 80],
-    scale: major,
-    progressions: [
-      [0, 4, 5, 3],
-      [0, 5, 3, 4],
-    ],
-    beat: 0.05,
-  },
-  bright: {
-    tempo: [108, 124],
-    scale: major,
-    progressions: [
-      [0, 3, 4, 3],
-      [0, 4, 5, 3],
-    ],
-    beat: 0.3,
-  },
+  calm,
+  bright: { tempo: 116, chords: calm.chords },
   dark: {
-    tempo: [72, 92],
-    scale: minor,
-    progressions: [
-      [0, 5, 2, 6],
-      [0, 3, 5, 4],
+    tempo: 82,
+    chords: [
+      [0, 3, 7],
+      [8, 12, 15],
+      [3, 7, 10],
+      [10, 14, 17],
     ],
-    beat: 0.22,
   },
 };
 
 export function music(job: MediaJob, seconds: number): Sound {
   const seeded = new Seeded(job.seed);
-  const names = Object.keys(moods);
-  const mood = moods[job.input["mood"] ?? seeded.pick(names)] ?? (moods["calm"] as Mood);
-  const beatSeconds = 60 / seeded.between(...mood.tempo);
-  const root = seeded.whole(0, 9);
-  const progression = seeded.pick(mood.progressions);
+  const { tempo, chords } = moods[job.input["mood"] ?? seeded.pick(Object.keys(moods))] ?? calm;
+  const beatSeconds = 60 / tempo;
+  const key = seeded.whole(0, 9);
   const samples = new Float32Array(Math.round(seconds * rate));
-  const beats = Math.ceil(seconds / beatSeconds);
-  for (let beat = 0; beat < beats; beat++) {
-    const step = progression[Math.floor(beat / 4) % progression.length] ?? 0;
-    const chord = [0, 2, 4].map((offset) => root + note(mood.scale, step + offset));
+  for (let beat = 0; beat * beatSeconds < seconds; beat++) {
+    const chord = chords[Math.floor(beat / 4) % chords.length] ?? [];
     const start = beat * beatSeconds;
-    if (beat % 4 === 0) for (const pitch of chord) add(samples, start, beatSeconds * 4.4, pitch, 0.08, "pad");
-    if (beat % 2 === 0) add(samples, start, beatSeconds * 1.8, (chord[0] ?? 0) - 12, 0.16, "pad");
-    for (const half of [0, 0.5]) {
-      const pitch = seeded.pick(chord) + 12 * seeded.whole(1, 2);
-      add(samples, start + half * beatSeconds, beatSeconds * 1.6, pitch, 0.13, "pluck");
+    if (beat % 4 === 0) for (const note of chord) add(samples, start, beatSeconds * 4.4, key + note, "held");
+    for (const at of [start, start + beatSeconds / 2]) {
+      add(samples, at, beatSeconds * 1.6, key + seeded.pick(chord) + 12 * seeded.whole(1, 2), "plucked");
     }
-    thump(samples, start, mood.beat);
   }
   return { rate, samples: faded(samples) };
 }
 
-/** The semitones of a step of the scale, going on into the next octave. */
-function note(scale: readonly number[], step: number): number {
-  return (scale[step % scale.length] ?? 0) + 12 * Math.floor(step / scale.length);
-}
-
-function add(
-  out: Float32Array,
-  start: number,
-  length: number,
-  pitch: number,
-  size: number,
-  kind: "pad" | "pluck",
-): void {
-  const turn = (2 * Math.PI * 110 * 2 ** (pitch / 12)) / rate;
+/** Adds a note, in semitones above the A of 110 Hz. */
+function add(out: Float32Array, start: number, length: number, note: number, kind: "held" | "plucked"): void {
+  const turn = (2 * Math.PI * 110 * 2 ** (note / 12)) / rate;
   const first = Math.floor(start * rate);
   const count = Math.min(Math.floor(length * rate), out.length - first);
   for (let index = 0; index < count; index++) {
     const at = index / (length * rate);
-    const swell = kind === "pad" ? Math.sin(Math.PI * at) : Math.exp(-5 * at) * Math.min(1, index / 160);
+    const swell =
+      kind === "held" ? 0.1 * Math.sin(Math.PI * at) : 0.13 * Math.exp(-5 * at) * Math.min(1, index / 160);
     const phase = turn * index;
     const tone = Math.sin(phase) + 0.35 * Math.sin(2 * phase) + 0.12 * Math.sin(3 * phase);
-    out[first + index] = (out[first + index] ?? 0) + tone * swell * size;
-  }
-}
-
-function thump(out: Float32Array, start: number, size: number): void {
-  const first = Math.floor(start * rate);
-  const count = Math.min(Math.floor(0.16 * rate), out.length - first);
-  for (let index = 0; index < count; index++) {
-    const fade = Math.exp(-index / (0.035 * rate));
-    out[first + index] =
-      (out[first + index] ?? 0) + Math.sin((2 * Math.PI * 58 * index) / rate) * fade * size;
+    out[first + index] = (out[first + index] ?? 0) + tone * swell;
   }
 }
 

@@ -5,7 +5,7 @@ import { planLimits } from "../../api/plans.js";
 import type { SandboxModel } from "../catalogue/model.js";
 import { loopbackOnly } from "../http/http.js";
 import { sandboxKey } from "../state/state.js";
-import { type Operation, operations, refusalsOf } from "./openapi.js";
+import { type Operation, openApi, operations, refusalsOf } from "./openapi.js";
 import { componentSchemas, type Schema, type SchemaName } from "./schemas.js";
 
 const headers = {
@@ -15,20 +15,11 @@ const headers = {
   "Referrer-Policy": "no-referrer",
 };
 
-/**
- * The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. It
- * is loaded when it is asked for, which hardly any process is.
- */
+/** The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. */
 export function referenceApp(models: readonly SandboxModel[]): Hono {
   const app = new Hono();
-  app.get("/openapi.json", loopbackOnly, async (context) => {
-    const { openApi } = await import("./openapi.js");
-    return context.json(openApi());
-  });
-  app.get("/docs", loopbackOnly, async (context) => {
-    const { referencePage } = await import("./app.js");
-    return context.html(referencePage(models), 200, headers);
-  });
+  app.get("/openapi.json", loopbackOnly, (context) => context.json(openApi()));
+  app.get("/docs", loopbackOnly, (context) => context.html(referencePage(models), 200, headers));
   app.get("/docs/style.css", loopbackOnly, (context) =>
     context.body(style, 200, { ...headers, "Content-Type": "text/css; charset=utf-8" }),
   );

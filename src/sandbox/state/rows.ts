@@ -1,19 +1,7 @@
-import type { PlanName } from "../../api/plans.js";
-import type { Category } from "../../api/records.js";
-import type { Sqlite } from "../../sqlite.js";
-import type { AccountRecord, KeyRecord, SubscriptionStatus, TaskRecord } from "./state.js";
-
-/** Upgrades a state file to the current schema without losing data. */
-export function prepareTables(db: Sqlite): void {
-  db.exec(schema);
-  const columns = db.pragma("table_info(tasks)") as { name: string }[];
-  if (!columns.some((column) => column.name === "gone_at")) {
-    db.exec("alter table tasks add column gone_at integer");
-  }
-}
+import type { AccountRecord, TaskRecord } from "./state.js";
 
 /** The sandbox's tables: everything in it is `if not exists`. */
-const schema = `
+export const schema = `
 create table if not exists settings (
   name text primary key, value text not null
 ) strict, without rowid;
@@ -66,94 +54,39 @@ create table if not exists task_inputs (
 ) strict, without rowid;
 `;
 
-/** The tables' rows as SQLite gives them, and the records made of them. */
+/** The columns under the names of the records; SQLite has no booleans and no objects, which are made below. */
 
-export interface SandboxKeyRow {
-  id: string;
-  account_id: string;
-  name: string;
-  revoked_at: number | null;
-  requests_count: number;
-  used_micro: number;
+/** A row of these is a KeyRecord. */
+export const keyColumns =
+  "id, account_id as accountId, name, revoked_at as revokedAt, requests_count as requestsCount, used_micro as usedMicro";
+
+export const accountColumns = `id, email, name, balance_micro as balanceMicro, subscription_status as subscriptionStatus,
+  plan, credits_per_month as creditsPerMonth, billing_interval as billingInterval, period_end as periodEnd,
+  cancel_at_period_end as cancelAtPeriodEnd, admitted`;
+
+export type SandboxAccountRow = Omit<AccountRecord, "cancelAtPeriodEnd"> & { cancelAtPeriodEnd: number };
+
+export function accountOf(row: SandboxAccountRow): AccountRecord {
+  return { ...row, cancelAtPeriodEnd: row.cancelAtPeriodEnd === 1 };
 }
 
-export function keyFromRow(row: SandboxKeyRow): KeyRecord {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    revokedAt: row.revoked_at,
-    requestsCount: row.requests_count,
-    usedMicro: row.used_micro,
-  };
-}
+export const taskColumns = `id, external_id as externalId, account_id as accountId, key_id as keyId, model, category, input,
+  cost_micro as costMicro, created_at as createdAt, due_at as dueAt, outcome, error, seen_final as seenFinal, refunded,
+  outputs, gone_at as goneAt`;
 
-export interface SandboxAccountRow {
-  id: string;
-  email: string;
-  name: string | null;
-  balance_micro: number;
-  subscription_status: SubscriptionStatus | null;
-  plan: PlanName;
-  credits_per_month: number;
-  billing_interval: "month" | "year";
-  period_end: number;
-  cancel_at_period_end: number;
-  admitted: number;
-}
-
-export function accountFromRow(row: SandboxAccountRow): AccountRecord {
-  return {
-    id: row.id,
-    email: row.email,
-    name: row.name,
-    balanceMicro: row.balance_micro,
-    subscriptionStatus: row.subscription_status,
-    plan: row.plan,
-    creditsPerMonth: row.credits_per_month,
-    billingInterval: row.billing_interval,
-    periodEnd: row.period_end,
-    cancelAtPeriodEnd: row.cancel_at_period_end === 1,
-    admitted: row.admitted,
-  };
-}
-
-export interface TaskRow {
-  id: string;
-  external_id: string;
-  account_id: string;
-  key_id: string;
-  model: string;
-  category: Category;
+export type TaskRow = Omit<TaskRecord, "input" | "seenFinal" | "refunded" | "outputs"> & {
   input: string;
-  cost_micro: number;
-  created_at: number;
-  due_at: number;
-  outcome: "completed" | "failed" | null;
-  error: string | null;
-  seen_final: number;
+  seenFinal: number;
   refunded: number;
   outputs: string;
-  gone_at: number | null;
-}
+};
 
-export function taskFromRow(row: TaskRow): TaskRecord {
+export function taskOf(row: TaskRow): TaskRecord {
   return {
-    id: row.id,
-    externalId: row.external_id,
-    accountId: row.account_id,
-    keyId: row.key_id,
-    model: row.model,
-    category: row.category,
+    ...row,
     input: JSON.parse(row.input) as Record<string, string>,
-    costMicro: row.cost_micro,
-    createdAt: row.created_at,
-    dueAt: row.due_at,
-    outcome: row.outcome,
-    error: row.error,
-    seenFinal: row.seen_final === 1,
+    seenFinal: row.seenFinal === 1,
     refunded: row.refunded === 1,
     outputs: JSON.parse(row.outputs) as string[],
-    goneAt: row.gone_at,
   };
 }

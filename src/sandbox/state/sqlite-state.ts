@@ -2,13 +2,14 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { named, openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
 import {
-  accountFromRow,
-  keyFromRow,
-  prepareTables,
+  accountColumns,
+  accountOf,
+  keyColumns,
   type SandboxAccountRow,
-  type SandboxKeyRow,
+  schema,
   type TaskRow,
-  taskFromRow,
+  taskColumns,
+  taskOf,
 } from "./rows.js";
 import {
   type AccountRecord,
@@ -29,7 +30,6 @@ export class SqliteState implements WorldState {
   /** For what reads and writes beside the world: the administration of accounts. */
   readonly db: Sqlite;
   private readonly sql: Sql;
-  private readonly standings: Standings;
 
   /** Opens or makes the file, and the folder for it; ":memory:" keeps nothing. Throws SQLite's error. */
   constructor(file: string) {
@@ -41,13 +41,12 @@ export class SqliteState implements WorldState {
       this.db.pragma("synchronous = NORMAL");
       this.db.pragma("wal_autocheckpoint = 8000");
       this.db.pragma("busy_timeout = 5000");
-      prepareTables(this.db);
+      this.db.exec(schema);
     } catch (error) {
       this.db.close();
       throw named(file, error);
     }
     this.sql = statements(this.db);
-    this.standings = new Standings(this.sql);
   }
 
   /** Runs `work` in one write transaction: what it reads cannot change before what it writes is committed. */
@@ -59,33 +58,30 @@ export class SqliteState implements WorldState {
     }
   }
 
-  /** Like `transact`, for the world's requests: keys and accounts are read and written once for all of them. */
-  serve<Result>(work: () => Result): Result {
-    return this.transact(() => this.standings.during(work));
-  }
-
   close(): void {
     this.db.close();
   }
 
   keyByHash(hash: string): KeyRecord | undefined {
-    return this.standings.keyByHash(hash);
+    return this.sql(`select ${keyColumns} from keys where hash = ?`).get(hash) as KeyRecord | undefined;
   }
 
   account(id: string): AccountRecord | undefined {
-    return this.standings.account(id);
+    const row = this.sql(`select ${accountColumns} from accounts where id = ?`).get(id);
+    return row === undefined ? undefined : accountOf(row as SandboxAccountRow);
   }
 
   task(id: string): TaskRecord | undefined {
-    const row = this.sql("select * from tasks where id = ?").get(id) as TaskRow | undefined;
-    return row && taskFromRow(row);
+    const row = this.sql(`select ${taskColumns} from tasks where id = ?`).get(id);
+    return row === undefined ? undefined : taskOf(row as TaskRow);
   }
 
   refundsDue(accountId: string, now: number): TaskRecord[] {
     const rows = this.sql(
-      "select * from tasks where account_id = ? and outcome = 'failed' and refunded = 0 and due_at <= ? order by due_at",
+      `select ${taskColumns} from tasks
+       where account_id = ? and outcome = 'failed' and refunded = 0 and due_at <= ? order by due_at`,
     ).all(accountId, now) as TaskRow[];
-    return rows.map(taskFromRow);
+    return rows.map(taskOf);
   }
 
   admittedAt(accountId: string, n: number): number | undefined {
@@ -103,8 +99,8 @@ export class SqliteState implements WorldState {
 
   /** Tasks whose inputs are not fetched yet, oldest first: a restarted sandbox continues them. */
   undecidedTasks(): TaskRecord[] {
-    const rows = this.sql("select * from tasks where outcome is null order by created_at").all() as TaskRow[];
-    return rows.map(taskFromRow);
+    const rows = this.sql(`select ${taskColumns} from tasks where outcome is null order by created_at`).all();
+    return (rows as TaskRow[]).map(taskOf);
   }
 
   /** Keeps the bytes of a task's input; equal bytes are kept once. */
@@ -136,29 +132,15 @@ export class SqliteState implements WorldState {
 
   saveAccount(account: AccountRecord): void {
     this.sql(`insert into accounts (id, email, name, balance_micro, subscription_status, plan, credits_per_month,
-      billing_interval, period_end, cancel_at_period_end, admitted) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
-      account.id,
-      account.email,
-      account.name,
-      account.balanceMicro,
-      account.subscriptionStatus,
-      account.plan,
-      account.creditsPerMonth,
-      account.billingInterval,
-      account.periodEnd,
-      Number(account.cancelAtPeriodEnd),
-      account.admitted,
+      billing_interval, period_end, cancel_at_period_end, admitted) values (@id, @email, @name, @balanceMicro,
+      @subscriptionStatus, @plan, @creditsPerMonth, @billingInterval, @periodEnd, @cancelAtPeriodEnd, @admitted)`).run(
+      { ...account, cancelAtPeriodEnd: Number(account.cancelAtPeriodEnd) },
     );
   }
 
   saveKey(key: { id: string; accountId: string; hash: string; name: string; createdAt: number }): void {
-    this.sql("insert into keys (id, account_id, hash, name, created_at) values (?, ?, ?, ?, ?)").run(
-      key.id,
-      key.accountId,
-      key.hash,
-      key.name,
-      key.createdAt,
-    );
+    this.sql(`insert into keys (id, account_id, hash, name, created_at)
+      values (@id, @accountId, @hash, @name, @createdAt)`).run(key);
   }
 
   setPlan(accountId: string, plan: string, creditsPerMonth: number): void {
@@ -181,19 +163,11 @@ export class SqliteState implements WorldState {
   private write(change: Change): void {
     switch (change.kind) {
       case "request counted":
-        this.standings.changeKey(change.keyId, (key) => {
-          key.requestsCount++;
-        });
+        this.sql("update keys set requests_count = requests_count + 1 where id = ?").run(change.keyId);
         return;
       case "request admitted":
-        this.standings.changeAccount(change.accountId, (account) => {
-          account.admitted = change.n;
-        });
-        this.sql("insert into admissions (account_id, n, at) values (?, ?, ?)").run(
-          change.accountId,
-          change.n,
-          change.at,
-        );
+        this.sql("update accounts set admitted = @n where id = @accountId").run(change);
+        this.sql("insert into admissions (account_id, n, at) values (@accountId, @n, @at)").run(change);
         this.sql("delete from admissions where account_id = ? and n = ?").run(
           change.accountId,
           change.n - admissionsKept,
@@ -223,140 +197,26 @@ export class SqliteState implements WorldState {
         this.sql("update tasks set seen_final = 1 where id = ?").run(change.taskId);
         return;
       case "outcome decided":
-        this.sql("update tasks set outcome = ?, error = ?, due_at = ? where id = ? and outcome is null").run(
-          change.outcome,
-          change.error,
-          change.dueAt,
-          change.taskId,
-        );
+        this.sql(`update tasks set outcome = @outcome, error = @error, due_at = @dueAt
+          where id = @taskId and outcome is null`).run(change);
     }
   }
 
   private addToBalance(accountId: string, micro: number): void {
-    this.standings.changeAccount(accountId, (account) => {
-      account.balanceMicro += micro;
-    });
+    this.sql("update accounts set balance_micro = balance_micro + ? where id = ?").run(micro, accountId);
   }
 
   private addToUsed(keyId: string, micro: number): void {
-    this.standings.changeKey(keyId, (key) => {
-      key.usedMicro += micro;
-    });
+    this.sql("update keys set used_micro = used_micro + ? where id = ?").run(micro, keyId);
   }
 
   private insertTask(task: TaskRecord): void {
     this.sql(`insert into tasks (id, external_id, account_id, key_id, model, category, input, cost_micro, created_at,
-      due_at, outcome, error, outputs, gone_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
-      task.id,
-      task.externalId,
-      task.accountId,
-      task.keyId,
-      task.model,
-      task.category,
-      JSON.stringify(task.input),
-      task.costMicro,
-      task.createdAt,
-      task.dueAt,
-      task.outcome,
-      task.error,
-      JSON.stringify(task.outputs),
-      task.goneAt,
-    );
-  }
-}
-
-/**
- * Counters of keys and accounts: requests, credits used and left. Every request reads its own key and account
- * and changes both, so the requests that share a write transaction share them as well: `during` reads each once and
- * writes each once. No other process can change them in the meantime: the transaction has the database's write lock.
- */
-export class Standings {
-  private held: Held | null = null;
-
-  constructor(private readonly sql: Sql) {}
-
-  /** Runs `work` and writes what it changed. What `work` throws leaves nothing behind. */
-  during<Result>(work: () => Result): Result {
-    const held = new Held();
-    this.held = held;
-    try {
-      const result = work();
-      for (const key of held.changedKeys) this.writeKey(key);
-      for (const account of held.changedAccounts) this.writeAccount(account);
-      return result;
-    } finally {
-      this.held = null;
-    }
-  }
-
-  keyByHash(hash: string): KeyRecord | undefined {
-    const id = this.held?.keyIds.get(hash);
-    if (id !== undefined) return this.held?.keys.get(id);
-    const row = this.sql("select * from keys where hash = ?").get(hash) as SandboxKeyRow | undefined;
-    if (!row) return undefined;
-    this.held?.keyIds.set(hash, row.id);
-    return this.kept(this.held?.keys, row.id, () => keyFromRow(row));
-  }
-
-  account(id: string): AccountRecord | undefined {
-    return this.kept(this.held?.accounts, id, () => {
-      const row = this.sql("select * from accounts where id = ?").get(id) as SandboxAccountRow | undefined;
-      return row && accountFromRow(row);
+      due_at, outcome, error, outputs, gone_at) values (@id, @externalId, @accountId, @keyId, @model, @category, @input,
+      @costMicro, @createdAt, @dueAt, @outcome, @error, @outputs, @goneAt)`).run({
+      ...task,
+      input: JSON.stringify(task.input),
+      outputs: JSON.stringify(task.outputs),
     });
   }
-
-  changeKey(id: string, change: (key: KeyRecord) => void): void {
-    const key = this.kept(this.held?.keys, id, () =>
-      keyFromRow(this.sql("select * from keys where id = ?").get(id) as SandboxKeyRow),
-    );
-    change(key);
-    if (this.held) this.held.changedKeys.add(key);
-    else this.writeKey(key);
-  }
-
-  changeAccount(id: string, change: (account: AccountRecord) => void): void {
-    const account = this.account(id);
-    if (!account) throw new Error(`there is no account ${id}`);
-    change(account);
-    if (this.held) this.held.changedAccounts.add(account);
-    else this.writeAccount(account);
-  }
-
-  private kept<Value>(
-    records: Map<string, NonNullable<Value>> | undefined,
-    id: string,
-    read: () => Value,
-  ): Value {
-    const known = records?.get(id);
-    if (known) return known;
-    const value = read();
-    if (value) records?.set(id, value);
-    return value;
-  }
-
-  private writeKey({ id, requestsCount, usedMicro }: KeyRecord): void {
-    this.sql("update keys set requests_count = ?, used_micro = ? where id = ?").run(
-      requestsCount,
-      usedMicro,
-      id,
-    );
-  }
-
-  private writeAccount({ id, balanceMicro, admitted }: AccountRecord): void {
-    this.sql("update accounts set balance_micro = ?, admitted = ? where id = ?").run(
-      balanceMicro,
-      admitted,
-      id,
-    );
-  }
-}
-
-/** What one transaction has read and changed so far. */
-class Held {
-  /** Ids of keys by hash. */
-  readonly keyIds = new Map<string, string>();
-  readonly keys = new Map<string, KeyRecord>();
-  readonly accounts = new Map<string, AccountRecord>();
-  readonly changedKeys = new Set<KeyRecord>();
-  readonly changedAccounts = new Set<AccountRecord>();
 }

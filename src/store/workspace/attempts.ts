@@ -30,9 +30,7 @@ type AttemptMethods = Pick<
 export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
   const { atomic, sql, clock } = connection;
   const newest = (itemId: number) =>
-    sql("SELECT * FROM attempts WHERE item_id = ? ORDER BY number DESC LIMIT 1").get(itemId) as
-      | AttemptRow
-      | undefined;
+    sql(`${select} WHERE a.item_id = ? ORDER BY a.number DESC LIMIT 1`).get(itemId) as Attempt | undefined;
 
   return {
     intend: async (itemId, intent) =>
@@ -43,7 +41,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
         ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.spendLogId, itemId);
-        return asAttempt(newest(itemId) as AttemptRow);
+        return newest(itemId) as Attempt;
       }),
 
     conclude: async (attemptId, event, outcome) =>
@@ -67,13 +65,12 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
     },
 
     async attemptOfEntry(spendLogId) {
-      const row = sql("SELECT * FROM attempts WHERE spend_log_id = ?").get(spendLogId) as
-        | AttemptRow
-        | undefined;
-      if (!row) return null;
+      const attempt = sql(`${select} WHERE a.spend_log_id = ?`).get(spendLogId) as Attempt | undefined;
+      if (!attempt) return null;
+      const closed = sql("SELECT closed FROM attempts WHERE id = ?").value(attempt.id) === 1;
       // The credits of a failed task are given back.
-      const ended = row.charged === 0 ? "failed" : "completed";
-      return { ...asAttempt(row), ended: row.closed === 1 ? ended : null };
+      const ended = attempt.charged === 0 ? "failed" : "completed";
+      return { ...attempt, ended: closed ? ended : null };
     },
 
     async attempted(jobName, key, number) {
@@ -107,17 +104,16 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         // The task was accepted when its request was sent, not when it was found.
         sql(
           "UPDATE items SET next_at = 0, accepted_at = ?, seen_at = NULL, polls = 0, note = NULL WHERE id = ?",
-        ).run(newest(itemId)?.intended_at, itemId);
+        ).run(newest(itemId)?.intendedAt, itemId);
       }),
 
     async attempt(itemId) {
-      const row = newest(itemId);
-      return row ? asAttempt(row) : null;
+      return newest(itemId) ?? null;
     },
 
     orphans: async (of) => {
       const rows = "item" in of ? sql(orphansOfItem).all(of.item) : sql(orphansOfRun).all(of);
-      return (rows as AttemptRow[]).map(asAttempt);
+      return rows as Attempt[];
     },
 
     outputs: async (itemId) =>
@@ -237,11 +233,19 @@ function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: 
   }
 }
 
+/** Attempts under the names of their records. */
+const select = `
+  SELECT a.id, a.item_id AS itemId, a.run_id AS runId, a.number, a.intended_at AS intendedAt, a.sent_at AS sentAt, a.price,
+    a.body_sha256 AS bodySha256, a.answered_at AS answeredAt, a.outcome, a.spend_log_id AS spendLogId, a.status, a.message,
+    a.task_id AS taskId, a.external_task_id AS externalTaskId, a.charged, a.created_at AS createdAt,
+    a.completed_at AS completedAt
+  FROM attempts a`;
+
 const isOrphan = "a.outcome = 'unanswered' AND a.verdict IN ('charged', 'undecided')";
-const orphansOfItem = `SELECT a.* FROM attempts a WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
+const orphansOfItem = `${select} WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.number`;
 // The lost requests that the run sent, and those whose items the run paid for again or is about to.
 const orphansOfRun = `
-  SELECT a.* FROM attempts a JOIN items i ON i.id = a.item_id
+  ${select} JOIN items i ON i.id = a.item_id
   WHERE ${isOrphan}
     AND (a.run_id = @run OR a.id IN (
       SELECT lost.id FROM attempts again JOIN attempts lost ON lost.item_id = again.item_id AND lost.number < again.number
@@ -250,48 +254,3 @@ const orphansOfRun = `
         WHERE again.run_id = @run AND again.state = 'planned'))
     AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
   ORDER BY a.id`;
-
-export interface AttemptRow {
-  id: number;
-  item_id: number;
-  run_id: number;
-  number: number;
-  intended_at: number;
-  sent_at: number;
-  price: number;
-  body_sha256: string;
-  answered_at: number | null;
-  outcome: ItemEvent | null;
-  status: number | null;
-  message: string | null;
-  task_id: string | null;
-  external_task_id: string | null;
-  charged: number | null;
-  created_at: string | null;
-  completed_at: string | null;
-  closed: number;
-  spend_log_id: number | null;
-}
-
-export function asAttempt(row: AttemptRow): Attempt {
-  return {
-    id: row.id,
-    itemId: row.item_id,
-    runId: row.run_id,
-    number: row.number,
-    intendedAt: row.intended_at,
-    sentAt: row.sent_at,
-    price: row.price as Credits,
-    bodySha256: row.body_sha256,
-    answeredAt: row.answered_at,
-    outcome: row.outcome,
-    status: row.status,
-    message: row.message,
-    taskId: row.task_id,
-    externalTaskId: row.external_task_id,
-    charged: row.charged as Credits | null,
-    createdAt: row.created_at,
-    completedAt: row.completed_at,
-    spendLogId: row.spend_log_id,
-  };
-}

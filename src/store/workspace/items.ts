@@ -4,7 +4,7 @@ import type { Spending, Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import { countsOf, due, waiting } from "./due.js";
 import { enroll, put } from "./enroll.js";
-import { applyTransition, asItem, type ItemRow, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, asItem, type ItemRow, itemColumns, type WorkspaceDatabase } from "./transition.js";
 
 /** Items: reading them, what is due, and their transitions. */
 type ItemMethods = Pick<
@@ -32,7 +32,7 @@ const pageItems = 1_000;
 
 // Built once: prepared statements are looked up by their text at each turn of a run.
 const itemsWhere = (where: string) =>
-  `SELECT *, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
+  `SELECT ${itemColumns}, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS attempted FROM items WHERE ${where}`;
 const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
 const oneItem = itemsWhere("id = ?");
 const jobItems = itemsWhere(`${ofJob} ORDER BY position, id`);

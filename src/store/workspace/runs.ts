@@ -1,5 +1,4 @@
-import type { ExitName } from "../../core/exit.js";
-import type { Job, Run, RunState, Store } from "../../core/ports/store.js";
+import type { Job, Run, Store } from "../../core/ports/store.js";
 import { keptPath, toldPath } from "./own-paths.js";
 import { applyTransition, type RootedDatabase, type WorkspaceDatabase } from "./transition.js";
 
@@ -8,7 +7,10 @@ type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "
 
 const owes =
   "EXISTS (SELECT 1 FROM items WHERE items.run_id = runs.id AND items.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
-const select = `SELECT runs.*, jobs.name AS job_name, ${owes} AS owes FROM runs JOIN jobs ON jobs.id = runs.job_id`;
+const select = `
+  SELECT runs.id, job_id AS jobId, jobs.name AS jobName, state, manifest, origin, account_id AS accountId, edition,
+    out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, requests, ${owes} AS owes
+  FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
 export function runMethods(connection: RootedDatabase): RunMethods {
@@ -107,40 +109,15 @@ function dropUnsubmitted(connection: WorkspaceDatabase, runId: number, busy: Rea
   }
   return chosen.length;
 }
-interface RunRow {
-  id: number;
-  job_id: number;
-  job_name: string;
-  state: RunState;
-  manifest: string;
-  origin: string;
-  account_id: string;
-  edition: string;
-  out_folder: string;
-  options: string;
-  started_at: number;
-  ended_at: number | null;
-  exit: ExitName | null;
-  requests: number;
-  owes: number;
-}
+/** A run under the names of its record; SQLite has neither booleans nor objects, and keeps paths relative to the root. */
+type RunRow = Omit<Run, "options" | "owes"> & { options: string; owes: number };
 
 function asRun(row: RunRow, root: string): Run {
   return {
-    id: row.id,
-    jobId: row.job_id,
-    jobName: row.job_name,
-    state: row.state,
+    ...row,
     manifest: toldPath(root, row.manifest),
-    origin: row.origin,
-    accountId: row.account_id,
-    edition: row.edition,
-    outFolder: toldPath(root, row.out_folder),
+    outFolder: toldPath(root, row.outFolder),
     options: JSON.parse(row.options),
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    exit: row.exit,
-    requests: row.requests,
     owes: row.owes === 1,
   };
 }

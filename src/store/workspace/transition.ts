@@ -1,7 +1,5 @@
 import type { Clock } from "../../clock.js";
-import type { FailureKind } from "../../core/failure.js";
 import { follow, type ItemEvent, type ItemState } from "../../core/item.js";
-import type { Credits } from "../../core/money.js";
 import type { Item } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import type { Atomic } from "../open.js";
@@ -39,67 +37,29 @@ export function applyTransition({ sql, clock }: WorkspaceDatabase, itemId: numbe
   sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
 }
 
-/** A row of the table `items`. */
-export interface ItemRow {
-  id: number;
-  job_id: number;
-  run_id: number | null;
-  key: string;
-  edition: string;
-  occurrence: number;
-  variant: number;
-  position: number;
-  priority: number;
-  row_number: number;
-  row_id: string;
-  name: string;
-  model: string;
-  category: string;
-  prompt: string | null;
+/** The columns of the table `items` under the names of their records; `attempted` is selected beside them. */
+export const itemColumns = `
+  items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
+  items.position, items.priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
+  items.category, items.prompt, items.params, items.inputs, items.cells, items.price, items.state, items.next_at AS nextAt,
+  items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.vanished`;
+
+/** SQLite has neither booleans nor objects. */
+export type ItemRow = Omit<Item, "params" | "inputs" | "cells" | "attempted" | "vanished"> & {
   params: string;
   inputs: string;
   cells: string;
-  price: number;
-  state: ItemState;
   attempted: number;
-  next_at: number;
-  seen_at: number | null;
-  polls: number;
-  failures: number;
-  failure_kind: FailureKind | null;
-  note: string | null;
   vanished: number;
-}
+};
 
 export function asItem(row: ItemRow): Item {
   return {
-    id: row.id,
-    jobId: row.job_id,
-    runId: row.run_id,
-    key: row.key,
-    edition: row.edition,
-    occurrence: row.occurrence,
-    variant: row.variant,
-    position: row.position,
-    priority: row.priority,
-    rowNumber: row.row_number,
-    rowId: row.row_id,
-    name: row.name,
-    model: row.model,
-    category: row.category,
-    prompt: row.prompt,
+    ...row,
     params: JSON.parse(row.params),
     inputs: JSON.parse(row.inputs),
     cells: JSON.parse(row.cells),
-    price: row.price as Credits,
-    state: row.state,
     attempted: row.attempted === 1,
-    nextAt: row.next_at,
-    seenAt: row.seen_at,
-    looks: row.polls,
-    failures: row.failures,
-    failureKind: row.failure_kind,
-    note: row.note,
     vanished: row.vanished === 1,
   };
 }

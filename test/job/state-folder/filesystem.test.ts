@@ -2,12 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  type Filesystem,
-  fileSystemOf,
-  filesystemInfo,
-  syncedBy,
-} from "../../../src/job/state-folder/filesystem.js";
+import { fileSystemOf, filesystemInfo, syncedBy } from "../../../src/job/state-folder/filesystem.js";
 
 const linux = [
   "/dev/sda1 / ext4 rw 0 0",
@@ -70,8 +65,8 @@ describe("a synced folder", () => {
 
 describe("the ground of a folder", () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "bulkgen-ground-")));
-  const on = (type: string): Filesystem => ({ mounts: `x / ${type} rw 0 0`, fileSystemNumber: () => null });
-  const standing = (ground: Filesystem) => filesystemInfo(join(folder, "not", "yet"), ground);
+  const on = (type: string) => `x / ${type} rw 0 0`;
+  const standing = (mounts: string | null) => filesystemInfo(join(folder, "not", "yet"), mounts);
 
   test.each(["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "fuse.rclone", "fuse.sshfs", "davfs2"])(
     "on %s holds no database",
@@ -89,13 +84,6 @@ describe("the ground of a folder", () => {
     expect(standing(on(type))).toEqual({ path: folder, type, trouble: null, known }),
   );
 
-  test.each([
-    [0x6969, "nfs"],
-    [0xfe534d42, "smb2"],
-    [0x01021997, "9p"],
-    [0xef53, null],
-    [null, null],
-  ])("without a mount table is told by its number %s: %s", (number, trouble) =>
-    expect(standing({ mounts: null, fileSystemNumber: () => number })).toMatchObject({ type: null, trouble }),
-  );
+  test("without a mount table is unknown", () =>
+    expect(standing(null)).toEqual({ path: folder, type: null, trouble: null, known: false }));
 });

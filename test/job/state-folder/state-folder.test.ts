@@ -15,7 +15,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { placeOfState } from "../../../src/job/doctor/machine.js";
-import type { Filesystem } from "../../../src/job/state-folder/filesystem.js";
 import {
   type PlaceOptions,
   placeWorkspace,
@@ -40,13 +39,13 @@ beforeEach(() => {
   for (const name of ["share", "local"]) mkdirSync(join(base, name));
 });
 
-function ground(share: string, local = "ext4"): Filesystem {
-  const mounts = [
+function mounts(share: string, local = "ext4"): string {
+  const table = [
     `a / ext4 rw`,
     `b ${join(base, "share")} ${share} rw`,
     `c ${join(base, "local")} ${local} rw`,
   ];
-  return { mounts: mounts.join("\n"), fileSystemNumber: () => null };
+  return table.join("\n");
 }
 
 function find(name: string, sandbox = false): Workspace {
@@ -59,7 +58,7 @@ function settle(name: string, type: string, change: Partial<PlaceOptions> & { sa
   const { sandbox = false, ...rest } = change;
   return placeWorkspace({
     find: () => find(name, sandbox),
-    ground: ground(type),
+    mounts: mounts(type),
     make: true,
     clock,
     random,
@@ -107,7 +106,7 @@ describe("P18: the state of a workspace", () => {
       expect(settle("remote", type)).toEqual(workspace);
       expect(find("remote", true).stateFile).toBe(join(state, "sandbox", "state.db"));
       expect(told).toHaveLength(1);
-      expect(placeOfState(workspace, ground(type))).toMatchObject({
+      expect(placeOfState(workspace, mounts(type))).toMatchObject({
         state: "ok",
         got: `the state is in ${state}: ${workspace.root} is on ${type}`,
       });
@@ -137,11 +136,11 @@ describe("P18: the state of a workspace", () => {
       };
       const { markerFolder } = find("plain");
       const message = `cannot be written (${code}). Nothing was sent. To continue, ${todo} ${markerFolder}`;
-      expect(() => settle("plain", "ext4", { locks })).toThrow(message);
-      expect(() => settle("plain", "ext4", { locks })).toThrow("--workspace");
+      expect(() => settle("plain", "squashy", { locks })).toThrow(message);
+      expect(() => settle("plain", "squashy", { locks })).toThrow("--workspace");
       await used(find("plain"));
-      expect(() => settle("plain", "ext4", { locks })).toThrow(message);
-      expect(() => settle("plain", "ext4", { locks })).not.toThrow("--workspace");
+      expect(() => settle("plain", "squashy", { locks })).toThrow(message);
+      expect(() => settle("plain", "squashy", { locks })).not.toThrow("--workspace");
     },
   );
 
@@ -156,17 +155,24 @@ describe("P18: the state of a workspace", () => {
 
   test("moves where locks do not work", () => {
     const locks = (folder: string) => (folder.includes("share") ? "it was granted to both" : null);
-    expect(settle("plain", "ext4", { locks }).stateFile).toContain(join("local", "bulkgen"));
+    expect(settle("plain", "squashy", { locks }).stateFile).toContain(join("local", "bulkgen"));
     expect(told[0]).toContain("(locks do not work: it was granted to both)");
   });
 
+  test("stays, with its locks untested, on a disk whose locks are known to work", () => {
+    const locks = () => "it was granted to both";
+    expect(settle("plain", "ext4", { locks }).stateFile).toContain(join("share", "plain"));
+  });
+
   test("stays on a network where the home is on one too, if only its locks work", () => {
-    const options = { ground: ground("nfs4", "nfs4"), locks: () => null };
+    const options = { mounts: mounts("nfs4", "nfs4"), locks: () => null };
     expect(settle("remote", "", options).stateFile).toContain(join("share", "remote"));
     const remote = (folder: string) => (folder.includes("share") ? "it was granted to both" : null);
     expect(settle("remote", "", { ...options, locks: remote }).stateFile).toContain(join("local", "bulkgen"));
     const none = { locks: () => "it was granted to both" };
-    expect(() => settle("plain", "ext4", none)).toThrow("no folder is safe for this workspace's state");
+    expect(() => settle("plain", "", { ...none, mounts: mounts("squashy", "squashy") })).toThrow(
+      "no folder is safe for this workspace's state",
+    );
     expect(() => settle("other", "", { ...options, ...none })).toThrow(/: nfs4; nor is .* \(nfs4\)/);
   });
 

@@ -13,8 +13,9 @@ import { AdminProblem, type Desk, openDesk } from "../../../sandbox/admin/desk.j
 import { createKey, type KeyListing, listKeys, revokeKey } from "../../../sandbox/admin/keys.js";
 import type { AccountRecord } from "../../../sandbox/state/state.js";
 import { fromMicro } from "../../../sandbox/state/state.js";
-import { labelled, table, terminalStyle } from "../../../text/table.js";
+import { labelled, type TerminalStyle, table } from "../../../text/table.js";
 import type { SandboxAccountFlags, SandboxKeyFlags, StateFlags } from "../../flags/sandbox.js";
+import { print } from "../../output/print.js";
 import { workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 
@@ -73,12 +74,10 @@ export async function changeSandboxAccount({
     if (flags.all) return listAccounts(desk);
     return [changeAccount(desk, findAccount(desk, flags.user).id, change)];
   });
-  if (flags.json) {
-    const shown = accounts.map(view);
-    machine.stdout.write(`${JSON.stringify(flags.all ? shown : shown[0])}\n`);
-    return;
-  }
-  machine.stdout.write(`${accounts.map((each) => accountText(each, machine)).join("\n\n")}\n`);
+  const shown = accounts.map(view);
+  print(flags, machine, flags.all ? shown : shown[0], (look) =>
+    accounts.map((each) => accountText(each, look)).join("\n\n"),
+  );
 }
 
 function changeOf(flags: SandboxAccountFlags): AccountChange {
@@ -103,7 +102,7 @@ function view(account: AccountRecord) {
   };
 }
 
-function accountText(account: AccountRecord, { stdout, env }: Machine): string {
+function accountText(account: AccountRecord, look: TerminalStyle): string {
   const { user, credits, subscription } = view(account);
   const end = subscription?.current_period_end.slice(0, 10);
   const ends = subscription?.cancel_at_period_end || subscription?.status === "canceled";
@@ -114,7 +113,7 @@ function accountText(account: AccountRecord, { stdout, env }: Machine): string {
       ["plan", account.plan],
       ["subscription", subscription ? `${subscription.status}, ${ends ? "ends" : "renews"} ${end}` : "none"],
     ],
-    terminalStyle(stdout, env),
+    look,
   );
 }
 
@@ -123,22 +122,19 @@ export async function createSandboxKey({
   args,
   machine,
 }: Call<SandboxKeyFlags, { name: string }>): Promise<undefined> {
-  const { stdout, stderr } = machine;
   const { made, email } = administer(flags, machine, true, (desk) => {
     const { id, email } = findAccount(desk, flags.user);
     return { made: createKey(desk, id, args.name), email };
   });
   const { id, value } = made;
-  if (flags.json) stdout.write(`${JSON.stringify({ id, name: made.name, key: value, user: email })}\n`);
-  else {
-    stderr.write(`key ${JSON.stringify(made.name)} of ${email}; it is shown only this once:\n`);
-    stdout.write(`${value}\n`);
-  }
+  if (!flags.json)
+    machine.stderr.write(`key ${JSON.stringify(made.name)} of ${email}; it is shown only this once:\n`);
+  print(flags, machine, { id, name: made.name, key: value, user: email }, () => value);
 }
 
 export async function listSandboxKeys({ flags, machine }: Call<SandboxKeyFlags>): Promise<undefined> {
   const keys = administer(flags, machine, false, (desk) => listKeys(desk, findAccount(desk, flags.user).id));
-  machine.stdout.write(flags.json ? `${JSON.stringify(keys.map(listed))}\n` : `${keysText(keys, machine)}\n`);
+  print(flags, machine, keys.map(listed), (look) => keysText(keys, look));
 }
 
 export async function revokeSandboxKey({
@@ -149,11 +145,7 @@ export async function revokeSandboxKey({
   const revoked = administer(flags, machine, false, (desk) =>
     revokeKey(desk, findAccount(desk, flags.user).id, args.key),
   );
-  machine.stdout.write(
-    flags.json
-      ? `${JSON.stringify(listed(revoked))}\n`
-      : `revoked ${JSON.stringify(revoked.name)} (${revoked.id})\n`,
-  );
+  print(flags, machine, listed(revoked), () => `revoked ${JSON.stringify(revoked.name)} (${revoked.id})`);
 }
 
 /** A key in the service's own words. */
@@ -169,7 +161,7 @@ function listed(key: KeyListing) {
   };
 }
 
-function keysText(keys: readonly KeyListing[], { stdout, env }: Machine): string {
+function keysText(keys: readonly KeyListing[], look: TerminalStyle): string {
   const columns = [
     { title: "name", flexible: true },
     { title: "id" },
@@ -183,5 +175,5 @@ function keysText(keys: readonly KeyListing[], { stdout, env }: Machine): string
     const standing = key.revokedAt === null ? (key.isPublic ? "public" : "") : "revoked";
     return [name, id, created_at.slice(0, 16).replace("T", " "), requests_count, credits_used, standing];
   });
-  return table(columns, rows, terminalStyle(stdout, env));
+  return table(columns, rows, look);
 }

@@ -12,6 +12,7 @@ import { type RunningSandbox, serveSandbox } from "../../../sandbox/serve.js";
 import { fromMicro } from "../../../sandbox/state/state.js";
 import { readSwitches } from "../../../sandbox/state/switches.js";
 import type { SandboxFlags } from "../../flags/sandbox.js";
+import { print } from "../../output/print.js";
 import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { administer, memory, stateFile } from "./administer.js";
@@ -86,15 +87,14 @@ function announce(
   { url, key, dashboard }: RunningSandbox,
   account: SandboxAccount,
   flags: SandboxFlags,
-  { stdout }: Machine,
+  machine: Machine,
 ): void {
-  if (flags.json) {
-    stdout.write(`${JSON.stringify({ url, key, dashboard })}\n`);
-    return;
-  }
-  stdout.write(
-    `sandbox listens on ${url} (plan ${account.plan}, ${inCredits(credits(account.credits))}). Press Ctrl-C to stop it.\n` +
-      `  dashboard: ${dashboard}\n` +
-      `  export BULKGEN_BASE_URL=${url}\n  export BULKGEN_API_KEY=${key}\n`,
+  print(flags, machine, { url, key, dashboard }, () =>
+    [
+      `sandbox listens on ${url} (plan ${account.plan}, ${inCredits(credits(account.credits))}). Press Ctrl-C to stop it.`,
+      `  dashboard: ${dashboard}`,
+      `  export BULKGEN_BASE_URL=${url}`,
+      `  export BULKGEN_API_KEY=${key}`,
+    ].join("\n"),
   );
 }

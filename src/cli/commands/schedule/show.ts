@@ -8,8 +8,8 @@ import {
   upcomingText,
 } from "../../../schedule/upcoming.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
-import { terminalStyle } from "../../../text/table.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
+import { print } from "../../output/print.js";
 import { configFiles, heldSettings } from "../../settings/settings.js";
 import { settledWorkspace } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
@@ -19,15 +19,15 @@ import { scheduleNamed, withSchedules } from "./place.js";
 const runsMax = 10;
 
 export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {
-  const { clock, stdout, env } = machine;
+  const { clock } = machine;
   await withSchedules(flags, machine, async (schedules, { root }) => {
     const all = await Promise.all(
       (await schedules.all()).map((each) => tonightOf(schedules, each, root, machine)),
     );
-    const text = flags.json
-      ? JSON.stringify(all.map((each) => listedSchedule(each, clock.now())))
-      : schedulesTable(all, clock, terminalStyle(stdout, env));
-    stdout.write(`${all.length === 0 && !flags.json ? "no schedules" : text}\n`);
+    const documents = all.map((each) => listedSchedule(each, clock.now()));
+    print(flags, machine, documents, (look) =>
+      all.length === 0 ? "no schedules" : schedulesTable(all, clock, look),
+    );
   });
 }
 
@@ -36,19 +36,16 @@ export async function showSchedules({
   args,
   machine,
 }: Pick<Call<ScheduleFlags, { name?: string }>, "flags" | "args" | "machine">): Promise<undefined> {
-  const { clock, stdout, env } = machine;
+  const { clock } = machine;
   const { name } = args;
   await withSchedules(flags, machine, async (schedules, { root }) => {
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
     if (chosen.length === 0) throw new EarlyExit("usage", `there is no schedule in ${root}`);
     const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root, machine)));
-    if (flags.json) {
-      const documents = all.map((each) => listedSchedule(each, clock.now()));
-      stdout.write(`${JSON.stringify(name === undefined ? documents : documents[0])}\n`);
-      return;
-    }
-    const style = terminalStyle(stdout, env);
-    stdout.write(`${all.map((each) => upcomingText(each, clock, style)).join("\n\n")}\n`);
+    const documents = all.map((each) => listedSchedule(each, clock.now()));
+    print(flags, machine, name === undefined ? documents : documents[0], (style) =>
+      all.map((each) => upcomingText(each, clock, style)).join("\n\n"),
+    );
   });
 }
 
@@ -61,7 +58,7 @@ export async function removeSchedule({
   await withSchedules(flags, machine, async (schedules) => {
     await scheduleNamed(schedules, name);
     await schedules.remove(name);
-    machine.stdout.write(flags.json ? `${JSON.stringify({ removed: name })}\n` : `removed ${name}\n`);
+    print(flags, machine, { removed: name }, () => `removed ${name}`);
   });
 }
 
@@ -84,8 +81,6 @@ export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Pr
   const { root } = settledWorkspace(flags, machine);
   const [node, main] = machine.program;
   const [systemd, cron] = [systemdService({ node, main, root }), cronLine({ node, main, root })];
-  const text = flags.json
-    ? JSON.stringify({ systemd, cron })
-    : `${systemd}\n\n# Or, without systemd, one line for crontab -e:\n${cron}`;
-  machine.stdout.write(`${text}\n`);
+  const hint = "# Or, without systemd, one line for crontab -e:";
+  print(flags, machine, { systemd, cron }, () => `${systemd}\n\n${hint}\n${cron}`);
 }

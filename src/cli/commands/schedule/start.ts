@@ -12,6 +12,7 @@ import { takeLock } from "../../../store/lock.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import type { ScheduleStartFlags } from "../../flags/schedule.js";
 import { openLog } from "../../output/log.js";
+import { print } from "../../output/print.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import type { Call } from "../call.js";
 import { daemonLock, withSchedules } from "./place.js";
@@ -51,7 +52,7 @@ export async function startSchedules({ flags, machine }: Call<ScheduleStartFlags
 async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: AbortSignal): Promise<void> {
   const { machine, schedules, log } = place;
   const { root } = place.workspace;
-  const { clock, env, program, stdout } = machine;
+  const { clock, env, program } = machine;
   const sending = new Set<Promise<void>>();
   const daemon = new Daemon({
     schedules,
@@ -65,10 +66,12 @@ async function runDaemon(flags: ScheduleStartFlags, place: DaemonPlace, stop: Ab
     },
   });
   const health = await serveHealth({ daemon, schedules, clock, port: flags.port });
-  const text = flags.json
-    ? JSON.stringify({ url: health.url })
-    : `running the schedules of ${root} until Ctrl-C; health at ${health.url}/healthz`;
-  stdout.write(`${text}\n`);
+  print(
+    flags,
+    machine,
+    { url: health.url },
+    () => `running the schedules of ${root} until Ctrl-C; health at ${health.url}/healthz`,
+  );
   try {
     await daemon.go(stop);
     await Promise.all(sending);

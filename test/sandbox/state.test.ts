@@ -29,9 +29,9 @@ function money() {
   return { used: key.usedMicro, left: account.balanceMicro };
 }
 
-describe("where keys and accounts stand", () => {
+describe("keys and accounts", () => {
   it("what one request of a transaction charges, the next one sees", () => {
-    const seen = state.serve(() => {
+    const seen = state.transact(() => {
       const before = money();
       state.commit([charge]);
       return [before, money()];
@@ -45,17 +45,17 @@ describe("where keys and accounts stand", () => {
 
   it("a transaction that fails takes back all of its charges", () => {
     const failing = () =>
-      state.serve(() => {
+      state.transact(() => {
         state.commit([charge, charge]);
         throw new Error("the disk is full");
       });
     expect(failing).toThrow("the disk is full");
     expect(money()).toEqual({ used: 0, left: 10_000_000 });
-    expect(state.serve(money)).toEqual({ used: 0, left: 10_000_000 });
+    expect(state.transact(money)).toEqual({ used: 0, left: 10_000_000 });
   });
 
   it("charges beyond the balance are refused by the database, with everything around them", () => {
-    expect(() => state.serve(() => state.commit([charge, charge, charge]))).toThrow(/CHECK/);
+    expect(() => state.transact(() => state.commit([charge, charge, charge]))).toThrow(/CHECK/);
     expect(money()).toEqual({ used: 0, left: 10_000_000 });
   });
 
@@ -71,7 +71,7 @@ describe("where keys and accounts stand", () => {
       micro: 1_000_000,
       lowersUsed: true,
     };
-    state.serve(() => {
+    state.transact(() => {
       state.keyByHash("other");
       state.commit([refund]);
     });
@@ -79,9 +79,9 @@ describe("where keys and accounts stand", () => {
     expect(state.keyByHash("other")?.usedMicro).toBe(0);
   });
 
-  it("an account changed by another process is read again in the next transaction", () => {
-    state.serve(() => state.commit([charge]));
+  it("an account changed by another process is read as it is then", () => {
+    state.transact(() => state.commit([charge]));
     state.db.prepare("update accounts set balance_micro = 1").run();
-    expect(state.serve(money).left).toBe(1);
+    expect(state.transact(money).left).toBe(1);
   });
 });
