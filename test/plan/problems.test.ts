@@ -21,6 +21,16 @@ describe("a row is checked against the live models", () => {
     ]);
   });
 
+  test("a header of params may have capitals and spaces, as the README says; the model's key is sent", async () => {
+    for (const name of ["Params.Aspect Ratio", "params.ASPECT_RATIO", "PARAMS. Aspect-Ratio"]) {
+      const { problems, items } = await planOf(`id,model,prompt,${name}\na,paint,x,16:9\n`);
+      expect([problems, items[0]?.params]).toEqual([[], { aspect_ratio: "16:9" }]);
+    }
+    expect(await problemsOf("id,model,prompt,Params.Mood,params.mood\na,paint,x,1,2\n")).toMatchObject([
+      { message: 'model paint has no parameter "Mood"', place: { column: "params.Mood" } },
+    ]);
+  });
+
   test("a row without a model gets the advice to set a default", async () => {
     expect(await problemsOf("id,prompt\na,x\n")).toMatchObject([
       {

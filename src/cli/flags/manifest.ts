@@ -56,6 +56,7 @@ export const manifestFlags = {
     prompt: option("<text>", "prompt for rows that have none", anyText),
     param: option("<key=value>", "parameter for rows that do not set it; repeatable", parameter),
     sheet: option("<name>", "sheet of a workbook (default: the first)", anyText, { inFiles: "never" }),
+    headerRow: option("<n>", "row of the header (default: found, also below titles)", positive),
     delimiter: option(
       "<name>",
       "separator between the cells of a CSV: comma, semicolon or tab (default: detected)",
@@ -116,7 +117,7 @@ export function readingOf(
   flags: Omit<ManifestFlags, keyof SelectionFlags>,
   { stdin, clock, cwd }: Machine,
 ): ReadOptions {
-  const { sheet, delimiter, maxItems } = flags;
+  const { sheet, headerRow, delimiter, maxItems } = flags;
   return {
     defaults: defaultsOf(flags),
     stdin,
@@ -124,6 +125,7 @@ export function readingOf(
     today: localDay(clock.now()),
     repair: flags.repair ?? false,
     ...(sheet === undefined ? {} : { sheet }),
+    ...(headerRow === undefined ? {} : { headerRow }),
     ...(delimiter === undefined ? {} : { delimiter }),
     ...(maxItems === undefined ? {} : { itemsMax: maxItems }),
   };

@@ -9,11 +9,19 @@ const paramPrefix = "params.";
 /** The canonical name of a column: known columns ignore case and spaces, params keep their key as written. */
 export function columnName(written: string): string {
   const trimmed = written.trim();
-  const plain = trimmed.toLowerCase().replaceAll(/[\s-]+/g, "_");
+  const plain = foldedName(written);
   if ((knownColumns as readonly string[]).includes(plain)) return plain;
   return /^params\s*\./i.test(trimmed)
     ? paramPrefix + trimmed.slice(trimmed.indexOf(".") + 1).trim()
     : trimmed;
+}
+
+/** A name without its capitals, spaces and hyphens: `Aspect Ratio` is `aspect_ratio`. */
+export function foldedName(written: string): string {
+  return written
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[\s-]+/g, "_");
 }
 
 /** The parameter's key of a `params.KEY` column, or null. */

@@ -47,6 +47,25 @@ test("another sheet is read by its name; without one, a note names those that we
   ]);
 });
 
+test("title rows above the header are skipped with a note; --header-row names another header", async () => {
+  const path = await workbook({
+    Cups: [
+      ["Autumn 2026", null, null],
+      [null],
+      ["ID", "Model", "Prompt"],
+      ["a", "paint", "x"],
+      ["b", "id", "y"],
+    ],
+  });
+  const { rows, notes } = await readManifest(path);
+  expect(rows.map(({ number, id }) => [number, id])).toEqual([
+    [4, "a"],
+    [5, "b"],
+  ]);
+  expect(notes).toEqual(['Rows 1-2 above the header in row 3 were skipped: "Autumn 2026"']);
+  expect((await readManifest(path, { headerRow: 4 })).columns).toEqual(["a", "paint", "x"]);
+});
+
 test("a workbook is known by its bytes, whatever its name; a sheet of a CSV is refused", async () => {
   const path = await workbook({ Cups: [["id"], ["a"]] }, "set.csv");
   expect((await readManifest(path)).rows).toMatchObject([{ id: "a" }]);
