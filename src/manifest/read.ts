@@ -7,7 +7,7 @@ import { type Bytes, openBytes, standardInput, standardInputName, wholeOf } from
 import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
-import { defaultCells } from "./row.js";
+import { defaultCells, type RowOptions } from "./row.js";
 import { isKnown, unusedNote } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
@@ -144,11 +144,9 @@ function noSheets(file: string, sheet: string): Problem {
   };
 }
 
-export interface ReadOptions extends SourceOptions {
+export interface ReadOptions extends SourceOptions, Partial<RowOptions> {
   /** From the command line; the manifest's defaults and its rows override them. */
   defaults?: Defaults;
-  /** Repair values that a spreadsheet changed, and report each. */
-  repair?: boolean;
   /** A job with more combinations is refused before any item is made. */
   itemsMax?: number;
   /** The local date, `YYYY-MM-DD`: the variable `today` of templates. */
@@ -229,6 +227,7 @@ function expansionOf(file: string, { job }: Source, options: ReadOptions, bound:
     combinations: bound.eachExceeds ? [] : combinationsOf(job),
     today: options.today ?? "",
     repair: options.repair ?? false,
+    allowDamagedText: options.allowDamagedText ?? false,
   };
 }
 

@@ -63,6 +63,7 @@ export const manifestFlags = {
       oneOf("comma", "semicolon", "tab"),
     ),
     repair: toggle("undo what spreadsheets change, such as 16:9 into 16:09; lists each change"),
+    allowDamagedText: toggle("pass text with signs of damage, such as ???? or #REF!"),
     maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive),
     job: option(
       "<name>",
@@ -124,6 +125,7 @@ export function readingOf(
     cwd,
     today: localDay(clock.now()),
     repair: flags.repair ?? false,
+    allowDamagedText: flags.allowDamagedText ?? false,
     ...(sheet === undefined ? {} : { sheet }),
     ...(headerRow === undefined ? {} : { headerRow }),
     ...(delimiter === undefined ? {} : { delimiter }),
