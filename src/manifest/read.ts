@@ -8,7 +8,7 @@ import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
 import { defaultCells, type RowOptions } from "./row.js";
-import { isKnown, unusedNote } from "./shape/columns.js";
+import { isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
@@ -212,7 +212,7 @@ function unusedOf(
 ): Pick<End, "notes" | "unusedColumns"> {
   const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
   const idle = empty ? [] : idleNotes(source, used);
-  return { notes: [...notes, ...unusedNotes(unusedColumns, source.columns), ...idle], unusedColumns };
+  return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...idle], unusedColumns };
 }
 
 function expansionOf(file: string, { job }: Source, options: ReadOptions, bound: Bound): Expansion {
@@ -285,8 +285,8 @@ function namedPlace(problem: Problem): Problem {
     : problem;
 }
 
-function unusedNotes(unused: readonly string[], columns: readonly string[]): string[] {
-  return unused.filter((column) => !isFilledIn(column, columns)).map(unusedNote);
+function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {
+  return unusedNotes(unused.filter((column) => !isFilledIn(column, columns)));
 }
 
 /** Whether an export adds a column of that name: these columns need no note. */

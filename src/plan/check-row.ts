@@ -89,6 +89,9 @@ function checkMedia(row: Row, localInputs: LocalInputs) {
   return { contents, problems };
 }
 
+/** As `www.example.com/cup.png`. */
+const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
+
 type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
 
 function contentOf(value: string, localInputs: LocalInputs): Media {
@@ -97,10 +100,15 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
     const web = url?.protocol === "https:" || url?.protocol === "http:";
     return web ? { content: value } : { message: "not a usable web address", expected: "https://…" };
   }
+  const local = localInputs?.get(value);
+  if (hostFirst.test(value) && !(local && "sha256" in local)) {
+    const message = "a web address without https://";
+    return { message, expected: "https://…", nearest: `https://${value}` };
+  }
   if (!localInputs) {
     return { message: "the service cannot read a local path", expected: "https://…" };
   }
-  const file = localInputs.get(value) ?? { wrong: "it was not read", expected: "a file" };
+  const file = local ?? { wrong: "it was not read", expected: "a file" };
   if ("sha256" in file) return { content: file.sha256 };
   return {
     message: `the input file cannot be used: ${file.wrong}`,

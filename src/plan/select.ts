@@ -194,7 +194,11 @@ export class Choosing {
   settle(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
     if (this.everything) return { selection: null, notes: [] };
     const { selection, file } = this;
-    const rows = draft.choose(selection);
+    const values = (id: string | null) => new Map(id === null ? [] : [["id", id]]);
+    const rows = draft.choose({
+      ...selection,
+      matches: ({ number, id }) => this.matches({ number, values: values(id) }),
+    });
     const { rows: of, hidden } = draft.counts();
     const text = selectionText(selection);
     const unknown = this.keys.unknown();

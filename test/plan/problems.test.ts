@@ -31,6 +31,13 @@ describe("a row is checked against the live models", () => {
     ]);
   });
 
+  test("an address without https:// gets it, unless a file has that name", async () => {
+    for (const value of ["www.example.com/a.png", "cdn.example.com/a.png"])
+      expect(await problemsOf(`id,model,image_url\na,animate,${value}\n`)).toMatchObject([
+        { message: "a web address without https://", nearest: `https://${value}` },
+      ]);
+  });
+
   test("a row without a model gets the advice to set a default", async () => {
     expect(await problemsOf("id,prompt\na,x\n")).toMatchObject([
       {

@@ -5,6 +5,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { type Export, exportRun, pack } from "../../job/archive/export.js";
 import type { Machine } from "../../machine.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
+import { count } from "../../text/amounts.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
 import { workspaceOf } from "../settings/workspace.js";
@@ -95,7 +96,7 @@ async function writeSheet(
     throw error;
   }
   const { columns, lines } = made.sheet;
-  report(flags, machine, `${file}: ${lines.length} rows, ${columns.length} columns`);
+  report(flags, machine, `${file}: ${count(lines.length, "row")}, ${count(columns.length, "column")}`);
 }
 
 async function writeZip(
@@ -110,11 +111,7 @@ async function writeZip(
   const { clock } = machine;
   const signal = machine.interrupt();
   await pack({ zip, runs, files, sheet: { name: `sheet.${format}`, content }, clock, signal });
-  report(
-    flags,
-    machine,
-    `${file}: ${files.length === 1 ? "1 file" : `${files.length} files`}, index.jsonl, sheet.${format}`,
-  );
+  report(flags, machine, `${file}: ${count(files.length, "file")}, index.jsonl, sheet.${format}`);
 }
 
 /** Paths in a manifest start from its own folder. */

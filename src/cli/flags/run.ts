@@ -142,7 +142,7 @@ export const runFlags = {
       default: 0,
       defaultText: "0m",
     }),
-    skipInvalid: toggle("continue without invalid rows; problems.csv lists what is wrong"),
+    skipInvalid: toggle("leave out invalid rows; a run lists them in problems.csv"),
   }),
   ...carryFlags,
   ...grouped("Pace:", {

@@ -3,6 +3,7 @@ import { CsvError, type Options, Parser } from "csv-parse";
 import { parse } from "csv-parse/sync";
 import type { Problem } from "../../core/problem.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
+import { shortText } from "../../text/terminal.js";
 import { columnName, isKnown } from "../shape/columns.js";
 import type { Source, SourceBatch } from "../shape/source.js";
 
@@ -456,7 +457,8 @@ function count(cells: number): string {
   return cells === 1 ? "1 cell" : `${cells} cells`;
 }
 
+const excerptCharactersMax = 80;
+
 function excerpt(record: readonly string[]): string {
-  const text = record.join(" | ").slice(0, 1_000).replaceAll(/\s+/g, " ");
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  return shortText(record.join(" | ").slice(0, 1_000).replaceAll(/\s+/g, " "), excerptCharactersMax);
 }

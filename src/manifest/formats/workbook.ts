@@ -36,6 +36,12 @@ export async function readWorkbook(
       got: "more",
     });
   }
+  if (isOpenDocument(bytes)) {
+    const message = "the file is an OpenDocument spreadsheet (.ods)";
+    const asXlsx =
+      'the same saved as .xlsx: in LibreOffice, File > Save As, file type "Excel 2007-365 (.xlsx)"';
+    return fail({ message, expected: asXlsx, got: "an .ods file" });
+  }
   const { default: readExcelFile } = await import("read-excel-file/node");
   let sheets: { sheet: string; data: unknown[][] }[];
   try {
@@ -61,6 +67,12 @@ export async function readWorkbook(
   const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
   const notes = [...sheet.notes(), ...others];
   return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches: heldRows(sheet.take()) };
+}
+
+/** An OpenDocument file names its kind at its beginning, uncompressed. */
+function isOpenDocument(bytes: Uint8Array): boolean {
+  const start = Buffer.from(bytes.subarray(0, 100)).toString("latin1");
+  return start.includes("mimetypeapplication/vnd.oasis.opendocument.spreadsheet");
 }
 
 /** In a workbook, a short row has empty cells at its end. */

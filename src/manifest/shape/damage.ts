@@ -125,5 +125,7 @@ const aroundCharacters = 30;
 function around(text: string, at: number): string {
   const from = Math.max(0, at - aroundCharacters);
   const end = Math.min(text.length, at + aroundCharacters);
-  return `${from > 0 ? "…" : ""}${text.slice(from, end)}${end < text.length ? "…" : ""}`;
+  // A cut may go through an emoji.
+  const whole = text.slice(from, end).replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, "");
+  return `${from > 0 ? "…" : ""}${whole}${end < text.length ? "…" : ""}`;
 }

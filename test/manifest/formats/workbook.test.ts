@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
 import { fileWith } from "../folder.js";
@@ -72,6 +73,21 @@ test("a workbook is known by its bytes, whatever its name; a sheet of a CSV is r
   const csv = await fileWith("set.csv", "id\na\n");
   expect((await readManifest(csv, { sheet: "Cups" })).problems).toMatchObject([
     { message: "the file has no sheets to choose from", got: "--sheet Cups" },
+  ]);
+});
+
+test("an .ods is refused with the menu entry that saves it as .xlsx", async () => {
+  const { ZipFile } = await import("yazl");
+  const zip = new ZipFile();
+  const kind = Buffer.from("application/vnd.oasis.opendocument.spreadsheet");
+  zip.addBuffer(kind, "mimetype", { compress: false });
+  zip.end();
+  const path = await fileWith("set.ods", await buffer(zip.outputStream));
+  expect((await readManifest(path)).problems).toMatchObject([
+    {
+      message: "the file is an OpenDocument spreadsheet (.ods)",
+      expected: expect.stringContaining("File > Save As"),
+    },
   ]);
 });
 
