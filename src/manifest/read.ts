@@ -34,6 +34,7 @@ export async function openSource(path: string, options: SourceOptions): Promise<
     problems: [...source.problems, ...rows.problems],
     notes: [...source.notes, ...rows.notes],
     batches: rows.batches,
+    ...(rows.form ? { form: rows.form } : {}),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Problem } from "../../core/problem.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
 import { shortText } from "../../text/terminal.js";
 import { columnName, isKnown } from "../shape/columns.js";
-import type { Source, SourceBatch } from "../shape/source.js";
+import { noForm, type Source, type SourceBatch } from "../shape/source.js";
 
 /** The delimiters of cells. */
 export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const;
@@ -39,7 +39,8 @@ export async function openCsv(file: string, text: CsvText, options: CsvOptions =
     yield* { [Symbol.asyncIterator]: () => read };
     yield { rows: [], problems: [], notes: sheet.notes() };
   }
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches };
+  const form = { ...noForm, delimiter, headers: sheet.headers };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form };
 }
 
 export interface CsvOptions {
@@ -225,6 +226,8 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
 export class SheetReader {
   /** Null until the header is read. */
   header: readonly string[] | null = null;
+  /** The header's cells as written, by column. */
+  headers: ReadonlyMap<string, string> = new Map();
   records = 0;
   private readonly titles: string[] = [];
   private readonly comments: number[] = [];
@@ -236,7 +239,7 @@ export class SheetReader {
   /** `delimiter` is that of a CSV; in a workbook cells cannot be split by mistake. */
   constructor(
     readonly file: string,
-    private readonly at: HeaderRow,
+    readonly at: HeaderRow,
     private readonly delimiter: string | null = null,
   ) {}
 
@@ -253,7 +256,7 @@ export class SheetReader {
       if (this.comments.length < numbersMax) this.comments.push(number);
     } else if (number < this.at.row) {
       if (this.titles.length <= titlesMax) this.titles.push(titleOf(record));
-    } else if (header === null) this.begin(record.map(columnName), number);
+    } else if (header === null) this.begin(record, number);
     else if (this.at.likely === undefined) {
       const wrong = this.shapeProblem(header, record);
       if (wrong) this.read.problems.push(wrong);
@@ -291,8 +294,10 @@ export class SheetReader {
     return [{ place, message, expected, got: `a title in row ${at.row}: ${quotedList(header)}` }];
   }
 
-  private begin(header: readonly string[], number: number): void {
+  private begin(record: readonly string[], number: number): void {
+    const header = record.map(columnName);
     this.header = header;
+    this.headers = new Map(record.map((written, index) => [header[index] ?? "", written.trim()]));
     this.plain = !header.includes("") && !header.includes("__proto__");
     this.read.problems.push(...headerProblems(this.file, header, number));
   }

@@ -1,6 +1,6 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
-import { heldRows, type Source, unreadSource } from "../shape/source.js";
+import { heldRows, type SheetForm, type Source, unreadSource } from "../shape/source.js";
 import { headerOf, SheetReader } from "./csv.js";
 
 /** The largest unpacked workbook: a small zip file may unpack to any size. */
@@ -66,13 +66,27 @@ export async function readWorkbook(
   for (const record of records) sheet.add(record);
   const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
   const notes = [...sheet.notes(), ...others];
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches: heldRows(sheet.take()) };
+  const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
+  const batches = heldRows(sheet.take());
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form };
 }
 
 /** An OpenDocument file names its kind at its beginning, uncompressed. */
 function isOpenDocument(bytes: Uint8Array): boolean {
   const start = Buffer.from(bytes.subarray(0, 100)).toString("latin1");
   return start.includes("mimetypeapplication/vnd.oasis.opendocument.spreadsheet");
+}
+
+/** The columns that have only numbers, or only dates, below the header. */
+function typesOf({ header, at }: SheetReader, data: readonly unknown[][]): SheetForm["types"] {
+  const types = new Map<string, "number" | "date">();
+  for (const [index, column] of (header ?? []).entries()) {
+    const cells = data.slice(at.row).flatMap((row) => row[index] ?? []);
+    if (cells.length === 0) continue;
+    if (cells.every((cell) => typeof cell === "number")) types.set(column, "number");
+    else if (cells.every((cell) => cell instanceof Date)) types.set(column, "date");
+  }
+  return types;
 }
 
 /** In a workbook, a short row has empty cells at its end. */
