@@ -44,7 +44,7 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
   const reference = referenceApp([...sandbox.models.values()]);
   const app = new Hono().all("/dashboard/*", dashboard).route("/", reference).route("/", httpApp(gateway));
   const listener = getRequestListener(app.fetch, { errorHandler: unreadable });
-  const server = createServer({ maxHeaderSize: headerBytesMax }, listener);
+  const server = createServer({ maxHeaderSize: headerBytesMax, requireHostHeader: false }, listener);
   answerClientErrors(server);
   try {
     await new Promise<void>((resolve, reject) => {

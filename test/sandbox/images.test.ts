@@ -95,10 +95,7 @@ describe("an image", () => {
   });
 
   it.each([
-    ["missing.png", "does not exist"],
     ["text.png", "of no known kind"],
-    ["link.png", "outside the folder"],
-    ["../../../../../../etc/hostname", "outside the folder"],
     ["https://127.0.0.1:1/a.png", "cannot be reached"],
   ])("whose input %s cannot be used fails, says why, and costs nothing", async (image_url, why) => {
     const before = (await caller.get("/api/v1/me")).body.credits.balance;
@@ -106,5 +103,17 @@ describe("an image", () => {
     expect(task).toMatchObject({ status: "failed", credits_consumed: 0, output_urls: null });
     expect(task.error).toContain(why);
     expect((await caller.get("/api/v1/me")).body.credits.balance).toBe(before);
+  });
+
+  it.each([
+    ["missing.png", "does not exist"],
+    ["not a url", "does not exist"],
+    ["//example.com/a.png", "does not exist"],
+    ["link.png", "outside the folder"],
+    ["../../../../../../etc/hostname", "outside the folder"],
+  ])("is refused before anything is charged where no file is at %s", async (image_url, why) => {
+    const { status, body } = await caller.generate({ model: "atelier-upscale", image_url });
+    expect([status, body.error.code]).toEqual([400, "INVALID_REQUEST"]);
+    expect(body.error.message).toMatch(why);
   });
 });

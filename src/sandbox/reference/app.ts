@@ -18,6 +18,7 @@ const headers = {
 /** The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. */
 export function referenceApp(models: readonly SandboxModel[]): Hono {
   const app = new Hono();
+  app.get("/", loopbackOnly, (context) => context.redirect("/docs"));
   app.get("/openapi.json", loopbackOnly, (context) => context.json(openApi()));
   app.get("/docs", loopbackOnly, (context) => context.html(referencePage(models), 200, headers));
   app.get("/docs/style.css", loopbackOnly, (context) =>
