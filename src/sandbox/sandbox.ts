@@ -37,6 +37,8 @@ export class Sandbox implements Behind {
   readonly state: SqliteState;
   /** What is listed, by key. */
   readonly models: ReadonlyMap<string, SandboxModel>;
+  /** How long a signed output URL is good, in milliseconds. */
+  readonly urlMs: number;
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
@@ -56,6 +58,7 @@ export class Sandbox implements Behind {
       ...options.switches,
       ...(urlMs ? { urlMs } : {}),
     });
+    this.urlMs = switches.urlMs;
     this.models = new Map(
       withOutputs(options.models ?? catalogue, switches).map((model) => [model.key, model]),
     );
