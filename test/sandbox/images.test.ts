@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { shorten } from "../../src/sandbox/media/lettering.js";
 import { Caller } from "./caller.js";
 
 describe("an image", () => {
@@ -85,6 +86,18 @@ describe("an image", () => {
     const before = await sharp(await caller.download(again)).metadata();
     const after = await sharp(await caller.download(up.output_urls[0])).metadata();
     expect([after.width, after.height]).toEqual([(before.width ?? 0) * 3, (before.height ?? 0) * 3]);
+  });
+
+  it("that is edited keeps its size", async () => {
+    const task = await caller.finish({ model: "atelier-edit", prompt: "blue", image_url: "red.png" });
+    const { width, height } = await sharp(await caller.download(task.output_urls[0])).metadata();
+    expect([width, height]).toEqual([60, 40]);
+  });
+
+  it("of a prompt that the font cannot show has a label instead of boxes", () => {
+    expect(shorten("日本語")).toBe("(text that this font cannot show)");
+    expect(shorten("A heron 鷺 at dawn 🐦‍⬛")).toBe("A heron … at dawn …");
+    expect(shorten("Żółć, γάτα и кот – “5 €”!")).toBe("Żółć, γάτα и кот – “5 €”!");
   });
 
   it("upscaled is still the picture that was given", async () => {

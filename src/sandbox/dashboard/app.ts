@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { getCookie, setCookie } from "hono/cookie";
-import { findAccount, listAccounts } from "../admin/accounts.js";
+import { changeAccount, findAccount, listAccounts } from "../admin/accounts.js";
 import { AdminProblem, type Desk } from "../admin/desk.js";
 import { createKey, listKeys, type NewKey, revokeKey } from "../admin/keys.js";
 import { isLoopbackHost } from "../http/http.js";
@@ -115,6 +115,7 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
       keys: listKeys(options, account.id),
       tasks: recentTasks(options, account.id, wholeNumber(context.req.query("before"))),
       formToken: access.formToken,
+      origin: `http://${context.req.header("host")}`,
       now: options.clock.now(),
     });
     return context.html(page, refused ? 400 : 200);
@@ -127,6 +128,13 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
     onForm(options, access, show, (account, form) => {
       unseen = createKey(options, account.id, form.name);
       return { made: unseen.id };
+    }),
+  );
+  app.post(
+    "/activate",
+    onForm(options, access, show, (account) => {
+      changeAccount(options, account.id, { subscription: "active" });
+      return {};
     }),
   );
   app.post(

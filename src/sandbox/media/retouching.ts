@@ -24,23 +24,23 @@ export async function inputPicture(
   return { data, width: info.width, height: info.height };
 }
 
-/** An edit: the input in another look and the same size, with the prompt on a strip over its lower edge. */
+/** An edit: the input in another look and the same size, with the prompt on a strip along its upper edge. */
 export async function repainted(job: MediaJob): Promise<Sharp> {
   const { data, width, height } = await inputPicture(job);
   const palette = pickPalette(new Seeded(job.seed));
-  // Covers the caption of a painted input, so that no two are seen.
+  // A painted input has its caption below.
   const strip = Math.min(height, Math.max(28, Math.round(height * 0.12)));
   const margin = Math.round(strip * 0.2);
   const edited = await look(data, job.input["look"] ?? "duotone", palette.accent);
   const box = {
     left: margin,
-    top: height - strip + margin,
+    top: margin,
     width: Math.max(width - margin * 2, 8),
     height: strip - margin * 2,
   };
   const words = await lettering(job.input["prompt"] ?? "", palette.paper, box, strip * 0.5);
   const ground = { width, height: strip, channels: 3 as const, background: palette.ink };
-  return sharp(edited).composite([{ input: { create: ground }, left: 0, top: height - strip }, words]);
+  return sharp(edited).composite([{ input: { create: ground }, left: 0, top: 0 }, words]);
 }
 
 function look(data: Buffer, name: string, accent: string): Promise<Buffer> {

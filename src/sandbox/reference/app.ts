@@ -1,8 +1,7 @@
 import { Hono } from "hono";
-import type { SandboxModel } from "../catalogue/model.js";
 import { loopbackOnly } from "../http/http.js";
 import { openApi } from "./openapi.js";
-import { referencePage } from "./page.js";
+import { type Reference, referencePage } from "./page.js";
 import { style } from "./style.js";
 
 const headers = {
@@ -11,12 +10,6 @@ const headers = {
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
 };
-
-export interface Reference {
-  models: readonly SandboxModel[];
-  /** How long a signed output URL is good, in milliseconds. */
-  urlMs: number;
-}
 
 /** The service's reference, for programs at /openapi.json and for people at /docs. Needs no key: it has no secrets. */
 export function referenceApp(reference: Reference): Hono {

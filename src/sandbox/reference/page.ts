@@ -2,14 +2,20 @@ import { html } from "hono/html";
 import prettyMilliseconds from "pretty-ms";
 import { endpoints } from "../../api/endpoints.js";
 import { planLimits } from "../../api/plans.js";
+import type { SandboxModel } from "../catalogue/model.js";
 import { sandboxKey } from "../state/state.js";
-import type { Reference } from "./app.js";
 import { examples, failedExample, processingExample } from "./examples.js";
 import { type Operation, operations, refusalsOf, sentence } from "./openapi.js";
 import { componentSchemas, type Schema, type SchemaName } from "./schemas.js";
 
 /** A fragment of HTML. Inserted values are escaped unless they are fragments themselves. */
 type Piece = ReturnType<typeof html>;
+
+export interface Reference {
+  models: readonly SandboxModel[];
+  /** How long a signed output URL is good, in milliseconds. */
+  urlMs: number;
+}
 
 interface Page extends Reference {
   /** The address that the page was asked for at, which its commands use. */
