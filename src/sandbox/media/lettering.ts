@@ -54,6 +54,7 @@ export function shorten(text: string): string {
     text
       .replace(/[\p{C}\s]+/gu, " ")
       .replace(notInFont, "…")
+      .replace(/…(\s*…)+/gu, "…")
       .trim() || "…";
   const line =
     /[\p{L}\p{N}]/u.test(drawn) || drawn === text.trim() ? drawn : "(text that this font cannot show)";
