@@ -26,11 +26,10 @@ type Words = Record<string, unknown> & { _: (string | number)[] };
 
 /** Throws EarlyExit for a line that cannot be read. */
 export function parseLine(commands: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
-  const path = leadingCommands(commands, argv);
-  const words = argv.slice(path.length);
-  const [command] = path.slice(-1);
+  const leading = leadingCommands(commands, argv);
+  const command = leading.at(-1);
   if (!command) throw unknownCommand(commands, argv);
-  return lineOf(path, parserOf(command.flags ?? {}).parse([...words]) as unknown as Words, words);
+  return lineOf(leading, argv.slice(leading.length));
 }
 
 /** yargs for one command: registering the commands there too would lay out the help text of each at every start. */
@@ -85,9 +84,13 @@ function yargsMessage(message: string): string {
   return `--${flag}: expected a value, got none. A value that starts with a dash is written --${flag}=VALUE. See \`bulkgen --help\`.`;
 }
 
-function lineOf(path: readonly CommandDefinition[], words: Words, argv: readonly string[]): CommandLine {
+function lineOf(path: readonly CommandDefinition[], argv: readonly string[]): CommandLine {
   const command = path.at(-1) as CommandDefinition;
   const flags = command.flags ?? {};
+  const words = parserOf(flags).parse([...argv]) as unknown as Words;
+  // Flags may come before the name of a subcommand, as in `sandbox --json account`.
+  const sub = command.subcommands?.find(({ name }) => name === words._[0]);
+  if (sub) return lineOf([...path, sub], argv.toSpliced(argv.indexOf(sub.name), 1));
   const line: Record<string, string[]> = {};
   const given: Flag[] = [];
   for (const [attribute, flag] of Object.entries(flags)) {

@@ -108,14 +108,14 @@ describe.concurrent("on a terminal of 60 columns", () => {
   test("a person is asked before anything is paid: no submits nothing and exits with 2, yes continues", async () => {
     const { place, service } = await ready(2);
     const refused = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await refused.prints(/Continue\? \[y\/N\]/);
+    await refused.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     refused.type("\n");
     const no = await refused.ended;
     expect(no, no.stdout).toMatchObject({ code: 2 });
     expect(service.count("POST generate")).toBe(0);
 
     const agreed = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await agreed.prints(/Continue\? \[y\/N\]/);
+    await agreed.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     expect(service.count("POST generate")).toBe(0);
     agreed.type("y\n");
     const yes = await agreed.ended;
@@ -129,7 +129,7 @@ describe.concurrent("on a terminal of 60 columns", () => {
   ])("%s at the question is no consent", async (_, typed, code, message) => {
     const { place, service } = await ready(2);
     const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await asked.prints(/Continue\? \[y\/N\]/);
+    await asked.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     asked.type(typed);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code });
@@ -143,7 +143,7 @@ test.each(["SIGTERM", "SIGHUP"] as const)(
   async (name) => {
     const { place, service } = await ready(2);
     const asked = startOnTerminal(place, 60, ["run", "set.csv"], service);
-    await asked.prints(/Continue\? \[y\/N\]/);
+    await asked.prints(/Spend 4 credits on 2 items .*\[y\/N\]/);
     process.kill(lockOwnerOf(place), name);
     const end = await asked.ended;
     expect(end, end.stdout).toMatchObject({ code: 130 });

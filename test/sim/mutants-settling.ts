@@ -2,7 +2,7 @@ import type { Accounts } from "../../src/core/ports/accounts.js";
 import type { SpendLog } from "../../src/core/ports/spend-log.js";
 import type { Mutant } from "./mutants.js";
 import type { Substitution } from "./runner.js";
-import type { Scenario } from "./scenario.js";
+import type { FaultKind, Scenario } from "./scenario.js";
 
 /** Runners that are broken where they find out what became of an unanswered paid request. */
 export const settlingMutants: readonly Mutant[] = [
@@ -27,7 +27,7 @@ export const settlingMutants: readonly Mutant[] = [
   },
   {
     name: "lets every request that was ever lost explain what others do with the key",
-    matters: isUsedElsewhere,
+    matters: isExplainable,
     make: () => {
       let unanswered = 0;
       return {
@@ -96,6 +96,23 @@ function isUsedElsewhere({ faults, switches }: Scenario): boolean {
   return (
     switches.requestsCount === "all" &&
     faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey)
+  );
+}
+
+const lostAnswers: readonly FaultKind[] = [
+  "lost-request",
+  "lost-reply",
+  "late-arrival",
+  "slow-answer",
+  "cut-reply",
+];
+
+/** Whether others make so few requests with the key, and so many of ours are lost, that these may seem to explain those. */
+function isExplainable(scenario: Scenario): boolean {
+  const faults = scenario.faults.map(({ fault }) => fault);
+  const isFew = faults.some((fault) => fault.kind === "foreign-writer" && fault.sameKey && fault.posts <= 2);
+  return (
+    isUsedElsewhere(scenario) && isFew && faults.filter(({ kind }) => lostAnswers.includes(kind)).length >= 3
   );
 }
 
