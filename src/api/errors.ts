@@ -55,7 +55,14 @@ const serviceFailed = { submit: "unknown", poll: "unclear", stop: null } as cons
 
 export const errorTable = [
   row("MISSING_API_KEY", 401, "all", "no key was supplied", "stop: key", keyRefused),
-  row("INVALID_API_KEY_FORMAT", 401, "all", "the key does not begin with svc_", "stop: key", keyRefused),
+  row(
+    "INVALID_API_KEY_FORMAT",
+    401,
+    "all",
+    "the key is not svc_ and 32 letters or digits",
+    "stop: key",
+    keyRefused,
+  ),
   row("INVALID_API_KEY", 401, "all", "the key does not exist or was revoked", "stop: key", keyRefused),
   row("SUBSCRIPTION_REQUIRED", 403, "all", "no active subscription", "stop: subscription", {
     submit: "refused",

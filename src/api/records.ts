@@ -131,8 +131,14 @@ function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** The JSON value of a text, or null when it is none. */
+/** The JSON value of a text, or null when it is none. NaN and Infinity, which some services write, are read as null. */
 export function parseJson(text: string): unknown {
+  return parsed(text) ?? parsed(text.replace(notNumbers, "null"));
+}
+
+const notNumbers = /(?<=[:[,]\s{0,8})-?(?:NaN|Infinity)(?=\s{0,8}[,}\]])/g;
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

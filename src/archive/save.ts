@@ -76,8 +76,8 @@ export type SaveResult =
     }
   /** The URL has expired: fetch a new one. */
   | { kind: "expired"; status: number }
-  /** Broken off, stalled, cut short, or refused by the check (the file is then in `_quarantine/`). */
-  | { kind: "try_again"; reason: string }
+  /** Broken off, stalled, cut short, or refused by the check: then the file is in `_quarantine/`, with this hash. */
+  | { kind: "try_again"; reason: string; sha256?: string }
   /** For good: an address that is not allowed, or an output that is too large. */
   | { kind: "refused"; reason: string }
   | DiskRefusal;
@@ -150,7 +150,7 @@ async function reject(
   const { index, outputNumber: output, jobFolder, name } = request;
   const facts = { item: index.item, task: index.task, output, bytes, sha256, reason };
   const kept = await quarantine(disk, jobFolder, temporary.path, safeName(name), facts);
-  return { kind: "try_again", reason: `${reason} (kept as ${kept})` };
+  return { kind: "try_again", reason: `${reason} (kept as ${kept})`, sha256 };
 }
 
 interface Checked {
@@ -177,10 +177,10 @@ async function place(
   const file = await giveName(disk, request, index, { ...checked, sidecars });
   const { bytes, sha256 } = received;
   const { mime } = content;
-  const check =
-    content.check === "decoded" || received.lengthStated
-      ? content.check
-      : `${content.check}, ${lengthUnknown}`;
+  const unproven = content.check !== "decoded" && !received.lengthStated;
+  const check = [content.check, content.because, unproven ? lengthUnknown : undefined]
+    .filter((piece) => piece !== undefined)
+    .join(", ");
   const line: IndexLine = {
     ...request.index,
     output: request.outputNumber,

@@ -33,10 +33,12 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
   if (reply.status >= 200 && reply.status < 300) {
     const fields = asRecord(body);
     const taskId = fields.task_id;
-    if (typeof taskId !== "string" || taskId === "") {
+    if (!isShort(taskId) || taskId === "") {
+      const odd =
+        typeof taskId === "string" && taskId !== "" ? `it has ${taskId.length} characters` : oddBody(reply);
       return {
         kind: "unknown",
-        reason: `answer ${reply.status} without a readable task_id${followed(": ", oddBody(reply))}`,
+        reason: `answer ${reply.status} without a readable task_id${followed(": ", odd)}`,
         status: reply.status,
       };
     }
@@ -44,7 +46,7 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
       kind: "accepted",
       status: reply.status,
       taskId,
-      externalTaskId: typeof fields.external_task_id === "string" ? fields.external_task_id : null,
+      externalTaskId: isShort(fields.external_task_id) ? fields.external_task_id : null,
       charged: chargeTold(fields.credits_consumed),
       remaining: creditsTold(fields.credits_remaining),
     };
@@ -61,6 +63,13 @@ export function generateOutcome(reply: Reply): GenerateOutcome {
   };
 }
 
+/** Ids are kept in receipts and databases and sent in addresses; the service's are UUIDs. */
+const taskIdCharactersMax = 1_024;
+
+function isShort(value: unknown): value is string {
+  return typeof value === "string" && value.length <= taskIdCharactersMax;
+}
+
 /** What an answer to a poll means. An answer that says nothing about the task leaves it alive. */
 export type TaskOutcome =
   /** `ageMs` is the time since the task was created, by the service's clock; null if the service does not say. */
@@ -72,6 +81,8 @@ export type TaskOutcome =
       charged: Credits | null;
       createdAt: string;
       completedAt: string | null;
+      /** Fields that are not what they should be, and were passed over. */
+      odd: string[];
     }
   | { kind: "failed"; message: string; charged: Credits; completedAt: string | null }
   | ({ kind: "refused"; stop: Refusal } & ErrorFacts)
@@ -80,10 +91,11 @@ export type TaskOutcome =
 const finished = z.looseObject({
   status: z.string(),
   output_urls: z.array(z.string()).nullish(),
-  error: z.string().nullish(),
+  // A finished task is taken whatever else is odd about it: it was paid.
+  error: z.string().nullish().catch(null),
   credits_consumed: z.unknown().optional(),
-  created_at: z.string().nullish(),
-  completed_at: z.string().nullish(),
+  created_at: z.string().nullish().catch(null),
+  completed_at: z.string().nullish().catch(null),
 });
 
 export function taskOutcome(reply: Reply): TaskOutcome {
@@ -100,10 +112,14 @@ export function taskOutcome(reply: Reply): TaskOutcome {
   }
   const read = finished.safeParse(body);
   if (!read.success) return unclear(oddBody(reply) ?? "an answer that is not a task record");
-  return settled(read.data, servedAt(reply)) ?? unclear("completed without output addresses");
+  return settled(read.data, servedAt(reply), asRecord(body)) ?? unclear("completed without output addresses");
 }
 
-function settled(task: z.infer<typeof finished>, servedAt: number | null): TaskOutcome | null {
+function settled(
+  task: z.infer<typeof finished>,
+  servedAt: number | null,
+  sent: Record<string, unknown>,
+): TaskOutcome | null {
   const charged = chargeTold(task.credits_consumed);
   const completedAt = task.completed_at ?? null;
   if (task.status === "failed") {
@@ -120,7 +136,21 @@ function settled(task: z.infer<typeof finished>, servedAt: number | null): TaskO
   }
   const urls = task.output_urls ?? [];
   if (urls.length === 0) return null;
-  return { kind: "completed", urls, createdAt: task.created_at ?? "", charged, completedAt };
+  const odd = [
+    ...(["created_at", "completed_at"] as const).filter(
+      (field) => sent[field] != null && timeIn(task[field]) === null,
+    ),
+    ...(sent["credits_consumed"] != null && charged === null ? ["credits_consumed"] : []),
+  ];
+  const createdAt = odd.includes("created_at") ? "" : (task.created_at ?? "");
+  return {
+    kind: "completed",
+    urls,
+    createdAt,
+    charged,
+    completedAt: odd.includes("completed_at") ? null : completedAt,
+    odd,
+  };
 }
 
 /** When the service answered, by its own clock (UTC ms); null where it does not say. */

@@ -27,7 +27,7 @@ import {
 import { openHttp } from "./http.js";
 import { type PacingOptions, paced } from "./paced.js";
 import { ServiceClock, timed } from "./service-clock.js";
-import { logged, withoutKey } from "./wrappers.js";
+import { announced, logged, withoutKey } from "./wrappers.js";
 
 /** The service, as typed calls. */
 export interface Service {
@@ -93,7 +93,7 @@ export function connectService(
  */
 export function openService(send: Send, options: ServiceOptions): Service {
   const time = new ServiceClock(options.clock);
-  const redacted = withoutKey(send, options.key);
+  const redacted = announced(withoutKey(send, options.key), options.log, options.clock);
   const request = logged(paced(timed(redacted, time), options), options.log, options.clock);
   return {
     time,

@@ -19,6 +19,26 @@ function cleaned(reply: Reply, clean: (text: string) => string): Reply {
   return { ...reply, headers: Object.fromEntries(headers), body: clean(reply.body) };
 }
 
+const quietMs = 10_000;
+
+/** Says what is being waited for when the account or the models take long: nothing else happens until they are there. */
+export function announced(send: Send, log: Log, clock: Clock): Send {
+  return async (request, signal) => {
+    if (request.endpoint !== "me" && request.endpoint !== "models") return send(request, signal);
+    const answered = new AbortController();
+    void clock.sleep(quietMs, answered.signal).then(() => {
+      const asked = `${request.method} ${request.path}`;
+      if (!answered.signal.aborted)
+        log.warn({ request: asked }, `${asked}: no answer yet after 10 s; still waiting`);
+    });
+    try {
+      return await send(request, signal);
+    } finally {
+      answered.abort();
+    }
+  };
+}
+
 /**
  * Logs each request and its outcome, but no body and no header of ours. The run itself reports what a refusal means for
  * it; this log is for following every request.

@@ -1,6 +1,7 @@
-import { Liquid, type Template } from "liquidjs";
+import type { Template } from "liquidjs";
 import { z } from "zod";
 import { EarlyExit } from "../core/exit.js";
+import { boundedLiquid } from "../manifest/templates/engine.js";
 import { type Notification, type NotificationEvent, notificationEvents } from "./facts.js";
 
 /**
@@ -127,7 +128,7 @@ export function lines({ summary, next }: Notification): string {
 }
 
 function liquid(body: string, type: string | undefined): Shape {
-  const engine = new Liquid({ strictVariables: true, strictFilters: true, ownPropertyOnly: true });
+  const engine = boundedLiquid();
   const fill = (template: Template[], facts: Notification) => engine.renderSync(template, facts) as string;
   try {
     const template = engine.parse(body);

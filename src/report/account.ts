@@ -49,9 +49,21 @@ function usage({ used, limit }: Window): string {
   return `${requests}, from this machine`;
 }
 
-/** What `bulkgen models` prints: the models with their prices, then the parameters that they know. */
-export function modelsTable(models: readonly Model[], style: TerminalStyle = plainStyle): string {
-  if (models.length === 0) return "The service offers no models.";
+/** More models than anybody reads as a table. */
+const modelsShown = 200;
+
+/**
+ * What `bulkgen models` prints: the models with their prices, then the parameters that they know. Of a long list only
+ * the beginning.
+ */
+export function modelsTable(all: readonly Model[], style: TerminalStyle = plainStyle): string {
+  if (all.length === 0) return "The service offers no models.";
+  const models = all.slice(0, modelsShown);
+  const left = all.length - models.length;
+  const rest =
+    left === 0
+      ? ""
+      : `\n\n${count(left, "more model")}. --json prints all, and --save FILE writes them to a file.`;
   const priced = table(
     [
       { title: "model" },
@@ -76,13 +88,13 @@ export function modelsTable(models: readonly Model[], style: TerminalStyle = pla
       valuesOf(parameter),
     ]),
   );
-  if (parameters.length === 0) return priced;
+  if (parameters.length === 0) return priced + rest;
   const columns = [
     { title: "model" },
     { title: "parameter" },
     { title: "values (* default)", flexible: true },
   ];
-  return `${priced}\n\n${table(columns, parameters, style)}`;
+  return `${priced}\n\n${table(columns, parameters, style)}${rest}`;
 }
 
 function valuesOf({ options, default: preset }: NonNullable<Model["parameters"]>[number]): string {

@@ -21,6 +21,8 @@ interface Wanted {
 
 /** Fetches outputs into the archive. */
 export class Fetching {
+  /** The hash of the last download that failed its check, by item and output. */
+  private readonly rejected = new Map<string, string>();
   /** Files that this execution has saved. */
   private readonly saved: { item: number; number: number; file: string }[] = [];
 
@@ -82,9 +84,20 @@ export class Fetching {
         await store.reschedule(item.id, clock.now() + diskMs, { note: result.reason });
         return false;
       case "try_again":
-        await tryAgain(ports, item, result.reason);
+        if (this.isRepeated(wanted, result.sha256))
+          await store.apply(item.id, "unfetchable", { note: `the same bytes came twice: ${result.reason}` });
+        else await tryAgain(ports, item, result.reason);
         return false;
     }
+  }
+
+  /** Whether what failed its check is what failed it before: then it is what the service has, and no accident. */
+  private isRepeated({ item, output }: Wanted, sha256: string | undefined): boolean {
+    if (sha256 === undefined) return false;
+    const name = `${item.id}/${output.number}`;
+    const before = this.rejected.get(name);
+    this.rejected.set(name, sha256);
+    return before === sha256;
   }
 }
 

@@ -94,6 +94,11 @@ export class Polling {
       await ports.store.refreshOutputs(item.id, addresses);
       return;
     }
+    if (outcome.odd.length > 0)
+      ports.log.warn(
+        { item: item.rowId, fields: outcome.odd },
+        "a finished task has odd fields; they are ignored",
+      );
     await learnCharge(ports, gate.prices, item, outcome.charged);
     await ports.store.complete(item.id, { ...outcome, ...addresses });
     await this.logPoll(attempt, loggedEnd("completed", outcome));

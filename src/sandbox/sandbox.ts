@@ -37,6 +37,8 @@ export class Sandbox implements Behind {
   readonly state: SqliteState;
   /** What is listed, by key. */
   readonly models: ReadonlyMap<string, SandboxModel>;
+  /** How long a signed output URL is good, in milliseconds. */
+  readonly urlMs: number;
   private readonly world: World;
   private readonly pool = new MediaPool(Math.min(2, availableParallelism()), jobsWaitingMax);
   private readonly studio: Studio;
@@ -56,14 +58,14 @@ export class Sandbox implements Behind {
       ...options.switches,
       ...(urlMs ? { urlMs } : {}),
     });
+    this.urlMs = switches.urlMs;
     this.models = new Map(
       withOutputs(options.models ?? catalogue, switches).map((model) => [model.key, model]),
     );
     this.state = new SqliteState(options.file);
     const secret = ensureDefaultAccount(this.state, random, clock.now(), { plan, credits });
-    const localInputs = inputRoot !== undefined;
     this.world = new World(
-      { models: this.models, taskMs, localInputs, secret, switches, origin },
+      { models: this.models, taskMs, inputRoot, secret, switches, origin },
       this.state,
       random,
     );
@@ -72,11 +74,17 @@ export class Sandbox implements Behind {
   }
 
   async api(request: WorldRequest): Promise<WorldResponse> {
-    const { response, changes } = await this.commits.run(() => {
+    const work = () => {
       const applied = this.world.apply(this.options.clock.now(), request);
       this.state.commit(applied.changes);
       return applied;
-    });
+    };
+    const applied = await this.commits.run(work).catch((error: Error) => error);
+    if (applied instanceof Error) {
+      this.options.onError?.(applied);
+      return this.world.failed(request);
+    }
+    const { response, changes } = applied;
     for (const change of changes) {
       if (change.kind === "task created" && change.task.outcome === null) this.prepare(change.task);
     }
@@ -86,7 +94,7 @@ export class Sandbox implements Behind {
   async file(path: string, query: Record<string, string>): Promise<FileAnswer | WorldResponse> {
     const found = this.world.file(this.options.clock.now(), path, query);
     if ("refused" in found) return found.refused;
-    const bytes = await this.studio.output(found.task, found.number).catch(busy);
+    const bytes = await this.studio.output(found.task, found.number).catch((error) => this.unmade(error));
     if (!(bytes instanceof Uint8Array)) return bytes;
     const extension = found.task.outputs[found.number - 1] ?? "";
     const contentType = contentTypes[extension] ?? "application/octet-stream";
@@ -132,6 +140,17 @@ export class Sandbox implements Behind {
     });
   }
 
+  /** What a full pool answers to a download; any other failure stays an error. */
+  private unmade(error: Error): WorldResponse {
+    if (!(error instanceof PoolFull)) {
+      this.options.onError?.(error);
+      throw error;
+    }
+    return errorAnswer(
+      new SandboxRefusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
+    );
+  }
+
   /** An input of a task may be the output of another: it is read directly, after checking its signature. */
   private ownOutput(address: string): Promise<Uint8Array> | undefined {
     if (!address.startsWith(`${this.origin()}/`)) return undefined;
@@ -142,13 +161,6 @@ export class Sandbox implements Behind {
   }
 }
 
-/** What a full pool answers to a download; any other failure stays an error. */
-function busy(error: unknown): WorldResponse {
-  if (!(error instanceof PoolFull)) throw error;
-  return errorAnswer(
-    new SandboxRefusal(503, "BUSY", `Try again in a moment: ${error.message}.`, { "Retry-After": "2" }),
-  );
-}
 export interface SandboxOptions {
   clock: Clock;
   random: Random;
@@ -170,6 +182,8 @@ export interface SandboxOptions {
   models?: readonly SandboxModel[];
   /** Behaviour that the service's page leaves open. */
   switches?: SwitchSettings;
+  /** Is told of the sandbox's own failures, such as a full disk; callers only see an internal error. */
+  onError?: (error: Error) => void;
   /** What is to go wrong. */
   faults?: FaultPlanSettings;
 }

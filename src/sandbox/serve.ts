@@ -41,10 +41,10 @@ export async function serveSandbox(options: SandboxOptions): Promise<RunningSand
       dashboardApp({ state: sandbox.state, clock, random, token, settle }),
     );
   });
-  const reference = referenceApp([...sandbox.models.values()]);
+  const reference = referenceApp({ models: [...sandbox.models.values()], urlMs: sandbox.urlMs });
   const app = new Hono().all("/dashboard/*", dashboard).route("/", reference).route("/", httpApp(gateway));
   const listener = getRequestListener(app.fetch, { errorHandler: unreadable });
-  const server = createServer({ maxHeaderSize: headerBytesMax }, listener);
+  const server = createServer({ maxHeaderSize: headerBytesMax, requireHostHeader: false }, listener);
   answerClientErrors(server);
   try {
     await new Promise<void>((resolve, reject) => {

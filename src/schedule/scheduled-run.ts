@@ -1,6 +1,6 @@
-import { Liquid } from "liquidjs";
 import { EarlyExit } from "../core/exit.js";
 import { type Credits, inCredits } from "../core/money.js";
+import { boundedLiquid } from "../manifest/templates/engine.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { localTime, nextDue } from "./due.js";
 
@@ -34,7 +34,7 @@ export function scheduledEdition(
   const template = flagOf(schedule, "--edition");
   if (template === null) return null;
   const { date, time } = localTime(dueAt, schedule.zone);
-  const engine = new Liquid({ strictVariables: true, strictFilters: true, ownPropertyOnly: true });
+  const engine = boundedLiquid();
   try {
     return engine.parseAndRenderSync(template, { date, time, schedule: schedule.name });
   } catch (error) {

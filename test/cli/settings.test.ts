@@ -11,6 +11,11 @@ beforeEach(() => {
   mkdirSync(join(at.folder, ".bulkgen"));
 });
 
+/** Each line repeats the one before nine times. */
+const bomb = [..."bcdefgh"]
+  .map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefg"[index]}`)}]\n`)
+  .join("");
+
 const own = (text: string) => {
   const path = join(at.root, "home", ".config", "bulkgen", "bulkgen.config.yaml");
   mkdirSync(dirname(path), { recursive: true });
@@ -86,6 +91,24 @@ describe("settings", () => {
     const { code, stderr } = await run(at, ["run", "set.csv", "--sandbox", "--yes"]);
     expect(stderr).toMatch(message);
     expect(code).toBe(2);
+  });
+
+  test.each([
+    ["aliases without end", `a: &a [x,x,x,x,x,x,x,x,x]\n${bomb}`, /yaml:[2-9]:1: too many aliases/],
+    [
+      "an alias of itself",
+      "notify: &a [{url: *a}]\n",
+      /yaml:1:1: too many aliases \(\*name\), or one that contains itself/,
+    ],
+    [
+      "values nested without end",
+      `notify: ${"[".repeat(20_000)}\n`,
+      /yaml:1:1: values are too deeply nested/,
+    ],
+  ])("%s are refused with file and place", async (_, text, message) => {
+    at.write("bulkgen.config.yaml", text);
+    const { code, stderr } = await run(at, ["plan", "set.csv", "--sandbox"]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
   });
 
   test("a variable that its flag would not take is refused by its name", async () => {

@@ -64,6 +64,7 @@ describe("the answer to a paid request", () => {
       answer(200, "<html>"),
       answer(200, { task_id: "" }),
       answer(200, { task_id: 7 }),
+      answer(200, { task_id: "x".repeat(1_025) }),
     ];
     const codes = [204, 302, 404, 409, 413, 500, 502, 503].map((status) =>
       answer(status, { error: { code: "X" } }),
@@ -113,6 +114,19 @@ describe("the answer to a poll", () => {
       charged: credits(4),
       createdAt: "2026-01-01T00:00:00Z",
       completedAt: "2026-01-01T00:00:09Z",
+      odd: [],
+    });
+  });
+
+  test.each([0, -1, 1e300, {}, [], "soon"])("times and amounts of %j are named and passed over", (value) => {
+    const odd = { created_at: value, completed_at: value, credits_consumed: value === 0 ? "0" : value };
+    expect(taskOutcome(answer(200, { ...record, ...odd }))).toMatchObject({
+      kind: "completed",
+      urls: ["https://a/1"],
+      createdAt: "",
+      completedAt: null,
+      charged: null,
+      odd: ["created_at", "completed_at", "credits_consumed"],
     });
   });
 

@@ -179,6 +179,11 @@ describe("an unusable target is reported before anything is spent", () => {
     ['{"on":["done"]}', {}, "expected an address (url or email), got none"],
     ['{"url":"https://x","on":["dome"]}', {}, "on.0"],
     ['{"url":"https://x","colour":1}', {}, "colour"],
+    [
+      '{"url":"https://x","body":"{% for a in (1..99999) %}{% for b in (1..99999) %}x{% endfor %}{% endfor %}"}',
+      {},
+      'tag "for" not found',
+    ],
     ['{"url":"https://x","body":"{{ sumary }}"}', {}, "undefined variable: sumary"],
     ["mailto:ops@example.org", {}, "expected a mail server"],
     ["mailto:ops@example.org", { smtpUrl: "mail.example" }, "smtp://HOST:PORT"],

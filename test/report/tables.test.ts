@@ -321,3 +321,20 @@ test("a file is named as seen from the current folder, where that is shorter", (
   expect(shownPath("/a/set.csv", here)).toBe("/a/set.csv");
   expect(shownPath("jobs/set.csv", here)).toBe("jobs/set.csv");
 });
+
+describe("bulkgen models", () => {
+  test("of a hundred thousand models prints the beginning, and says how to get all", () => {
+    const models = Array.from({ length: 100_000 }, (_, at) => ({
+      model_key: `model-${at + 1}`,
+      model_name: `Model ${at + 1}`,
+      category: "image",
+      credits_cost: 1,
+      input_type: "text",
+      parameters: [{ key: "size", label: "Size", type: "select", options: [], default: "s" }],
+    }));
+    const text = modelsTable(models, { width: 100, colour: false });
+    expect(text).toContain("model-200 ");
+    expect(text).not.toContain("model-201 ");
+    expect(text).toContain("99800 more models. --json prints all, and --save FILE writes them to a file.");
+  });
+});

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newPlace, type Place, run, started } from "../e2e/command.js";
@@ -140,6 +140,85 @@ describe("bulkgen sandbox", () => {
     const { url, key } = await serve("--state", ":memory:", "--credits", "5");
     expect((await me(url, key)).body.credits.balance).toBe(5);
     expect(existsSync(join(folder, ".bulkgen"))).toBe(false);
+  });
+});
+
+describe("files as inputs", () => {
+  const generate = async (url: string, key: string, image_url: string) => {
+    const response = await fetch(`${url}/api/v1/generate`, {
+      method: "POST",
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      body: JSON.stringify({ model: "atelier-upscale", image_url }),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
+    return { status: response.status, body: (await response.json()) as any };
+  };
+
+  it("are not taken from the folder in which the sandbox was started", async () => {
+    writeFileSync(join(folder, "private.png"), "a picture");
+    const { url, key } = await serve();
+    for (const path of ["private.png", "missing.png"]) {
+      const { status, body } = await generate(url, key, path);
+      expect([status, body.error.message]).toEqual([400, "image_url is to be a URL: https://…"]);
+    }
+  });
+
+  it("are taken from below the folder that --inputs names, and from nowhere else", async () => {
+    mkdirSync(join(folder, "shared"));
+    writeFileSync(join(folder, "private.png"), "a picture");
+    writeFileSync(join(folder, "shared", "cup.png"), "a picture");
+    const { url, key } = await serve("--inputs", "shared");
+    expect((await generate(url, key, "cup.png")).status).toBe(200);
+    expect((await generate(url, key, "../private.png")).status).toBe(400);
+  });
+
+  it("need a folder that exists", async () => {
+    const { status, stderr } = await bulkgen("sandbox", "--inputs", "nowhere");
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringContaining('--inputs: expected a folder, got "nowhere"'),
+    ]);
+  });
+});
+
+describe("a port that cannot be had", () => {
+  it("is refused with advice", async () => {
+    expect(await bulkgen("sandbox", "--port", "70000")).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("--port: expected a port from 0 to 65535, got 70000"),
+    });
+    const { port } = new URL((await serve()).url);
+    expect(await bulkgen("sandbox", "--state", ":memory:", "--port", port)).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining(
+        `port ${port} is in use by another program. Choose another with --port`,
+      ),
+    });
+  });
+});
+
+describe("a subscription whose period is over", () => {
+  it("has ended if it was to be canceled, for the service and for those who ask", async () => {
+    const { url, key } = await serve();
+    await bulkgen("sandbox", "account", "--cancel-at-period-end", "--period-end", "2020-01-01");
+    expect((await me(url, key)).body.subscription).toMatchObject({
+      status: "canceled",
+      current_period_end: "2020-01-01T00:00:00.000Z",
+    });
+    expect((await bulkgen("sandbox", "account")).stdout).toContain("canceled, ended 2020-01-01");
+    await bulkgen("sandbox", "account", "--subscription", "active");
+    expect((await me(url, key)).body.subscription).toMatchObject({
+      status: "active",
+      cancel_at_period_end: false,
+    });
+  });
+
+  it("is renewed otherwise, month by month or year by year", async () => {
+    const { url, key } = await serve();
+    await bulkgen("sandbox", "account", "--billing-interval", "year", "--period-end", "2020-01-01");
+    const { status, billing_interval, current_period_end } = (await me(url, key)).body.subscription;
+    expect([status, billing_interval]).toEqual(["active", "year"]);
+    expect((Date.parse(current_period_end) - Date.UTC(2020, 0, 1)) % (365 * 24 * 60 * 60 * 1_000)).toBe(0);
   });
 });
 

@@ -1,17 +1,30 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
 import { Caller } from "./caller.js";
 
 let caller: Caller;
+let folder: string;
+let file: string;
 /** The cookie that the link was exchanged for. */
 let cookie: string;
 
 beforeEach(async () => {
-  caller = await Caller.start({ credits: 100, plan: "Enterprise", taskMs: { min: 1_000, max: 1_000 } });
+  folder = mkdtempSync(join(tmpdir(), "bulkgen-dashboard-"));
+  file = join(folder, "sandbox.db");
+  caller = await Caller.start({ file, credits: 100, plan: "Enterprise", taskMs: { min: 1_000, max: 1_000 } });
   const entered = await visit(caller.sandbox.dashboard);
   cookie = entered.headers.get("set-cookie")?.split(";")[0] ?? "";
 });
-afterEach(() => caller.sandbox.close());
+afterEach(async () => {
+  await caller.sandbox.close();
+  rmSync(folder, { recursive: true });
+});
 
 interface Page {
   status: number;
@@ -45,7 +58,7 @@ async function makeKey(name: string): Promise<{ shown: Page; address: string; va
   const sent = await submit("/dashboard/keys", { name });
   const address = sent.headers.get("location") ?? "";
   const shown = await look(address);
-  return { shown, address, value: /svc_[A-Za-z0-9]{32}/.exec(shown.text)?.[0] ?? "" };
+  return { shown, address, value: /data-key>(svc_[A-Za-z0-9]{32})</.exec(shown.text)?.[1] ?? "" };
 }
 
 describe("the link", () => {
@@ -134,7 +147,7 @@ describe("every page", () => {
       expect(policy).not.toContain("unsafe");
       expect(page.headers.get("cache-control")).toBe("no-store");
       expect(page.headers.get("x-content-type-options")).toBe("nosniff");
-      expect(page.text).not.toMatch(/<script|https?:|style=/);
+      expect(page.text.replaceAll(caller.sandbox.url, "")).not.toMatch(/<script|https?:|style=/);
     }
     expect((await look("/dashboard/nowhere")).status).toBe(404);
   });
@@ -177,6 +190,43 @@ describe("a new key", () => {
     expect(refused.status).toBe(400);
     expect(refused.text).toContain("There is a key named &quot;sandbox&quot; already");
     expect((await submit("/dashboard/keys", { name: " " })).text).toContain("A key needs a name");
+  });
+});
+
+describe("a newcomer", () => {
+  it("finds the address, the key, the reference and a first command that works", async () => {
+    const { text } = await look();
+    expect(text).toContain(`<code>${caller.sandbox.url}</code>`);
+    expect(text).toContain(`<code>${caller.sandbox.key}</code>`);
+    expect(text).toContain('href="/docs"');
+    const command = /<pre class="command">([^<]*)</
+      .exec(text)?.[1]
+      ?.replaceAll("&quot;", '"')
+      .replaceAll("&#39;", "'");
+    const { stdout } = await promisify(execFile)("sh", ["-c", command ?? "false"]);
+    expect(JSON.parse(stdout).status).toBe("processing");
+  });
+
+  it("sees a task finish without reloading, and nothing reload when all are finished", async () => {
+    expect((await look()).text).not.toContain('http-equiv="refresh"');
+    await caller.generate({ model: "aurora-image", prompt: "A heron" });
+    expect((await look()).text).toContain('<meta http-equiv="refresh" content="3">');
+    expect((await makeKey("nightly")).shown.text).not.toContain('http-equiv="refresh"');
+    caller.clock.advance(1_000);
+    expect((await look()).text).not.toContain('http-equiv="refresh"');
+  });
+
+  it("can activate the subscription that a refused request asks for", async () => {
+    expect((await look()).text).not.toContain("Activate subscription");
+    const { db } = new SqliteState(file);
+    db.exec("update accounts set subscription_status = null");
+    db.close();
+    const generate = () => caller.generate({ model: "aurora-image", prompt: "A heron" });
+    expect((await generate()).body.error.code).toBe("SUBSCRIPTION_REQUIRED");
+    expect((await look()).text).toContain("Activate subscription");
+    expect((await submit("/dashboard/activate", {})).status).toBe(303);
+    expect((await generate()).status).toBe(200);
+    expect((await submit("/dashboard/activate", {}, { cookie: "" })).status).toBe(401);
   });
 });
 

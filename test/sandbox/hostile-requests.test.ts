@@ -42,6 +42,29 @@ async function chunked(bytes: number): Promise<number> {
 const head = "GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
 
 describe("a request on the wire", () => {
+  it("may be HEAD wherever GET is answered", async () => {
+    const response = await fetch(`${caller.sandbox.url}/api/v1/me`, {
+      method: "HEAD",
+      headers: { "x-api-key": caller.sandbox.key },
+    });
+    expect([response.status, await response.text()]).toEqual([200, ""]);
+  });
+
+  it("without a key is told how to send one", async () => {
+    const response = await fetch(`${caller.sandbox.url}/api/v1/me`);
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  });
+
+  it("to no endpoint leads a browser to the reference", async () => {
+    const response = await fetch(caller.sandbox.url, { redirect: "manual" });
+    expect([response.status, response.headers.get("location")]).toEqual([302, "/docs"]);
+  });
+
+  it("for a file cannot make a chain of redirects, unless faults ask for it", async () => {
+    const response = await fetch(`${caller.sandbox.url}/files/x/1.png?hops=9`, { redirect: "manual" });
+    expect(response.status).toBe(403);
+  });
+
   it("with larger headers than are read is answered 431 in the shape of all errors", async () => {
     const answer = await raw(`${head}X-Large: ${"x".repeat(headerBytesMax)}\r\n\r\n`);
     expect([answer.status, answer.body.error.code]).toEqual([431, "HEADERS_TOO_LARGE"]);
@@ -57,6 +80,8 @@ describe("a request on the wire", () => {
   it.each([
     "hello\r\n\r\n",
     "GET / HTTP/9.9\r\n\r\n",
+    "GET /api/v1/me HTTP/1.0\r\n\r\n",
+    "GET /api/v1/me HTTP/1.1\r\nConnection: close\r\n\r\n",
     "GET /api\\v1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: localhost@evil\r\nConnection: close\r\n\r\n",
     `${head}Content-Length: x\r\n\r\n`,

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { shorten } from "../../src/sandbox/media/lettering.js";
 import { Caller } from "./caller.js";
 
 describe("an image", () => {
@@ -87,6 +88,18 @@ describe("an image", () => {
     expect([after.width, after.height]).toEqual([(before.width ?? 0) * 3, (before.height ?? 0) * 3]);
   });
 
+  it("that is edited keeps its size", async () => {
+    const task = await caller.finish({ model: "atelier-edit", prompt: "blue", image_url: "red.png" });
+    const { width, height } = await sharp(await caller.download(task.output_urls[0])).metadata();
+    expect([width, height]).toEqual([60, 40]);
+  });
+
+  it("of a prompt that the font cannot show has a label instead of boxes", () => {
+    expect(shorten("日本語")).toBe("(text that this font cannot show)");
+    expect(shorten("A heron 鷺 at dawn 🐦‍⬛")).toBe("A heron … at dawn …");
+    expect(shorten("Żółć, γάτα и кот – “5 €”!")).toBe("Żółć, γάτα и кот – “5 €”!");
+  });
+
   it("upscaled is still the picture that was given", async () => {
     const task = await caller.finish({ model: "atelier-upscale", image_url: "red.png" });
     const { dominant } = await sharp(await caller.download(task.output_urls[0])).stats();
@@ -95,10 +108,7 @@ describe("an image", () => {
   });
 
   it.each([
-    ["missing.png", "does not exist"],
     ["text.png", "of no known kind"],
-    ["link.png", "outside the folder"],
-    ["../../../../../../etc/hostname", "outside the folder"],
     ["https://127.0.0.1:1/a.png", "cannot be reached"],
   ])("whose input %s cannot be used fails, says why, and costs nothing", async (image_url, why) => {
     const before = (await caller.get("/api/v1/me")).body.credits.balance;
@@ -106,5 +116,17 @@ describe("an image", () => {
     expect(task).toMatchObject({ status: "failed", credits_consumed: 0, output_urls: null });
     expect(task.error).toContain(why);
     expect((await caller.get("/api/v1/me")).body.credits.balance).toBe(before);
+  });
+
+  it.each([
+    ["missing.png", "does not exist"],
+    ["not a url", "does not exist"],
+    ["//example.com/a.png", "does not exist"],
+    ["link.png", "outside the folder"],
+    ["../../../../../../etc/hostname", "outside the folder"],
+  ])("is refused before anything is charged where no file is at %s", async (image_url, why) => {
+    const { status, body } = await caller.generate({ model: "atelier-upscale", image_url });
+    expect([status, body.error.code]).toEqual([400, "INVALID_REQUEST"]);
+    expect(body.error.message).toMatch(why);
   });
 });

@@ -36,7 +36,7 @@ export class InProcess {
       {
         models: new Map(withOutputs(catalogue, switches).map((model) => [model.key, model])),
         taskMs: options.taskMs ?? { min: 1_000, max: 1_000 },
-        localInputs: false,
+        inputRoot: undefined,
         secret: "secret",
         origin: () => "http://127.0.0.1:1",
         switches,

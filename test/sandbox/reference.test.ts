@@ -1,8 +1,12 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { endpoints } from "../../src/api/endpoints.js";
 import { errorTable } from "../../src/api/errors.js";
+import * as records from "../../src/api/records.js";
+import { examples } from "../../src/sandbox/reference/examples.js";
 import { openApi } from "../../src/sandbox/reference/openapi.js";
-import { componentSchemas } from "../../src/sandbox/reference/schemas.js";
+import { componentSchemas, type SchemaName } from "../../src/sandbox/reference/schemas.js";
 import { Caller } from "./caller.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes
@@ -41,6 +45,51 @@ describe("the OpenAPI document", () => {
   });
 });
 
+describe("a typed client", () => {
+  it("finds misspelt names and a missing format: no record takes any other field for granted", () => {
+    const schemas = componentSchemas();
+    for (const [name, schema] of Object.entries(schemas)) {
+      expect([name, schema.additionalProperties]).toEqual([name, undefined]);
+    }
+    expect(schemas.Task.properties?.["input"]).toMatchObject({ type: "object", additionalProperties: {} });
+    expect(schemas.Me.properties?.["user"]?.properties?.["id"]?.format).toBe("uuid");
+    expect(schemas.GenerateRequest.properties?.["image_url"]?.format).toBe("uri");
+    expect(schemas.ModelParameter.required).toEqual(["key", "label", "type", "options", "default"]);
+    expect(document.paths["/api/v1/task/{taskId}"].get.parameters[0].schema.format).toBe("uuid");
+  });
+
+  it("is told how long to wait, which errors can come, and under which licence", () => {
+    const operations = Object.values(document.paths).flatMap((path) => Object.values(path as object));
+    for (const { responses, description, tags } of operations) {
+      expect(responses[429].headers).toHaveProperty("Retry-After");
+      expect(responses).toHaveProperty("500");
+      expect(responses).not.toHaveProperty("405");
+      expect([description, tags]).toEqual([expect.any(String), [expect.any(String)]]);
+    }
+    expect(document.paths["/api/v1/me"].get.responses).not.toHaveProperty("403");
+    expect(document.info.license).toEqual({ name: "MIT", identifier: "MIT" });
+  });
+
+  it("sees examples that are what the service answers", async () => {
+    const shown = examples("http://127.0.0.1:4010");
+    records.generateRequest.parse(shown.GenerateRequest);
+    const caller = await Caller.start();
+    const created = (await caller.generate(shown.GenerateRequest)).body;
+    caller.clock.advance(60_000);
+    const answers = {
+      Creation: created,
+      Task: (await caller.task(created.task_id)).body,
+      Me: (await caller.get("/api/v1/me")).body,
+      ModelList: (await caller.get("/api/v1/models")).body,
+    };
+    for (const [name, answer] of Object.entries(answers)) {
+      expect(Object.keys(shown[name as SchemaName] as object)).toEqual(Object.keys(answer));
+    }
+    expect(shown.Task).toMatchObject({ input: answers.Task.input, status: answers.Task.status });
+    await caller.sandbox.close();
+  });
+});
+
 describe("the reference", () => {
   it("is served without a key, with no script and nothing from elsewhere", async () => {
     const { sandbox } = await Caller.start();
@@ -52,8 +101,43 @@ describe("the reference", () => {
     for (const word of ["/api/v1/generate", "TASK_NOT_FOUND", "requests_count", "atelier-upscale", "10000"]) {
       expect(text).toContain(word);
     }
-    expect(text).not.toMatch(/<script|https?:\/\/|style="|\[object|undefined/);
+    expect(text.replaceAll(sandbox.url, "")).not.toMatch(/<script|https?:\/\/|style="|\[object|undefined/);
     expect((await fetch(`${sandbox.url}/docs/style.css`)).headers.get("content-type")).toContain("text/css");
+    await sandbox.close();
+  });
+
+  it("has every field, one anchor for each link, and says how to poll and what an error looks like", async () => {
+    const { sandbox } = await Caller.start();
+    const text = await (await fetch(`${sandbox.url}/docs`)).text();
+    for (const field of ["input", "user.email", "subscription.billing_interval", "output_urls"]) {
+      expect(text).toContain(`<code>${field}</code>`);
+    }
+    const anchors = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(anchors).size).toBe(anchors.length);
+    for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect(anchors).toContain(target);
+    expect(text.indexOf('id="models"')).toBeLessThan(text.indexOf("atelier-upscale"));
+    for (const word of [
+      "10 minutes",
+      "Retry-After",
+      "1 hour",
+      "[[moderation]]",
+      "INVALID_MODEL&quot;",
+      "reel-perform",
+    ]) {
+      expect(text).toContain(word);
+    }
+    await sandbox.close();
+  });
+
+  it("starts with a command that works as it is pasted", async () => {
+    const { sandbox } = await Caller.start();
+    const text = await (await fetch(`${sandbox.url}/docs`)).text();
+    const command = /<pre>(export [^<]*)<\/pre>/
+      .exec(text)?.[1]
+      ?.replaceAll("&quot;", '"')
+      .replaceAll("&#39;", "'");
+    const { stdout } = await promisify(execFile)("sh", ["-c", command ?? "false"]);
+    expect(JSON.parse(stdout)).toMatchObject({ status: "processing", model: "aurora-image-mini" });
     await sandbox.close();
   });
 });

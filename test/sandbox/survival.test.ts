@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { serveSandbox } from "../../src/sandbox/serve.js";
+import { openSqlite } from "../../src/sqlite.js";
 import { Caller } from "./caller.js";
 import { CountingRandom, ManualClock } from "./manual-clock.js";
 
@@ -63,6 +64,28 @@ describe("a sandbox started again on the same file", () => {
     second.clock.advance(60_000);
     expect((await second.task(created.task_id)).body.status).toBe("completed");
     await second.sandbox.close();
+  });
+});
+
+describe("a failure of the sandbox itself", () => {
+  it("answers as the page says, charges nothing, and tells its cause to the host alone", async () => {
+    const file = join(folder, "sandbox.db");
+    const causes: string[] = [];
+    const caller = await Caller.start({ file, onError: ({ message }) => causes.push(message) });
+    const before = (await caller.get("/api/v1/me")).body.credits.balance;
+    const db = openSqlite(file);
+    db.exec("create trigger full before insert on tasks begin select raise(abort, 'disk is full'); end");
+    const { status, body } = await caller.generate(image);
+    expect([status, body.error]).toEqual([
+      500,
+      { code: "GENERATION_ERROR", message: "Internal error while processing the generation." },
+    ]);
+    expect(causes).toEqual([expect.stringContaining("disk is full")]);
+    db.exec("drop trigger full");
+    db.close();
+    expect((await caller.get("/api/v1/me")).body.credits.balance).toBe(before);
+    expect((await caller.generate(image)).status).toBe(200);
+    await caller.sandbox.close();
   });
 });
 

@@ -58,7 +58,7 @@ export class SimulatedService {
       {
         models: new Map(withOutputs([...models.values()], switches).map((model) => [model.key, model])),
         taskMs: scenario.taskMs,
-        localInputs: false,
+        inputRoot: undefined,
         secret: "secret",
         origin: () => "https://files.example",
         switches,

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../../core/ports/disk.js";
-import { decodable, pictureFault } from "./pictures.js";
+import { decodable, isTooLargeToDecode, pictureFault } from "./pictures.js";
 
 /**
  * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
@@ -15,15 +15,21 @@ import { decodable, pictureFault } from "./pictures.js";
 type CheckLevel = "decoded" | "packets" | "type";
 
 export type MediaContent =
-  | { kind: "media"; extension: string; mime: string; check: CheckLevel }
+  /** `because` says why no more than the type was checked of a format that is read otherwise. */
+  | { kind: "media"; extension: string; mime: string; check: CheckLevel; because?: string }
   /** Not what was ordered: broken, truncated, of another category, or not media. */
   | { kind: "bad"; reason: string };
 
 /**
- * Checks the file at `path`. `category` is the task's; an unknown category accepts any media. Rejects with errors of
- * the disk.
+ * Checks the file at `path`. `category` is the task's; an unknown category accepts any media. With `typeBecause` only
+ * its type is looked at, for that reason. Rejects with errors of the disk.
  */
-export async function inspect(disk: Disk, path: string, category: string): Promise<MediaContent> {
+export async function inspect(
+  disk: Disk,
+  path: string,
+  category: string,
+  typeBecause?: string,
+): Promise<MediaContent> {
   const size = await disk.size(path);
   if (size === null) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
   if (size === 0) return { kind: "bad", reason: "the file is empty" };
@@ -33,8 +39,18 @@ export async function inspect(disk: Disk, path: string, category: string): Promi
   const { ext: extension, mime } = type;
   const media = mime.split("/")[0] ?? "";
   if (!fits(category, media)) return { kind: "bad", reason: `expected ${category}, got ${mime}` };
+  const unread = (because: string): MediaContent => ({
+    kind: "media",
+    extension,
+    mime,
+    check: "type",
+    because,
+  });
+  if (typeBecause !== undefined) return unread(typeBecause);
   if (decodable.has(mime)) {
-    const fault = await pictureFault(await readAll(disk, path), mime);
+    const bytes = await readAll(disk, path);
+    if (await isTooLargeToDecode(bytes)) return unread("too large to decode");
+    const fault = await pictureFault(bytes, mime);
     if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
     return { kind: "media", extension, mime, check: "decoded" };
   }

@@ -6,13 +6,15 @@ import { inspect, type MediaContent } from "./content.js";
 export interface InspectorJob {
   path: string;
   category: string;
+  /** Only its type is to be looked at, for this reason. */
+  typeBecause?: string;
 }
 
 export type InspectorAnswer = { content: MediaContent } | { message: string; code: string | null };
 
-parentPort?.on("message", async ({ path, category }: InspectorJob) => {
+parentPort?.on("message", async ({ path, category, typeBecause }: InspectorJob) => {
   try {
-    answer({ content: await inspect(nodeDisk, path, category) });
+    answer({ content: await inspect(nodeDisk, path, category, typeBecause) });
   } catch (error) {
     const { message, code } = error as { message?: unknown; code?: unknown };
     answer({ message: String(message), code: typeof code === "string" ? code : null });

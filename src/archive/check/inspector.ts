@@ -6,7 +6,8 @@ import type { InspectorAnswer, InspectorJob } from "./inspector-worker.js";
 
 /**
  * Files are checked in worker threads, because a broken or hostile file may keep a decoder busy for ever or fill the
- * memory. That thread is then terminated and the file refused. The compiled worker is used even when this file runs from
+ * memory. That thread is then terminated, and only the type of the file is looked at: what cannot be read in time may
+ * still be what was paid for. A thread that dies in another way refuses its file. The compiled worker is used even when this file runs from
  * its TypeScript source, which Node cannot start a thread from.
  */
 const workerFile = packageFile("dist/archive/check/inspector-worker.js");
@@ -87,20 +88,33 @@ class Pool {
       this.dispatch();
     });
     // A thread that dies affects only its own file.
-    worker.on("error", (error) => this.lose(worker, `the check failed: ${error.message}`));
-    worker.on("exit", () => this.lose(worker, "the check ended its thread"));
+    worker.on("error", (error: NodeJS.ErrnoException) => {
+      const outgrown = error.code === "ERR_WORKER_OUT_OF_MEMORY";
+      this.lose(
+        worker,
+        `the check failed: ${error.message}`,
+        outgrown ? "the check took too much memory" : null,
+      );
+    });
+    worker.on("exit", () => this.lose(worker, "the check ended its thread", null));
     return worker;
   }
 
   private work(worker: Worker, job: Waiting): void {
-    const { clock, msMax = 60_000, bytesPerSecondMin = 4 * 2 ** 20 } = this.settings;
+    const { clock, msMax = 30_000, bytesPerSecondMin = 4 * 2 ** 20 } = this.settings;
     const over = new AbortController();
     this.busy.set(worker, { job, over });
     worker.ref();
-    worker.postMessage({ path: job.path, category: job.category } satisfies InspectorJob);
+    const { path, category, typeBecause } = job;
+    worker.postMessage({
+      path,
+      category,
+      ...(typeBecause === undefined ? {} : { typeBecause }),
+    } satisfies InspectorJob);
     const ms = Math.ceil(msMax + (job.bytes / bytesPerSecondMin) * 1000);
     void clock.sleep(ms, over.signal).then(() => {
-      if (!over.signal.aborted) this.lose(worker, `the check took longer than ${Math.round(ms / 1000)} s`);
+      const reason = `the check took longer than ${Math.round(ms / 1000)} s`;
+      if (!over.signal.aborted) this.lose(worker, reason, reason);
     });
   }
 
@@ -112,13 +126,15 @@ class Pool {
     return found?.job;
   }
 
-  private lose(worker: Worker, reason: string): void {
+  /** With `typeBecause`, the file gets another look at its type alone. */
+  private lose(worker: Worker, reason: string, typeBecause: string | null): void {
     const job = this.finish(worker);
     const at = this.idle.indexOf(worker);
     if (at >= 0) this.idle.splice(at, 1);
     if (job === undefined) return;
     void worker.terminate();
-    job.resolve({ kind: "bad", reason });
+    if (typeBecause !== null && job.typeBecause === undefined) this.queue.unshift({ ...job, typeBecause });
+    else job.resolve({ kind: "bad", reason });
     this.dispatch();
   }
 }

@@ -14,6 +14,26 @@ const warning = new Set(["image/jpeg", "image/gif"]);
 /** Other warnings are about odd but whole files: colour profiles, unusual headers. */
 const tellsOfDamage = /corrupt jpeg data|premature end|invalid frame data|huffman/i;
 
+const decodedBytesMax = 512 * 2 ** 20;
+/** Decoders of these need the whole picture in memory, and so do those of interlaced or progressive ones. */
+const wholeFormats = new Set(["webp", "heif"]);
+/** Beyond this sharp refuses to decode at all. */
+const pixelsMax = 268_402_689;
+
+/** Whether decoding a picture would take more memory than a file may. One whose header cannot be read is not. */
+export async function isTooLargeToDecode(bytes: Buffer): Promise<boolean> {
+  const { default: sharp } = await import("sharp");
+  const facts = await sharp(bytes, { limitInputPixels: false })
+    .metadata()
+    .catch(() => null);
+  if (facts === null) return false;
+  const { width, height, channels, depth, isProgressive, format } = facts;
+  const pixels = width * height;
+  const sampleBytes = depth === "uchar" || depth === "char" ? 1 : depth.endsWith("short") ? 2 : 4;
+  const whole = isProgressive || wholeFormats.has(format);
+  return pixels > pixelsMax || (whole && pixels * channels * sampleBytes > decodedBytesMax);
+}
+
 /** What is wrong with a picture, in words; null when every pixel could be decoded. */
 export async function pictureFault(bytes: Buffer, mime: string): Promise<string | null> {
   if (!hasEndMark(bytes, mime)) return "is truncated: it has no end mark";

@@ -14,7 +14,12 @@ export const stateFlags = {
 export type StateFlags = FlagsOf<typeof stateFlags>;
 
 export const sandboxFlags = {
-  port: option("<n>", "port on 127.0.0.1", wholeNumber, { default: 0, defaultText: "any free port" }),
+  port: option("<n>", "port on 127.0.0.1", portNumber, { default: 0, defaultText: "any free port" }),
+  inputs: option(
+    "<folder>",
+    "take files below this folder as inputs, by their paths (default: none)",
+    anyText,
+  ),
   plan: option(
     "<plan>",
     `plan of its account: ${plans.join(", ")} (default: unchanged; Pro at first)`,
@@ -47,6 +52,7 @@ export const sandboxAccountFlags = {
   plan: option("<plan>", plans.join(", "), oneOf(...plans)),
   credits: option("<n>", "the new balance", amount),
   subscription: option("<status>", subscriptions.join(", "), oneOf(...subscriptions)),
+  billingInterval: option("<interval>", "month or year; a new period begins with it", oneOf("month", "year")),
   cancelAtPeriodEnd: toggle("the subscription ends with its period", { negatable: true }),
   periodEnd: option("<date>", "when the current period ends, such as 2026-12-31", instant),
   all: toggle("show the accounts of all users"),
@@ -54,6 +60,12 @@ export const sandboxAccountFlags = {
   ...stateFlags,
 };
 export type SandboxAccountFlags = FlagsOf<typeof sandboxAccountFlags>;
+
+function portNumber(text: string): number {
+  const port = wholeNumber(text);
+  if (port > 65_535) throw new FlagError(`expected a port from 0 to 65535, got ${text}`);
+  return port;
+}
 
 function milliseconds(text: string): { min: number; max: number } {
   const match = /^(\d+)(?:-(\d+))?$/.exec(text);

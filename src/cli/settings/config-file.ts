@@ -31,6 +31,8 @@ export function userConfig(environment: Readonly<Record<string, string | undefin
   );
 }
 
+const tooDeep = "values are too deeply nested";
+
 /** Null when there is no file. Throws EarlyExit, with the place, for a file that cannot be read. */
 export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
   let text: string;
@@ -49,6 +51,7 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
     return `${path}:${line}:${col}`;
   };
   const [error] = document.errors;
+  if (error?.message.includes("call stack")) throw new EarlyExit("usage", `${at(0)}: ${tooDeep}`);
   if (error) throw new EarlyExit("usage", `${at(error.pos[0])}: ${error.message.split("\n")[0]}`);
   const settings = new Map<string, FileSetting>();
   if (document.contents === null) return { path, own, settings };
@@ -60,8 +63,17 @@ export async function readConfig(path: string, own: boolean): Promise<ConfigFile
   }
   for (const { key, value } of document.contents.items) {
     const place = at(isScalar(key) ? key.range?.[0] : 0);
-    const plain = (value as { toJS(of: typeof document): unknown } | null)?.toJS(document) ?? null;
-    settings.set(String(isScalar(key) ? key.value : key), { words: wordsOf(plain), place });
+    let words: string[];
+    try {
+      const plain = (value as { toJS(of: typeof document): unknown } | null)?.toJS(document) ?? null;
+      words = wordsOf(plain);
+    } catch (error) {
+      // yaml counts the values that aliases repeat; an alias of itself has no end, which JSON cannot write.
+      const deep = error instanceof RangeError;
+      const why = deep ? tooDeep : "too many aliases (*name), or one that contains itself";
+      throw new EarlyExit("usage", `${place}: ${why}`);
+    }
+    settings.set(String(isScalar(key) ? key.value : key), { words, place });
   }
   return { path, own, settings };
 }

@@ -185,18 +185,19 @@ export interface WorkspaceHints {
  * Finds the workspace: the one named, else the nearest at or above the manifest (or the current folder). If there is
  * none, it will be the current folder if the manifest is below it, else the manifest's folder, so a run that cron starts
  * from elsewhere finds its history. If the state is elsewhere, a file in the folder says where. Throws EarlyExit if that
- * file is damaged.
+ * file is damaged, or names a state that is not this workspace's.
  */
 export function findWorkspace(hints: WorkspaceHints): Workspace {
   const root = hints.named === undefined ? nearestRoot(hints) : resolve(hints.cwd, hints.named);
   const markerFolder = join(root, marker);
-  const identity = readIdentity(markerFolder);
-  const whole = identity?.state ?? markerFolder;
-  const state = hints.sandbox ? join(whole, "sandbox") : whole;
   const sharedFolder = join(
     hints.env.XDG_STATE_HOME || join(hints.env["HOME"] || homedir(), ".local", "state"),
     "bulkgen",
   );
+  const identity = readIdentity(markerFolder);
+  if (identity) refuseStrangeState(identity, markerFolder, sharedFolder);
+  const whole = identity?.state ?? markerFolder;
+  const state = hints.sandbox ? join(whole, "sandbox") : whole;
   return {
     root,
     markerFolder,
@@ -209,6 +210,24 @@ export function findWorkspace(hints: WorkspaceHints): Workspace {
       ? resolve(hints.cwd, hints.out)
       : join(root, hints.sandbox ? "sandbox-outputs" : "outputs"),
   };
+}
+
+/**
+ * A folder may come from somebody else, and name any folder as its state: it is followed only to the one that bulkgen
+ * itself makes for a workspace of this id. Whether this folder is the one with the id, its claim says.
+ */
+function refuseStrangeState(
+  { id, state }: WorkspaceIdentity,
+  markerFolder: string,
+  sharedFolder: string,
+): void {
+  if (state === null || !existsSync(state)) return;
+  const own = join(workspacesFolder(sharedFolder), id);
+  if (!isOther(state, own)) return;
+  throw new EarlyExit(
+    "usage",
+    `${identityFile(markerFolder)} says that the state of this workspace is in ${state}, which bulkgen did not make for it: expected ${own}. Nothing was sent. If the folder comes from somebody else, remove its .bulkgen/; if you have set XDG_STATE_HOME, set it as before.`,
+  );
 }
 
 /** The files in a state folder. */

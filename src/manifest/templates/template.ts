@@ -1,5 +1,6 @@
-import { filters as builtIn, type FilterImplOptions, Liquid, type Template as Parsed } from "liquidjs";
+import { filters as builtIn, type FilterImplOptions, type Liquid, type Template as Parsed } from "liquidjs";
 import { nearest } from "../../text/nearest.js";
+import { boundedLiquid, renderedCharactersMax, tagNames } from "./engine.js";
 
 /** A problem of a template, or of one rendering of it. */
 export interface TemplateProblem {
@@ -188,11 +189,7 @@ export function isTemplate(text: string): boolean {
   return text.includes("{") && (text.includes("{{") || text.includes("{%"));
 }
 
-/** The longest rendered text: more is an error, such as a text that is appended to itself repeatedly. */
-const renderedCharactersMax = 1_000_000;
 const keptMax = 1_000;
-/** The allowed tags. Without loops and files every rendering ends soon. */
-const tagNames = ["assign", "capture", "case", "comment", "echo", "if", "raw", "unless", "#"];
 
 /** Compiles the templates of a manifest and collects the names that they use. */
 export class Templates {
@@ -201,19 +198,8 @@ export class Templates {
   private readonly kept = new Map<string, Template | TemplateProblem>();
 
   constructor(private readonly names: Names) {
-    this.engine = new Liquid({
-      strictVariables: true,
-      strictFilters: true,
-      ownPropertyOnly: true,
-      memoryLimit: renderedCharactersMax,
-      timezoneOffset: 0,
-      locale: "en-US",
-      relativeReference: false,
-      fs: noFiles,
-    });
+    this.engine = boundedLiquid({ timezoneOffset: 0, locale: "en-US", fs: noFiles });
     useFilters(this.engine, this.used);
-    for (const tag of Object.keys(this.engine.tags))
-      if (!tagNames.includes(tag)) delete this.engine.tags[tag];
   }
 
   /** The template, or its fault: a syntax error or an unknown name, which is wrong for every row. */

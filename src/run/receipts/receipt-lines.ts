@@ -1,6 +1,7 @@
-import type { GenerateRequest } from "../../api/records.js";
+import { z } from "zod";
+import { type GenerateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
-import { type Credits, credits, toNumber } from "../../core/money.js";
+import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
 import type { Attempt, AttemptOutcome } from "../../core/ports/attempt.js";
 import type { Item, Run } from "../../core/ports/store.js";
 import { keptPath } from "../../store/workspace/own-paths.js";
@@ -175,27 +176,64 @@ export function conclusionIn({
   };
 }
 
-/** Null for a line that bulkgen did not write whole, such as one that a crash cut short. */
+const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
+const amount = z.number().refine((value) => creditsTold(value) !== null);
+const requestShape = z.strictObject({
+  model: z.string(),
+  prompt: z.string().optional(),
+  params: z.record(z.string(), z.string()).optional(),
+  image_url: z.string().optional(),
+  video_url: z.string().optional(),
+  audio_url: z.string().optional(),
+});
+
+/** Strict, so that a damaged name of a field that may be missing is noticed too. */
+const lineShape = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("intent"),
+    at: time,
+    key: z.string(),
+    attempt: z.int(),
+    // What cannot be read counts as sent when the line was written.
+    sentAt: z.unknown().optional(),
+    spendLogId: z.int().nullable(),
+    run: z.int(),
+    job: z.string(),
+    manifest: z.string(),
+    out: z.string(),
+    edition: z.string(),
+    origin: z.string(),
+    account: z.string(),
+    row: z.string(),
+    rowNumber: z.int(),
+    occurrence: z.int(),
+    variant: z.int(),
+    name: z.string(),
+    category: z.string(),
+    price: amount,
+    request: requestShape,
+  }),
+  z.strictObject({
+    type: z.literal("answer"),
+    at: time,
+    job: z.string(),
+    key: z.string(),
+    attempt: z.int(),
+    event: z.enum(["accepted", "refused", "rejected", "not_sent", "unanswered"]),
+    status: z.int().optional(),
+    message: z.string().optional(),
+    taskId: z.string().optional(),
+    externalTaskId: z.string().optional(),
+    charged: amount.optional(),
+    remaining: amount.optional(),
+    completeError: z.boolean().optional(),
+    nextAt: z.number().optional(),
+    failureKind: z.string().optional(),
+  }),
+]);
+
+/** Null for a line that is not as bulkgen wrote it: a crash cut it short, or the disk has damaged it. */
 export function lineIn(row: string): IntentLine | AnswerLine | null {
-  let line: (Partial<Omit<IntentLine, "type"> & Omit<AnswerLine, "type">> & { type?: string }) | null;
-  try {
-    line = JSON.parse(row);
-  } catch {
-    return null;
-  }
-  if (typeof line?.job !== "string" || typeof line.key !== "string") return null;
-  if (!Number.isInteger(line.attempt) || !isTime(line.at)) return null;
-  if (line.type === "intent") return isIntent(line as Partial<IntentLine>) ? (line as IntentLine) : null;
-  if (line.type !== "answer") return null;
-  return answers.includes(line.event ?? "") ? (line as AnswerLine) : null;
-}
-
-const answers: readonly string[] = ["accepted", "refused", "rejected", "not_sent", "unanswered"];
-
-function isTime(at: unknown): boolean {
-  return typeof at === "string" && !Number.isNaN(Date.parse(at));
-}
-
-function isIntent({ request, manifest, out }: Partial<IntentLine>): boolean {
-  return typeof request?.model === "string" && typeof manifest === "string" && typeof out === "string";
+  const read = lineShape.safeParse(parseJson(row));
+  return read.success ? (read.data as IntentLine | AnswerLine) : null;
 }

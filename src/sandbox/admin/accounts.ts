@@ -1,8 +1,9 @@
 import type { PlanName } from "../../api/plans.js";
-import { creditsPerMonth, monthMs } from "../state/default-account.js";
+import { creditsPerMonth } from "../state/default-account.js";
 import { accountColumns, accountOf, type SandboxAccountRow } from "../state/rows.js";
 import type { AccountRecord, SubscriptionStatus } from "../state/state.js";
 import { keyHash, sandboxKey, toMicro } from "../state/state.js";
+import { asOf, periodMs } from "../state/subscription.js";
 import type { Desk } from "./desk.js";
 import { AdminProblem } from "./desk.js";
 
@@ -13,6 +14,7 @@ export interface AccountChange {
   /** The new balance, in credits. */
   credits?: number;
   subscription?: SubscriptionStatus | "none";
+  billingInterval?: AccountRecord["billingInterval"];
   cancelAtPeriodEnd?: boolean;
   /** Milliseconds since 1970. */
   periodEnd?: number;
@@ -25,7 +27,7 @@ export function listAccounts(desk: Desk): AccountRecord[] {
   const rows = desk.state.db.prepare(`select ${accountColumns} from accounts order by email`).all();
   const own = ownAccount(desk).id;
   return (rows as SandboxAccountRow[])
-    .map(accountOf)
+    .map((row) => asOf(accountOf(row), desk.clock.now()))
     .sort((left, right) => Number(right.id === own) - Number(left.id === own));
 }
 
@@ -57,7 +59,7 @@ export function createAccount(desk: Desk, email: string, change: AccountChange):
       plan: "Pro",
       creditsPerMonth: creditsPerMonth.Pro,
       billingInterval: "month",
-      periodEnd: clock.now() + monthMs,
+      periodEnd: clock.now() + periodMs.month,
       cancelAtPeriodEnd: false,
       admitted: 0,
     };
@@ -74,18 +76,19 @@ export function changeAccount(desk: Desk, accountId: string, change: AccountChan
     const after = changed(before, change, desk.clock.now());
     desk.state.db
       .prepare<unknown[]>(`update accounts set name = ?, balance_micro = ?, subscription_status = ?, plan = ?,
-        credits_per_month = ?, period_end = ?, cancel_at_period_end = ? where id = ?`)
+        credits_per_month = ?, billing_interval = ?, period_end = ?, cancel_at_period_end = ? where id = ?`)
       .run(
         after.name,
         after.balanceMicro,
         after.subscriptionStatus,
         after.plan,
         after.creditsPerMonth,
+        after.billingInterval,
         after.periodEnd,
         Number(after.cancelAtPeriodEnd),
         accountId,
       );
-    return after;
+    return asOf(after, desk.clock.now());
   });
 }
 
@@ -97,24 +100,31 @@ function changed(account: AccountRecord, change: AccountChange, now: number): Ac
     after.plan = change.plan;
     after.creditsPerMonth = creditsPerMonth[change.plan];
   }
+  if (change.billingInterval !== undefined) {
+    after.billingInterval = change.billingInterval;
+    after.periodEnd = now + periodMs[after.billingInterval];
+  }
   if (change.subscription !== undefined) {
     after.subscriptionStatus = change.subscription === "none" ? null : change.subscription;
     // Reactivating a subscription after its period has ended starts a new period.
-    if (change.subscription === "active" && after.periodEnd <= now) after.periodEnd = now + monthMs;
+    if (change.subscription === "active" && after.periodEnd <= now) {
+      after.periodEnd = now + periodMs[after.billingInterval];
+      after.cancelAtPeriodEnd = false;
+    }
   }
   if (change.cancelAtPeriodEnd !== undefined) after.cancelAtPeriodEnd = change.cancelAtPeriodEnd;
   if (change.periodEnd !== undefined) after.periodEnd = change.periodEnd;
   return after;
 }
 
-function ownAccount({ state }: Desk): AccountRecord {
+function ownAccount({ state, clock }: Desk): AccountRecord {
   const account = state.account(state.keyByHash(keyHash(sandboxKey))?.accountId ?? "");
   if (!account) throw new Error("this state has no account for the sandbox's own key");
-  return account;
+  return asOf(account, clock.now());
 }
 
-function withEmail({ state }: Desk, email: string): AccountRecord | undefined {
+function withEmail({ state, clock }: Desk, email: string): AccountRecord | undefined {
   const byEmail = `select ${accountColumns} from accounts where lower(email) = lower(?)`;
   const row = state.db.prepare<[string]>(byEmail).get(email);
-  return row === undefined ? undefined : accountOf(row as SandboxAccountRow);
+  return row === undefined ? undefined : asOf(accountOf(row as SandboxAccountRow), clock.now());
 }

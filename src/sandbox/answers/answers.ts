@@ -48,7 +48,10 @@ export function refuse(
   message: string,
   headers: Record<string, string> = {},
 ): SandboxRefusal {
-  return new SandboxRefusal(errorRow(code).status, code, message, headers);
+  const { status } = errorRow(code);
+  // HTTP wants every 401 to say how to authenticate.
+  const challenge = status === 401 ? { "WWW-Authenticate": "Bearer" } : {};
+  return new SandboxRefusal(status, code, message, { ...challenge, ...headers });
 }
 
 export function succeed(body: unknown): WorldResponse {

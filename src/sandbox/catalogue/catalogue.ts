@@ -173,11 +173,16 @@ export const audioModels: readonly SandboxModel[] = [
         ["ruben", "Ruben"],
         ["angus", "Angus"],
       ]),
-      select("speed", "Speed", [
-        ["normal", "Normal"],
-        ["slow", "Slow"],
-        ["fast", "Fast"],
-      ]),
+      select(
+        "speed",
+        "Speed",
+        [
+          ["slow", "Slow"],
+          ["normal", "Normal"],
+          ["fast", "Fast"],
+        ],
+        "normal",
+      ),
       audioFormat,
     ],
     taskMs: audioMs,
@@ -190,11 +195,16 @@ export const audioModels: readonly SandboxModel[] = [
     inputType: "text",
     credits: 5,
     parameters: [
-      select("duration", "Duration", [
-        ["10", "10 seconds"],
-        ["5", "5 seconds"],
-        ["30", "30 seconds"],
-      ]),
+      select(
+        "duration",
+        "Duration",
+        [
+          ["5", "5 seconds"],
+          ["10", "10 seconds"],
+          ["30", "30 seconds"],
+        ],
+        "10",
+      ),
       select("mood", "Mood", [
         ["calm", "Calm"],
         ["bright", "Bright"],

@@ -41,11 +41,12 @@ export interface SelectParameter {
   default: string;
 }
 
-/** A select parameter. The first option is the default; an option is its value, or its value and label. */
+/** A select parameter. The first option is the default unless another is named; an option is its value, or its value and label. */
 export function select(
   key: string,
   label: string,
   options: readonly (string | readonly [value: string, label: string])[],
+  preset?: string,
 ): SelectParameter {
   const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
   const first = pairs[0];
@@ -55,7 +56,7 @@ export function select(
     label,
     type: "select",
     options: pairs.map(([value, text]) => ({ value, label: text })),
-    default: first[0],
+    default: preset ?? first[0],
   };
 }
 
@@ -92,11 +93,16 @@ export const style = select("style", "Style", [
 
 export const seed = select("seed", "Variant", ["1", "2", "3", "4"]);
 
-export const videoSeconds = select("duration", "Duration", [
-  ["4", "4 seconds"],
-  ["2", "2 seconds"],
-  ["6", "6 seconds"],
-]);
+export const videoSeconds = select(
+  "duration",
+  "Duration",
+  [
+    ["2", "2 seconds"],
+    ["4", "4 seconds"],
+    ["6", "6 seconds"],
+  ],
+  "4",
+);
 
 export const motion = select("motion", "Camera", [
   ["push-in", "Push in"],

@@ -2,11 +2,12 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { getCookie, setCookie } from "hono/cookie";
-import { findAccount, listAccounts } from "../admin/accounts.js";
+import { changeAccount, findAccount, listAccounts } from "../admin/accounts.js";
 import { AdminProblem, type Desk } from "../admin/desk.js";
 import { createKey, listKeys, type NewKey, revokeKey } from "../admin/keys.js";
 import { isLoopbackHost } from "../http/http.js";
 import type { AccountRecord } from "../state/state.js";
+import { asOf } from "../state/subscription.js";
 import { icon, notice, style } from "./document.js";
 import { dashboardPage } from "./page.js";
 import { recentTasks } from "./recent-tasks.js";
@@ -107,13 +108,14 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
     const made = context.req.query("made") === unseen?.id ? unseen : null;
     if (made) unseen = null;
     const page = dashboardPage({
-      account: current(options, account),
+      account,
       accounts: listAccounts(options),
       made,
       refused,
       keys: listKeys(options, account.id),
       tasks: recentTasks(options, account.id, wholeNumber(context.req.query("before"))),
       formToken: access.formToken,
+      origin: `http://${context.req.header("host")}`,
       now: options.clock.now(),
     });
     return context.html(page, refused ? 400 : 200);
@@ -129,6 +131,13 @@ function pages(app: Hono, options: DashboardOptions, access: Access): void {
     }),
   );
   app.post(
+    "/activate",
+    onForm(options, access, show, (account) => {
+      changeAccount(options, account.id, { subscription: "active" });
+      return {};
+    }),
+  );
+  app.post(
     "/keys/:id/revoke",
     onForm(options, access, show, (account, _, keyId) => {
       revokeKey(options, account.id, keyId);
@@ -141,15 +150,12 @@ function strange(context: Context) {
   return context.html(notice("Refused", "This form is not of this page. Open the dashboard again."), 403);
 }
 
-/** The account as of now. */
-function current(options: DashboardOptions, account: AccountRecord): AccountRecord {
-  options.settle(account.id);
-  return options.state.account(account.id) ?? account;
-}
-
-/** The account with this id, or the sandbox's own. */
+/** The account with this id, or the sandbox's own, as of now. */
 function accountOf(options: DashboardOptions, id: string | undefined): AccountRecord {
-  return (id ? options.state.account(id) : undefined) ?? findAccount(options, undefined);
+  const own = findAccount(options, undefined);
+  const wanted = id && options.state.account(id) ? id : own.id;
+  options.settle(wanted);
+  return asOf(options.state.account(wanted) ?? own, options.clock.now());
 }
 
 async function readForm(context: Context): Promise<Form> {

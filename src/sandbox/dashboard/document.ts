@@ -3,14 +3,15 @@ import { html } from "hono/html";
 /** A fragment of HTML. Inserted values are escaped unless they are fragments themselves. */
 export type Piece = ReturnType<typeof html>;
 
-/** A whole page around its content. */
-export function document(title: string, content: Piece): Piece {
+/** A whole page around its content, which the browser loads again after `refreshSeconds`. */
+export function document(title: string, content: Piece, refreshSeconds: number | null = null): Piece {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+${refreshSeconds === null ? "" : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
 <title>${title}</title>
 <link rel="icon" href="/dashboard/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/dashboard/style.css">
@@ -58,7 +59,7 @@ a { color: var(--accent); }
 .brand { display: flex; align-items: center; gap: 10px; color: var(--ink); text-decoration: none; font-weight: 650; font-size: 17px; letter-spacing: -.01em; }
 .brand span { color: var(--quiet); font-weight: 400; }
 .who { color: var(--quiet); overflow-wrap: anywhere; }
-nav.who { display: flex; flex-wrap: wrap; gap: 4px; background: var(--sunken); border: 1px solid var(--line); border-radius: 10px; padding: 3px; }
+nav.who { display: flex; max-width: 100%; overflow-x: auto; white-space: nowrap; gap: 4px; background: var(--sunken); border: 1px solid var(--line); border-radius: 10px; padding: 3px; }
 nav.who a { padding: 4px 12px; border-radius: 7px; color: var(--quiet); text-decoration: none; font-size: 14px; }
 nav.who a[aria-current] { background: var(--sheet); color: var(--ink); box-shadow: var(--shadow); }
 
@@ -67,11 +68,6 @@ nav.who a[aria-current] { background: var(--sheet); color: var(--ink); box-shado
 .card { padding: 18px 20px; display: flex; flex-direction: column; gap: 4px; }
 .figure { font-size: 30px; line-height: 1.25; font-weight: 620; letter-spacing: -.02em; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .figure small { font-size: 15px; font-weight: 400; letter-spacing: 0; color: var(--quiet); }
-meter { -webkit-appearance: none; appearance: none; display: block; width: 100%; height: 6px; margin: 8px 0 4px; border: 0; border-radius: 3px; background: var(--sunken); overflow: hidden; }
-meter::-webkit-meter-inner-element { display: block; }
-meter::-webkit-meter-bar { height: 6px; border: 0; border-radius: 3px; background: var(--sunken); }
-meter::-webkit-meter-optimum-value { border-radius: 3px; background: var(--accent); }
-meter::-moz-meter-bar { border-radius: 3px; background: var(--accent); }
 .badge { display: inline-block; vertical-align: .15em; padding: 1px 9px; border-radius: 99px; background: var(--sunken); color: var(--quiet); font-size: 12px; font-weight: 500; letter-spacing: 0; white-space: nowrap; }
 .figure .badge { vertical-align: .4em; margin-left: 4px; }
 .badge.active { background: var(--good-soft); color: var(--good); }
@@ -92,7 +88,12 @@ button.danger { background: var(--bad-soft); border-color: transparent; color: v
 button:hover { filter: brightness(1.06); }
 .refused { margin-bottom: 14px; padding: 10px 14px; border-radius: 10px; background: var(--bad-soft); color: var(--bad); overflow-wrap: anywhere; }
 .made { margin-bottom: 16px; padding: 14px 16px; border-radius: 12px; background: var(--accent-soft); overflow-wrap: anywhere; }
-.value { display: block; margin-top: 10px; padding: 10px 12px; border-radius: 9px; background: var(--sheet); border: 1px solid var(--line); font: 15px/1.4 ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace; user-select: all; -webkit-user-select: all; overflow-wrap: anywhere; }
+code, pre { font: 14px/1.5 ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace; }
+.value { display: block; margin: 10px 0 4px; padding: 10px 12px; border-radius: 9px; background: var(--sheet); border: 1px solid var(--line); font-size: clamp(11px, 3.1vw, 15px); white-space: nowrap; overflow-x: auto; user-select: all; -webkit-user-select: all; }
+.connect { margin: 0; grid-template-columns: max-content minmax(0, 1fr); gap: 6px 20px; font-size: 15px; }
+.connect code { font-size: clamp(11px, 3.4vw, 14px); user-select: all; -webkit-user-select: all; overflow-wrap: anywhere; }
+.command { margin: 10px 0; padding: 12px 14px; border-radius: 9px; background: var(--sunken); border: 1px solid var(--line); overflow-x: auto; user-select: all; -webkit-user-select: all; font-size: 13px; }
+.activate { margin-top: 8px; }
 
 table { width: 100%; border-collapse: collapse; }
 th, td { text-align: left; font-weight: 400; padding: 11px 20px 11px 0; border-top: 1px solid var(--line); vertical-align: top; }
@@ -100,14 +101,15 @@ thead th { border-top: 0; padding-top: 4px; padding-bottom: 8px; font-size: 13px
 tbody th { font-weight: 550; overflow-wrap: anywhere; }
 thead th, tbody td:not(.action), time { white-space: nowrap; }
 .number { text-align: right; font-variant-numeric: tabular-nums; padding-right: 24px; }
-.action { text-align: right; padding-right: 0; max-width: 260px; }
+.action { text-align: right; padding-right: 0; }
 .revoked > :is(th, td:not(.action)) { color: var(--quiet); }
 .revoked > th { text-decoration: line-through; text-decoration-thickness: 1px; }
 summary { display: inline-block; cursor: pointer; color: var(--quiet); font-size: 13px; list-style: none; border-radius: 6px; }
 summary::-webkit-details-marker { display: none; }
 summary:hover { color: var(--ink); text-decoration: underline; }
 .action summary { color: var(--bad); font-size: 14px; }
-.action details form { margin-top: 8px; display: grid; gap: 8px; justify-items: end; font-size: 13px; color: var(--quiet); overflow-wrap: anywhere; }
+.action details { position: relative; }
+.action details form { position: absolute; z-index: 1; top: 100%; right: 0; width: 290px; margin-top: 6px; padding: 12px 14px; display: grid; gap: 10px; text-align: left; font-size: 13px; background: var(--sheet); border: 1px solid var(--line); border-radius: 10px; box-shadow: 0 8px 28px -8px rgb(0 0 0 / .35); overflow-wrap: anywhere; }
 
 .tasks { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 218px), 1fr)); gap: 16px; }
 .task { display: flex; flex-direction: column; min-width: 0; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; background: var(--sheet); }
@@ -128,7 +130,7 @@ summary:hover { color: var(--ink); text-decoration: underline; }
 dl { margin: 8px 0 0; display: grid; grid-template-columns: auto 1fr; gap: 2px 12px; font-size: 13px; }
 dt { color: var(--quiet); overflow-wrap: anywhere; }
 dd { margin: 0; overflow-wrap: anywhere; }
-.empty { padding: 34px 16px; text-align: center; color: var(--quiet); border: 1px dashed var(--line); border-radius: 12px; }
+.empty { padding: 22px 20px; border: 1px dashed var(--line); border-radius: 12px; }
 .more { margin-top: 18px; text-align: center; }
 .notice { max-width: 460px; padding-top: 18vh; text-align: center; }
 .notice h1 { font-size: 22px; letter-spacing: -.01em; margin-bottom: 6px; }
@@ -146,7 +148,9 @@ dd { margin: 0; overflow-wrap: anywhere; }
   td[data-label] { display: flex; justify-content: space-between; gap: 12px; text-align: right; }
   td[data-label]::before { content: attr(data-label); color: var(--quiet); }
   .number { padding-right: 0; }
-  .action { text-align: left; max-width: none; margin-top: 6px; }
-  .action details form { justify-items: start; }
+  .action { text-align: left; margin-top: 6px; }
+  .action details form { position: static; width: auto; box-shadow: none; }
+  .connect { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .connect dd { margin-bottom: 8px; }
 }
 `;

@@ -1,8 +1,9 @@
 import { html } from "hono/html";
 import prettyMilliseconds from "pretty-ms";
+import { endpoints } from "../../api/endpoints.js";
 import { limitsOf } from "../../api/plans.js";
 import type { KeyListing, NewKey } from "../admin/keys.js";
-import { type AccountRecord, fromMicro } from "../state/state.js";
+import { type AccountRecord, fromMicro, sandboxKey } from "../state/state.js";
 import { document, type Piece } from "./document.js";
 import type { ShownTask, TaskPage } from "./recent-tasks.js";
 
@@ -45,27 +46,41 @@ export interface DashboardPage {
   refused: { why: string; name: string } | null;
   tasks: TaskPage;
   formToken: string;
+  /** Where the service is, for programs. */
+  origin: string;
   now: number;
+}
+
+const refreshSeconds = 3;
+
+/** The key to show in commands: the public one, if the account has it. */
+function shownKey(keys: readonly KeyListing[]): string | null {
+  return keys.some((key) => key.isPublic) ? sandboxKey : null;
 }
 
 /** The whole dashboard of one user. */
 export function dashboardPage(page: DashboardPage): Piece {
-  const { account, accounts, keys, made, refused, tasks, now } = page;
+  const { account, accounts, keys, made, refused, tasks, origin, now } = page;
   const hidden = html`<input type="hidden" name="token" value="${page.formToken}"><input type="hidden" name="user" value="${account.id}">`;
+  const unfinished = tasks.tasks.some(({ status }) => status === "processing");
+  // A page that shows a new key, or what somebody typed, stays as it is.
+  const refresh = unfinished && made === null && refused === null ? refreshSeconds : null;
   const older = tasks.older === null ? null : address({ user: account.id, before: String(tasks.older) });
   return document(
     "Dashboard · bulkgen sandbox",
     html`<header>
 <a class="brand" href="${address({ user: account.id })}"><img src="/dashboard/icon.svg" alt="" width="28" height="28"> bulkgen <span>sandbox</span></a>
-${accounts.length > 1 ? users(account, accounts) : html`<p class="who">${account.name ?? account.email}</p>`}
+${accounts.length > 1 ? users(account, accounts) : html`<p class="who">${account.email}</p>`}
 </header>
 <main>
 <h1 class="unseen">Dashboard</h1>
-${accountPanels(account, keys)}
+<div class="cards">${creditsCard(account)}${subscriptionCard(account, hidden, now)}${usageCard(keys)}</div>
+${connectPanel(origin, shownKey(keys))}
 ${keysPanel({ keys, made, refused, hidden, now })}
-${tasksPanel(tasks, older, now)}
+${tasksPanel(tasks, older, firstCommand(origin, shownKey(keys)), now)}
 </main>
-<footer>This service runs on this machine alone. Nothing here costs money.</footer>`,
+<footer>This service runs on this machine alone. Nothing here costs money. Its pictures, clips and tunes stand for a generation; they do not show what the prompt says.</footer>`,
+    refresh,
   );
 }
 
@@ -83,54 +98,64 @@ function address(query: Record<string, string>): string {
   return `/dashboard?${new URLSearchParams(query)}`;
 }
 
-/** Credits, subscription and usage, one card each. */
-export function accountPanels(account: AccountRecord, keys: readonly KeyListing[]): Piece {
-  return html`<div class="cards">${creditsCard(account)}${subscriptionCard(account)}${usageCard(keys)}</div>`;
-}
-
 function creditsCard({ balanceMicro, creditsPerMonth }: AccountRecord): Piece {
-  const balance = fromMicro(balanceMicro);
   return html`<section class="card" aria-labelledby="credits">
 <h2 id="credits">Credits</h2>
-<p class="figure">${amount(balance)}</p>
-<meter min="0" max="${creditsPerMonth}" value="${balance}" aria-label="Balance against a month's credits"></meter>
-<p class="quiet">a month includes ${amount(creditsPerMonth)}</p>
+<p class="figure">${amount(fromMicro(balanceMicro))}</p>
+<p>available now</p>
+<p class="quiet">The plan includes ${amount(creditsPerMonth)} a month</p>
 </section>`;
 }
 
 const statusWords = { active: "active", canceled: "canceled", past_due: "past due" } as const;
 
-function subscriptionCard(account: AccountRecord): Piece {
+function subscriptionCard(account: AccountRecord, hidden: Piece, now: number): Piece {
   const { plan, subscriptionStatus: status } = account;
   const body =
     status === null
       ? html`<p class="figure">None</p><p class="quiet">Generating needs an active subscription.</p>`
       : html`<p class="figure">${plan} <span class="badge ${status}">${statusWords[status]}</span></p>
-<p>${periodWords(account)} <time datetime="${stamp(account.periodEnd)}">${day(account.periodEnd)}</time></p>
+<p>${periodWords(account, now)} <time datetime="${stamp(account.periodEnd)}">${day(account.periodEnd)}</time></p>
 <p class="quiet">${limitWords(plan)}</p>`;
-  return html`<section class="card" aria-labelledby="subscription"><h2 id="subscription">Subscription</h2>${body}</section>`;
+  const activate = html`<form method="post" action="/dashboard/activate" class="activate">${hidden}<button>Activate subscription</button></form>`;
+  return html`<section class="card" aria-labelledby="subscription"><h2 id="subscription">Subscription</h2>${body}${status === "active" ? "" : activate}</section>`;
 }
 
-function periodWords({ subscriptionStatus: status, cancelAtPeriodEnd }: AccountRecord): string {
-  if (status === "past_due") return "Payment is due; the period ends";
-  return status === "canceled" || cancelAtPeriodEnd ? "Ends" : "Renews";
+function periodWords(account: AccountRecord, now: number): string {
+  const { subscriptionStatus: status, cancelAtPeriodEnd, periodEnd } = account;
+  const over = periodEnd <= now;
+  if (status === "past_due")
+    return over ? "Payment is due; the period ended" : "Payment is due; the period ends";
+  if (status === "canceled" || cancelAtPeriodEnd) return over ? "Ended" : "Ends";
+  return "Renews";
 }
 
 function limitWords(plan: string): string {
   const { perMinute, perDay } = limitsOf(plan);
-  if (perMinute === null || perDay === null) return "requests without limit";
+  if (perMinute === null || perDay === null) return "Unlimited requests";
   return `${amount(perMinute)} requests a minute, ${amount(perDay)} a day`;
 }
 
 function usageCard(keys: readonly KeyListing[]): Piece {
   const requests = keys.reduce((sum, key) => sum + key.requestsCount, 0);
   const used = keys.reduce((sum, key) => sum + key.used, 0);
-  const good = keys.filter((key) => key.revokedAt === null).length;
+  const active = keys.filter((key) => key.revokedAt === null).length;
   return html`<section class="card" aria-labelledby="usage">
 <h2 id="usage">Usage</h2>
 <p class="figure">${amount(requests)} <small>${requests === 1 ? "request" : "requests"}</small></p>
 <p>${counted(used, "credit")} used</p>
-<p class="quiet">by ${counted(good, "good key")}${good < keys.length ? `, ${amount(keys.length - good)} revoked` : ""}</p>
+<p class="quiet">${counted(active, "active key")}${active < keys.length ? `, ${amount(keys.length - active)} revoked` : ""}</p>
+</section>`;
+}
+
+/** Where programs find the service, and the key that everybody has. */
+function connectPanel(origin: string, key: string | null): Piece {
+  return html`<section class="panel" aria-labelledby="connect">
+<div class="head"><h2 id="connect">Connect</h2><a href="/docs">API reference</a></div>
+<dl class="connect">
+<dt>Base URL</dt><dd><code>${origin}</code></dd>
+<dt>API key</dt><dd>${key === null ? "one of the keys below" : html`<code>${key}</code>`}</dd>
+</dl>
 </section>`;
 }
 
@@ -168,8 +193,9 @@ ${made ? madeKey(made) : ""}
 
 function madeKey({ name, value }: NewKey): Piece {
   return html`<div class="made" role="status">
-<p><strong>Your new key “${name}”.</strong> Copy it now: it is shown this once only.</p>
+<p><strong>Your new key “${name}”.</strong> Copy it now: it is shown only this once.</p>
 <code class="value" data-key>${value}</code>
+<p class="quiet">A click selects all of it.</p>
 </div>`;
 }
 
@@ -188,12 +214,12 @@ function action(key: KeyListing, hidden: Piece, now: number): Piece {
     const at = stamp(key.revokedAt);
     return html`<span class="badge">revoked <time datetime="${at}" title="${at}">${ago(key.revokedAt, now)}</time></span>`;
   }
-  if (key.isPublic) return html`<span class="quiet">in every sandbox</span>`;
+  if (key.isPublic) return html`<span class="quiet">built in</span>`;
   return html`<details>
 <summary>Revoke</summary>
 <form method="post" action="/dashboard/keys/${encodeURIComponent(key.id)}/revoke">
 ${hidden}
-<p>Whatever uses “${key.name}” will be refused from then on, for good.</p>
+<p>Programs that use “${key.name}” will be refused from now on. This cannot be undone.</p>
 <button class="danger">Revoke this key</button>
 </form>
 </details>`;
@@ -203,18 +229,28 @@ function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** The newest tasks with what came of them. `older` is the address of the page with those before. */
-export function tasksPanel({ tasks }: TaskPage, older: string | null, now: number): Piece {
+/** The newest tasks with what came of them, or `empty`. `older` is the address of the page with those before. */
+function tasksPanel({ tasks }: TaskPage, older: string | null, empty: Piece, now: number): Piece {
   const cards = tasks.map((task) => taskCard(task, now));
   return html`<section class="panel" aria-labelledby="tasks">
 <div class="head"><h2 id="tasks">Recent tasks</h2></div>
-${
-  tasks.length > 0
-    ? html`<ul class="tasks">${cards}</ul>`
-    : html`<p class="empty">No tasks yet. What is generated with one of the keys above appears here.</p>`
-}
+${tasks.length > 0 ? html`<ul class="tasks">${cards}</ul>` : empty}
 ${older === null ? "" : html`<p class="more"><a href="${older}">Older tasks</a></p>`}
 </section>`;
+}
+
+/** What stands where the tasks will be. */
+function firstCommand(origin: string, key: string | null): Piece {
+  const body = JSON.stringify({ model: "aurora-image-mini", prompt: "A lighthouse at dawn" });
+  const command = `curl ${origin}${endpoints.generate.path} \\
+  -H "Authorization: Bearer ${key ?? "YOUR_API_KEY"}" \\
+  -H "Content-Type: application/json" \\
+  -d '${body}'`;
+  return html`<div class="empty">
+<p>No tasks yet. Paste this into a terminal, then reload the page:</p>
+<pre class="command">${command}</pre>
+<p class="quiet">More in the <a href="/docs">API reference</a>.</p>
+</div>`;
 }
 
 function taskCard(task: ShownTask, now: number): Piece {

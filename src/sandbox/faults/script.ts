@@ -14,6 +14,11 @@ export class FaultScript {
     this.counts = plan.rules.map(() => ({ asked: 0, happened: 0 }));
   }
 
+  /** Whether any rule of the plan can make this fault happen. */
+  canCause(kind: Fault["kind"]): boolean {
+    return this.plan.rules.some(({ fault }) => fault.kind === kind);
+  }
+
   /** The fault of the next request of this kind, in the order of their arrival; null for one that goes well. */
   next(subject: FaultSubject): Fault | null {
     let chosen: Fault | null = null;

@@ -45,8 +45,8 @@ export class Gateway implements HttpHandlers {
     path: string,
     query: Record<string, string>,
   ): Promise<SandboxReply | { file: FileAnswer; fault: DownloadFault | null }> {
-    // A redirected download has met its fault already.
-    const hops = query["hops"];
+    // A redirected download has met its fault already. Without such a fault the number means nothing.
+    const hops = this.script.canCause("download-redirect") ? query["hops"] : undefined;
     if (hops !== undefined && Number(hops) > 0) return redirect(withHops(path, query, Number(hops) - 1));
     const fault = hops === undefined ? (this.script.next("download") as DownloadFault | null) : null;
     if (fault?.kind === "download-expired") return written(this.behind.expired());

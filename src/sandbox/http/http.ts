@@ -41,7 +41,7 @@ export function httpApp(handlers: HttpHandlers): Hono<Env> {
     const breaksAfter = cut ? keptOf(bytes, 0.5) : null;
     return sendOddly(context, handlers, { ...reply, bytes, breaksAfter, pause: null, bytesPerSecond });
   });
-  app.onError((error) => send(refusal(500, "INTERNAL_ERROR", error.message)));
+  app.onError(() => send(refusal(500, "INTERNAL_ERROR", "Internal server error.")));
   return app;
 }
 

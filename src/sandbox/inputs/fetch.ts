@@ -1,4 +1,5 @@
-import { open, realpath } from "node:fs/promises";
+import { realpathSync, statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { relative, resolve, sep } from "node:path";
 import type { Readable } from "node:stream";
 import type { Agent } from "undici";
@@ -13,7 +14,7 @@ const timeoutMs = 20_000;
  * wrong with it; the sentence becomes the error of the task.
  */
 export async function fetchInput(address: string, root: string | undefined): Promise<Uint8Array> {
-  if (isLocalPath(address)) return readLocal(address, root);
+  if (isLocalPath(address)) return readFile(localFile(address, root));
   const { Agent } = await import("undici");
   const agent = new Agent({
     headersTimeout: timeoutMs,
@@ -27,25 +28,30 @@ export async function fetchInput(address: string, root: string | undefined): Pro
   }
 }
 
-/** Checks a file's real path, so that no link leads out of the folder. */
-async function readLocal(path: string, root: string | undefined): Promise<Uint8Array> {
+/**
+ * The real path of a local input. Throws with a plain sentence unless it is a file below `root` that is not too large;
+ * no link leads out of the folder.
+ */
+function localFile(path: string, root: string | undefined): string {
   if (root === undefined) throw new Error(`${path} is a local file, and this sandbox takes none`);
-  const folder = await realpath(root);
-  const real = await realpath(resolve(folder, path)).catch(() => {
-    throw new Error(`${path} does not exist`);
-  });
+  const folder = realpathSync(root);
+  const real = existing(resolve(folder, path));
+  if (real === null) throw new Error(`${path} does not exist`);
   const inside = relative(folder, real);
   if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || resolve(folder, inside) !== real) {
     throw new Error(`${path} is outside the folder for inputs`);
   }
-  const file = await open(real);
+  const facts = statSync(real);
+  if (!facts.isFile()) throw new Error(`${path} is not a file`);
+  if (facts.size > inputBytesMax) throw new Error(`${path} is larger than ${inputBytesMax} bytes`);
+  return real;
+}
+
+function existing(path: string): string | null {
   try {
-    const facts = await file.stat();
-    if (!facts.isFile()) throw new Error(`${path} is not a file`);
-    if (facts.size > inputBytesMax) throw new Error(`${path} is larger than ${inputBytesMax} bytes`);
-    return await file.readFile();
-  } finally {
-    await file.close();
+    return realpathSync(path);
+  } catch {
+    return null;
   }
 }
 
@@ -53,7 +59,7 @@ async function readLocal(path: string, root: string | undefined): Promise<Uint8A
 async function download(first: string, agent: Agent): Promise<Uint8Array> {
   let address = first;
   for (let hop = 0; hop <= redirectsMax; hop++) {
-    const problem = inputProblem(address, false);
+    const problem = inputProblem(address, undefined);
     if (problem) throw new Error(`${address} ${problem}`);
     const { statusCode, headers, body } = await get(address, agent);
     const location = headers["location"];
@@ -102,21 +108,32 @@ async function readLimited(address: string, body: AsyncIterable<Uint8Array>): Pr
 
 /**
  * The addresses that the sandbox accepts as inputs: https, http on this machine only, and, if a folder was given for
- * them, local paths. The path itself is judged when the file is opened.
+ * them, local paths.
  */
 const scheme = /^([a-z][a-z0-9+.-]*):/i;
 
-/** What is wrong with a media field's value, to be read after the field's name; null when nothing is. */
-export function inputProblem(value: string, localInputs: boolean): string | null {
-  if (!scheme.test(value)) {
-    return localInputs ? null : "is to be a URL: https://…";
-  }
+/**
+ * What is wrong with a media field's value, to be read after the field's name; null when nothing is. A local file is
+ * looked at, so that no task is paid whose input is not there.
+ */
+export function inputProblem(value: string, inputRoot: string | undefined): string | null {
+  if (isLocalPath(value)) return localProblem(value, inputRoot);
   const url = URL.canParse(value) ? new URL(value) : null;
   if (!url) return "is not a URL that can be read.";
   if (url.protocol === "https:") return null;
   if (url.protocol === "http:")
     return isLoopback(url.hostname) ? null : "is to be https, or http on this machine.";
   return `may not have the scheme ${url.protocol}`;
+}
+
+function localProblem(path: string, root: string | undefined): string | null {
+  if (root === undefined) return "is to be a URL: https://…";
+  try {
+    localFile(path, root);
+    return null;
+  } catch (error) {
+    return `cannot be used: ${error instanceof Error ? error.message : error}.`;
+  }
 }
 
 /** Whether a host name of a URL means this machine. */

@@ -41,13 +41,11 @@ export async function filmed(job: MediaJob): Promise<Uint8Array> {
   return withMusic(job, made);
 }
 
-/** Image to video: the camera moves over the input; a prompt is drawn over it. */
+/** Image to video: the camera moves over the input, as the prompt's seed says. The input may have a caption of its own, so none is added. */
 export async function animated(job: MediaJob): Promise<Uint8Array> {
   const still = await inputStill(job);
-  const prompt = job.input["prompt"];
-  const overlay = prompt === undefined ? undefined : await caption(prompt, still.width, still.height);
   const moving = camera(job.input["motion"], new Seeded(job.seed));
-  const made = await film({ still, camera: moving, frames: framesOf(job), overlay });
+  const made = await film({ still, camera: moving, frames: framesOf(job) });
   return withMusic(job, made);
 }
 

@@ -44,9 +44,20 @@ export async function lettering(
   return { input: smaller, left: box.left, top: box.top };
 }
 
-/** One short line without control characters, which Pango refuses. */
-function shorten(text: string): string {
-  const line = text.replace(/[\p{C}\s]+/gu, " ").trim() || "…";
+/** Characters that are not in the shipped font, such as Chinese, Arabic or emoji: they would be drawn as boxes. */
+const notInFont =
+  /[^\u0020-\u052f\u1e00-\u1fff\u2010-\u2027\u2030-\u205f\u20a0-\u20bf\u2190-\u2199\u2212\u2248\u2260\u2264\u2265]+/gu;
+
+/** One short line of what the font can draw, without control characters, which Pango refuses. */
+export function shorten(text: string): string {
+  const drawn =
+    text
+      .replace(/[\p{C}\s]+/gu, " ")
+      .replace(notInFont, "…")
+      .replace(/…(\s*…)+/gu, "…")
+      .trim() || "…";
+  const line =
+    /[\p{L}\p{N}]/u.test(drawn) || drawn === text.trim() ? drawn : "(text that this font cannot show)";
   const letters = [...line];
   return letters.length <= lettersMax
     ? line

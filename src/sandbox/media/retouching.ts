@@ -24,23 +24,23 @@ export async function inputPicture(
   return { data, width: info.width, height: info.height };
 }
 
-/** An edit: the input in another look, with the prompt on a strip below. */
+/** An edit: the input in another look and the same size, with the prompt on a strip along its upper edge. */
 export async function repainted(job: MediaJob): Promise<Sharp> {
   const { data, width, height } = await inputPicture(job);
   const palette = pickPalette(new Seeded(job.seed));
-  const strip = Math.max(28, Math.round(height * 0.12));
+  // A painted input has its caption below.
+  const strip = Math.min(height, Math.max(28, Math.round(height * 0.12)));
   const margin = Math.round(strip * 0.2);
   const edited = await look(data, job.input["look"] ?? "duotone", palette.accent);
   const box = {
     left: margin,
-    top: height + margin,
+    top: margin,
     width: Math.max(width - margin * 2, 8),
     height: strip - margin * 2,
   };
   const words = await lettering(job.input["prompt"] ?? "", palette.paper, box, strip * 0.5);
-  return sharp({ create: { width, height: height + strip, channels: 3, background: palette.ink } }).composite(
-    [{ input: edited, left: 0, top: 0 }, words],
-  );
+  const ground = { width, height: strip, channels: 3 as const, background: palette.ink };
+  return sharp(edited).composite([{ input: { create: ground }, left: 0, top: 0 }, words]);
 }
 
 function look(data: Buffer, name: string, accent: string): Promise<Buffer> {

@@ -1,11 +1,14 @@
 import { type Endpoint, endpoints } from "../../api/endpoints.js";
 import { errorTable } from "../../api/errors.js";
 import { categories } from "../../api/records.js";
+import { examples } from "./examples.js";
 import { componentSchemas, refTo, type SchemaName } from "./schemas.js";
 
 export interface Operation {
   endpoint: Endpoint;
   summary: string;
+  description: string;
+  tag: (typeof tags)[number]["name"];
   answers: SchemaName;
   body?: SchemaName;
   parameters: readonly Parameter[];
@@ -21,18 +24,25 @@ export interface Parameter {
   schema: { type: string; format?: string; enum?: readonly string[]; default?: boolean };
 }
 
-const badMethod = { status: 405, code: "METHOD_NOT_ALLOWED", condition: "the path answers another method" };
+const tags = [
+  { name: "Generation", description: "Make an image, a video or a sound, and get it." },
+  { name: "Account", description: "Credits, subscription and use of the key." },
+] as const;
+
+const broken = { status: 500, code: "INTERNAL_ERROR", condition: "an internal server error" };
 const invalid = { status: 400, code: "INVALID_REQUEST", condition: "the request is malformed or incomplete" };
 
 export const operations: readonly Operation[] = [
   {
     endpoint: "generate",
     summary: "Make an image, a video or a sound",
+    description:
+      "Creates a task and takes its credits at once. The task is processing until GET task says completed or failed; a failed task gives its credits back.",
+    tag: "Generation",
     answers: "Creation",
     body: "GenerateRequest",
     parameters: [],
     alsoRefuses: [
-      badMethod,
       { status: 413, code: "PAYLOAD_TOO_LARGE", condition: "the body has more than a mebibyte" },
       { status: 415, code: "UNSUPPORTED_MEDIA_TYPE", condition: "the body is not declared as JSON" },
     ],
@@ -40,6 +50,9 @@ export const operations: readonly Operation[] = [
   {
     endpoint: "task",
     summary: "Get a task",
+    description:
+      "Answers 200 in every status, failed ones included. Poll 2 seconds after creation, then at growing intervals of up to 10 seconds, for at most 10 minutes; completed and failed are final.",
+    tag: "Generation",
     answers: "Task",
     parameters: [
       {
@@ -47,14 +60,16 @@ export const operations: readonly Operation[] = [
         in: "path",
         required: true,
         description: "The task_id that POST generate answered.",
-        schema: { type: "string" },
+        schema: { type: "string", format: "uuid" },
       },
     ],
-    alsoRefuses: [badMethod],
+    alsoRefuses: [],
   },
   {
     endpoint: "models",
     summary: "List the models",
+    description: "Every model with its category, the inputs it needs, its parameters and its base cost.",
+    tag: "Generation",
     answers: "ModelList",
     parameters: [
       {
@@ -72,14 +87,16 @@ export const operations: readonly Operation[] = [
         schema: { type: "string", enum: categories },
       },
     ],
-    alsoRefuses: [badMethod],
+    alsoRefuses: [broken],
   },
   {
     endpoint: "me",
     summary: "See the user, credits, subscription and key",
+    description: "Works without an active subscription too.",
+    tag: "Account",
     answers: "Me",
     parameters: [],
-    alsoRefuses: [badMethod],
+    alsoRefuses: [broken],
   },
 ];
 
@@ -87,8 +104,9 @@ export const operations: readonly Operation[] = [
 export function refusalsOf(operation: Operation): { status: number; code: string; condition: string }[] {
   const { endpoint } = operation;
   const served = errorTable.filter((row) => row.endpoint === "all" || row.endpoint === endpoint);
-  // Without a body or a query nothing can be wrong with either.
-  const possible = served.filter((row) => row.code !== "INVALID_REQUEST");
+  // Without a body or a query nothing can be wrong with either, and me answers without a subscription.
+  const never = endpoint === "me" ? ["INVALID_REQUEST", "SUBSCRIPTION_REQUIRED"] : ["INVALID_REQUEST"];
+  const possible = served.filter((row) => !never.includes(row.code));
   const malformed = endpoint === "generate" || endpoint === "models" ? [invalid] : [];
   return [...possible, ...malformed, ...operation.alsoRefuses].sort(
     (left, right) => left.status - right.status,
@@ -103,7 +121,9 @@ export function openApi(): Record<string, unknown> {
       title: "Content generation service (bulkgen sandbox)",
       version: "1",
       description: "Tasks that make images, videos and sounds, on this machine, at no cost.",
+      license: { name: "MIT", identifier: "MIT" },
     },
+    tags,
     servers: [{ url: "/" }],
     security: [{ bearer: [] }, { apiKey: [] }],
     paths: Object.fromEntries(operations.map((operation) => [pathOf(operation), item(operation)])),
@@ -122,21 +142,47 @@ function pathOf({ endpoint }: Operation): string {
 }
 
 function item(operation: Operation): Record<string, unknown> {
-  const { endpoint, summary, body, parameters, answers } = operation;
-  const json = (name: SchemaName) => ({ "application/json": { schema: { $ref: refTo(name) } } });
+  const { endpoint, summary, description, tag, body, parameters, answers } = operation;
+  const shown = examples("http://127.0.0.1:4010");
+  const json = (name: SchemaName, example = shown[name]) => ({
+    "application/json": { schema: { $ref: refTo(name) }, example },
+  });
   const refusals = refusalsOf(operation);
   const errors = [...new Set(refusals.map(({ status }) => status))].map((status) => {
     const rows = refusals.filter((row) => row.status === status);
     const description = rows.map(({ code, condition }) => `${code}: ${condition}`).join("; ");
-    return [String(status), { description, content: json("Error") }];
+    const error = { code: rows[0]?.code, message: sentence(rows[0]?.condition ?? "") };
+    return [String(status), { description, ...headersOf(status), content: json("Error", { error }) }];
   });
   return {
     [endpoints[endpoint].method.toLowerCase()]: {
       operationId: endpoint,
       summary,
+      description,
+      tags: [tag],
       ...(parameters.length > 0 ? { parameters } : {}),
       ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
       responses: { "200": { description: summary, content: json(answers) }, ...Object.fromEntries(errors) },
     },
   };
+}
+
+/** The headers that tell a client what to do about a status. */
+function headersOf(status: number) {
+  if (status === 429) {
+    return {
+      headers: {
+        "Retry-After": { description: "Seconds to wait", schema: { type: "integer", minimum: 1 } },
+      },
+    };
+  }
+  if (status !== 401) return {};
+  return {
+    headers: { "WWW-Authenticate": { description: "Bearer", schema: { type: "string", const: "Bearer" } } },
+  };
+}
+
+/** `No key was supplied.` of `no key was supplied` */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

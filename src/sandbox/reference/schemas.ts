@@ -11,13 +11,16 @@ export const fieldNotes: Readonly<Record<string, string>> = {
   "GenerateRequest.params": "The model's parameters by key; what is left out has its default.",
   "GenerateRequest.image_url": "Required when the input_type is image or text+image.",
   "GenerateRequest.video_url": "Required when the input_type is video.",
-  "GenerateRequest.audio_url": "Sound to go with the generation, for models that use one.",
+  "GenerateRequest.audio_url":
+    "Sound to go with the generation. Only reel-perform uses one; its video lasts as long as the sound, whatever duration says.",
   Creation: "What POST generate answers.",
   "Creation.task_id": "To GET the task by.",
+  "Creation.status": "A new task is never finished yet.",
   "Creation.external_task_id": "The identifier of the upstream provider.",
   "Creation.credits_consumed": "Credits that this generation costs.",
   "Creation.credits_remaining": "The balance after it.",
   Task: "What GET task answers, in every status.",
+  "Task.status": "completed and failed are final.",
   "Task.input": "Prompt, params and inputs as keys of one object.",
   "Task.output_urls": "Signed addresses of the outputs when completed, otherwise null. They expire.",
   "Task.error": "A message when failed, otherwise null.",
@@ -101,13 +104,23 @@ export function refTo(name: string): string {
 function explained(path: string, schema: Schema & Record<string, unknown>): Schema {
   const { $schema: _, $id: __, ...rest } = schema;
   const result: Schema = { ...rest };
+  // Other fields are allowed with or without it, and typed clients would let every misspelt name pass.
+  if (Object.keys(schema.properties ?? {}).length > 0) delete result.additionalProperties;
   const note = fieldNotes[path];
   if (note) result.description = note;
   const field = path.split(".").at(-1) ?? "";
   const values = field === "category" ? records.categories : known[path];
   if (values) result.enum = values;
   if (field.endsWith("_at") || field === "current_period_end") result.format = "date-time";
-  if (field === "task_id") result.format = "uuid";
+  if (field === "task_id" || path === "Me.user.id") result.format = "uuid";
+  if (field === "email") result.format = "email";
+  if (field.endsWith("_url")) result.format = "uri";
+  if (field === "output_urls") {
+    result.anyOf = [{ type: "array", items: { type: "string", format: "uri" } }, { type: "null" }];
+    return result;
+  }
+  // The page leaves these out of some models; here they are always there.
+  if (path === "ModelParameter") result.required = Object.keys(schema.properties ?? {});
   if (schema.properties) {
     const entries = Object.entries(schema.properties) as [string, Schema & Record<string, unknown>][];
     result.properties = Object.fromEntries(

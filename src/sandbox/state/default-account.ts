@@ -2,8 +2,7 @@ import type { PlanName } from "../../api/plans.js";
 import type { Random } from "../../clock.js";
 import type { SqliteState } from "./sqlite-state.js";
 import { keyHash, sandboxKey, toMicro } from "./state.js";
-
-export const monthMs = 30 * 24 * 60 * 60 * 1_000;
+import { periodMs } from "./subscription.js";
 
 /** Credits that a month of each plan includes. The service's page does not say; these are the sandbox's own. */
 export const creditsPerMonth: Readonly<Record<PlanName, number>> = {
@@ -33,11 +32,7 @@ export function ensureDefaultAccount(
     const existing = state.keyByHash(keyHash(sandboxKey));
     const account = existing && state.account(existing.accountId);
     if (!account) makeAccount(state, random, now, wanted);
-    else {
-      if (wanted.plan) state.setPlan(account.id, wanted.plan, creditsPerMonth[wanted.plan]);
-      if (account.subscriptionStatus === "active" && !account.cancelAtPeriodEnd)
-        state.setPeriodEnd(account.id, renewed(account.periodEnd, now));
-    }
+    else if (wanted.plan) state.setPlan(account.id, wanted.plan, creditsPerMonth[wanted.plan]);
     return signingSecret(state, random);
   });
 }
@@ -54,7 +49,7 @@ function makeAccount(state: SqliteState, random: Random, now: number, wanted: De
     plan,
     creditsPerMonth: creditsPerMonth[plan],
     billingInterval: "month",
-    periodEnd: now + monthMs,
+    periodEnd: now + periodMs.month,
     cancelAtPeriodEnd: false,
     admitted: 0,
   });
@@ -65,12 +60,6 @@ function makeAccount(state: SqliteState, random: Random, now: number, wanted: De
     name: "sandbox",
     createdAt: now,
   });
-}
-
-/** Renews an active subscription for all months that have passed since the last request. */
-function renewed(periodEnd: number, now: number): number {
-  if (now < periodEnd) return periodEnd;
-  return periodEnd + Math.ceil((now - periodEnd + 1) / monthMs) * monthMs;
 }
 
 function signingSecret(state: SqliteState, random: Random): string {

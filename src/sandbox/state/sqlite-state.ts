@@ -151,10 +151,6 @@ export class SqliteState implements WorldState {
     );
   }
 
-  setPeriodEnd(accountId: string, periodEnd: number): void {
-    this.sql("update accounts set period_end = ? where id = ?").run(periodEnd, accountId);
-  }
-
   /** Writes the world's changes. To be called inside `transact`. */
   commit(changes: readonly Change[]): void {
     for (const change of changes) this.write(change);

@@ -49,7 +49,7 @@ export function requireSubscription(
   if (!needed || isGood(switches, account, now)) return;
   throw refuse(
     "SUBSCRIPTION_REQUIRED",
-    "This needs an active subscription: activate a plan in the dashboard.",
+    "This needs an active subscription: activate one in the dashboard, or with bulkgen sandbox account --subscription active.",
   );
 }
 

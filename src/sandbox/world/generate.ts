@@ -17,8 +17,8 @@ export interface GenerateSettings {
   models: ReadonlyMap<string, SandboxModel>;
   /** Overrides every model's own duration. */
   taskMs: { min: number; max: number } | undefined;
-  /** Whether media fields may name local files. */
-  localInputs: boolean;
+  /** The folder below which media fields may name local files; undefined if none may. */
+  inputRoot: string | undefined;
   switches: Switches;
 }
 
@@ -102,7 +102,7 @@ function givenInputs(settings: GenerateSettings, model: SandboxModel, body: Reco
     if (value === undefined || value === null) continue;
     if (typeof value !== "string") throw refuse("INVALID_REQUEST", `${field} is to be a string.`);
     if (value.trim() === "") continue;
-    const problem = field === "prompt" ? null : inputProblem(value, settings.localInputs);
+    const problem = field === "prompt" ? null : inputProblem(value, settings.inputRoot);
     if (problem) throw refuse("INVALID_REQUEST", `${field} ${problem}`);
     inputs[field] = value;
   }
@@ -141,6 +141,13 @@ function allowedValue({ options }: SelectParameter, value: unknown): string | un
 }
 
 function badParam(model: SandboxModel, parameter: SelectParameter | undefined, key: string, value: unknown) {
+  if (parameter?.options.some((option) => option.value === String(value))) {
+    const quoted = JSON.stringify(String(value));
+    return refuse(
+      "INVALID_REQUEST",
+      `${key} is the ${typeof value} ${value}, but has to be a string: ${quoted}.`,
+    );
+  }
   if (parameter) {
     const values = parameter.options.map((candidate) => candidate.value).join(", ");
     return refuse("INVALID_REQUEST", `${key} is ${JSON.stringify(value)}, but may be one of ${values}.`);
@@ -182,8 +189,7 @@ export function newTaskId(random: Random, now: number): string {
 export function withOutputs(models: readonly SandboxModel[], { outputs }: Switches): SandboxModel[] {
   const { parameter: key, number } = outputs;
   if (key === null) return [...models];
-  const others = [1, 2, 3, 4].filter((other) => other !== number);
-  const parameter = select(key, "Outputs", [number, ...others].map(String));
+  const parameter = select(key, "Outputs", ["1", "2", "3", "4"], String(number));
   return models.map((model) =>
     model.parameters.some((existing) => existing.key === key)
       ? model

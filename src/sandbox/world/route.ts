@@ -17,7 +17,7 @@ export function route(request: WorldRequest): Route {
   const found = match(request.path);
   if (!found) throw new SandboxRefusal(404, "NOT_FOUND", `There is no ${request.path} here.`);
   const { method } = endpoints[found.endpoint];
-  if (request.method === method) return found;
+  if (request.method === method || (request.method === "HEAD" && method === "GET")) return found;
   throw new SandboxRefusal(
     405,
     "METHOD_NOT_ALLOWED",

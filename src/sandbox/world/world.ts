@@ -10,11 +10,12 @@ import {
 } from "../answers/answers.js";
 import { type Admission, admit } from "../limiter/admit.js";
 import type { Change, TaskRecord, WorldState } from "../state/state.js";
+import { asOf } from "../state/subscription.js";
 import type { Switches } from "../state/switches.js";
 import { type AuthenticatedCaller, authenticate, isGood, requireSubscription } from "./authenticate.js";
 import { createTask, type GenerateSettings } from "./generate.js";
 import { creationView, isFinal, listModels, meView, taskView } from "./present.js";
-import { route } from "./route.js";
+import { endpointOf, route } from "./route.js";
 import { checkSignature, parseFilePath, signedPath } from "./signing.js";
 
 export interface WorldSettings extends GenerateSettings {
@@ -83,6 +84,15 @@ export class World {
       "URL_EXPIRED",
       "This URL has expired: GET the task for a new one.",
     );
+    return errorAnswer(refusal, this.settings.switches.errorShape);
+  }
+
+  /** The answer to a request that could not be carried out, for example because the disk is full. */
+  failed(request: WorldRequest): WorldResponse {
+    const refusal =
+      endpointOf(request.path) === "generate"
+        ? refuse("GENERATION_ERROR", "Internal error while processing the generation.")
+        : refuse("INTERNAL_ERROR", "Internal server error.");
     return errorAnswer(refusal, this.settings.switches.errorShape);
   }
 
@@ -164,7 +174,7 @@ export class World {
     const counted = endpoint === "generate" || switches.requestsCount !== "generates" ? 1 : 0;
     return {
       key: { ...key, usedMicro, requestsCount: key.requestsCount + counted },
-      account: { ...account, balanceMicro },
+      account: asOf({ ...account, balanceMicro }, now),
     };
   }
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { crc32, deflateSync } from "node:zlib";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspect } from "../../../src/archive/check/content.js";
@@ -140,6 +141,18 @@ describe("what is not what was ordered", () => {
     });
   });
 
+  test("P22: an interlaced picture that would fill the memory is taken by its type, and says so", async () => {
+    const file = join(folder, "huge.png");
+    await writeFile(file, interlacedPng(16_000, 16_000));
+    expect(await inspect(nodeDisk, file, "image")).toEqual({
+      kind: "media",
+      extension: "png",
+      mime: "image/png",
+      check: "type",
+      because: "too large to decode",
+    });
+  });
+
   test("an unknown category accepts any media", async () => {
     expect(await look(await media.png(), "hologram")).toMatchObject({ kind: "media", mime: "image/png" });
     expect(await look(await media.wav(), "hologram")).toMatchObject({ kind: "media", mime: "audio/wav" });
@@ -166,3 +179,26 @@ test.each(["wav", "mp3", "png"] as const)(
       expect((await readsUntil(last)).outcome, `read ${last}`).toBe("EIO");
   },
 );
+
+/** The header of an interlaced PNG with 16 bits a sample, and no pixels. */
+function interlacedPng(width: number, height: number): Buffer {
+  const chunk = (type: string, body: Buffer) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(body.length);
+    const named = Buffer.concat([Buffer.from(type, "latin1"), body]);
+    const sum = Buffer.alloc(4);
+    sum.writeUInt32BE(crc32(named));
+    return Buffer.concat([length, named, sum]);
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([16, 6, 0, 0, 1], 8);
+  const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+  const pieces = [
+    chunk("IHDR", header),
+    chunk("IDAT", deflateSync(Buffer.alloc(8))),
+    chunk("IEND", Buffer.alloc(0)),
+  ];
+  return Buffer.concat([signature, ...pieces]);
+}

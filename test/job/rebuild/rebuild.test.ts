@@ -20,6 +20,7 @@ import { rebuildWorkspace } from "../../../src/job/rebuild/rebuild.js";
 import { missingFiles } from "../../../src/job/run/prepare.js";
 import { outdatedHistory } from "../../../src/job/workspace/history.js";
 import { findWorkspace, type Workspace } from "../../../src/job/workspace/workspace.js";
+import { lineIn } from "../../../src/run/receipts/receipt-lines.js";
 import { openSqlite } from "../../../src/sqlite.js";
 import { openAccounts } from "../../../src/store/accounts/accounts.js";
 import { takeLock } from "../../../src/store/lock.js";
@@ -252,6 +253,34 @@ describe("P4: from the receipts alone", () => {
     expect(receipts).toEqual({ lines: 9, unreadable: [3, 4, 5, 6] });
     expect(orphans).toEqual(["task-lost"]);
     expect(await statesNow()).toEqual({ a: "processing", d: "processing" });
+  });
+
+  test("a flipped bit in the name of any field loses its own line alone", async () => {
+    intent("b");
+    answer("b", "accepted", 1, {
+      status: 200,
+      taskId: "task-b-1",
+      externalTaskId: "x",
+      charged: 4,
+      nextAt: 9,
+    });
+    const whole = lines.splice(0);
+    const names = whole.flatMap((line, at) =>
+      [...line.matchAll(/"(\w+)":/g)].map(({ index }) => ({ at, index: index + 1 })),
+    );
+    // Names inside params are the manifest's own.
+    const own = names.filter(({ at, index }) => whole[at]?.slice(index, index + 5) !== 'size"');
+    expect(own.length).toBeGreaterThan(30);
+    for (const { at, index } of own) {
+      const line = whole[at] ?? "";
+      const letter = String.fromCharCode(line.charCodeAt(index) ^ 1);
+      expect(lineIn(line), line).not.toBeNull();
+      expect(lineIn(line.slice(0, index) + letter + line.slice(index + 1)), line.slice(index)).toBeNull();
+    }
+    accepted("a");
+    lines.push(...whole.map((line) => line.replace('"price"', '"qrice"').replace('"nextAt"', '"ndxtAt"')));
+    expect((await rebuild()).receipts).toEqual({ lines: 4, unreadable: [3, 4] });
+    expect(await statesNow()).toEqual({ a: "processing" });
   });
 
   test("a task that two lines claim belongs to the first", async () => {

@@ -187,6 +187,27 @@ describe("P18: the state of a workspace", () => {
     expect(settle("remote", "nfs4", { sandbox: true }).serviceFile).toContain(join("local", "bulkgen"));
   });
 
+  test("of another workspace, named by a folder from elsewhere, is not followed", () => {
+    const { markerFolder, stateFile } = settle("mine", "nfs4");
+    const { id, state } = readIdentity(markerFolder) ?? { id: "", state: null };
+    const strange = join(base, "share", "strange");
+    mkdirSync(join(strange, ".bulkgen"), { recursive: true });
+    const claims = (identity: object) =>
+      writeFileSync(
+        join(strange, ".bulkgen", "workspace.json"),
+        JSON.stringify({ host: "", why: null, ...identity }),
+      );
+    claims({ id: "other", state });
+    expect(() => find("strange")).toThrow(
+      /is in .*, which bulkgen did not make for it: expected .*other\. Nothing/,
+    );
+    claims({ id: "other", state: join(base, "share") });
+    expect(() => find("strange")).toThrow("which bulkgen did not make for it");
+    claims({ id, state });
+    expect(() => settle("strange", "nfs4")).toThrow("is a copy of the workspace");
+    expect(existsSync(stateFile)).toBe(false);
+  });
+
   test("that was moved and is gone is not replaced by an empty one: that would pay for everything again", () => {
     const workspace = settle("remote", "nfs4");
     rmSync(join(base, "local"), { recursive: true });

@@ -76,14 +76,14 @@ export async function changeSandboxAccount({
   });
   const shown = accounts.map(view);
   print(flags, machine, flags.all ? shown : shown[0], (look) =>
-    accounts.map((each) => accountText(each, look)).join("\n\n"),
+    accounts.map((each) => accountText(each, machine.clock.now(), look)).join("\n\n"),
   );
 }
 
 function changeOf(flags: SandboxAccountFlags): AccountChange {
-  const { name, plan, credits, subscription, cancelAtPeriodEnd, periodEnd } = flags;
-  const named = Object.entries({ name, plan, credits, subscription, cancelAtPeriodEnd, periodEnd });
-  return Object.fromEntries(named.filter(([, value]) => value !== undefined));
+  const { name, plan, credits, subscription, billingInterval, cancelAtPeriodEnd, periodEnd } = flags;
+  const change = { name, plan, credits, subscription, billingInterval, cancelAtPeriodEnd, periodEnd };
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 }
 
 /** An account in the service's own words. */
@@ -102,16 +102,25 @@ function view(account: AccountRecord) {
   };
 }
 
-function accountText(account: AccountRecord, look: TerminalStyle): string {
+function periodText(account: AccountRecord, now: number): string {
+  const { periodEnd, billingInterval, cancelAtPeriodEnd, subscriptionStatus: status } = account;
+  const verb =
+    status === "canceled" || cancelAtPeriodEnd
+      ? "ends"
+      : billingInterval === "year"
+        ? "renews yearly, next on"
+        : "renews";
+  return `${now < periodEnd ? verb : "ended"} ${new Date(periodEnd).toISOString().slice(0, 10)}`;
+}
+
+function accountText(account: AccountRecord, now: number, look: TerminalStyle): string {
   const { user, credits, subscription } = view(account);
-  const end = subscription?.current_period_end.slice(0, 10);
-  const ends = subscription?.cancel_at_period_end || subscription?.status === "canceled";
   return labelled(
     [
       ["user", [user.name ?? "", `<${user.email}>`].filter(Boolean).join(" ")],
       ["credits", credits.balance],
       ["plan", account.plan],
-      ["subscription", subscription ? `${subscription.status}, ${ends ? "ends" : "renews"} ${end}` : "none"],
+      ["subscription", subscription ? `${subscription.status}, ${periodText(account, now)}` : "none"],
     ],
     look,
   );

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { PlanName } from "../../../api/plans.js";
@@ -18,25 +19,43 @@ import type { Call } from "../call.js";
 import { administer, memory, stateFile } from "./administer.js";
 
 export async function sandbox({ flags, machine }: Call<SandboxFlags>): Promise<undefined> {
-  const { clock, random, cwd } = machine;
+  const { clock, random } = machine;
   const rehearsal = await rehearsalOf(flags, machine);
   const file = stateToServe(flags, machine);
   const account = file === memory ? accountInMemory(flags) : accountIn(file, flags, machine);
-  const served = await serveSandbox({
+  const options: SandboxOptions = {
     clock,
     random,
     file,
     port: flags.port,
     ...account,
     ...rehearsal,
-    inputRoot: cwd,
+    ...(flags.inputs === undefined ? {} : { inputRoot: inputFolder(flags.inputs, machine) }),
+    onError: (error) => machine.stderr.write(`bulkgen: ${error.message}\n`),
     ...(flags.taskMs ? { taskMs: flags.taskMs } : {}),
+  };
+  const served = await serveSandbox(options).catch((error) => {
+    throw new EarlyExit("usage", startProblem(error, flags.port));
   });
   announce(served, account, flags, machine);
   await new Promise<void>((resolve) =>
     machine.interrupt().addEventListener("abort", () => resolve(), { once: true }),
   );
   await served.close();
+}
+
+function inputFolder(folder: string, { cwd }: Machine): string {
+  const path = resolve(cwd, folder);
+  if (existsSync(path) && statSync(path).isDirectory()) return path;
+  throw new EarlyExit("usage", `--inputs: expected a folder, got ${JSON.stringify(folder)}`);
+}
+
+/** What to do about a port that cannot be had. Throws any other error again. */
+function startProblem(error: NodeJS.ErrnoException, port: number): string {
+  const advice = "Choose another with --port, or leave --port out to get a free one.";
+  if (error.code === "EADDRINUSE") return `port ${port} is in use by another program. ${advice}`;
+  if (error.code === "EACCES") return `port ${port} needs more rights than you have. ${advice}`;
+  throw error;
 }
 
 /** Created if there is none, on a disk where databases are safe. */
