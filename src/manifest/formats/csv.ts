@@ -386,7 +386,8 @@ export function headerOf(records: readonly (readonly string[])[]): HeaderRow {
   const found = possible.find(isMade) ?? possible.find(({ known }) => known.length === most);
   if (found) return { row: found.row };
   // A spreadsheet saves a title with empty cells beside it, up to the width of the sheet.
-  const isTitle = first.width >= widest.width && first.names.length * 2 <= widest.names.length;
+  const isNarrow = widest.names.length > 2 && first.names.length * 2 <= widest.names.length;
+  const isTitle = isNarrow && first.width >= widest.width;
   return isTitle ? { row: first.row, likely: widest } : { row: first.row };
 }
 
