@@ -1,5 +1,6 @@
 import type { FilledSheet } from "../job/archive/export.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
+import { jsonText } from "../text/terminal.js";
 
 export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
 export type SheetFormat = (typeof sheetFormats)[number];
@@ -21,11 +22,11 @@ export async function encodeSheet(sheet: FilledSheet, format: SheetFormat): Prom
     case "xlsx":
       return workbook(sheet);
     case "json":
-      return Buffer.from(`${JSON.stringify(objectsOf(sheet), null, 2)}\n`);
+      return Buffer.from(`${jsonText(objectsOf(sheet), 2)}\n`);
     case "jsonl":
       return Buffer.from(
         objectsOf(sheet)
-          .map((line) => `${JSON.stringify(line)}\n`)
+          .map((line) => `${jsonText(line)}\n`)
           .join(""),
       );
   }
@@ -35,7 +36,7 @@ export async function encodeSheet(sheet: FilledSheet, format: SheetFormat): Prom
 async function csvText({ columns, lines }: FilledSheet): Promise<string> {
   const { stringify } = await import("csv-stringify/sync");
   const rows = [columns, ...lines].map((row) => row.map((cell) => safeCell(cell)));
-  return stringify(rows, { bom: true, record_delimiter: "windows" });
+  return stringify(rows, { bom: true, record_delimiter: "windows", quoted_match: /[\p{Cc}\p{Cf}]/u });
 }
 
 function safeCell(cell: string | number | null): string | number | null {
