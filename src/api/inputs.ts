@@ -19,5 +19,5 @@ export const requiredInputs: Readonly<Record<InputType, readonly InputField[]>> 
 
 /** The required fields of an input type. An unknown type requires none, so the service decides. */
 export function requiredFor(inputType: string): readonly InputField[] {
-  return requiredInputs[inputType as InputType] ?? [];
+  return Object.hasOwn(requiredInputs, inputType) ? requiredInputs[inputType as InputType] : [];
 }

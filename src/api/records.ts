@@ -68,6 +68,11 @@ export const modelList = z.looseObject({
 });
 export type ModelList = z.infer<typeof modelList>;
 
+/** The same for reading: a price that is no number makes one model unusable, and not the list. */
+export const modelListRead = modelList.extend({
+  models: z.array(model.extend({ credits_cost: z.number().catch(Number.NaN) })),
+});
+
 export const me = z.looseObject({
   user: z.looseObject({ id: z.string().min(1), email: z.string(), name: z.string().nullable() }),
   credits: z.looseObject({ balance: z.number(), used_this_key: z.number() }),

@@ -7,7 +7,7 @@ import { folderBelow, numberedName, outputName, safeName } from "./disk/names.js
 import { type DiskRefusal, refusalOf } from "./disk/space.js";
 import type { Temporary } from "./disk/temporary.js";
 import type { Partial as PartialFile, Partials } from "./download/partial.js";
-import { type Limits, limitsOf, type Transfer, transfer } from "./download/transfer.js";
+import { type Limits, limitsFor, type Transfer, transfer } from "./download/transfer.js";
 import {
   type Indexes,
   type IndexFacts,
@@ -106,7 +106,7 @@ async function fetchAndSave(request: SaveRequest, ports: SavePorts, index: JobIn
   const partial = await ports.partials.open(ports.disk, folder, identity);
   let kept = false;
   try {
-    const limits = ports.limits ?? limitsOf[request.category as keyof typeof limitsOf] ?? limitsOf.video;
+    const limits = ports.limits ?? limitsFor(request.category);
     const freeBytes = () => ports.disk.freeBytes(folder);
     const received = await transfer(request.url, partial, limits, { ...ports, freeBytes });
     if (received.kind !== "received") {

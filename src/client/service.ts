@@ -1,7 +1,15 @@
 import type { z } from "zod";
 import { endpoints, taskPath } from "../api/endpoints.js";
 import { meaningOf } from "../api/errors.js";
-import { type Me, type ModelList, meRead, modelList, parseJson, type Task, task } from "../api/records.js";
+import {
+  type Me,
+  type ModelList,
+  meRead,
+  modelListRead,
+  parseJson,
+  type Task,
+  task,
+} from "../api/records.js";
 import type { Clock } from "../clock.js";
 import type { Accounts, Past } from "../core/ports/accounts.js";
 import type { ApiRequest, Log, Reply, Send, Ticket } from "../core/ports/send.js";
@@ -116,7 +124,7 @@ export function openService(send: Send, options: ServiceOptions): Service {
     },
     models: async () => {
       const asked: ApiRequest = { endpoint: "models", ...endpoints.models, timeoutMs: timeoutMs.models };
-      return (await read(asked, modelList, request, options)).record;
+      return (await read(asked, modelListRead, request, options)).record;
     },
     me: async () => {
       let past: Past = { over: 0, seq: 0 };

@@ -26,43 +26,62 @@ export interface Place {
   combination?: string;
 }
 
-/** Problems as shown: the first hundred, with similar ones grouped. */
+/** Problems as shown: the first hundred kinds, in the order of the sheet. */
 export interface Digest {
-  told: readonly { problem: Problem; times: number }[];
+  told: readonly ProblemGroup[];
   count: number;
   /** Those that a repair would fix. */
   repairs: number;
 }
 
+/** The same mistake in one or more rows. */
+export interface ProblemGroup {
+  /** The first of them. */
+  problem: Problem;
+  times: number;
+  /** The first rows that have it, and how many there are; none if the whole file is meant. */
+  rows: { first: number[]; count: number };
+  /** The rows have different values, as in a column that has the wrong form. */
+  valuesDiffer: boolean;
+}
+
 const toldMax = 100;
+const rowsMax = 4;
 
 /**
- * Collects problems, however many there are. A problem is listed once: a wrong matrix value occurs in every row, and a
- * wrong cell in every combination of its row.
+ * Collects problems, however many there are. One mistake is listed once: a wrong column is wrong in every row, and a wrong
+ * cell in every combination of its row.
  */
 export function digestOf(problems: Iterable<Problem>): Digest {
-  const groups = new Map<string, { problem: Problem; times: number }>();
+  const groups = new Map<string, ProblemGroup & { last: number | null }>();
   let count = 0;
   let repairs = 0;
   for (const problem of problems) {
     count++;
     if (problem.repair !== undefined) repairs++;
+    const { row } = problem.place;
     const key = sameness(problem);
-    const group = groups.get(key);
-    if (group) group.times++;
-    else if (groups.size < toldMax) groups.set(key, { problem, times: 1 });
+    let group = groups.get(key);
+    if (!group && groups.size >= toldMax) continue;
+    if (!group) {
+      group = { problem, times: 0, rows: { first: [], count: 0 }, valuesDiffer: false, last: null };
+      groups.set(key, group);
+    }
+    group.times++;
+    group.valuesDiffer ||= group.problem.got !== problem.got;
+    if (row === null || row === group.last) continue;
+    group.last = row;
+    group.rows.count++;
+    if (group.rows.first.length < rowsMax) group.rows.first.push(row);
   }
   return { told: [...groups.values()], count, repairs };
 }
 
-function sameness({
-  place: { file, row, line, lineColumn, column },
-  message,
-  expected,
-  got,
-}: Problem): string {
-  const where = line === undefined ? [row] : [line, lineColumn];
-  return JSON.stringify([file, where, column, message, expected, got]);
+function sameness({ place, message, expected, got, nearest }: Problem): string {
+  const { file, row, line, lineColumn, column } = place;
+  // Without a row, the line is the place.
+  const where = row === null ? [line, lineColumn, got] : [];
+  return JSON.stringify([file, column, message, expected, nearest, ...where]);
 }
 
 /** The subject of a problem: a whole row, or one of its combinations. */

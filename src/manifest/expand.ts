@@ -1,7 +1,7 @@
 import type { Place, Problem } from "../core/problem.js";
 import { axesOf, type Combination, Layers } from "./combinations.js";
 import { ParamSets } from "./param-sets.js";
-import { rowOf } from "./row.js";
+import { type RowOptions, rowOf } from "./row.js";
 import { isKnown, labelled, outputName } from "./shape/columns.js";
 import type { Row } from "./shape/manifest.js";
 import type { Cells, SourceJob, SourceRow, Written } from "./shape/source.js";
@@ -16,7 +16,7 @@ import {
   type Values,
 } from "./templates/template.js";
 
-export interface Expansion {
+export interface Expansion extends RowOptions {
   file: string;
   job: SourceJob | undefined;
   /** Defaults of the command line, overridden by those of the job. */
@@ -24,8 +24,6 @@ export interface Expansion {
   combinations: readonly Combination[];
   /** The local date: the variable `today` of templates. */
   today: string;
-  /** Repair values that a spreadsheet changed. */
-  repair: boolean;
 }
 
 /** Renders templates; loaded only for manifests that have templates. */
@@ -73,7 +71,7 @@ export class Expander {
     const late = this.lateName;
     this.lateName = null;
     const cells = named(rendered, written, layers.label, this.from.job !== undefined && isImplied(row));
-    return rowOf({ row, layers, cells, lateName: late, sets: this.sets }, this.from.repair, this.problems);
+    return rowOf({ row, layers, cells, lateName: late, sets: this.sets }, this.from, this.problems);
   }
 
   /** Renders the output name of the current row later, when it depends on more than the manifest. */

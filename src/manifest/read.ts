@@ -4,24 +4,20 @@ import type { Problem } from "../core/problem.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
 import { type Bytes, openBytes, standardInput, standardInputName, wholeOf } from "./formats/bytes.js";
-import { type DelimiterName, openCsv } from "./formats/csv.js";
+import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
-import { isWorkbook, readWorkbook } from "./formats/workbook.js";
-import { defaultCells } from "./row.js";
-import { isKnown, unusedNote } from "./shape/columns.js";
+import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
+import { defaultCells, type RowOptions } from "./row.js";
+import { isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
 
-export interface SourceOptions {
+export interface SourceOptions extends CsvOptions, WorkbookOptions {
   /** Standard input, for the manifest `-`. */
   stdin?: AsyncIterable<Uint8Array>;
   /** The folder of files that a manifest from standard input names. */
   cwd?: string;
-  /** The delimiter of a CSV; guessed by default. */
-  delimiter?: DelimiterName;
-  /** The sheet of a workbook; by default the first. */
-  sheet?: string;
 }
 
 /** Opens a manifest of any format, and the file that it names for its rows. Never throws because of a file's content. */
@@ -38,6 +34,7 @@ export async function openSource(path: string, options: SourceOptions): Promise<
     problems: [...source.problems, ...rows.problems],
     notes: [...source.notes, ...rows.notes],
     batches: rows.batches,
+    ...(rows.form ? { form: rows.form } : {}),
   };
 }
 
@@ -58,18 +55,19 @@ async function openRows(file: string, options: SourceOptions): Promise<Source> {
 export async function sourceOf(
   file: string,
   bytes: Bytes,
-  { delimiter, sheet }: SourceOptions,
+  options: SourceOptions,
 ): Promise<{ source: Source; rowsFile?: string }> {
   if (isWorkbook(await startOf(bytes)))
-    return { source: await readWorkbook(file, await wholeOf(bytes), sheet) };
+    return { source: await readWorkbook(file, await wholeOf(bytes), options) };
   const found = await examined(file, bytes);
   if ("problem" in found) return { source: unreadSource(found.problem) };
   const start = await startText(bytes, found.encoding);
   const format = formatOf(file, start);
   // A job may name a workbook for its rows; then the flag means that workbook.
+  const { sheet } = options;
   const chooses = sheet !== undefined && (format === "csv" || format === "lines");
   if (chooses) return { source: unreadSource(noSheets(file, sheet)) };
-  const parsed = await parsedAs(format, file, { bytes, found, start }, delimiter);
+  const parsed = await parsedAs(format, file, { bytes, found, start }, options);
   const notes = [...found.notes, ...parsed.source.notes];
   return { ...parsed, source: { ...parsed.source, notes } };
 }
@@ -85,11 +83,11 @@ async function parsedAs(
   format: Format,
   file: string,
   { bytes, found, start }: Opened,
-  delimiter?: DelimiterName,
+  options: CsvOptions,
 ): Promise<{ source: Source; rowsFile?: string }> {
   if (format === "csv") {
     const pieces = () => utf8Pieces(bytes, found.encoding);
-    return { source: await openCsv(file, { pieces, start, returns: found.returns }, delimiter) };
+    return { source: await openCsv(file, { pieces, start, returns: found.returns }, options) };
   }
   let text = "";
   for await (const piece of textPieces(bytes, found.encoding)) text += piece;
@@ -147,11 +145,9 @@ function noSheets(file: string, sheet: string): Problem {
   };
 }
 
-export interface ReadOptions extends SourceOptions {
+export interface ReadOptions extends SourceOptions, Partial<RowOptions> {
   /** From the command line; the manifest's defaults and its rows override them. */
   defaults?: Defaults;
-  /** Repair values that a spreadsheet changed, and report each. */
-  repair?: boolean;
   /** A job with more combinations is refused before any item is made. */
   itemsMax?: number;
   /** The local date, `YYYY-MM-DD`: the variable `today` of templates. */
@@ -217,7 +213,7 @@ function unusedOf(
 ): Pick<End, "notes" | "unusedColumns"> {
   const unusedColumns = empty ? [] : source.columns.filter((column) => !isUsed(column, used));
   const idle = empty ? [] : idleNotes(source, used);
-  return { notes: [...notes, ...unusedNotes(unusedColumns, source.columns), ...idle], unusedColumns };
+  return { notes: [...notes, ...notesOfUnused(unusedColumns, source.columns), ...idle], unusedColumns };
 }
 
 function expansionOf(file: string, { job }: Source, options: ReadOptions, bound: Bound): Expansion {
@@ -232,6 +228,7 @@ function expansionOf(file: string, { job }: Source, options: ReadOptions, bound:
     combinations: bound.eachExceeds ? [] : combinationsOf(job),
     today: options.today ?? "",
     repair: options.repair ?? false,
+    allowDamagedText: options.allowDamagedText ?? false,
   };
 }
 
@@ -289,8 +286,8 @@ function namedPlace(problem: Problem): Problem {
     : problem;
 }
 
-function unusedNotes(unused: readonly string[], columns: readonly string[]): string[] {
-  return unused.filter((column) => !isFilledIn(column, columns)).map(unusedNote);
+function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {
+  return unusedNotes(unused.filter((column) => !isFilledIn(column, columns)));
 }
 
 /** Whether an export adds a column of that name: these columns need no note. */

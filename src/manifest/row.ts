@@ -3,6 +3,7 @@ import type { Place, Problem } from "../core/problem.js";
 import type { Layers } from "./combinations.js";
 import type { ParamSets } from "./param-sets.js";
 import { paramColumn, paramKey } from "./shape/columns.js";
+import { damageIn } from "./shape/damage.js";
 import { cellPlace, type Defaults, type Row } from "./shape/manifest.js";
 import { wholeNumberBefore } from "./shape/repairs.js";
 import type { Cells, SourceRow } from "./shape/source.js";
@@ -19,10 +20,18 @@ export interface Made {
   sets: ParamSets;
 }
 
+/** How rows are read. */
+export interface RowOptions {
+  /** Repair values that a spreadsheet changed. */
+  repair: boolean;
+  /** Pass text that a spreadsheet or a wrong encoding seems to have destroyed. */
+  allowDamagedText: boolean;
+}
+
 /** Makes a row from its cells and adds their problems. Never throws. */
 export function rowOf(
   { row: source, layers, cells, lateName, sets }: Made,
-  repair: boolean,
+  { repair, allowDamagedText }: RowOptions,
   problems: Problem[],
 ): Row {
   const { params, defaultParams } = paramsOf(cells, layers, source, sets);
@@ -49,7 +58,20 @@ export function rowOf(
     const text = trimmed(cells[field]);
     if (text !== null) row[field] = wholeNumber(row, field, text, repair, problems);
   }
+  if (!allowDamagedText) checkTexts(row, problems);
   return row;
+}
+
+/** Every text that is sent, or names a file. */
+function checkTexts(row: Row, problems: Problem[]): void {
+  const check = (column: string, text: string | null) => {
+    const damage = text === null ? null : damageIn(text);
+    if (damage) problems.push({ place: cellPlace(row, column), ...damage });
+  };
+  check("id", row.id);
+  check("prompt", row.prompt);
+  check("output", row.output);
+  for (const key in row.params) check(paramColumn(key), row.params[key] as string);
 }
 
 function placeOf({ file, number, mark }: SourceRow, id: string | null, combination: string): Place {

@@ -2,6 +2,7 @@ import { type InputField, type MediaField, mediaFields, requiredFor } from "../a
 import type { Model, ModelParameter } from "../api/records.js";
 import type { Problem } from "../core/problem.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
+import { foldedName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { optionBefore, type Repair } from "../manifest/shape/repairs.js";
 import { nearest } from "../text/nearest.js";
@@ -88,6 +89,9 @@ function checkMedia(row: Row, localInputs: LocalInputs) {
   return { contents, problems };
 }
 
+/** As `www.example.com/cup.png`. */
+const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
+
 type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
 
 function contentOf(value: string, localInputs: LocalInputs): Media {
@@ -96,10 +100,15 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
     const web = url?.protocol === "https:" || url?.protocol === "http:";
     return web ? { content: value } : { message: "not a usable web address", expected: "https://…" };
   }
+  const local = localInputs?.get(value);
+  if (hostFirst.test(value) && !(local && "sha256" in local)) {
+    const message = "a web address without https://";
+    return { message, expected: "https://…", nearest: `https://${value}` };
+  }
   if (!localInputs) {
     return { message: "the service cannot read a local path", expected: "https://…" };
   }
-  const file = localInputs.get(value) ?? { wrong: "it was not read", expected: "a file" };
+  const file = local ?? { wrong: "it was not read", expected: "a file" };
   if ("sha256" in file) return { content: file.sha256 };
   return {
     message: `the input file cannot be used: ${file.wrong}`,
@@ -122,15 +131,17 @@ function checkParams(row: Row, model: Model, { repair, said }: CheckAgainst) {
   let asWritten = true;
   for (const key in row.params) {
     const value = row.params[key] as string;
-    const parameter = list.find((each) => each.key === key);
+    const parameter = parameterOf(model, key, row.params);
     if (!parameter && row.defaultParams.includes(key)) {
       const words = said.of([model.model_key, key], () => unknownParam(model, key));
       without.push({ key, problem: { place: cellPlace(row, `params.${key}`), ...words } });
       asWritten = false;
       continue;
     }
+    const sent = parameter?.key ?? key;
+    asWritten &&= sent === key;
     if (parameter && isOption(parameter, value)) {
-      params.push([key, value]);
+      params.push([sent, value]);
       continue;
     }
     const words = parameter
@@ -142,9 +153,26 @@ function checkParams(row: Row, model: Model, { repair, said }: CheckAgainst) {
       repairs.push({ column: `params.${key}`, from: value, to: repaired });
       asWritten = false;
     } else problems.push(wrong);
-    params.push([key, repaired ?? value]);
+    params.push([sent, repaired ?? value]);
   }
   return { params: asWritten ? row.params : Object.fromEntries(params), repairs, problems, without };
+}
+
+/**
+ * The parameter of that key. A header may have capitals and spaces, as in `Params.Aspect Ratio`; keys of models may too, so
+ * the key as written counts first, and two columns never set the same parameter.
+ */
+export function parameterOf(
+  { parameters = [] }: Model,
+  key: string,
+  params: Row["params"],
+): ModelParameter | undefined {
+  const exact = parameters.find((each) => each.key === key);
+  if (exact) return exact;
+  const folded = foldedName(key);
+  const alike = (name: string) => foldedName(name) === folded;
+  const [only, ...others] = parameters.filter((each) => alike(each.key));
+  return others.length === 0 && Object.keys(params).filter(alike).length === 1 ? only : undefined;
 }
 
 /** A problem, wherever it is met. */

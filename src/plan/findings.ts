@@ -3,6 +3,7 @@ import type { Me, Model } from "../api/records.js";
 import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
 import { lateMsMax, utcTime } from "../core/quota/quota.js";
+import { foldedName, paramColumn } from "../manifest/shape/columns.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import type { CheckedRow } from "./check-row.js";
 import { coverageText } from "./cost.js";
@@ -188,11 +189,10 @@ function inputNotes(row: Row, model: Model): string[] {
 /** A column `aspect_ratio` does nothing, and who wrote it most likely meant `params.aspect_ratio`. */
 export function unusedParamColumns(unused: readonly string[], models: readonly Model[]): Finding[] {
   return unused.flatMap((column) => {
-    const taking = models.filter((model) =>
-      model.parameters?.some(({ key }) => key === column.toLowerCase()),
-    );
+    const name = foldedName(column);
+    const taking = models.filter((model) => model.parameters?.some(({ key }) => key === name));
     if (taking.length === 0) return [];
-    const message = `column "${column}" does nothing; did you mean "params.${column.toLowerCase()}"?`;
+    const message = `column "${column}" does nothing; did you mean "${paramColumn(name)}"?`;
     return { kind: "unused_param_column", message, column, models: taking.map((model) => model.model_key) };
   });
 }

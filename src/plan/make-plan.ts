@@ -6,7 +6,7 @@ import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/dr
 import { type Problem, partOf } from "../core/problem.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import type { End, Manifest, Part, Row } from "../manifest/shape/manifest.js";
-import { type CheckedRow, checkRow, Said } from "./check-row.js";
+import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
 import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
 import { type GoodRow, Items, keepOccurrences, type Making } from "./items.js";
@@ -107,7 +107,7 @@ export class Planning {
     this.notes.add(checked);
     for (const { key } of without) this.doubted.add(key);
     for (const key of row.defaultParams) {
-      if (!this.taken.has(key) && model?.parameters?.some((each) => each.key === key)) this.taken.add(key);
+      if (!this.taken.has(key) && model && parameterOf(model, key, row.params)) this.taken.add(key);
     }
   }
 }

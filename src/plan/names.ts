@@ -3,6 +3,7 @@ import type { Problem } from "../core/problem.js";
 import { copyName, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
+import { shortText } from "../text/terminal.js";
 import { Gathered } from "./findings.js";
 
 /**
@@ -98,7 +99,7 @@ const none: Problem[] = [];
 const shownMax = 60;
 
 function shown(name: string): string {
-  return name.length <= shownMax ? name : `${name.slice(0, shownMax)}…`;
+  return shortText(name, shownMax);
 }
 
 /** The first row with an id keeps it; the later ones are the problem. */

@@ -208,6 +208,14 @@ export function onlyRowsAreWrong(problems: Iterable<Problem>): boolean {
   // Problems of the whole file come first.
   return firstOf(problems, 1).every((problem) => problem.place.row !== null);
 }
+
+/** How many rows have problems. */
+export function wrongRows(problems: Iterable<Problem>): number {
+  const rows = new Set<string>();
+  for (const { place } of problems) rows.add(`${place.row} ${place.file}`);
+  return rows.size;
+}
+
 /** What to do about identical rows: make each, make one, or refuse. */
 export type Duplicates = "keep" | "merge" | "error";
 /** A run's caps, and what already counts against them. */

@@ -130,9 +130,10 @@ export function lotOf(name: string, seed: string): string {
 type Content = Pick<Item, "model" | "prompt" | "params" | "inputs" | "priority">;
 
 /** A row's values as a selection sees them: its cells, and what the defaults made of them. */
-export function valuesOfRow({ row, model }: CheckedRow): Map<string, string> {
+export function valuesOfRow({ row, params, model }: CheckedRow): Map<string, string> {
   const { id, output } = row;
-  return valuesOf(Object.entries(row.columns), row, { id, output, category: model?.category });
+  const content = { ...row, params: { ...row.params, ...params } };
+  return valuesOf(Object.entries(row.columns), content, { id, output, category: model?.category });
 }
 
 /** An item as a selection sees it, with the cells of the row that it was made for. */
@@ -193,7 +194,11 @@ export class Choosing {
   settle(draft: Draft): { selection: Plan["selection"]; notes: string[] } {
     if (this.everything) return { selection: null, notes: [] };
     const { selection, file } = this;
-    const rows = draft.choose(selection);
+    const values = (id: string | null) => new Map(id === null ? [] : [["id", id]]);
+    const rows = draft.choose({
+      ...selection,
+      matches: ({ number, id }) => this.matches({ number, values: values(id) }),
+    });
     const { rows: of, hidden } = draft.counts();
     const text = selectionText(selection);
     const unknown = this.keys.unknown();

@@ -1,14 +1,21 @@
 import { isAbsolute, relative } from "node:path";
-import type { Digest, Place, Problem } from "../core/problem.js";
+import type { Digest, Place, Problem, ProblemGroup } from "../core/problem.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 const valueCharactersMax = 300;
 
 /** A problem on one line: where, what, what was expected, what was found, and the nearest valid value. */
-export function problemLine({ place, message, expected, got, nearest }: Problem): string {
+export function problemLine(problem: Problem): string {
+  return groupLine(problem, placeText(problem.place), "");
+}
+
+/** The same for a mistake in several rows. */
+function groupLine({ message, expected, got, nearest }: Problem, where: string, ofRow: string): string {
   const meant = nearest === undefined ? "" : `; did you mean ${JSON.stringify(nearest)}?`;
-  const values = `expected ${shortText(expected, valueCharactersMax)}, got ${shortText(got, valueCharactersMax)}`;
-  return terminalText(`${placeText(place)}: ${message}; ${values}${meant}`);
+  const found = `, got ${shortText(got, valueCharactersMax)}${ofRow}`;
+  const isSaid = message.includes(`"${got}"`);
+  const values = `expected ${shortText(expected, valueCharactersMax)}${isSaid ? "" : found}`;
+  return terminalText(`${where}: ${shortText(message, valueCharactersMax)}; ${values}${meant}`);
 }
 
 /**
@@ -16,11 +23,11 @@ export function problemLine({ place, message, expected, got, nearest }: Problem)
  * from `folder`, where that is shorter.
  */
 export function problemsText({ told, count, repairs }: Digest, folder: string): string {
-  const seen = told.map(({ problem: { place, ...problem }, times }) => ({
+  const seen = told.map(({ problem: { place, ...problem }, ...group }) => ({
     problem: { ...problem, place: { ...place, file: shownPath(place.file, folder) } },
-    times,
+    ...group,
   }));
-  const lines = seen.map(({ problem, times }) => problemLine(problem) + again(times - 1));
+  const lines = seen.map(lineOf);
   const repair = repairLine(repairs);
   if (repair !== null) lines.push(repair);
   const more = count - seen.reduce((sum, { times }) => sum + times, 0);
@@ -29,6 +36,19 @@ export function problemsText({ told, count, repairs }: Digest, folder: string): 
   const named = /\s/.test(file) ? JSON.stringify(file) : file;
   const ways = `\`bulkgen plan ${named} --json\` has every one; \`bulkgen run --skip-invalid\` leaves out invalid rows and writes problems.csv`;
   return [...lines, `and ${more} more: ${ways}`].join("\n");
+}
+
+function lineOf({ problem, times, rows, valuesDiffer }: ProblemGroup): string {
+  if (rows.count < 2) return problemLine(problem) + again(times - 1);
+  const { id: _id, combination: _combination, ...place } = problem.place;
+  const ofRow = valuesDiffer ? ` in row ${place.row}` : "";
+  return groupLine(problem, placeText(place, rowsText(rows)), ofRow);
+}
+
+function rowsText({ first, count }: ProblemGroup["rows"]): string {
+  if (count <= first.length) return `rows ${first.slice(0, -1).join(", ")} and ${first.at(-1)}`;
+  const shown = first.slice(0, -1);
+  return `rows ${shown.join(", ")} and ${count - shown.length} more`;
 }
 
 function again(times: number): string {
@@ -47,10 +67,13 @@ export function shownPath(path: string, folder: string): string {
   return seen !== "" && seen.length < path.length ? seen : path;
 }
 
-function placeText({ file, row, line, lineColumn, column, id, combination }: Place): string {
+function placeText(
+  { file, row, line, lineColumn, column, id, combination }: Place,
+  rows = row === null ? "" : `row ${row}`,
+): string {
   const at = line === undefined ? file : `${file}:${line}:${lineColumn ?? 1}`;
   const pieces = [
-    row === null ? "" : `row ${row}`,
+    rows,
     id === undefined ? "" : `id ${id}`,
     combination === undefined ? "" : `(${combination})`,
     column === undefined ? "" : `column ${column}`,

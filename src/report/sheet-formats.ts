@@ -1,4 +1,5 @@
 import type { FilledSheet } from "../job/archive/export.js";
+import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
 import { jsonText } from "../text/terminal.js";
 
@@ -14,13 +15,20 @@ export class SheetTooLarge extends Error {
   override readonly name = "SheetTooLarge";
 }
 
-/** The bytes of a sheet in a format. Throws SheetTooLarge. */
-export async function encodeSheet(sheet: FilledSheet, format: SheetFormat): Promise<Uint8Array> {
+/**
+ * The bytes of a sheet in a format. A table has the separator, the headers and the types of the manifest; programs get
+ * columns by their known names. Throws SheetTooLarge.
+ */
+export async function encodeSheet(
+  sheet: FilledSheet,
+  format: SheetFormat,
+  form: SheetForm = noForm,
+): Promise<Uint8Array> {
   switch (format) {
     case "csv":
-      return Buffer.from(await csvText(sheet));
+      return Buffer.from(await csvText(sheet, form));
     case "xlsx":
-      return workbook(sheet);
+      return workbook(sheet, form);
     case "json":
       return Buffer.from(`${jsonText(objectsOf(sheet), 2)}\n`);
     case "jsonl":
@@ -33,10 +41,16 @@ export async function encodeSheet(sheet: FilledSheet, format: SheetFormat): Prom
 }
 
 /** With a byte order mark, without which spreadsheets take accents for something else. */
-async function csvText({ columns, lines }: FilledSheet): Promise<string> {
+async function csvText({ columns, lines }: FilledSheet, { delimiter, headers }: SheetForm): Promise<string> {
   const { stringify } = await import("csv-stringify/sync");
-  const rows = [columns, ...lines].map((row) => row.map((cell) => safeCell(cell)));
-  return stringify(rows, { bom: true, record_delimiter: "windows", quoted_match: /[\p{Cc}\p{Cf}]/u });
+  const header = columns.map((column) => headers.get(column) ?? column);
+  const rows = [header, ...lines].map((row) => row.map((cell) => safeCell(cell)));
+  return stringify(rows, {
+    bom: true,
+    record_delimiter: "windows",
+    delimiter: delimiter ?? ",",
+    quoted_match: /[\p{Cc}\p{Cf}]/u,
+  });
 }
 
 function safeCell(cell: string | number | null): string | number | null {
@@ -44,21 +58,43 @@ function safeCell(cell: string | number | null): string | number | null {
 }
 
 /** Cells that say of themselves that they are text are never run as formulas. */
-async function workbook({ columns, lines }: FilledSheet): Promise<Uint8Array> {
+async function workbook({ columns, lines }: FilledSheet, { headers, types }: SheetForm): Promise<Uint8Array> {
   if (lines.length >= xlsxRowsMax) {
     throw new SheetTooLarge(
       `a workbook can have at most ${xlsxRowsMax} rows, and there are ${lines.length + 1}; use csv`,
     );
   }
   const { default: writeWorkbook } = await import("write-excel-file/node");
-  const header = columns.map((column) => ({ ...textCell(column), fontWeight: "bold" as const }));
-  const rows = lines.map((line) =>
-    line.map((cell) =>
-      cell === null ? null : typeof cell === "number" ? { type: Number, value: cell } : textCell(cell),
-    ),
-  );
-  const options = { sheet: "bulkgen", stickyRowsCount: 1 };
+  const names = columns.map((column) => headers.get(column) ?? column);
+  const header = names.map((name) => ({ ...textCell(name), fontWeight: "bold" as const }));
+  const columnTypes = columns.map((column) => types.get(column));
+  const rows = lines.map((line) => line.map((cell, index) => typedCell(cell, columnTypes[index])));
+  const widths = names.map((name, index) => ({ width: widthOf(name, lines, index) }));
+  const options = { sheet: "bulkgen", stickyRowsCount: 1, columns: widths };
   return (await writeWorkbook([header, ...rows], options).toBuffer()) as Uint8Array;
+}
+
+const isoDate = /^\d{4}-\d{2}-\d{2}$/;
+
+/** A cell of a column that has numbers or dates in the manifest is a number or a date again. */
+function typedCell(cell: string | number | null, type: "number" | "date" | undefined) {
+  if (cell === null) return null;
+  if (typeof cell === "number") return { type: Number, value: cell };
+  if (type === "number" && String(Number(cell)) === cell) return { type: Number, value: Number(cell) };
+  if (type === "date" && isoDate.test(cell))
+    return { type: Date, value: new Date(`${cell}T00:00:00Z`), format: "yyyy-mm-dd" };
+  return textCell(cell);
+}
+
+const widthMin = 8;
+const widthMax = 60;
+
+/** The width in characters that shows most cells whole. */
+function widthOf(name: string, lines: FilledSheet["lines"], index: number): number {
+  const longest = lines
+    .slice(0, 200)
+    .reduce((most, line) => Math.max(most, String(line[index] ?? "").length), name.length);
+  return Math.min(widthMax, Math.max(widthMin, longest + 1));
 }
 
 function textCell(text: string): { type: StringConstructor; value: string } {

@@ -35,6 +35,11 @@ const reasonCharactersMax = 160;
 /** The closing summary for people. */
 export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle): string {
   const lines: [string, Cell][] = [["archived", archived(facts)]];
+  const { skipped } = facts;
+  if (skipped) {
+    const text = `${count(skipped.rows, "invalid row")}, listed in ${terminalText(skipped.file)}`;
+    lines.push(["left out", { text, tone: "warning" }]);
+  }
   for (const [state, tone, label] of states) {
     const number = facts.counts[state] ?? 0;
     if (number === 0) continue;

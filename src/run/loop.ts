@@ -12,7 +12,7 @@ import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
 import { submit } from "./submit.js";
 import { claimantOf, Debt, firstHeads, reachesAll, WaitingList } from "./waiting.js";
-import { OverdueWait, type WakeSignal } from "./waits.js";
+import { LanesNeeded, OverdueWait, type WakeSignal } from "./waits.js";
 
 /** Where a run stands at one turn of its loop. */
 export interface Progress {
@@ -80,6 +80,7 @@ class Loop {
   private readonly fetching: Fetching;
   private readonly overdueWait: OverdueWait;
   private readonly debt: Debt;
+  private readonly lanesNeeded: LanesNeeded;
   private crash: unknown;
   /**
    * In its first turn a run only collects what is paid for; unanswered requests are settled next, and buying comes
@@ -103,6 +104,7 @@ class Loop {
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
+    this.lanesNeeded = new LanesNeeded(settings.savesLanes ? lanes : null, ports.clock);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -180,7 +182,7 @@ class Loop {
       quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
       holdsBack: !yes,
       free: {
-        submit: lanes - this.count("submit"),
+        submit: Math.min(lanes, this.lanesNeeded.for(loaded.counts.planned)) - this.count("submit"),
         poll: polls - this.count("poll"),
         download: downloads - this.count("download"),
       },
@@ -225,7 +227,12 @@ class Loop {
       return false;
     }
     this.debt.grew();
-    const send = () => submit(this.session, step.item, ticket).finally(() => lane.release());
+    const answered = this.lanesNeeded.began();
+    const send = () =>
+      submit(this.session, step.item, ticket).finally(() => {
+        answered();
+        lane.release();
+      });
     this.start(this.requests, step, 0, send);
     return true;
   }

@@ -26,6 +26,8 @@ export interface RunPorts extends GatePorts {
 export interface RunSettings extends GateSettings {
   /** POSTs, polls and downloads that may be in flight at once. */
   lanes: number;
+  /** Use no more of the lanes than are needed to submit everything soon: what is in flight in a crash is in doubt. */
+  savesLanes: boolean;
   polls: number;
   downloads: number;
   /** Failed items after which nothing more is submitted. */

@@ -41,7 +41,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const answered = conclusionOf(outcome, clock.now());
   await writeReceipt(session, item, attempt, answered);
   const concluded = await conclude(session.ports, attempt, answered);
-  if (concluded.event === "unanswered") gate.settling.lost();
+  if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
   await report(session, item, outcome);
 }

@@ -55,3 +55,39 @@ export class WakeSignal {
     this.wake = () => {};
   }
 }
+
+/** Everything planned is to be submitted within this time (ms), if the lanes suffice. */
+const submitWithinMs = 5_000;
+
+/**
+ * How many lanes keep the pipeline busy. Each request in flight is in doubt if the process dies, so a run begins with
+ * one lane and takes more only as the time of the answers shows that everything planned would otherwise take too long.
+ */
+export class LanesNeeded {
+  private needed = 1;
+  /** How long the last answers took, in ms. */
+  private answerMs: number | null = null;
+
+  /** `lanes` is the most to use; null sets no limit here. */
+  constructor(
+    private readonly lanes: number | null,
+    private readonly clock: Pick<AlarmClock, "monotonic">,
+  ) {}
+
+  /** A paid request is sent. Call the result when it has been answered. */
+  began(): () => void {
+    const at = this.clock.monotonic();
+    return () => {
+      const ms = this.clock.monotonic() - at;
+      this.answerMs = this.answerMs === null ? ms : (3 * this.answerMs + ms) / 4;
+    };
+  }
+
+  /** Never fewer than before, so that the last items are submitted as fast as the first. */
+  for(planned: number): number {
+    if (this.lanes === null) return Number.POSITIVE_INFINITY;
+    const wanted = Math.ceil((planned * (this.answerMs ?? 0)) / submitWithinMs);
+    this.needed = Math.max(this.needed, Math.min(wanted, this.lanes));
+    return this.needed;
+  }
+}

@@ -1,6 +1,6 @@
 import { distance as editDistance } from "fastest-levenshtein";
 
-/** The candidate that a person most likely meant; undefined when more than a third of the letters differ from each. */
+/** The candidate that a person most likely meant; undefined when more than about a third of the letters differ from each. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
@@ -9,5 +9,5 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   if (best === undefined) return undefined;
-  return bestDistance <= Math.max(1, Math.ceil(Math.max(word.length, best.length) / 3)) ? best : undefined;
+  return bestDistance <= Math.max(1, Math.round(Math.max(word.length, best.length) / 3)) ? best : undefined;
 }

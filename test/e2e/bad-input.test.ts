@@ -36,7 +36,7 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     [
       "a value that is no option",
       "id,model,prompt,params.aspect_ratio\na,plain-image,x,16:10",
-      /expected one of: 1:1, 16:9, got 16:10/,
+      /expected one of: 1:1, 16:9; did you mean/,
     ],
     ["the same id twice", `${good}\na02,plain-image,again`, /row 5.*a02/],
   ])("%s is told with its row, and nothing is submitted", async (_, manifest, message) => {

@@ -86,6 +86,44 @@ describe.concurrent("bulkgen export", () => {
     expect(text).not.toMatch(/<f[ >]/);
   });
 
+  test("keeps the separator and the headers as they were; --columns chooses among them", slow, async () => {
+    const place = newPlace();
+    place.write("de.csv", `Herbst;;;\nID;Model;Prompt;Preis in €\na;${cheapModel};eine Tasse, rot;7\n`);
+    const end = await run(place, ["run", "de.csv", "--sandbox", "--yes"]);
+    expect(end.code, end.stderr).toBe(0);
+    const [header, line] = (await exported(place)).replace("\uFEFF", "").split("\r\n");
+    expect(header).toMatch(/^ID;Model;Prompt;Preis in €;item;file;/);
+    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;a;a\.png;archived;/);
+    const few = await exported(place, "--columns", "id, Preis in €, file, credits");
+    expect(few.replace("\uFEFF", "")).toBe("ID;Preis in €;file;credits\r\na;7;a.png;1\r\n");
+    const json = JSON.parse(await exported(place, "--format", "json", "--columns", "prompt,file"));
+    expect(json).toEqual([{ prompt: "eine Tasse, rot", file: "a.png" }]);
+    const typo = await run(place, ["export", "--sandbox", "--columns", "promt"]);
+    expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean prompt?") });
+    // Without the manifest the export has the columns by their known names.
+    rmSync(join(place.folder, "de.csv"));
+    expect(await exported(place, "--columns", "id,file")).toContain("id,file");
+  });
+
+  test("a workbook comes back as a workbook, with its numbers and dates", slow, async () => {
+    const place = newPlace();
+    const { default: writeWorkbook } = await import("write-excel-file/node");
+    const date = { value: new Date(Date.UTC(2026, 2, 4)), type: Date, format: "yyyy-mm-dd" };
+    const rows = [
+      ["ID", "Model", "Prompt", "Preis", "Tag"],
+      ["a", cheapModel, "a mug", 7.5, date],
+    ];
+    place.write("s.xlsx", await writeWorkbook(rows).toBuffer());
+    expect((await run(place, ["run", "s.xlsx", "--sandbox", "--yes"])).code).toBe(0);
+    await exported(place, "--to", "back.xlsx");
+    const { default: readExcelFile } = await import("read-excel-file/node");
+    const [{ data }] = (await readExcelFile(readFileSync(join(place.folder, "back.xlsx")))) as never as [
+      { data: unknown[][] },
+    ];
+    expect(data[0]?.slice(0, 5)).toEqual(rows[0]);
+    expect(data[1]?.slice(0, 6)).toEqual(["a", cheapModel, "a mug", 7.5, date.value, "a"]);
+  });
+
   test("an exported sheet runs again as it is, pays nothing, and is filled in again", slow, async () => {
     const place = await finished();
     await exported(place, "--to", "team.csv.new.csv");
@@ -148,6 +186,10 @@ describe.concurrent("bulkgen export", () => {
     expect(index).toEqual(["a01", "a02", "a03"]);
     expect(csv(files.get("sheet.csv")?.toString() ?? "")).toHaveLength(3);
 
+    const plain = ["export", "--sandbox", "--zip", "client.zip", "--filter", "id=a01", "--files-only"];
+    expect(await run(place, plain)).toMatchObject({ code: 0, stderr: "client.zip: 1 file\n" });
+    expect([...unzip(join(place.folder, "client.zip")).keys()]).toEqual(["a01.png"]);
+    expect((await run(place, ["export", "--sandbox", "--files-only"])).code).toBe(2);
     rmSync(join(place.folder, "sandbox-outputs/s/a02.png"));
     const broken = await run(place, ["export", "--sandbox", "--zip", "again.zip"]);
     expect(broken.code).toBe(2);

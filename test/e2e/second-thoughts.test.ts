@@ -189,6 +189,9 @@ describe.concurrent("a sheet that changes", () => {
     expect((await run(place, ["run", "s.csv", "--sandbox", "--yes"])).code).toBe(2);
     const end = await run(place, ["run", "s.csv", "--sandbox", "--yes", "--skip-invalid"]);
     expect(end.code, end.stderr).toBe(0);
+    expect(end.stdout).toMatch(/left out +1 invalid row, listed in sandbox-outputs\/s\/problems.csv/);
+    const planned = await run(place, ["plan", "s.csv", "--sandbox", "--skip-invalid"]);
+    expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining("1 invalid row left out") });
     expect(place.read("sandbox-outputs/s/problems.csv")).toMatch(/,3,.*b.*no-such-model/);
     expect(existsSync(join(place.folder, "sandbox-outputs", "s", "a.png"))).toBe(true);
   });

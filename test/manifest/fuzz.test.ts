@@ -170,9 +170,9 @@ test("a line of many megabytes is one problem, and so is a quote that swallows a
   }
 });
 
-test("very many wrong rows are all counted, and the first hundred are shown", async () => {
+test("very many wrong rows are all counted, and the first hundred mistakes are shown", async () => {
   const length = amount(13_000, 130_000);
-  const rows = Array.from({ length }, (_, n) => `r${n},nobody,x`).join("\n");
+  const rows = Array.from({ length }, (_, n) => `r${n},nobody${n},x`).join("\n");
   const { source } = await sourceOf("a.csv", bytesOf(Buffer.from(`id,model,prompt\n${rows}\n`)), {});
   const { problems } = await plan(manifestOf("a.csv", source, {}));
   expect(problems).toHaveLength(length);

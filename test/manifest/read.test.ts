@@ -40,13 +40,20 @@ test("a byte order mark is no text of the first column's name", async () => {
   expect((await sheet("\uFEFFid,prompt\na,x\n")).rows).toMatchObject([{ id: "a" }]);
 });
 
+test("columns that nothing uses share one note, and a word of another language is no slip", async () => {
+  const { notes } = await sheet("prompt,Produkt,Preis,Notiz,a,b,c,e\nx,1,2,3,4,5,6,7\n");
+  expect(notes).toEqual([
+    'columns "Produkt", "Preis", "Notiz", "a", "b" and 2 more are used by nothing (they are kept for the export)',
+  ]);
+});
+
 test("a column that nothing uses is noted, with the nearest known name", async () => {
   const { notes, unusedColumns } = await sheet("promt,season,param.style\nx,y,z\n");
   expect(unusedColumns).toEqual(["promt", "season", "param.style"]);
   expect(notes).toEqual([
     'column "promt" is used by nothing; did you mean "prompt"?',
-    'column "season" is used by nothing (it is kept for the export)',
     'column "param.style" is used by nothing; did you mean "params.style"?',
+    'column "season" is used by nothing (it is kept for the export)',
   ]);
 });
 

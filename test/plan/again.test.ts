@@ -85,6 +85,11 @@ describe("an edited manifest", () => {
     ]);
   });
 
+  test("names them once: what was gone at the last run already has not changed", async () => {
+    const existing = kept(await planOf(sheet), "archived").map((item) => ({ ...item, vanished: true }));
+    expect((await planOf("id,model,prompt\na,paint,new\n", { existing })).vanished).toEqual([]);
+  });
+
   test("does not call an item vanished whose row only has a mistake now", async () => {
     const existing = kept(await planOf("id,model,prompt,repeat\na,paint,x,2\nb,paint,y,1\n"), "archived");
     const plan = await planOf("id,model,prompt,repeat\na,pant,x,2\nb,paint\n", { existing });

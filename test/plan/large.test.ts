@@ -66,11 +66,13 @@ test("a template in the last row of a large sheet is rendered like one in the fi
 });
 
 test(
-  "very many wrong rows are counted and the first hundred told, in the order of the sheet",
+  "very many wrong rows are counted and the first hundred mistakes told, in the order of the sheet",
   slow,
   async () => {
     const rows = amount(10_000, 100_000);
-    const { problems } = await plan(await large("id,model,prompt", rows, (index) => `r${index},nobody,x`));
+    const { problems } = await plan(
+      await large("id,model,prompt", rows, (index) => `r${index},nobody${index},x`),
+    );
     const { told, count } = digestOf(problems);
     expect(count).toBe(rows);
     expect(told.map(({ problem }) => problem.place.row)).toEqual(

@@ -18,7 +18,7 @@ test("a name that is too long or that some system forbids is reported with the f
     '"a?b" is saved as "a-b" (row 2)',
     '"con" is saved as "con-" (row 3)',
     '"16:9 mug" is saved as "16x9 mug" (row 4)',
-    `"${"x".repeat(60)}…" is saved as "${"x".repeat(60)}…" (row 5)`,
+    `"${"x".repeat(59)}…" is saved as "${"x".repeat(59)}…" (row 5)`,
     '"cup." is saved as "cup" (row 6)',
   ]);
 });

@@ -21,6 +21,23 @@ describe("a row is checked against the live models", () => {
     ]);
   });
 
+  test("a header of params may have capitals and spaces, as the README says; the model's key is sent", async () => {
+    for (const name of ["Params.Aspect Ratio", "params.ASPECT_RATIO", "PARAMS. Aspect-Ratio"]) {
+      const { problems, items } = await planOf(`id,model,prompt,${name}\na,paint,x,16:9\n`);
+      expect([problems, items[0]?.params]).toEqual([[], { aspect_ratio: "16:9" }]);
+    }
+    expect(await problemsOf("id,model,prompt,Params.Mood,params.mood\na,paint,x,1,2\n")).toMatchObject([
+      { message: 'model paint has no parameter "Mood"', place: { column: "params.Mood" } },
+    ]);
+  });
+
+  test("an address without https:// gets it, unless a file has that name", async () => {
+    for (const value of ["www.example.com/a.png", "cdn.example.com/a.png"])
+      expect(await problemsOf(`id,model,image_url\na,animate,${value}\n`)).toMatchObject([
+        { message: "a web address without https://", nearest: `https://${value}` },
+      ]);
+  });
+
   test("a row without a model gets the advice to set a default", async () => {
     expect(await problemsOf("id,prompt\na,x\n")).toMatchObject([
       {

@@ -89,6 +89,18 @@ describe("a selection", () => {
     expect(wrong.problems).toHaveLength(1);
   });
 
+  test("is not stopped by unselected rows that cannot be read; those that it names are problems", async () => {
+    const broken = "id,model,prompt\na,paint,x\nb,paint\nc,paint,y,,stray\nd,paint,z\n";
+    const problemsOf = async (change: Partial<Selection>) =>
+      (await planOf(broken, { selection: { ...everything, ...change } })).problems.map(
+        ({ place }) => place.row,
+      );
+    expect(await problemsOf(filter(["id", "a"]))).toEqual([]);
+    expect(await problemsOf({ range: { from: 2, to: 3 } })).toEqual([3]);
+    expect(await problemsOf(filter(["id", "b"], ["id", "d"]))).toEqual([3]);
+    expect(await problemsOf({})).toEqual([3, 4]);
+  });
+
   test("that names a column which no row has, or leaves no row, is a problem of the manifest", async () => {
     const typo = await planOf(valid, { selection: { ...everything, ...filter(["produkt", "cup"]) } });
     expect(typo.problems).toMatchObject([

@@ -11,6 +11,7 @@ export const runFacts: RunSummary = {
   run: 3,
   forecast: null,
   counts: { archived: 20, failed: 4, held: 1, overdue: 1, dropped: 2 },
+  skipped: null,
   before: 0,
   failures: [
     { rowId: "cover-1", kind: "moderation", reason: "the prompt was refused" },

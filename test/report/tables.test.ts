@@ -229,7 +229,7 @@ test("a problem names its place in a file of any kind", () => {
   ).toBe("a.json:3:7, row 2, column rows: no rows; expected a row, got none");
 });
 
-test("the same wrong value in every row is reported once, with how often", () => {
+test("one mistake in a column is one problem that names its rows; the same in every combination, how often", () => {
   const wrong = { message: "no option", expected: "16:9", got: "16:10" };
   const inMatrix = [2, 3, 4].map((row) => ({
     ...wrong,
@@ -247,8 +247,24 @@ test("the same wrong value in every row is reported once, with how often", () =>
     place: { file: "a.csv", row: 2, combination: `lang=${n}` },
   }));
   expect(problemsText(digestOf([...inMatrix, ...inCell]), here).split("\n")).toEqual([
-    "job.yaml:7:5, row 2, (ratio=16:10), column params.ratio: no option; expected 16:9, got 16:10 (and 2 more times)",
+    "job.yaml:7:5, rows 2, 3 and 4, column params.ratio: no option; expected 16:9, got 16:10",
     "a.csv, row 2, (lang=1): no option; expected 16:9, got 16:10 (and 1 more time)",
+  ]);
+  const inColumn = Array.from({ length: 60 }, (_, index) => ({
+    message: `model paint has no parameter "Ratio"`,
+    expected: "one of: ratio",
+    got: "Ratio",
+    place: { file: "a.csv", row: index + 2, id: `r${index}`, column: "params.Ratio" },
+  }));
+  const differing = [7, 9].map((row) => ({
+    message: "not a usable web address",
+    expected: "https://…",
+    got: `ftp://${row}`,
+    place: { file: "a.csv", row, column: "image_url" },
+  }));
+  expect(problemsText(digestOf([...inColumn, ...differing]), here).split("\n")).toEqual([
+    'a.csv, rows 2, 3, 4 and 57 more, column params.Ratio: model paint has no parameter "Ratio"; expected one of: ratio',
+    "a.csv, rows 7 and 9, column image_url: not a usable web address; expected https://…, got ftp://7 in row 7",
   ]);
 });
 
@@ -261,13 +277,14 @@ test("values that a spreadsheet changed come with the flag that repairs them", (
 });
 
 test("many problems are cut short and counted", () => {
-  const problem = { message: "no prompt", expected: "a text", got: "nothing" };
   const problems = Array.from({ length: 103 }, (_, index) => ({
-    ...problem,
+    message: `unknown model "m${index}"`,
+    expected: "a model",
+    got: `m${index}`,
     place: { file: "a.csv", row: index + 2 },
   }));
   const lines = problemsText(digestOf(problems), here).split("\n");
-  expect(lines[0]).toBe("a.csv, row 2: no prompt; expected a text, got nothing");
+  expect(lines[0]).toBe('a.csv, row 2: unknown model "m0"; expected a model');
   expect(lines).toHaveLength(101);
   expect(lines[100]).toBe(
     "and 3 more: `bulkgen plan a.csv --json` has every one; `bulkgen run --skip-invalid` leaves out invalid rows and writes problems.csv",

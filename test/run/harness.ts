@@ -217,6 +217,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
     {
       run,
       lanes: 2,
+      savesLanes: false,
       polls: 8,
       downloads: 4,
       maxCredits: null,

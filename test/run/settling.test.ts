@@ -273,6 +273,27 @@ describe("a request whose answer was lost", () => {
     expect(world.progress.at(-1)?.hold).toBeNull();
   });
 
+  test("P3: what an earlier execution lost is settled beside the run and stops nothing", async () => {
+    await open();
+    const run = await start(world, pictures(6));
+    loses([2, 3], "request");
+    const price = (await world.store.items(run.id))[0]?.price ?? noCredits;
+    await carryOn(world, run, { lanes: 1, reads: true, maxCredits: times(price, 3) });
+    expect(Object.values(await states(world, run)).filter((state) => state === "planned")).toHaveLength(3);
+    expect(Object.values(await states(world, run)).filter((state) => state === "unknown")).toHaveLength(2);
+
+    const began = world.clock.now();
+    await carryOn(world, run, { lanes: 1, reads: true, ...settling({ unsettledMax: 2 }) });
+    const found = await states(world, run);
+    expect(Object.values(found).filter((state) => state === "archived")).toHaveLength(4);
+    expect(Object.values(found).filter((state) => state === "unknown")).toHaveLength(2);
+    expect(world.clock.now() - began).toBeLessThan(4 * 60_000);
+    world.clock.advance(20 * 60_000);
+    await carryOn(world, run, { lanes: 1, reads: true });
+    expect(new Set(Object.values(await states(world, run)))).toEqual(new Set(["archived"]));
+    expect(await spent()).toBe(24);
+  });
+
   test("P7: the cap is not final while a request may yet turn out to have cost nothing", async () => {
     await open();
     const run = await start(world, pictures(3));

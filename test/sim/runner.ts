@@ -277,6 +277,7 @@ function settingsOf(run: Run, scenario: Scenario): Omit<RunSettings, "keep"> {
   return {
     run,
     lanes: scenario.lanes,
+    savesLanes: false,
     polls: 8,
     downloads: scenario.downloads,
     maxCredits: run.options.maxCredits,

@@ -15,11 +15,16 @@ const mebibyte = 2 ** 20;
 const minuteMs = 60_000;
 
 /** Far above the outputs of today's services; they stop a server that sends forever. */
-export const limitsOf: Readonly<Record<"image" | "audio" | "video", Limits>> = {
+const limits: Readonly<Record<"image" | "audio" | "video", Limits>> = {
   image: { bytesMax: 256 * mebibyte, msMax: 10 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 1024 },
   audio: { bytesMax: 1024 * mebibyte, msMax: 30 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 1024 },
   video: { bytesMax: 8192 * mebibyte, msMax: 120 * minuteMs, stallMsMax: minuteMs, bytesPerSecondMin: 4096 },
 };
+
+/** The limits of a category; those of video, the highest, for a category that this version does not know. */
+export function limitsFor(category: string): Limits {
+  return Object.hasOwn(limits, category) ? limits[category as keyof typeof limits] : limits.video;
+}
 
 /** Bytes between two checks of the free space. */
 const checkEveryBytes = 16 * mebibyte;

@@ -4,7 +4,10 @@ import { extname, resolve } from "node:path";
 import { EarlyExit } from "../../core/exit.js";
 import { type Export, exportRun, pack } from "../../job/archive/export.js";
 import type { Machine } from "../../machine.js";
+import { foldedName } from "../../manifest/shape/columns.js";
 import { encodeSheet, type SheetFormat, SheetTooLarge } from "../../report/sheet-formats.js";
+import { count } from "../../text/amounts.js";
+import { nearest } from "../../text/nearest.js";
 import type { ExportFlags } from "../flags/archive.js";
 import { selectionOf } from "../flags/manifest.js";
 import { workspaceOf } from "../settings/workspace.js";
@@ -24,7 +27,10 @@ export async function exportSheet({
     clock: machine.clock,
   });
   if (flags.failed) checkLocalInputs(made, flags, machine);
-  const content = await encodeSheet(made.sheet, format).catch((error: unknown) => {
+  if (flags.filesOnly && flags.zip === undefined)
+    throw new EarlyExit("usage", "--files-only is for --zip. Add --zip FILE. Nothing was written.");
+  if (flags.columns) made.sheet = withColumns(made, flags.columns);
+  const content = await encodeSheet(made.sheet, format, made.form).catch((error: unknown) => {
     if (error instanceof SheetTooLarge)
       throw new EarlyExit("usage", `${error.message}. Nothing was written.`);
     throw error;
@@ -49,6 +55,25 @@ function formatOf({ format, json, to }: ExportFlags): SheetFormat {
     "usage",
     `--to ${to}: expected a name that ends in .csv, .xlsx, .json or .jsonl, got .${extension}. Rename it, or add --format.`,
   );
+}
+
+/** The sheet with these columns alone, named as in the manifest's header or as bulkgen names them. */
+function withColumns({ sheet, form }: Export, wanted: readonly string[]): Export["sheet"] {
+  const indexes = wanted.map((name) => {
+    const is = (other: string) => foldedName(other) === foldedName(name);
+    const index = sheet.columns.findIndex((column) => is(column) || is(form.headers.get(column) ?? column));
+    if (index >= 0) return index;
+    const near = nearest(name, sheet.columns);
+    const hint = near === undefined ? `It has: ${sheet.columns.join(", ")}.` : `Did you mean ${near}?`;
+    throw new EarlyExit(
+      "usage",
+      `--columns: the sheet has no column "${name}". ${hint} Nothing was written.`,
+    );
+  });
+  return {
+    columns: indexes.map((index) => sheet.columns[index] ?? ""),
+    lines: sheet.lines.map((line) => indexes.map((index) => line[index] ?? null)),
+  };
 }
 
 interface EncodedSheet {
@@ -95,7 +120,7 @@ async function writeSheet(
     throw error;
   }
   const { columns, lines } = made.sheet;
-  report(flags, machine, `${file}: ${lines.length} rows, ${columns.length} columns`);
+  report(flags, machine, `${file}: ${count(lines.length, "row")}, ${count(columns.length, "column")}`);
 }
 
 async function writeZip(
@@ -109,11 +134,12 @@ async function writeZip(
   const { runs, files } = made;
   const { clock } = machine;
   const signal = machine.interrupt();
-  await pack({ zip, runs, files, sheet: { name: `sheet.${format}`, content }, clock, signal });
+  const sheet = flags.filesOnly ? null : { name: `sheet.${format}`, content };
+  await pack({ zip, runs, files, sheet, clock, signal });
   report(
     flags,
     machine,
-    `${file}: ${files.length === 1 ? "1 file" : `${files.length} files`}, index.jsonl, sheet.${format}`,
+    `${file}: ${count(files.length, "file")}${sheet ? `, index.jsonl, ${sheet.name}` : ""}`,
   );
 }
 

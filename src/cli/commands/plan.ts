@@ -4,9 +4,10 @@ import { planJob } from "../../job/run/plan-job.js";
 import { refuseUnusable } from "../../job/state-folder/state-folder.js";
 import { forLooking } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { type Plan, paidForKinds } from "../../plan/plan.js";
+import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
 import { planText, rowsTable } from "../../report/plan-table.js";
 import type { Flag } from "../../store/schedules.js";
+import { count } from "../../text/amounts.js";
 import { jsonPieces } from "../../text/json-stream.js";
 import { mapped } from "../../text/listing.js";
 import { terminalStyle } from "../../text/table.js";
@@ -91,6 +92,8 @@ export async function plan({
   };
   let exit: ExitName = "done";
   await planJob(options, async (made) => {
+    const left = flags.skipInvalid ? wrongRows(made.problems) : 0;
+    if (left > 0) made.notes.push(`${count(left, "invalid row")} left out`);
     await print(made, flags, machine);
     if (flags.save !== undefined) {
       const how = { manifest, workspace: found.root, sandbox: flags.sandbox ?? false };
@@ -98,7 +101,7 @@ export async function plan({
       writePlan(flags.save, made, { ...how, flags: kept }, machine);
       if (!flags.json) machine.stdout.write(`\nsaved: \`bulkgen run ${flags.save}\` runs it as planned\n`);
     }
-    exit = exitOf(made);
+    exit = exitOf(made, flags);
   });
   return exit;
 }
@@ -107,8 +110,8 @@ function keptFlags(given: readonly Flag[]): Flag[] {
   return given.filter(([name]) => !notOfPlan.includes(name));
 }
 
-function exitOf({ problems, blockers }: Plan): ExitName {
-  if (problems.length > 0) return "usage";
+function exitOf({ problems, blockers }: Plan, { skipInvalid }: PlanFlags): ExitName {
+  if (problems.length > 0 && !(skipInvalid && onlyRowsAreWrong(problems))) return "usage";
   if (blockers.some((blocker) => blocker.kind === "insufficient_credits")) return "credits";
   if (blockers.some(({ kind }) => paidForKinds.includes(kind))) return "usage";
   return blockers.length > 0 ? "key" : "done";

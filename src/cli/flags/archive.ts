@@ -2,7 +2,7 @@ import { type FlagsOf, option, toggle } from "./definition.js";
 import { manifestFlags, selectionFlags } from "./manifest.js";
 import { outFlag } from "./run.js";
 import { carryFlags, type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, day, oneOf, parameter, percentage } from "./values.js";
+import { anyText, day, FlagError, oneOf, parameter, percentage } from "./values.js";
 
 /** Flags of the commands around the archive. */
 
@@ -16,12 +16,23 @@ export const exportFlags = {
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run", {
     conflicts: ["zip"],
   }),
+  columns: option("<a,b,c>", "only these columns, in this order", columnNames, {
+    conflicts: ["failed"],
+    inFiles: "never",
+  }),
   zip: option("<file>", "pack the archived files, their index and the sheet", anyText),
+  filesOnly: toggle("with --zip: only the files, without index and sheet"),
   force: toggle("replace an existing file"),
   ...workspaceFlags,
   ...selectionFlags,
 };
 export type ExportFlags = FlagsOf<typeof exportFlags>;
+
+function columnNames(text: string): string[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.every((name) => name !== "")) return names;
+  throw new FlagError(`expected names with commas between them, got ${JSON.stringify(text)}`);
+}
 
 export const verifyFlags = {
   readData: toggle("read and hash every byte", { conflicts: ["subset"] }),

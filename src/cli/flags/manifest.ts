@@ -56,12 +56,14 @@ export const manifestFlags = {
     prompt: option("<text>", "prompt for rows that have none", anyText),
     param: option("<key=value>", "parameter for rows that do not set it; repeatable", parameter),
     sheet: option("<name>", "sheet of a workbook (default: the first)", anyText, { inFiles: "never" }),
+    headerRow: option("<n>", "row of the header (default: found, also below titles)", positive),
     delimiter: option(
       "<name>",
       "separator between the cells of a CSV: comma, semicolon or tab (default: detected)",
       oneOf("comma", "semicolon", "tab"),
     ),
     repair: toggle("undo what spreadsheets change, such as 16:9 into 16:09; lists each change"),
+    allowDamagedText: toggle("pass text with signs of damage, such as ???? or #REF!"),
     maxItems: option("<n>", "refuse a job that makes more items than this (default: 100000)", positive),
     job: option(
       "<name>",
@@ -116,14 +118,16 @@ export function readingOf(
   flags: Omit<ManifestFlags, keyof SelectionFlags>,
   { stdin, clock, cwd }: Machine,
 ): ReadOptions {
-  const { sheet, delimiter, maxItems } = flags;
+  const { sheet, headerRow, delimiter, maxItems } = flags;
   return {
     defaults: defaultsOf(flags),
     stdin,
     cwd,
     today: localDay(clock.now()),
     repair: flags.repair ?? false,
+    allowDamagedText: flags.allowDamagedText ?? false,
     ...(sheet === undefined ? {} : { sheet }),
+    ...(headerRow === undefined ? {} : { headerRow }),
     ...(delimiter === undefined ? {} : { delimiter }),
     ...(maxItems === undefined ? {} : { itemsMax: maxItems }),
   };

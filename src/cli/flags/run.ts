@@ -34,9 +34,11 @@ export const settleFlags = grouped("Lost answers:", {
     twoDelays,
     { default: [240_000, 900_000], defaultText: "240,900" },
   ),
-  maxUnsettled: option("<n>", "submit nothing while this many requests are unsettled", positive, {
-    default: 5,
-  }),
+  maxUnsettled: option(
+    "<n>",
+    "submit nothing while this many requests lost by this execution are unsettled (default: 5, or twice the lanes)",
+    positive,
+  ),
   generationError: option(
     "<what>",
     "what a complete GENERATION_ERROR means: unknown, or free (not charged)",
@@ -70,7 +72,7 @@ function settleOptions(flags: SettleFlags): SettleRunOptions {
   return {
     settle: flags.settle,
     settleMs: flags.settleSeconds,
-    unsettledMax: flags.maxUnsettled,
+    ...(flags.maxUnsettled === undefined ? {} : { unsettledMax: flags.maxUnsettled }),
     errorIsFree: flags.generationError === "free",
     orphanCredits: resubmits ? credits(flags.orphanCredits ?? 0) : noCredits,
   };
@@ -142,7 +144,7 @@ export const runFlags = {
       default: 0,
       defaultText: "0m",
     }),
-    skipInvalid: toggle("continue without invalid rows; problems.csv lists what is wrong"),
+    skipInvalid: toggle("leave out invalid rows; a run lists them in problems.csv"),
   }),
   ...carryFlags,
   ...grouped("Pace:", {

@@ -1,6 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { manifestFlags } from "./manifest.js";
-import { capFlags } from "./run.js";
+import { capFlags, runFlags } from "./run.js";
 import { type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
 import { anyText, FlagError } from "./values.js";
 
@@ -24,6 +24,7 @@ export const planFlags = {
   ...serviceFlags,
   ...manifestFlags,
   ...capFlags,
+  skipInvalid: runFlags.skipInvalid,
 };
 export type PlanFlags = FlagsOf<typeof planFlags> & SharedFlags;
 

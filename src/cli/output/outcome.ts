@@ -27,7 +27,12 @@ export async function showOutcome(
   const facts = await factsOf(outcome, exit, machine);
   display.end();
   const stream = flags.events ? machine.stderr : machine.stdout;
-  const shown = { ...facts, folder: shownPath(facts.folder, machine.cwd) };
+  const { skipped } = facts;
+  const shown = {
+    ...facts,
+    folder: shownPath(facts.folder, machine.cwd),
+    skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
+  };
   const text = flags.json
     ? jsonText(summaryJson(facts))
     : summarise(shown, terminalStyle(stream, machine.env));
@@ -48,6 +53,7 @@ async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Pr
     job: run.jobName,
     exitCode: exitCode(exit),
     counts,
+    skipped: outcome.skipped,
     before: outcome.before,
     failures: failuresOf(items),
     held: await waitingIn(opened.store, items, "held"),

@@ -41,8 +41,8 @@ export interface RunOptions {
   settle: "stop" | "wait";
   /** The two times (ms) after its end at which an unanswered request must show no charge. */
   settleMs: readonly [number, number];
-  /** How many unanswered requests may lack a verdict before submitting pauses. */
-  unsettledMax: number;
+  /** How many requests that one execution lost may lack a verdict before submitting pauses; the lanes decide if absent. */
+  unsettledMax?: number;
   /** Whether a complete GENERATION_ERROR counts as not charged. */
   errorIsFree: boolean;
   /** Credits that may be spent automatically on a second attempt for items whose first charge was lost. */
@@ -63,6 +63,5 @@ export const nothingToSubmit: Omit<RunOptions, "sandbox"> = {
   overdueWaitMs: 0,
   settle: "stop",
   ...defaultReconcile,
-  unsettledMax: 5,
   orphanCredits: noCredits,
 };

@@ -20,12 +20,16 @@ export interface PriorEstimate {
 }
 
 /** Milliseconds of a generation if only its category is known. */
-const usualMs: Readonly<Record<string, number>> = { image: 10_000, audio: 20_000, video: 120_000 };
+const usualMs: ReadonlyMap<string, number> = new Map([
+  ["image", 10_000],
+  ["audio", 20_000],
+  ["video", 120_000],
+]);
 const usualMsOfOthers = 30_000;
 
 export function priorOf(category: string): PriorEstimate {
   return {
-    mean: Math.log(usualMs[category] ?? usualMsOfOthers),
+    mean: Math.log(usualMs.get(category) ?? usualMsOfOthers),
     meanWeight: 0.25,
     spread: 0.4,
     spreadWeight: 4,

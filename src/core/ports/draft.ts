@@ -138,6 +138,8 @@ export type Known = Pick<
 export type RowContent = Pick<NewItem, "model" | "prompt" | "params" | "inputs">;
 
 export interface Choice {
+  /** Whether a row that could not be read is one of those that filters and range choose. */
+  matches(row: { number: number; id: string | null }): boolean;
   onlyFailed: boolean;
   sample: number | null;
   first: number | null;

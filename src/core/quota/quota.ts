@@ -256,7 +256,7 @@ function smaller(limit: number | null, own: number | undefined): number | null {
 const lanesByPlan: Readonly<Record<PlanName, number>> = { Starter: 1, Pro: 2, Enterprise: 16 };
 
 export function lanesOf(plan: string): number {
-  return lanesByPlan[plan as PlanName] ?? 1;
+  return Object.hasOwn(lanesByPlan, plan) ? lanesByPlan[plan as PlanName] : 1;
 }
 
 /**

@@ -22,6 +22,8 @@ import {
   type Store,
 } from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
+import { openSource } from "../../manifest/read.js";
+import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
@@ -152,8 +154,8 @@ export interface Pack {
   /** Every run of the job, oldest first. */
   runs: readonly Run[];
   files: readonly ArchivedFile[];
-  /** Name and content of the sheet to include. */
-  sheet: { name: string; content: Uint8Array };
+  /** Name and content of the sheet to include beside the index; null for the files alone. */
+  sheet: { name: string; content: Uint8Array } | null;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -177,8 +179,10 @@ export async function pack({ zip, runs, files, sheet, clock, signal }: Pack): Pr
     const line = typeof identity === "string" ? index.find(identity) : undefined;
     if (line) lines.push(JSON.stringify(line));
   }
-  archive.addBuffer(Buffer.from(lines.map((line) => `${line}\n`).join("")), "index.jsonl", { mtime });
-  archive.addBuffer(Buffer.from(sheet.content), sheet.name, { mtime });
+  if (sheet) {
+    archive.addBuffer(Buffer.from(lines.map((line) => `${line}\n`).join("")), "index.jsonl", { mtime });
+    archive.addBuffer(Buffer.from(sheet.content), sheet.name, { mtime });
+  }
   archive.end();
   const part = `${zip}.part`;
   try {
@@ -224,6 +228,8 @@ export interface Export {
   /** Every run of the job: files may lie in the folder of an earlier one. */
   runs: readonly Run[];
   sheet: FilledSheet;
+  /** How the manifest is written, as far as it is still there. */
+  form: SheetForm;
   lines: readonly FilledLine[];
   files: readonly ArchivedFile[];
   /** Input files that the lines name by a path. */
@@ -265,6 +271,7 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
     runs,
     sheet: failed ? failedManifest(sheet.columns, failedOf(chosen)) : filledSheet(sheet.columns, lines),
     lines,
+    form: (await openSource(run.manifest, {})).form ?? noForm,
     files,
     localInputs: [...chosen].flatMap(({ inputs }) => Object.values(inputs).filter(isLocalPath)),
   };

@@ -40,7 +40,7 @@ export async function continueJob<Result>(
     const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
     const before = (await opened.store.counts(run.id)).archived;
     const execution = await execute({ ...options, ...reading, opened, run, inOrder: false });
-    return await use({ execution, leftOut: 0, before, startedAt, opened });
+    return await use({ execution, leftOut: 0, skipped: null, before, startedAt, opened });
   } finally {
     await opened.close();
   }

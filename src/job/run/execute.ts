@@ -107,6 +107,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     {
       run,
       lanes,
+      savesLanes: run.options.lanes === undefined,
       polls: pollsMax,
       downloads: run.options.downloads,
       maxCredits: run.options.maxCredits,
@@ -122,7 +123,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       deadline: deadlineOf(run.options, clock.now()),
       overdueWaitMs: run.options.overdueWaitMs,
       unreachableMs: options.unreachableMs,
-      settling: settlingOf(run.options),
+      settling: settlingOf(run.options, lanes),
     },
   );
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
@@ -240,7 +241,7 @@ async function checkCredits(
   options: Run["options"],
 ): Promise<Execution["creditCheck"]> {
   const seq = await spendLog.seq();
-  const evidence = await spendLog.evidence(settlingOf(options));
+  const evidence = await spendLog.evidence(options);
   const last = evidence?.readings.at(-1);
   const [hypothesis] = evidence?.hypotheses ?? [];
   if (!evidence || !last || !hypothesis) return null;
@@ -252,8 +253,8 @@ async function checkCredits(
   return { counted, known };
 }
 
-function settlingOf(options: Run["options"]): RunSettings["settling"] {
-  const { settle, settleMs, unsettledMax, errorIsFree, orphanCredits } = options;
+function settlingOf(options: Run["options"], lanes: number): RunSettings["settling"] {
+  const { settle, settleMs, unsettledMax = Math.max(5, 2 * lanes), errorIsFree, orphanCredits } = options;
   return { settleMs, errorIsFree, unsettledMax, wait: settle === "wait", orphanCredits };
 }
 

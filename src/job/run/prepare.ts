@@ -173,7 +173,19 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
   if (others !== null) plan.blockers.push(others);
+  plan.notes.push(...unknownDefault(asked.reading.defaults?.model, models));
   return plan;
+}
+
+/** A default model with a typing error, which no row may have needed. A row that needs it is a problem. */
+function unknownDefault(named: string | undefined, models: readonly Model[]): string[] {
+  if (named === undefined || models.some(({ model_key: key }) => key === named)) return [];
+  const near = nearest(
+    named,
+    models.map(({ model_key: key }) => key),
+  );
+  const hint = near === undefined ? "" : `; did you mean "${near}"?`;
+  return [`--model ${named} is no model of the service${hint}`];
 }
 
 /** Free bytes where the files go; null if the system does not report it. */

@@ -11,7 +11,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import { settlingWarning } from "../../plan/findings.js";
-import { onlyRowsAreWrong, type Plan, paidForKinds } from "../../plan/plan.js";
+import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
@@ -62,11 +62,19 @@ export interface Outcome {
   execution: Execution;
   /** Items that the credits did not cover. */
   leftOut: number;
+  /** Rows that --skip-invalid left out; null if every row was valid. */
+  skipped: SkippedRows | null;
   /** Items that were archived before this run began. */
   before: number;
   /** When this execution began, UTC ms. */
   startedAt: number;
   opened: Pick<WorkspaceSession, "store" | "workspace">;
+}
+
+export interface SkippedRows {
+  rows: number;
+  /** The file that lists what is wrong with them. */
+  file: string;
 }
 
 /** One execution from file to archive. `use` gets the outcome while the workspace is still open. */
@@ -85,10 +93,10 @@ export async function runJob<Result>(
   });
   try {
     const enrolled = await enrolledRun(options, opened);
-    const { run, leftOut } = enrolled;
+    const { run, leftOut, skipped } = enrolled;
     const before = (await opened.store.counts(run.id)).archived;
     const execution = await execute({ ...options, ...enrolled, opened });
-    return await use({ execution, leftOut, before, startedAt, opened });
+    return await use({ execution, leftOut, skipped, before, startedAt, opened });
   } finally {
     await opened.close();
   }
@@ -98,6 +106,7 @@ interface Enrolled extends AccountReading {
   run: Run;
   /** Items that the credits do not cover. */
   leftOut: number;
+  skipped: SkippedRows | null;
   inOrder: boolean;
 }
 
@@ -117,7 +126,7 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
       signal: options.interrupt,
     });
     prepareOutFolder(jobFolder({ outFolder: options.workspace.outFolder, jobName: plan.job }));
-    if (plan.problems.length > 0) await skipInvalid(plan, options);
+    const skipped = plan.problems.length > 0 ? await skipInvalid(plan, options) : null;
     if (plan.items.length === 0 && options.selection.onlyFailed) {
       throw new EarlyExit("done", `nothing to do: no row of ${plan.job} that is selected has failed`);
     }
@@ -127,7 +136,7 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;
     const leftOut = isFitted(plan, options) ? unpaid : 0;
-    return { run, ...reading, leftOut, inOrder: unpaid > 0 };
+    return { run, ...reading, leftOut, skipped, inOrder: unpaid > 0 };
   } finally {
     draft.close();
   }
@@ -168,13 +177,14 @@ function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
 }
 
 /** With --skip-invalid, writes the invalid rows to a file and continues without them. */
-async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<void> {
+async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<SkippedRows> {
   if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems);
   const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
   const file = join(folder, "problems.csv");
   mkdirSync(folder, { recursive: true });
   await writeProblemsCsv(file, plan.problems);
   log.warn({ problems: plan.problems.length, file }, "invalid rows were left out");
+  return { rows: wrongRows(plan.problems), file };
 }
 
 /** Throws EarlyExit when the plan forbids the run. */

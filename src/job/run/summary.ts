@@ -9,6 +9,8 @@ export interface RunSummary {
   /** The run's number in its workspace. */
   run: number;
   counts: Readonly<Partial<Record<ItemState, number>>>;
+  /** Invalid rows that were left out; null if there are none. */
+  skipped: { rows: number; file: string } | null;
   /** Items that were archived before this execution began. */
   before: number;
   failures: readonly { rowId: string; kind: string; reason: string }[];

@@ -1,11 +1,12 @@
 import { dirname, join } from "node:path";
 import { fingerprint } from "../../api/key.js";
 import { limitsOf } from "../../api/plans.js";
-import type { ModelList } from "../../api/records.js";
+import type { Model, ModelList } from "../../api/records.js";
 import { connectService, type MeRead, type Service, ServiceError } from "../../client/service.js";
 import type { Clock } from "../../clock.js";
 import { requestsTold } from "../../core/charges/readings.js";
 import { EarlyExit } from "../../core/exit.js";
+import { chargeTold } from "../../core/money.js";
 import { type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import type { Log } from "../../core/ports/send.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
@@ -131,12 +132,35 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
       await accounts.setLimits(account.id, limits);
       return reading;
     },
-    models: () => service.models().catch((error: unknown) => explain(error, connection)),
+    models: async () => {
+      const list = await service.models().catch((error: unknown) => explain(error, connection));
+      return usableModels(list, log);
+    },
     async close() {
       await close();
       accounts.close();
     },
   };
+}
+
+const keysShown = 5;
+
+/** Leaves out models whose price is no amount. Of several models with one key the first counts. */
+function usableModels(list: ModelList, log: Log): ModelList {
+  const models = new Map<string, Model>();
+  const unpriced: string[] = [];
+  const repeated: string[] = [];
+  for (const model of list.models) {
+    const { model_key: key, credits_cost: price } = model;
+    if (models.has(key)) repeated.push(key);
+    else if (chargeTold(price) === null) unpriced.push(`${key} (${price} credits)`);
+    else models.set(key, model);
+  }
+  const some = (of: readonly string[]) =>
+    of.slice(0, keysShown).join(", ") + (of.length > keysShown ? ` and ${of.length - keysShown} more` : "");
+  if (unpriced.length > 0) log.warn({}, `price cannot be used: ${some(unpriced)}; left out`);
+  if (repeated.length > 0) log.warn({}, `listed twice: ${some(repeated)}; the first counts`);
+  return { ...list, models: [...models.values()] };
 }
 
 /** Lane locks are kept beside the account's data. In-memory data is not shared, so neither are its lanes. */

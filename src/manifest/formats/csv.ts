@@ -3,12 +3,14 @@ import { CsvError, type Options, Parser } from "csv-parse";
 import { parse } from "csv-parse/sync";
 import type { Problem } from "../../core/problem.js";
 import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
+import { shortText } from "../../text/terminal.js";
 import { columnName, isKnown } from "../shape/columns.js";
-import type { Source, SourceBatch } from "../shape/source.js";
+import { noForm, type Source, type SourceBatch } from "../shape/source.js";
 
 /** The delimiters of cells. */
 export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const;
 export type DelimiterName = keyof typeof delimiters;
+const delimiterNames: Readonly<Record<string, string>> = { ",": "comma", ";": "semicolon" };
 
 /** All three line ends: csv-parse's guess takes the first one for the whole file. */
 const lineEnds = ["\r\n", "\n", "\r"];
@@ -20,10 +22,11 @@ const recordCharactersMax = 1_000_000;
  * Reads a sheet saved as text, piece by piece. A record is a row as a spreadsheet counts it: a quoted cell may span lines,
  * and blank rows count, so the parser must not skip them. Rows are read only once the header is known.
  */
-export async function openCsv(file: string, text: CsvText, named?: DelimiterName): Promise<Source> {
+export async function openCsv(file: string, text: CsvText, options: CsvOptions = {}): Promise<Source> {
   const hint = separatorLine(text.start);
-  const delimiter = named ? delimiters[named] : (hint?.delimiter ?? delimiterOf(text.start));
-  const sheet = new SheetReader(file);
+  const named = options.delimiter ? delimiters[options.delimiter] : hint?.delimiter;
+  const { delimiter, header } = formOf(text.start.slice(hint?.length ?? 0), named, options.headerRow);
+  const sheet = new SheetReader(file, header, delimiter);
   const read = batchesOf(sheet, { ...text, delimiter, from: hint ? 2 : 1 })[Symbol.asyncIterator]();
   const first: SourceBatch[] = [];
   while (sheet.header === null) {
@@ -36,7 +39,15 @@ export async function openCsv(file: string, text: CsvText, named?: DelimiterName
     yield* { [Symbol.asyncIterator]: () => read };
     yield { rows: [], problems: [], notes: sheet.notes() };
   }
-  return { columns: sheet.columns, problems: [], notes: [], batches };
+  const form = { ...noForm, delimiter, headers: sheet.headers };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form };
+}
+
+export interface CsvOptions {
+  /** Guessed by default. */
+  delimiter?: DelimiterName;
+  /** The row of the header, as the sheet counts; found by default. */
+  headerRow?: number;
 }
 
 /** A text as UTF-8, and its beginning. */
@@ -77,12 +88,20 @@ async function* batchesOf(sheet: SheetReader, text: Reading): AsyncGenerator<Sou
   }
 }
 
-const grammar = { relax_column_count: true, max_record_size: recordCharactersMax } as const;
+/** A quote inside a cell that does not begin with one is text, as in every spreadsheet: `Cup "Nora"`. */
+const grammar = {
+  bom: true,
+  relax_column_count: true,
+  relax_quotes: true,
+  max_record_size: recordCharactersMax,
+} as const;
 
 /** The parser, which returns its records at once, including those before a malformed one. */
 class Records extends Parser {
   /** The line on which the next record begins. */
   line: number;
+  /** The option that allows quotes inside a cell also allows text after a closing quote, which is a mistake. */
+  private textAfterQuote = false;
 
   constructor(
     options: Options & { from_line: number },
@@ -92,10 +111,16 @@ class Records extends Parser {
     this.line = options.from_line;
     // `write` reports the error; the event is not needed.
     this.on("error", () => {});
+    const { state } = this as unknown as { state: { field: { prepend(quote: Buffer): void } } };
+    // Only on text after a closing quote does the parser put that quote back.
+    state.field.prepend = () => {
+      this.textAfterQuote = true;
+    };
   }
 
   override push(record: string[] | null): boolean {
     if (record === null) return super.push(null);
+    if (this.textAfterQuote) return true;
     this.line = this.info.lines + 1;
     this.add(record);
     return true;
@@ -103,32 +128,45 @@ class Records extends Parser {
 
   async feed(piece: Uint8Array): Promise<void> {
     await new Promise<void>((done, failed) => this.write(piece, (error) => (error ? failed(error) : done())));
+    this.checkQuotes();
   }
 
   async finish(): Promise<void> {
     this.resume();
     await finished(this.end());
+    this.checkQuotes();
+  }
+
+  private checkQuotes(): void {
+    if (this.textAfterQuote) throw new CsvError("CSV_INVALID_CLOSING_QUOTE", "text after a closing quote");
   }
 }
 
 /** Excel's own first line, `sep=;`: it names the delimiter and is not a row. */
-function separatorLine(text: string): { delimiter: string } | null {
+function separatorLine(text: string): { delimiter: string; length: number } | null {
   const match = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i.exec(text);
-  return match ? { delimiter: match[1] as string } : null;
+  return match ? { delimiter: match[1] as string, length: match[0].length } : null;
 }
 
-/** The characters in which the delimiter is guessed. */
+/** The characters in which delimiter and header are looked for. */
 const headerCharactersMax = 65_536;
 
-/** The delimiter with which the header has the most known columns, then the most columns. */
-function delimiterOf(text: string): string {
+interface Form {
+  delimiter: string;
+  header: HeaderRow;
+}
+
+/** The delimiter, if it is not named: the one with which the header has the most known columns, then the most columns. */
+function formOf(text: string, named: string | undefined, headerRow: number | undefined): Form {
   const start = text.slice(0, headerCharactersMax);
-  const scores = Object.values(delimiters).map((delimiter) => {
+  const forms = (named === undefined ? Object.values(delimiters) : [named]).map((delimiter) => {
     const records = recordsIn(start, delimiter);
-    const names = (records[headerIndex(records)] ?? []).map(columnName);
-    return { delimiter, score: names.filter(isKnown).length * headerCharactersMax + names.length };
+    const header = headerRow === undefined ? headerOf(records) : { row: headerRow };
+    const names = (records[header.row - 1] ?? []).map(columnName);
+    const score = names.filter(isKnown).length * headerCharactersMax + names.length;
+    return { delimiter, header, score };
   });
-  return scores.reduce((best, next) => (next.score > best.score ? next : best)).delimiter;
+  return forms.reduce((best, next) => (next.score > best.score ? next : best));
 }
 
 /** The first records of a sheet, as far as they can be read. */
@@ -170,11 +208,9 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
   const [message, got] =
     code === "CSV_QUOTE_NOT_CLOSED"
       ? [`a quote that opens in row ${row} is never closed`, "the end of the file"]
-      : code === "INVALID_OPENING_QUOTE"
-        ? [`a cell of row ${row} contains a quote but does not begin with one`, 'text like 5" plate']
-        : code === "CSV_INVALID_CLOSING_QUOTE"
-          ? [`row ${row} has text after a closing quote`, 'text like "5" plate"']
-          : [`row ${row} cannot be read (${code})`, "a broken row"];
+      : code === "CSV_INVALID_CLOSING_QUOTE"
+        ? [`row ${row} has text after a closing quote`, 'text like "5" plate"']
+        : [`row ${row} cannot be read (${code})`, "a broken row"];
   return {
     place,
     message,
@@ -184,20 +220,28 @@ function brokenProblem(file: string, { code, line }: Broken, row: number): Probl
 }
 
 /**
- * Turns the records of a sheet into rows. The first record that is not blank is the header. Blank records and comments are
- * skipped, and cells beyond the header are problems. A record's number is its row in the sheet.
+ * Turns the records of a sheet into rows. Titles above the header, blank records and comments are skipped, and cells beyond
+ * the header are problems. A record's number is its row in the sheet.
  */
 export class SheetReader {
-  /** Null until the header is found. */
+  /** Null until the header is read. */
   header: readonly string[] | null = null;
+  /** The header's cells as written, by column. */
+  headers: ReadonlyMap<string, string> = new Map();
   records = 0;
+  private readonly titles: string[] = [];
   private readonly comments: number[] = [];
   private commentCount = 0;
   private read: SourceBatch = { rows: [], problems: [] };
   /** Every column has a distinct name that can be assigned. */
   private plain = false;
 
-  constructor(readonly file: string) {}
+  /** `delimiter` is that of a CSV; in a workbook cells cannot be split by mistake. */
+  constructor(
+    readonly file: string,
+    readonly at: HeaderRow,
+    private readonly delimiter: string | null = null,
+  ) {}
 
   get columns(): string[] {
     return (this.header ?? []).filter((name) => name !== "");
@@ -210,9 +254,11 @@ export class SheetReader {
     if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
       this.commentCount++;
       if (this.comments.length < numbersMax) this.comments.push(number);
-    } else if (header === null) this.begin(record.map(columnName), number);
-    else {
-      const wrong = shapeProblem(file, header, record, number);
+    } else if (number < this.at.row) {
+      if (this.titles.length <= titlesMax) this.titles.push(titleOf(record));
+    } else if (header === null) this.begin(record, number);
+    else if (this.at.likely === undefined) {
+      const wrong = this.shapeProblem(header, record);
       if (wrong) this.read.problems.push(wrong);
       else this.read.rows.push({ number, file, cells: this.cellsOf(header, record) });
     }
@@ -225,15 +271,63 @@ export class SheetReader {
     return read;
   }
 
-  /** A note about comments, once everything is read. */
+  /** Notes about titles and comments, once everything is read. */
   notes(): string[] {
-    return commentNotes(this.comments, this.commentCount);
+    return [...titleNotes(this.titles, this.at.row), ...commentNotes(this.comments, this.commentCount)];
   }
 
-  private begin(header: readonly string[], number: number): void {
+  /** Why there is no header, if there is none although one was named or seems to be further down. */
+  missingHeader(): Problem[] {
+    const { file, header, records, at } = this;
+    const place = { file, row: null };
+    if (header === null) {
+      if (at.row <= 1) return [];
+      const message = `row ${at.row} cannot be the header`;
+      const got =
+        records < at.row ? `${records === 1 ? "1 row" : `${records} rows`} in all` : "nothing there";
+      return [{ place, message, expected: "a row with the names of the columns in --header-row", got }];
+    }
+    if (at.likely === undefined) return [];
+    const { row, names } = at.likely;
+    const message = `the header seems to be in row ${row} (${quotedList(names)}), below a title`;
+    const expected = `--header-row ${row}, or the rows above it removed`;
+    return [{ place, message, expected, got: `a title in row ${at.row}: ${quotedList(header)}` }];
+  }
+
+  private begin(record: readonly string[], number: number): void {
+    const header = record.map(columnName);
     this.header = header;
+    this.headers = new Map(record.map((written, index) => [header[index] ?? "", written.trim()]));
     this.plain = !header.includes("") && !header.includes("__proto__");
     this.read.problems.push(...headerProblems(this.file, header, number));
+  }
+
+  /** Empty cells beyond the header are ignored: spreadsheets write them. */
+  private shapeProblem(header: readonly string[], record: readonly string[]): Problem | null {
+    const stray = record.findLastIndex((cell, index) => (header[index] ?? "") === "" && !isEmpty(cell));
+    if (record.length >= header.length && stray < 0) return null;
+    const { file, delimiter, records: row } = this;
+    const id = record[header.indexOf("id")]?.trim();
+    const place = { file, row, ...(id ? { id } : {}) };
+    const named = header.findLastIndex((name) => name !== "") + 1;
+    if (stray < 0) {
+      const message = "the row has too few cells";
+      const expected = `${count(header.length)}, as in the header`;
+      return { place, message, expected, got: `${count(record.length)}: ${excerpt(record)}` };
+    }
+    const message = "a cell has no column in the header";
+    if (stray < named || delimiter === null) {
+      const expected = "a name in the header above every cell";
+      const got = `nothing above ${quotedList([record[stray] ?? ""])} in column ${stray + 1}`;
+      return { place, message, expected, got };
+    }
+    const split = delimiter === "\t" ? "a tab" : `a ${delimiterNames[delimiter]}`;
+    return {
+      place,
+      message,
+      expected: `${count(named)}, as in the header (put quotes around a text that contains ${split})`,
+      got: `${count(stray + 1)}: ${excerpt(record.slice(0, stray + 1))}`,
+    };
   }
 
   /** Cells that are not empty. */
@@ -256,9 +350,44 @@ function filled(header: readonly string[], record: readonly string[]): [string, 
   });
 }
 
-/** The index of the header among records, or -1. */
-export function headerIndex(records: readonly (readonly string[])[]): number {
-  return records.findIndex((record) => !isBlank(record) && !isComment(record, Number.POSITIVE_INFINITY));
+/** The row of a header, counted from 1. */
+export interface HeaderRow {
+  row: number;
+  /** The first row is read as the header, but this one looks more like it. */
+  likely?: { row: number; names: readonly string[] };
+}
+
+/** The rows in which a header is looked for below titles. */
+const titleRowsMax = 30;
+
+/**
+ * Finds the header: the first row that is neither blank nor a comment, unless it has no known name and one below it does.
+ * That one is below titles: it has two known names, nothing else, or more cells than any row above it.
+ */
+export function headerOf(records: readonly (readonly string[])[]): HeaderRow {
+  const filledRows = records.slice(0, titleRowsMax).flatMap((record, index) => {
+    if (isBlank(record) || isComment(record, Number.POSITIVE_INFINITY)) return [];
+    const names = record.filter((cell) => !isEmpty(cell)).map(columnName);
+    return { row: index + 1, width: record.length, names, known: names.filter(isKnown) };
+  });
+  const [first, ...others] = filledRows;
+  if (first === undefined) return { row: 1 };
+  if (first.known.length > 0) return first;
+  let widest = first;
+  const possible: typeof others = [];
+  for (const each of others) {
+    const { names, known } = each;
+    const alone = known.length === names.length || names.length > widest.names.length;
+    if (known.length > 1 || (known.length === 1 && alone)) possible.push(each);
+    if (names.length > widest.names.length) widest = each;
+  }
+  const isMade = ({ known }: typeof first) => known.includes("model") || known.includes("prompt");
+  const most = Math.max(...possible.map(({ known }) => known.length));
+  const found = possible.find(isMade) ?? possible.find(({ known }) => known.length === most);
+  if (found) return { row: found.row };
+  // A spreadsheet saves a title with empty cells beside it, up to the width of the sheet.
+  const isTitle = first.width >= widest.width && first.names.length * 2 <= widest.names.length;
+  return isTitle ? { row: first.row, likely: widest } : { row: first.row };
 }
 
 function isBlank(record: readonly string[]): boolean {
@@ -280,6 +409,25 @@ function isComment(record: readonly string[], columns: number): boolean {
   const spaced = /^#(\s|#|$)/.test(first);
   if (isBlank(record.slice(1)) && columns > 1) return true;
   return spaced && (columns === 1 ? record.length === 1 : record.length !== columns);
+}
+
+const titlesMax = 3;
+
+function titleOf(record: readonly string[]): string {
+  return record.find((cell) => !isEmpty(cell)) ?? "";
+}
+
+function titleNotes(titles: readonly string[], header: number): string[] {
+  if (titles.length === 0) return [];
+  const rows = header === 2 ? "Row 1" : `Rows 1-${header - 1}`;
+  const were = header === 2 ? "was" : "were";
+  return [`${rows} above the header in row ${header} ${were} skipped: ${quotedList(titles)}`];
+}
+
+/** The first texts, in quotes and short. */
+function quotedList(texts: readonly string[]): string {
+  const shown = texts.filter((text) => text !== "").map((text) => `"${excerpt([text.trim()])}"`);
+  return [...shown.slice(0, titlesMax), ...(shown.length > titlesMax ? ["…"] : [])].join(", ");
 }
 
 const numbersMax = 5;
@@ -310,29 +458,12 @@ function headerProblems(file: string, header: readonly string[], row: number): P
   return problems;
 }
 
-/** Empty cells beyond the header are ignored: spreadsheets write them. */
-function shapeProblem(
-  file: string,
-  header: readonly string[],
-  record: readonly string[],
-  row: number,
-): Problem | null {
-  const stray = record.some((cell, index) => (header[index] ?? "") === "" && !isEmpty(cell));
-  if (record.length >= header.length && !stray) return null;
-  const id = record[header.indexOf("id")]?.trim();
-  return {
-    place: { file, row, ...(id ? { id } : {}) },
-    message: stray ? "a cell has no column in the header" : "the row has too few cells",
-    expected: `${count(header.length)}, as in the header`,
-    got: `${count(record.length)}: ${excerpt(record)}`,
-  };
-}
-
 function count(cells: number): string {
   return cells === 1 ? "1 cell" : `${cells} cells`;
 }
 
+const excerptCharactersMax = 80;
+
 function excerpt(record: readonly string[]): string {
-  const text = record.join(" | ").slice(0, 1_000).replaceAll(/\s+/g, " ");
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  return shortText(record.join(" | ").slice(0, 1_000).replaceAll(/\s+/g, " "), excerptCharactersMax);
 }

@@ -1,7 +1,7 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
-import { heldRows, type Source, unreadSource } from "../shape/source.js";
-import { SheetReader } from "./csv.js";
+import { heldRows, type SheetForm, type Source, unreadSource } from "../shape/source.js";
+import { headerOf, SheetReader } from "./csv.js";
 
 /** The largest unpacked workbook: a small zip file may unpack to any size. */
 const unpackedBytesMax = 500_000_000;
@@ -11,11 +11,22 @@ export function isWorkbook(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 4)).toString("latin1") === "PK\x03\x04";
 }
 
+export interface WorkbookOptions {
+  /** The name of the sheet; by default the first. */
+  sheet?: string;
+  /** The row of the header, as the sheet counts; found by default. */
+  headerRow?: number;
+}
+
 /**
  * Reads one sheet of a workbook, the first or the named one. The file has values, not their formatting: dates and times
  * are read in ISO form, booleans in capitals.
  */
-export async function readWorkbook(file: string, bytes: Uint8Array, named?: string): Promise<Source> {
+export async function readWorkbook(
+  file: string,
+  bytes: Uint8Array,
+  { sheet: named, headerRow }: WorkbookOptions,
+): Promise<Source> {
   const fail = (problem: Omit<Problem, "place">) => unreadSource({ place: { file, row: null }, ...problem });
   const expected = "a workbook as Excel saves it (.xlsx)";
   if (unpackedBytes(bytes) > unpackedBytesMax) {
@@ -24,6 +35,12 @@ export async function readWorkbook(file: string, bytes: Uint8Array, named?: stri
       expected: `at most ${unpackedBytesMax / 1_000_000} MB`,
       got: "more",
     });
+  }
+  if (isOpenDocument(bytes)) {
+    const message = "the file is an OpenDocument spreadsheet (.ods)";
+    const asXlsx =
+      'the same saved as .xlsx: in LibreOffice, File > Save As, file type "Excel 2007-365 (.xlsx)"';
+    return fail({ message, expected: asXlsx, got: "an .ods file" });
   }
   const { default: readExcelFile } = await import("read-excel-file/node");
   let sheets: { sheet: string; data: unknown[][] }[];
@@ -44,11 +61,32 @@ export async function readWorkbook(file: string, bytes: Uint8Array, named?: stri
       ...(near === undefined ? {} : { nearest: near }),
     });
   }
-  const sheet = new SheetReader(file);
-  for (const record of squared(found.data.map((row) => row.map(cellText)))) sheet.add(record);
+  const records = squared(found.data.map((row) => row.map(cellText)));
+  const sheet = new SheetReader(file, headerRow === undefined ? headerOf(records) : { row: headerRow });
+  for (const record of records) sheet.add(record);
   const others = named === undefined && names.length > 1 ? [otherSheets(names)] : [];
   const notes = [...sheet.notes(), ...others];
-  return { columns: sheet.columns, problems: [], notes, batches: heldRows(sheet.take()) };
+  const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
+  const batches = heldRows(sheet.take());
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form };
+}
+
+/** An OpenDocument file names its kind at its beginning, uncompressed. */
+function isOpenDocument(bytes: Uint8Array): boolean {
+  const start = Buffer.from(bytes.subarray(0, 100)).toString("latin1");
+  return start.includes("mimetypeapplication/vnd.oasis.opendocument.spreadsheet");
+}
+
+/** The columns that have only numbers, or only dates, below the header. */
+function typesOf({ header, at }: SheetReader, data: readonly unknown[][]): SheetForm["types"] {
+  const types = new Map<string, "number" | "date">();
+  for (const [index, column] of (header ?? []).entries()) {
+    const cells = data.slice(at.row).flatMap((row) => row[index] ?? []);
+    if (cells.length === 0) continue;
+    if (cells.every((cell) => typeof cell === "number")) types.set(column, "number");
+    else if (cells.every((cell) => cell instanceof Date)) types.set(column, "date");
+  }
+  return types;
 }
 
 /** In a workbook, a short row has empty cells at its end. */

@@ -9,11 +9,19 @@ const paramPrefix = "params.";
 /** The canonical name of a column: known columns ignore case and spaces, params keep their key as written. */
 export function columnName(written: string): string {
   const trimmed = written.trim();
-  const plain = trimmed.toLowerCase().replaceAll(/[\s-]+/g, "_");
+  const plain = foldedName(written);
   if ((knownColumns as readonly string[]).includes(plain)) return plain;
   return /^params\s*\./i.test(trimmed)
     ? paramPrefix + trimmed.slice(trimmed.indexOf(".") + 1).trim()
     : trimmed;
+}
+
+/** A name without its capitals, spaces and hyphens: `Aspect Ratio` is `aspect_ratio`. */
+export function foldedName(written: string): string {
+  return written
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[\s-]+/g, "_");
 }
 
 /** The parameter's key of a `params.KEY` column, or null. */
@@ -29,11 +37,26 @@ export function isKnown(column: string): boolean {
   return (knownColumns as readonly string[]).includes(column) || paramKey(column) !== null;
 }
 
-/** One line about a column that is not used. */
-export function unusedNote(column: string): string {
-  const near = nearest(column, knownColumns) ?? nearestParam(column);
-  return `column "${column}" is used by nothing${near ? `; did you mean "${near}"?` : " (it is kept for the export)"}`;
+/** Notes about columns that are not used: one for each that looks like a known one, and one for all others. */
+export function unusedNotes(columns: readonly string[]): string[] {
+  const kept: string[] = [];
+  const slips: string[] = [];
+  for (const column of columns) {
+    const near = nearest(column, knownColumns) ?? nearestParam(column);
+    if (near) slips.push(`column "${column}" is used by nothing; did you mean "${near}"?`);
+    else kept.push(`"${column}"`);
+  }
+  if (kept.length === 0) return slips;
+  const more = kept.length > keptShown ? ` and ${kept.length - keptShown} more` : "";
+  const named = kept.slice(0, keptShown).join(", ") + more;
+  const told =
+    kept.length === 1
+      ? `column ${named} is used by nothing (it is kept for the export)`
+      : `columns ${named} are used by nothing (they are kept for the export)`;
+  return [...slips, told];
 }
+
+const keptShown = 5;
 
 function nearestParam(column: string): string | undefined {
   const key = /^param(?:eter)?s?[._: -]+(.+)$/i.exec(column)?.[1];

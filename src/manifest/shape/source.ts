@@ -10,9 +10,22 @@ export interface Source {
   notes: string[];
   /** The fields of a job besides its rows. */
   job?: SourceJob;
+  /** How a sheet is written, for the export. */
+  form?: SheetForm;
   /** Can be read once: a large sheet is never kept in memory. */
   batches(): AsyncIterable<SourceBatch>;
 }
+
+export interface SheetForm {
+  /** Of a CSV. */
+  delimiter?: string;
+  /** The header's cells as written, by column. */
+  headers: ReadonlyMap<string, string>;
+  /** The columns of a workbook that have only numbers or only dates. */
+  types: ReadonlyMap<string, "number" | "date">;
+}
+
+export const noForm: SheetForm = { headers: new Map(), types: new Map() };
 
 /** Some rows, problems with the shape of rows, and notes, which may come at the end of the file. */
 export interface SourceBatch {

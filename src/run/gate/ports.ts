@@ -29,7 +29,7 @@ export interface Keep extends KeepCreditsCap {
 }
 
 export interface SettlingSettings extends ReconcileSettings {
-  /** Unknown outcomes without a verdict at which submitting waits. */
+  /** Requests lost in this execution and without a verdict at which submitting waits. */
   unsettledMax: number;
   /** Whether the run stays open until every unknown outcome is settled. */
   wait: boolean;

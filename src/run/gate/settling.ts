@@ -1,6 +1,6 @@
 import type { Wait } from "../../client/service-clock.js";
-import type { Verdict } from "../../core/charges/readings.js";
-import { isNews, reconcile, unreadBefore } from "../../core/charges/verdict.js";
+import type { ChargeEvidence, Verdict } from "../../core/charges/readings.js";
+import { isNews, type Judgement, reconcile, unreadBefore } from "../../core/charges/verdict.js";
 import { balanceTold, inCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item } from "../../core/ports/store.js";
@@ -42,6 +42,8 @@ interface Unread {
 export class Settling {
   /** Unknown outcomes of the key without a verdict, from all workspaces. */
   unsettled = 0;
+  /** Those of them that this execution lost itself, by their entry in the spend log: only they make submitting wait. */
+  private lostHere = new Set<number>();
   /** Until the counters are to be read next; null when no reading could prove anything. */
   private reading: Wait | null = null;
   /** Until a reading that is due and could not be taken is tried again. */
@@ -62,11 +64,11 @@ export class Settling {
     private readonly caps: Pick<Caps, "takeReading">,
   ) {}
 
-  /** Why nothing may be submitted: a reading comes first, even if it cannot be taken now, or too much is unsettled. */
+  /** Why nothing may be submitted: a reading comes first, even if it cannot be taken now, or too many requests were lost. */
   get reasonAgainst(): string | null {
     if (this.reading?.isOver) return "the key's counters are read before anything else is submitted";
-    if (this.unsettled < this.settings.unsettledMax) return null;
-    return `${this.unsettled} unanswered requests are being settled`;
+    const lost = this.lostHere.size;
+    return lost < this.settings.unsettledMax ? null : `${lost} unanswered requests are being settled`;
   }
 
   /** What submitting waits for, and until when (UTC ms); null while it does not wait. */
@@ -148,8 +150,9 @@ export class Settling {
   }
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
-  lost(): void {
+  lost(entry: number | null): void {
     this.unsettled++;
+    if (entry !== null) this.lostHere.add(entry);
     this.reading = this.time.wait(0);
   }
 
@@ -164,6 +167,7 @@ export class Settling {
       // Most judgements find nothing new, and each one that is kept costs the disk a sync.
       if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judge();
       this.unsettled = judgement.unsettled;
+      this.keepUnsettled(evidence, judgement);
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
       for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
@@ -173,8 +177,17 @@ export class Settling {
           "another machine or program sends requests with this key, so its counters prove nothing for a day. If it is yours, set --share; if not, change the key",
         );
     }
+    if (evidence === null) this.lostHere.clear();
     this.planNext();
     await this.deliver(evidence !== null);
+  }
+
+  /** Forgets the lost requests that have a verdict by now. */
+  private keepUnsettled({ entries }: ChargeEvidence, { verdicts }: Judgement): void {
+    const open = entries.filter(
+      ({ id, verdict }) => verdict === null && !verdicts.some(({ entry }) => entry === id),
+    );
+    this.lostHere = new Set(open.map(({ id }) => id).filter((id) => this.lostHere.has(id)));
   }
 
   /** Judges if anything was written to the spend log since: without news there is nothing to find. */

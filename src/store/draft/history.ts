@@ -116,7 +116,7 @@ function comparison(db: Sqlite): Comparison {
       db,
       `SELECT key, row_id AS rowId, state,
          (SELECT key FROM changes WHERE old_key = known.key ORDER BY id DESC LIMIT 1) AS replacedBy
-       FROM known WHERE gone AND state <> 'dropped' ORDER BY id`,
+       FROM known WHERE gone AND NOT vanished AND state <> 'dropped' ORDER BY id`,
     ),
     renamed: listing(
       db,

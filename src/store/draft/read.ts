@@ -1,5 +1,13 @@
 import { type Credits, plus } from "../../core/money.js";
-import type { Draft, GroupSum, ItemStanding, Ordered, PlannedItem, Totals } from "../../core/ports/draft.js";
+import type {
+  Choice,
+  Draft,
+  GroupSum,
+  ItemStanding,
+  Ordered,
+  PlannedItem,
+  Totals,
+} from "../../core/ports/draft.js";
 import type { SheetRow } from "../../core/ports/store.js";
 import type { Sql, Sqlite } from "../../sqlite.js";
 import type { Listing } from "../../text/listing.js";
@@ -216,7 +224,7 @@ function* sheetRows(db: Sqlite): Generator<SheetRow> {
 /** Which rows of a plan are selected, and the order of their items. */
 export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "choose" | "reorder"> {
   return {
-    choose({ onlyFailed, sample, first }) {
+    choose({ onlyFailed, sample, first, matches }) {
       progress.tally.spoil();
       if (onlyFailed) sql(`UPDATE drafted SET chosen = 0 WHERE chosen AND row NOT IN (${failedRows})`).run();
       if (sample !== null) keepFirst(sql, "lot, number", sample);
@@ -227,6 +235,7 @@ export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "cho
         `UPDATE problems SET hidden = 1 WHERE row IN (SELECT number FROM drafted)
            AND row NOT IN (SELECT number FROM drafted WHERE chosen)`,
       ).run();
+      hideUnread(sql, matches);
       return sql("SELECT count(*) FROM drafted WHERE chosen AND first").value() as number;
     },
 
@@ -243,6 +252,16 @@ export function draftChoice(sql: Sql, progress: DraftProgress): Pick<Draft, "cho
         ).run();
     },
   };
+}
+
+/** Hides the problems of rows that could not be read and are not selected. Row 0 stands for the whole file. */
+function hideUnread(sql: Sql, matches: Choice["matches"]): void {
+  const unread = sql(
+    `SELECT id AS problem, row AS number, row_id AS id FROM problems
+     WHERE row > 0 AND row NOT IN (SELECT number FROM drafted)`,
+  ).all() as { problem: number; number: number; id: string | null }[];
+  for (const { problem, ...row } of unread)
+    if (!matches(row)) sql("UPDATE problems SET hidden = 1 WHERE id = ?").run(problem);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import writeWorkbook, { type SheetData } from "write-excel-file/node";
 import { fileWith } from "../folder.js";
@@ -47,12 +48,46 @@ test("another sheet is read by its name; without one, a note names those that we
   ]);
 });
 
+test("title rows above the header are skipped with a note; --header-row names another header", async () => {
+  const path = await workbook({
+    Cups: [
+      ["Autumn 2026", null, null],
+      [null],
+      ["ID", "Model", "Prompt"],
+      ["a", "paint", "x"],
+      ["b", "id", "y"],
+    ],
+  });
+  const { rows, notes } = await readManifest(path);
+  expect(rows.map(({ number, id }) => [number, id])).toEqual([
+    [4, "a"],
+    [5, "b"],
+  ]);
+  expect(notes).toEqual(['Rows 1-2 above the header in row 3 were skipped: "Autumn 2026"']);
+  expect((await readManifest(path, { headerRow: 4 })).columns).toEqual(["a", "paint", "x"]);
+});
+
 test("a workbook is known by its bytes, whatever its name; a sheet of a CSV is refused", async () => {
   const path = await workbook({ Cups: [["id"], ["a"]] }, "set.csv");
   expect((await readManifest(path)).rows).toMatchObject([{ id: "a" }]);
   const csv = await fileWith("set.csv", "id\na\n");
   expect((await readManifest(csv, { sheet: "Cups" })).problems).toMatchObject([
     { message: "the file has no sheets to choose from", got: "--sheet Cups" },
+  ]);
+});
+
+test("an .ods is refused with the menu entry that saves it as .xlsx", async () => {
+  const { ZipFile } = await import("yazl");
+  const zip = new ZipFile();
+  const kind = Buffer.from("application/vnd.oasis.opendocument.spreadsheet");
+  zip.addBuffer(kind, "mimetype", { compress: false });
+  zip.end();
+  const path = await fileWith("set.ods", await buffer(zip.outputStream));
+  expect((await readManifest(path)).problems).toMatchObject([
+    {
+      message: "the file is an OpenDocument spreadsheet (.ods)",
+      expected: expect.stringContaining("File > Save As"),
+    },
   ]);
 });
 
