@@ -1,6 +1,7 @@
 import type { FilledSheet } from "../job/archive/export.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
+import { jsonText } from "../text/terminal.js";
 
 export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
 export type SheetFormat = (typeof sheetFormats)[number];
@@ -29,11 +30,11 @@ export async function encodeSheet(
     case "xlsx":
       return workbook(sheet, form);
     case "json":
-      return Buffer.from(`${JSON.stringify(objectsOf(sheet), null, 2)}\n`);
+      return Buffer.from(`${jsonText(objectsOf(sheet), 2)}\n`);
     case "jsonl":
       return Buffer.from(
         objectsOf(sheet)
-          .map((line) => `${JSON.stringify(line)}\n`)
+          .map((line) => `${jsonText(line)}\n`)
           .join(""),
       );
   }
@@ -44,7 +45,12 @@ async function csvText({ columns, lines }: FilledSheet, { delimiter, headers }: 
   const { stringify } = await import("csv-stringify/sync");
   const header = columns.map((column) => headers.get(column) ?? column);
   const rows = [header, ...lines].map((row) => row.map((cell) => safeCell(cell)));
-  return stringify(rows, { bom: true, record_delimiter: "windows", delimiter: delimiter ?? "," });
+  return stringify(rows, {
+    bom: true,
+    record_delimiter: "windows",
+    delimiter: delimiter ?? ",",
+    quoted_match: /[\p{Cc}\p{Cf}]/u,
+  });
 }
 
 function safeCell(cell: string | number | null): string | number | null {

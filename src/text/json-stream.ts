@@ -1,3 +1,5 @@
+import { jsonText } from "./terminal.js";
+
 /**
  * Writes an object as JSON in pieces, so that its lists may exceed the length of a string. Values that are iterable but not
  * arrays are written one by one, all on one line or one a line.
@@ -6,10 +8,10 @@ export function* jsonPieces(object: object, lineEnd: "" | "\n" = ""): Generator<
   let before = "{";
   for (const [key, value] of Object.entries(object)) {
     if (value === undefined) continue;
-    yield `${before}${JSON.stringify(key)}:`;
+    yield `${before}${jsonText(key)}:`;
     before = ",";
     if (isListed(value)) yield* listPieces(value, lineEnd);
-    else yield JSON.stringify(value);
+    else yield jsonText(value);
   }
   yield before === "{" ? "{}\n" : "}\n";
 }
@@ -24,7 +26,7 @@ function* listPieces(things: Iterable<unknown>, lineEnd: string): Generator<stri
   let text = "[";
   let before = lineEnd;
   for (const thing of things) {
-    text += before + JSON.stringify(thing);
+    text += before + jsonText(thing);
     before = `,${lineEnd}`;
     if (text.length < charactersAtOnce) continue;
     yield text;

@@ -20,3 +20,18 @@ export function shortText(text: string, charactersMax: number): string {
     ? characters.join("")
     : `${characters.slice(0, charactersMax - 1).join("")}…`;
 }
+
+/**
+ * JSON that may be shown on a terminal: what JSON itself leaves as it is of control and format characters is escaped too.
+ * It is read back the same.
+ */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character === "\n" ? character : escaped(character),
+  );
+}
+
+function escaped(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}

@@ -6,6 +6,7 @@ import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
 import { terminalStyle } from "../../text/table.js";
+import { jsonText } from "../../text/terminal.js";
 import type { StatusFlags } from "../flags/setup.js";
 import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
@@ -37,7 +38,7 @@ async function oneRun(
       `there is no run ${which} in ${workspace.root}. \`bulkgen status --all\` lists the runs.`,
     );
   }
-  if (flags.json) return JSON.stringify(facts && statusJson(facts));
+  if (flags.json) return jsonText(facts && statusJson(facts));
   if (facts === null) return null;
   return statusText({ ...facts, folder: shownPath(facts.folder, cwd) }, terminalStyle(stdout, env));
 }
@@ -50,7 +51,7 @@ async function everyRun(
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock) : [];
   if (flags.json) {
     const { root } = workspace;
-    return JSON.stringify({ workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) });
+    return jsonText({ workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) });
   }
   return runs.length === 0 ? null : runsTable(runs, terminalStyle(stdout, env));
 }

@@ -9,6 +9,7 @@ import type { Stop } from "../../core/stop.js";
 import type { RunSummary } from "../../job/run/summary.js";
 import type { Progress } from "../../run/loop.js";
 import { type ItemStep, openSteps, type Steps } from "../../store/workspace/steps.js";
+import { jsonText } from "../../text/terminal.js";
 
 /**
  * A run as NDJSON, for programs that follow it. Events of items are read from the steps that the store has committed: a
@@ -50,7 +51,7 @@ export function openEvents(stateFile: string, clock: Clock, write: (line: string
   let wait = { what: "", until: 0 };
 
   const writeEvent = (event: string, at: number, facts: object) =>
-    write(`${JSON.stringify({ event, time: new Date(at).toISOString(), run: run?.id ?? null, ...facts })}\n`);
+    write(`${jsonText({ event, time: new Date(at).toISOString(), run: run?.id ?? null, ...facts })}\n`);
   const writeSteps = () => {
     if (!run || !steps) return;
     for (const step of steps.after(run.id, seen)) {

@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Machine } from "../../machine.js";
+import { terminalText } from "../../text/terminal.js";
 
 const levels = ["debug", "info", "warn", "error", "silent"];
 
@@ -18,11 +19,20 @@ export async function openLog(level: string, { stderr, clock }: Machine): Promis
   const logger = pino({ level, base: null, timestamp }, destination);
   // A logger cannot be returned from an async function: it has a `then`-like method that the promise would call.
   return {
-    debug: (facts, message) => logger.debug(facts, message),
-    info: (facts, message) => logger.info(facts, message),
-    warn: (facts, message) => logger.warn(facts, message),
-    error: (facts, message) => logger.error(facts, message),
+    debug: (facts, message) => logger.debug(clean(facts), terminalText(message)),
+    info: (facts, message) => logger.info(clean(facts), terminalText(message)),
+    warn: (facts, message) => logger.warn(clean(facts), terminalText(message)),
+    error: (facts, message) => logger.error(clean(facts), terminalText(message)),
   };
+}
+
+/** The log is read on terminals, and facts may be the service's texts. */
+function clean(facts: object): object {
+  const texts = Object.entries(facts).map(([name, value]) => [
+    name,
+    typeof value === "string" ? terminalText(value) : value,
+  ]);
+  return Object.fromEntries(texts);
 }
 
 async function readable(destination: Machine["stderr"]) {

@@ -11,6 +11,7 @@ import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
+import { jsonText } from "../../text/terminal.js";
 import type { Display } from "./display.js";
 import type { RunEnd } from "./events.js";
 
@@ -33,7 +34,7 @@ export async function showOutcome(
     skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
   };
   const text = flags.json
-    ? JSON.stringify(summaryJson(facts))
+    ? jsonText(summaryJson(facts))
     : summarise(shown, terminalStyle(stream, machine.env));
   stream.write(`${text}\n`);
   return { exit, facts, stops: outcome.execution.stops };

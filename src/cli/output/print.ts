@@ -1,5 +1,6 @@
 import type { Machine } from "../../machine.js";
 import { type TerminalStyle, terminalStyle } from "../../text/table.js";
+import { jsonText } from "../../text/terminal.js";
 
 /** Prints the result of a command: with `--json` the document in one line, otherwise the text for people. */
 export function print(
@@ -8,5 +9,5 @@ export function print(
   document: unknown,
   text: (look: TerminalStyle) => string,
 ): void {
-  stdout.write(`${json ? JSON.stringify(document) : text(terminalStyle(stdout, env))}\n`);
+  stdout.write(`${json ? jsonText(document) : text(terminalStyle(stdout, env))}\n`);
 }

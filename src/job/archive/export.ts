@@ -27,6 +27,7 @@ import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
+import { terminalText } from "../../text/terminal.js";
 import { selectItems } from "../orders/redo.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
@@ -81,7 +82,7 @@ export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLin
       item?.rowId ?? null,
       item === null || item.files.length === 0 ? null : item.files.join(between),
       item?.state ?? notMade,
-      item === null ? reason : item.reason,
+      told(item === null ? reason : item.reason),
       item === null || item.credits === null ? null : toNumber(item.credits),
       item?.taskId ?? null,
       item?.externalTaskId ?? null,
@@ -119,9 +120,14 @@ export function failedManifest(columns: Sheet["columns"], failed: readonly Faile
     columns: [...kept, ...added, "reason"],
     lines: lines.map(({ cells, reason }) => [
       ...[...kept, ...added].map((column) => cells.get(column) ?? null),
-      reason,
+      told(reason),
     ]),
   };
+}
+
+/** A reason for people; it may be the service's own text. */
+function told(reason: string | null): string | null {
+  return reason === null ? null : terminalText(reason);
 }
 
 function cellsOf(item: FailedItem["item"], columns: Sheet["columns"]): Map<string, string> {

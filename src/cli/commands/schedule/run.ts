@@ -1,5 +1,6 @@
 import { launchScheduledRun } from "../../../schedule/launch.js";
 import { scheduledCommand } from "../../../schedule/scheduled-run.js";
+import { jsonText } from "../../../text/terminal.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
@@ -26,7 +27,7 @@ export async function runScheduleNow({
     machine.interrupt(() => run.stop());
     const { resumeAt: _, ...end } = await run.ended;
     await schedules.change(name, dueAt, { ...end, state: "ended", endedAt: clock.now() });
-    if (flags.json) stdout.write(`${JSON.stringify({ schedule: name, ...end })}\n`);
+    if (flags.json) stdout.write(`${jsonText({ schedule: name, ...end })}\n`);
     return end.exit ?? 1;
   });
 }

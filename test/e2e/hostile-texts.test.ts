@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SqliteState } from "../../src/sandbox/state/sqlite-state.js";
+import { Caller } from "../sandbox/caller.js";
+import { ManualClock } from "../sandbox/manual-clock.js";
+import { newPlace, type Place, run } from "./command.js";
+
+/** Sets the window's title, colours, reverses the reading direction, in old and new forms. */
+const evil = "\u001b]0;owned\u0007\u001b[31mred\u009b2J\u202e";
+const control = /(?!\n|\r)[\p{Cc}\p{Cf}]/u;
+
+let place: Place;
+let caller: Caller;
+beforeEach(async () => {
+  place = newPlace();
+  const faults = { rules: [{ fault: { kind: "task-fails" as const, error: `refused ${evil}` }, rate: 1 }] };
+  const file = join(place.root, "service.db");
+  caller = await Caller.start({ file, faults, taskMs: { min: 0, max: 0 } }, new ManualClock());
+  const { db } = new SqliteState(file);
+  db.prepare("update accounts set plan = ?, name = ?").run(evil, evil);
+  db.close();
+  place.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\n");
+});
+afterEach(() => caller.sandbox.close());
+
+test("texts of the service reach no terminal with control characters: not the plan's name, not a task's error", async () => {
+  const env = { BULKGEN_BASE_URL: caller.sandbox.url, BULKGEN_API_KEY: caller.sandbox.key };
+  const bulkgen = (...words: string[]) => run(place, words, { env });
+  const said = new Map<string, string>();
+  for (const line of [
+    "account",
+    "account --json",
+    "plan set.csv",
+    "plan set.csv --json",
+    "run set.csv --yes",
+    "run set.csv --yes --events --fresh",
+    "status",
+    "status --json",
+    "export",
+    "export --format json",
+    "export --failed",
+  ]) {
+    const { stdout, stderr } = await bulkgen(...line.split(" "));
+    const text = stdout.replace(/^\ufeff/, "") + stderr;
+    expect(control.exec(text), `${line}: ${JSON.stringify(text)}`).toBeNull();
+    said.set(line, stdout);
+  }
+  expect(said.get("status")).toContain("refused red");
+  expect(said.get("export")).toContain("refused red");
+  expect(JSON.parse(said.get("status --json") ?? "").trouble[0].reason).toContain(`refused ${evil}`);
+  expect(JSON.parse(said.get("account --json") ?? "").subscription.plan).toBe(evil);
+});
