@@ -269,6 +269,7 @@ export const commandList: readonly CommandDefinition[] = [
   {
     name: "models",
     describe: "list the service's models, their inputs, parameters and prices",
+    positionals: [{ name: "category", describe: "only this category, such as image" }],
     flags: modelsFlags,
     load: async () => (await import("./commands/account.js")).models,
   },

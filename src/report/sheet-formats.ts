@@ -76,7 +76,7 @@ function typedCell(cell: string | number | null, type: "number" | "date" | undef
   if (typeof cell === "number") return { type: Number, value: cell };
   if (type === "number" && String(Number(cell)) === cell) return { type: Number, value: Number(cell) };
   if (type === "date" && isoDate.test(cell))
-    return { type: Date, value: new Date(`${cell}T00:00:00Z`), format: "yyyy-mm-dd" };
+    return { value: new Date(`${cell}T00:00:00Z`), format: "yyyy-mm-dd" };
   return textCell(cell);
 }
 

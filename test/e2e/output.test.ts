@@ -95,6 +95,14 @@ describe.concurrent("on a terminal of 60 columns", () => {
     }
   });
 
+  test("models of one category alone are listed by its name", async () => {
+    const { place, service } = await ready(1);
+    const images = await run(place, ["models", "image", "--json"], service);
+    expect(JSON.parse(images.stdout)).toMatchObject({ total: 1, models: [{ category: "image" }] });
+    const typo = await run(place, ["models", "images"], service);
+    expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining("expected a category") });
+  });
+
   test("NO_COLOR is obeyed", async () => {
     const { place, service } = await ready(1);
     const env = { ...service.env, NO_COLOR: "1" };

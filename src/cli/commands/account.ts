@@ -1,5 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { ModelList } from "../../api/records.js";
+import { EarlyExit } from "../../core/exit.js";
 import { accountText, modelsTable } from "../../report/account.js";
 import type { ModelsFlags } from "../flags/setup.js";
 import type { SharedFlags } from "../flags/shared.js";
@@ -18,14 +20,33 @@ export async function account({ flags, machine }: Call<SharedFlags>): Promise<un
   print(flags, machine, { ...me, ...rest }, (look) => accountText(facts, look));
 }
 
-export async function models({ flags, machine }: Call<ModelsFlags>): Promise<undefined> {
+export async function models({
+  flags,
+  args: { category },
+  machine,
+}: Call<ModelsFlags, { category?: string }>): Promise<undefined> {
   const { stderr, cwd } = machine;
   const log = await openLog(flags.logLevel, machine);
-  const list = await withAccount({ flags, machine, log }, (open) => open.models());
+  const all = await withAccount({ flags, machine, log }, (open) => open.models());
+  const list = category === undefined ? all : ofCategory(all, category);
   if (flags.save !== undefined) {
     await writeFile(resolve(cwd, flags.save), `${JSON.stringify(list, null, 2)}\n`);
     stderr.write(`saved ${list.models.length} models to ${flags.save}\n`);
     if (!flags.json) return;
   }
   print(flags, machine, list, (look) => modelsTable(list.models, look));
+}
+
+/** Throws EarlyExit for a category that no model has. */
+function ofCategory(all: ModelList, category: string): ModelList {
+  const models = all.models.filter((model) => model.category === category);
+  const known = [...new Set(all.models.map((model) => model.category))];
+  if (models.length > 0)
+    return {
+      ...all,
+      models,
+      categories: { [category]: models.map((model) => model.model_key) },
+      total: models.length,
+    };
+  throw new EarlyExit("usage", `expected a category of the service (${known.join(", ")}), got ${category}`);
 }

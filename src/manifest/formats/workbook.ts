@@ -1,7 +1,8 @@
 import type { Problem } from "../../core/problem.js";
 import { nearest } from "../../text/nearest.js";
 import { heldRows, type SheetForm, type Source, unreadSource } from "../shape/source.js";
-import { headerOf, SheetReader } from "./csv.js";
+import { headerOf } from "./header.js";
+import { SheetReader } from "./sheet.js";
 
 /** The largest unpacked workbook: a small zip file may unpack to any size. */
 const unpackedBytesMax = 500_000_000;

@@ -1,0 +1,195 @@
+import type { Problem } from "../../core/problem.js";
+import { fromSpreadsheetText } from "../../text/spreadsheet-cell.js";
+import { shortText } from "../../text/terminal.js";
+import { columnName } from "../shape/columns.js";
+import type { SourceBatch } from "../shape/source.js";
+import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
+
+/**
+ * Turns the records of a sheet into rows. Titles above the header, blank records and comments are skipped, and cells beyond
+ * the header are problems. A record's number is its row in the sheet.
+ */
+export class SheetReader {
+  /** Null until the header is read. */
+  header: readonly string[] | null = null;
+  /** The header's cells as written, by column. */
+  headers: ReadonlyMap<string, string> = new Map();
+  records = 0;
+  private readonly titles: string[] = [];
+  private readonly comments: number[] = [];
+  private commentCount = 0;
+  private read: SourceBatch = { rows: [], problems: [] };
+  /** Every column has a distinct name that can be assigned. */
+  private plain = false;
+
+  /** `delimiter` is that of a CSV; in a workbook cells cannot be split by mistake. */
+  constructor(
+    readonly file: string,
+    readonly at: HeaderRow,
+    private readonly delimiter: string | null = null,
+  ) {}
+
+  get columns(): string[] {
+    return (this.header ?? []).filter((name) => name !== "");
+  }
+
+  add(record: readonly string[]): void {
+    this.records++;
+    const { file, header, records: number } = this;
+    if (isBlank(record)) return;
+    if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
+      this.commentCount++;
+      if (this.comments.length < numbersMax) this.comments.push(number);
+    } else if (number < this.at.row) {
+      if (this.titles.length <= titlesMax) this.titles.push(titleOf(record));
+    } else if (header === null) this.begin(record, number);
+    else if (this.at.likely === undefined) {
+      const wrong = this.shapeProblem(header, record);
+      if (wrong) this.read.problems.push(wrong);
+      else this.read.rows.push({ number, file, cells: this.cellsOf(header, record) });
+    }
+  }
+
+  /** The rows and problems since the last call. */
+  take(): SourceBatch {
+    const { read } = this;
+    this.read = { rows: [], problems: [] };
+    return read;
+  }
+
+  /** Notes about titles and comments, once everything is read. */
+  notes(): string[] {
+    return [...titleNotes(this.titles, this.at.row), ...commentNotes(this.comments, this.commentCount)];
+  }
+
+  /** Why there is no header, if there is none although one was named or seems to be further down. */
+  missingHeader(): Problem[] {
+    const { file, header, records, at } = this;
+    const place = { file, row: null };
+    if (header === null) {
+      if (at.row <= 1) return [];
+      const message = `row ${at.row} cannot be the header`;
+      const got =
+        records < at.row ? `${records === 1 ? "1 row" : `${records} rows`} in all` : "nothing there";
+      return [{ place, message, expected: "a row with the names of the columns in --header-row", got }];
+    }
+    if (at.likely === undefined) return [];
+    const { row, names } = at.likely;
+    const message = `the header seems to be in row ${row} (${quotedList(names)}), below a title`;
+    const expected = `--header-row ${row}, or the rows above it removed`;
+    return [{ place, message, expected, got: `a title in row ${at.row}: ${quotedList(header)}` }];
+  }
+
+  private begin(record: readonly string[], number: number): void {
+    const header = record.map(columnName);
+    this.header = header;
+    this.headers = new Map(record.map((written, index) => [header[index] ?? "", written.trim()]));
+    this.plain = !header.includes("") && !header.includes("__proto__");
+    this.read.problems.push(...headerProblems(this.file, header, number));
+  }
+
+  /** Empty cells beyond the header are ignored: spreadsheets write them. */
+  private shapeProblem(header: readonly string[], record: readonly string[]): Problem | null {
+    const stray = record.findLastIndex((cell, index) => (header[index] ?? "") === "" && !isEmpty(cell));
+    if (record.length >= header.length && stray < 0) return null;
+    const { file, delimiter, records: row } = this;
+    const id = record[header.indexOf("id")]?.trim();
+    const place = { file, row, ...(id ? { id } : {}) };
+    const named = header.findLastIndex((name) => name !== "") + 1;
+    if (stray < 0) {
+      const message = "the row has too few cells";
+      const expected = `${count(header.length)}, as in the header`;
+      return { place, message, expected, got: `${count(record.length)}: ${excerpt(record)}` };
+    }
+    const message = "a cell has no column in the header";
+    if (stray < named || delimiter === null) {
+      const expected = "a name in the header above every cell";
+      const got = `nothing above ${quotedList([record[stray] ?? ""])} in column ${stray + 1}`;
+      return { place, message, expected, got };
+    }
+    return {
+      place,
+      message,
+      expected: `${count(named)}, as in the header (put quotes around a text that contains ${splitBy[delimiter]})`,
+      got: `${count(stray + 1)}: ${excerpt(record.slice(0, stray + 1))}`,
+    };
+  }
+
+  /** Cells that are not empty. */
+  private cellsOf(header: readonly string[], record: readonly string[]): Record<string, string> {
+    // Assigning to a column named `__proto__` would lose it.
+    if (!this.plain) return Object.fromEntries(filled(header, record));
+    const cells: Record<string, string> = {};
+    for (let index = 0; index < header.length; index++) {
+      const cell = record[index] as string;
+      if (!isEmpty(cell)) cells[header[index] as string] = fromSpreadsheetText(cell);
+    }
+    return cells;
+  }
+}
+
+const splitBy: Readonly<Record<string, string>> = { ",": "a comma", ";": "a semicolon", "\t": "a tab" };
+
+function filled(header: readonly string[], record: readonly string[]): [string, string][] {
+  return header.flatMap((name, index): [string, string][] => {
+    const cell = record[index] ?? "";
+    return name === "" || isEmpty(cell) ? [] : [[name, fromSpreadsheetText(cell)]];
+  });
+}
+
+const titlesMax = 3;
+
+function titleOf(record: readonly string[]): string {
+  return record.find((cell) => !isEmpty(cell)) ?? "";
+}
+
+function titleNotes(titles: readonly string[], header: number): string[] {
+  if (titles.length === 0) return [];
+  const rows = header === 2 ? "Row 1" : `Rows 1-${header - 1}`;
+  const were = header === 2 ? "was" : "were";
+  return [`${rows} above the header in row ${header} ${were} skipped: ${quotedList(titles)}`];
+}
+
+/** The first texts, in quotes and short. */
+function quotedList(texts: readonly string[]): string {
+  const shown = texts.filter((text) => text !== "").map((text) => `"${excerpt([text.trim()])}"`);
+  return [...shown.slice(0, titlesMax), ...(shown.length > titlesMax ? ["…"] : [])].join(", ");
+}
+
+const numbersMax = 5;
+
+function commentNotes(rows: readonly number[], count: number): string[] {
+  if (count === 0) return [];
+  const more = count > rows.length ? ` and ${count - rows.length} more` : "";
+  return [
+    `${count === 1 ? "row" : "rows"} ${rows.join(", ")}${more} begin${count === 1 ? "s" : ""} with # and ${count === 1 ? "is a comment" : "are comments"}`,
+  ];
+}
+
+function headerProblems(file: string, header: readonly string[], row: number): Problem[] {
+  const seen = new Map<string, number>();
+  const problems: Problem[] = [];
+  for (const [index, name] of header.entries()) {
+    const earlier = seen.get(name);
+    if (name !== "" && earlier !== undefined) {
+      problems.push({
+        place: { file, row: null, column: name },
+        message: `two columns are named "${name}"`,
+        expected: `each name once in the header (row ${row})`,
+        got: `columns ${earlier + 1} and ${index + 1}`,
+      });
+    }
+    seen.set(name, index);
+  }
+  return problems;
+}
+
+function count(cells: number): string {
+  return cells === 1 ? "1 cell" : `${cells} cells`;
+}
+
+const excerptCharactersMax = 80;
+
+function excerpt(record: readonly string[]): string {
+  return shortText(record.join(" | ").slice(0, 1_000).replaceAll(/\s+/g, " "), excerptCharactersMax);
+}
