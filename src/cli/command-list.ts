@@ -2,11 +2,11 @@ import type { Handler } from "./commands/call.js";
 import { adoptFlags, exportFlags, findFlags, verifyFlags } from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
-import { runFlags } from "./flags/run.js";
+import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
 import { scheduleAddFlags, scheduleFlags, scheduleStartFlags } from "./flags/schedule.js";
 import { doctorFlags, initFlags, modelsFlags, planFlags, statusFlags } from "./flags/setup.js";
-import { carryFlags, dailyCapFlags, serviceFlags, workspaceFlags } from "./flags/shared.js";
+import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { percentOrZero, positive } from "./flags/values.js";
 
 /** The one definition of a command. Parsing, help, completion, settings and the README's tables all read it. */
@@ -193,7 +193,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "resume",
     describe: "continue the newest (or given) unfinished run, with its own options",
     positionals: [{ ...runNumber, describe: "number of the run (default: the newest unfinished)" }],
-    flags: { ...serviceFlags, ...carryFlags, ...dailyCapFlags },
+    flags: resumeFlags,
     load: async () => (await import("./commands/resume.js")).resume,
   },
   {

@@ -1,6 +1,7 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { showCredits, toNumber } from "../core/money.js";
+import type { Run } from "../core/ports/store.js";
 import {
   afterText,
   evidenceJson,
@@ -89,6 +90,30 @@ export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plain
     resume === null ? [] : [`run ${run}: \`${resume}\` continues it`],
   );
   return [table(columns, rows, style), ...next].join("\n");
+}
+
+/** What `resume` is about to continue. */
+export interface Resumed extends Pick<RunStatus, "counts" | "spent" | "pending"> {
+  run: Run;
+}
+
+/** What is resumed, who began it, and what it may still spend. */
+export function resumedText(
+  { run, counts, spent, pending }: Resumed,
+  style: TerminalStyle = plainStyle,
+): string {
+  const { maxCredits, beganBy } = run.options;
+  const all = itemStates.reduce((sum, state) => sum + (state === "dropped" ? 0 : counts[state]), 0);
+  const by = beganBy === undefined ? "" : ` by ${beganBy.user} on ${beganBy.host}`;
+  const cap = maxCredits === null ? "" : `, cap ${showCredits(maxCredits)}`;
+  const open = pending === 0 ? "" : `, up to ${showCredits(pending)} more open`;
+  const lines: [string, Cell][] = [
+    ["resuming", { text: `run ${run.id} of ${run.jobName} (${run.manifest})`, tone: "strong" }],
+    ["begun", `${minute(run.startedAt)} UTC${by}`],
+    ["items", `${counts.archived} of ${all} archived, ${counts.planned} to submit`],
+    ["credits", `${showCredits(spent)} spent${open}${cap}`],
+  ];
+  return labelled(lines, style);
 }
 
 const troubleShown = 20;

@@ -30,7 +30,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
   test("of the balance that is to be left, also over a resume", async () => {
     const place = newPlace();
     place.write("set.csv", both);
-    const words = ["run", "set.csv", "--sandbox", "--yes", "--keep-credits", "491"];
+    const words = ["run", "set.csv", "--sandbox", "--yes", "--keep-credits", "491", "--lanes", "2"];
     const ended = await run(place, words);
     expect(ended.code, ended.stderr).toBe(6);
     expect(ended.stdout).toMatch(/^credits +9 spent, 491 left/m);

@@ -1,9 +1,18 @@
-import type { ExitName } from "../../core/exit.js";
+import { hostname } from "node:os";
+import { EarlyExit, type ExitName } from "../../core/exit.js";
+import { inCredits, noCredits, plus } from "../../core/money.js";
+import type { Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../../job/run/continue-job.js";
+import { spentIn } from "../../job/workspace/evidence.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
-import type { CarryFlags } from "../flags/shared.js";
+import { shownPath } from "../../report/problem-text.js";
+import { type Resumed, resumedText } from "../../report/status.js";
+import { count } from "../../text/amounts.js";
+import { terminalStyle } from "../../text/table.js";
+import { changedOptions, type ResumeFlags } from "../flags/run.js";
+import { confirmed, spending } from "../output/consent.js";
 import { followed } from "../output/follow.js";
-import { jobOptions } from "../output/job-options.js";
+import { jobOptions, type PreparedRun } from "../output/job-options.js";
 import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
@@ -11,9 +20,51 @@ export async function resume({
   flags,
   args,
   machine,
-}: Call<CarryFlags, { run?: number }>): Promise<ExitName> {
+}: Call<ResumeFlags, { run?: number }>): Promise<ExitName> {
+  const changes = changedOptions(flags);
   const prepared = await jobOptions(flags, machine, settledWorkspace(flags, machine));
-  return followed(prepared, flags, (show) =>
-    continueJob(prepared.options, { choose: unfinishedRun(args.run) }, show),
-  );
+  const continuation = {
+    choose: unfinishedRun(args.run),
+    async change({ store }: { store: Store }, found: Run): Promise<Run> {
+      const run = { ...found, options: { ...found.options, ...changes } };
+      await agreeToRest(store, run, flags, prepared);
+      await store.setRun(run.id, { options: run.options });
+      return run;
+    },
+  };
+  return followed(prepared, flags, (show) => continueJob(prepared.options, continuation, show));
+}
+
+/**
+ * Shows what is resumed and asks on a terminal before anything is bought. Without a terminal, a run that was begun on
+ * another machine needs `--yes`: whoever copied the folder here may not know what it buys. Throws EarlyExit.
+ */
+async function agreeToRest(
+  store: Store,
+  run: Run,
+  flags: ResumeFlags,
+  { display, options, machine }: PreparedRun,
+): Promise<void> {
+  const groups = run.state === "cancelled" ? [] : await store.waiting(run.id, { models: [], prices: [] });
+  const left = groups.reduce((sum, { items }) => sum + items, 0);
+  const credits = plus(noCredits, ...groups.map((group) => group.credits));
+  const { beganBy } = run.options;
+  const manifest = shownPath(run.manifest, machine.cwd);
+  const facts: Resumed = {
+    run: { ...run, manifest },
+    counts: await store.counts(run.id),
+    ...(await spentIn(store, run.id)),
+  };
+  if (!flags.quiet && !flags.json)
+    display.say(resumedText(facts, terminalStyle(machine.stderr, machine.env)));
+  if (left === 0 || run.options.sandbox) return;
+  const isElsewhere = beganBy !== undefined && beganBy.host !== hostname();
+  if (!machine.stdin.isTTY && !isElsewhere) return;
+  if (isElsewhere && !flags.yes && !machine.stdin.isTTY)
+    throw new EarlyExit(
+      "usage",
+      `run ${run.id} was begun by ${beganBy.user} on ${beganBy.host}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree. Nothing was submitted.`,
+    );
+  const agreed = await confirmed(flags, machine, options.interrupt, spending(credits, count(left, "item")));
+  if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }

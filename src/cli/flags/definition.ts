@@ -77,6 +77,18 @@ export function toggle(describe: string, details: Details<boolean> = {}): FlagDe
   return { describe, value: null, parse: () => true, ...details };
 }
 
+/** The flags without their defaults and only on the command line: what is not given stays as it was. */
+export function asChanges<Flags extends FlagSet>(
+  flags: Flags,
+): { [Name in keyof Flags]: Omit<Flags[Name], "default"> } {
+  return Object.fromEntries(
+    Object.entries(flags).map(([name, { default: _, defaultText: __, ...flag }]) => [
+      name,
+      { ...flag, inFiles: "never" as const },
+    ]),
+  ) as unknown as Flags;
+}
+
 /** Puts flags under a heading of the help. */
 export function grouped<Flags extends FlagSet>(group: string, flags: Flags): Flags {
   return Object.fromEntries(

@@ -2,7 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import { type Credits, credits, noCredits } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import type { SpendingOptions } from "../../job/run/prepare.js";
-import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { asChanges, type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { manifestFlags } from "./manifest.js";
 import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./shared.js";
 import {
@@ -63,12 +63,7 @@ type SettleRunOptions = Pick<
 /** Throws EarlyExit when paying again is allowed without a limit. */
 function settleOptions(flags: SettleFlags): SettleRunOptions {
   const resubmits = flags.orphans === "resubmit";
-  if (resubmits && flags.orphanCredits === undefined) {
-    throw new EarlyExit(
-      "usage",
-      "--orphans resubmit pays again for items whose task was lost. Add --orphan-credits N to limit how much.",
-    );
-  }
+  if (resubmits && flags.orphanCredits === undefined) throw unlimitedOrphans();
   return {
     settle: flags.settle,
     settleMs: flags.settleSeconds,
@@ -163,6 +158,72 @@ export const runFlags = {
   ...settleFlags,
 };
 export type RunFlags = FlagsOf<typeof runFlags> & SharedFlags;
+
+const { maxCredits, maxCreditsPerModel, keepCredits } = capFlags;
+const { settle, maxUnsettled, orphans, orphanCredits } = settleFlags;
+const { onInsufficient, onDailyLimit, maxFailures, retries, until, maxDuration, overdueWait, lanes } =
+  runFlags;
+
+/** Flags of `resume`: some of a run's options can be changed before it continues. */
+export const resumeFlags = {
+  yes: yesFlag,
+  ...serviceFlags,
+  ...asChanges({
+    maxCredits,
+    maxCreditsPerModel,
+    keepCredits,
+    onInsufficient,
+    onDailyLimit,
+    maxFailures,
+    retries,
+    until,
+    maxDuration,
+    overdueWait,
+    lanes,
+    settle,
+    maxUnsettled,
+    orphans,
+    orphanCredits,
+  }),
+  ...carryFlags,
+  ...dailyCapFlags,
+};
+export type ResumeFlags = FlagsOf<typeof resumeFlags> & SharedFlags;
+
+/** The options of a run that are to change. Throws EarlyExit when paying again is allowed without a limit. */
+export function changedOptions(flags: ResumeFlags): Partial<RunOptions> {
+  const { maxDuration, maxCredits: cap, keepCredits: keep, orphans: lost } = flags;
+  if (lost === "resubmit" && flags.orphanCredits === undefined) throw unlimitedOrphans();
+  const changes: Partial<RunOptions> = {
+    ...(cap === undefined ? {} : { maxCredits: credits(cap) }),
+    ...(flags.maxCreditsPerModel === undefined ? {} : { modelCaps: modelCaps(flags.maxCreditsPerModel) }),
+    ...(keep === undefined ? {} : { keepCredits: credits(keep) }),
+    ...(maxDuration === undefined ? {} : { maxDurationMs: maxDuration }),
+    ...(flags.overdueWait === undefined ? {} : { overdueWaitMs: flags.overdueWait }),
+    ...(flags.maxUnsettled === undefined ? {} : { unsettledMax: flags.maxUnsettled }),
+    ...(lost === undefined
+      ? {}
+      : { orphanCredits: lost === "hold" ? noCredits : credits(flags.orphanCredits ?? 0) }),
+  };
+  for (const name of [
+    "onInsufficient",
+    "onDailyLimit",
+    "maxFailures",
+    "retries",
+    "until",
+    "lanes",
+    "settle",
+  ] as const)
+    if (flags[name] !== undefined) Object.assign(changes, { [name]: flags[name] });
+  return changes;
+}
+
+function unlimitedOrphans(): EarlyExit {
+  return new EarlyExit(
+    "usage",
+    "--orphans resubmit pays again for items whose task was lost. Add --orphan-credits N to limit how much.",
+  );
+}
 
 /** The limits on spending that the flags set. */
 export function spendingOptions(flags: CapFlags): SpendingOptions {

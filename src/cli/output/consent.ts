@@ -47,7 +47,7 @@ export async function askPrice(
   );
 }
 
-function spending(credits: Credits, what: string): Question {
+export function spending(credits: Credits, what: string): Question {
   return {
     would: "this run would spend credits",
     question: `Spend ${inCredits(credits)} on ${what}?`,

@@ -1,7 +1,7 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { type ExitName, exitCode, weightiest } from "../../core/exit.js";
-import { type Credits, showCredits } from "../../core/money.js";
-import type { Item } from "../../core/ports/store.js";
+import { type Credits, plus, toNumber } from "../../core/money.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
 import type { StopKind } from "../../core/stop.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
@@ -71,8 +71,20 @@ async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Pr
     elapsedMs: clock.now() - startedAt,
     ...(await opened.store.filesOf(run.id)),
     folder: jobFolder(run),
-    nextStep: nextStep(exit, execution, { overdue, nextPollAt }),
+    nextStep: nextStep(exit, execution, {
+      overdue,
+      nextPollAt,
+      capNeeded: await capNeeded(opened.store, run),
+      leftOut: outcome.leftOut,
+    }),
   };
+}
+
+/** The cap that covers what is spent or open, and the items that are left. */
+async function capNeeded(store: Store, { id }: Run): Promise<Credits> {
+  const { charged, pending } = await store.spending(id);
+  const groups = await store.waiting(id, { models: [], prices: [] });
+  return plus(charged, pending, ...groups.map(({ credits }) => credits));
 }
 
 function failuresOf(items: readonly Item[]): RunSummary["failures"] {
@@ -85,23 +97,31 @@ function leftOutText({ leftOut }: Outcome): string[] {
   return leftOut === 0 ? [] : [`${leftOut} items were left out because the credits do not cover them`];
 }
 
+interface NextStepFacts extends Pick<RunSummary, "overdue" | "nextPollAt"> {
+  capNeeded: Credits;
+  /** Items that the credits did not cover. */
+  leftOut: number;
+}
+
 /** What to do next, by how the run ended. */
 function nextStep(
   exit: ExitName,
   { run, reasons, stops, counts, resumeAt }: Outcome["execution"],
-  { overdue, nextPollAt }: Pick<RunSummary, "overdue" | "nextPollAt">,
+  { overdue, nextPollAt, capNeeded, leftOut }: NextStepFacts,
 ): string | null {
   const { sandbox } = run.options;
+  const resumeWith = (flags: string) =>
+    `\`bulkgen resume ${run.id}${flags === "" ? "" : ` ${flags}`}${sandbox ? " --sandbox" : ""}\``;
   const resume = `\`bulkgen resume${sandbox ? " --sandbox" : ""}\``;
   if (run.state === "cancelled") return run.owes ? `${resume} collects what is still at the service` : null;
   if (stops.some(({ kind }) => kind === "paused"))
     return `${resume} continues; submitted tasks keep running at the service`;
   const steps: Partial<Record<ExitName, string>> = {
-    key: `set a valid key of the same user, or activate a plan, then ${resume}`,
+    key: `set a valid key of the same user (BULKGEN_API_KEY or --api-key-file), or activate a plan, then ${resume}`,
     unreachable: `${resume} when the service is reachable again`,
-    credits: "top up, then run the same command again",
+    credits: leftOut > 0 ? "top up, then run the same command again" : `top up, then ${resume}`,
     held: heldAdvice(sandbox),
-    cap: afterCap(stops, resume, run.options.maxCredits, counts.planned),
+    cap: afterCap(stops, resumeWith, capNeeded, counts.planned),
     unfinished:
       counts.unknown > 0 && reasons.length === 0
         ? `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
@@ -117,16 +137,16 @@ function nextStep(
 /** How to continue after a cap, by which cap it was. */
 function afterCap(
   stops: Outcome["execution"]["stops"],
-  resume: string,
-  maxCredits: Credits | null,
+  resumeWith: (flags: string) => string,
+  capNeeded: Credits,
   left: number,
 ): string {
-  const again = "run the same command again";
+  const resume = resumeWith("");
   const steps: Partial<Record<StopKind, string>> = {
-    cap: `${count(left, "item is", "items are")} left; raise --max-credits${maxCredits === null ? "" : ` above ${showCredits(maxCredits)}`} and ${again}`,
-    keep: `top up or lower --keep-credits, then ${again}`,
+    cap: `${count(left, "item is", "items are")} left: ${resumeWith(`--max-credits ${toNumber(capNeeded)}`)}`,
+    keep: `top up, then ${resume}; or ${resumeWith("--keep-credits N")} with a lower N`,
     daily: `${resume} continues tomorrow, or now with a higher --max-credits-per-day`,
-    failures: `find out why they failed, then ${again}`,
+    failures: `find out why they failed, then ${resumeWith("--max-failures N")}`,
   };
   const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);
   return reached ?? "raise the model's cap, or check its new price, and run the manifest again";

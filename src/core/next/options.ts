@@ -48,6 +48,8 @@ export interface RunOptions {
   /** Credits that may be spent automatically on a second attempt for items whose first charge was lost. */
   orphanCredits: Credits;
   sandbox: boolean;
+  /** Who began the run, and on which machine. */
+  beganBy?: { user: string; host: string };
 }
 
 /** The options of a run that is to submit nothing. */

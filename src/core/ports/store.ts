@@ -162,6 +162,7 @@ export interface RunChange {
   endedAt?: number | null;
   exit?: ExitName | null;
   requests?: number;
+  options?: RunOptions;
 }
 
 /** An item as the plan makes it. */

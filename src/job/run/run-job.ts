@@ -17,6 +17,7 @@ import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { only } from "../../text/listing.js";
 import type { ServiceConnection } from "../workspace/account.js";
+import { whoIsHere } from "../workspace/lock-owner.js";
 import {
   openWorkspaceSession,
   prepareOutFolder,
@@ -155,7 +156,7 @@ async function enroll(
     accountId: me.user.id,
     edition: plan.edition,
     outFolder: options.workspace.outFolder,
-    options: { ...options.run, forecast: plan.requests.forecast },
+    options: { ...options.run, forecast: plan.requests.forecast, beganBy: whoIsHere() },
   });
   // The plan's two requests count for the run.
   const run = { ...started, requests: started.requests + 2 };

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
+import { hostname, userInfo } from "node:os";
 import type { Clock } from "../../clock.js";
 import { takeLock } from "../../store/lock.js";
 
@@ -14,6 +14,20 @@ export interface LockOwner {
   since: number;
   /** The run that it executes; null before the run starts. */
   run: number | null;
+}
+
+/** Who starts a run here. */
+export function whoIsHere(): { user: string; host: string } {
+  return { user: userName(), host: hostname() };
+}
+
+/** A system may have no name for the user id, as in a container. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return "unknown user";
+  }
 }
 
 /** The note of the process that has the lock. Failing to write it does not stop a run. */

@@ -75,7 +75,8 @@ export function runMethods(connection: RootedDatabase): RunMethods {
     async setRun(runId, change) {
       sql(
         `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
-           ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests)
+           ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
+           options = coalesce(@options, options)
          WHERE id = @runId`,
       ).run({
         runId,
@@ -85,6 +86,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         hasEnd: change.endedAt === undefined ? 0 : 1,
         endedAt: change.endedAt ?? null,
         requests: change.requests ?? null,
+        options: change.options === undefined ? null : JSON.stringify(change.options),
       });
     },
 
