@@ -95,7 +95,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
     const line =
       "Ended early: the day's credits are used up: all runs of the account have spent 6 of the 7 that --max-credits-per-day allows";
     expect(early).toEqual([[line], [line]]);
-    expect(ends[0]?.stdout).toContain("`bulkgen resume` continues tomorrow");
+    expect(ends[0]?.stdout).toContain("`bulkgen resume 1` continues tomorrow");
     const more = await run(place, [...daily.slice(0, -1), "14"], within("one"));
     expect(more, more.stderr).toMatchObject({ code: 0 });
   });
@@ -111,7 +111,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       stdout: expect.stringMatching(/^credits +2 spent/m),
     });
     expect(began.stdout).toContain(
-      "`bulkgen resume` continues tomorrow, or now with a higher --max-credits-per-day",
+      "`bulkgen resume 1` continues tomorrow, or now with a higher --max-credits-per-day",
     );
     place.write("bulkgen.config.yaml", "max-credits-per-day: 5");
     const again = await run(place, ["resume"], service);
