@@ -28,7 +28,7 @@ import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { terminalText } from "../../text/terminal.js";
-import { selectItems } from "../orders/redo.js";
+import { selectItems } from "../orders/request.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
