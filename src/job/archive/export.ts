@@ -58,6 +58,8 @@ export interface FilledLine {
 
 /** A table, for any output format. */
 export interface FilledSheet {
+  /** The job of which these are only some rows. */
+  partOf?: string;
   columns: readonly string[];
   lines: readonly (readonly (string | number | null)[])[];
 }
@@ -269,7 +271,9 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
   return {
     run,
     runs,
-    sheet: failed ? failedManifest(sheet.columns, failedOf(chosen)) : filledSheet(sheet.columns, lines),
+    sheet: failed
+      ? { ...failedManifest(sheet.columns, failedOf(chosen)), partOf: run.jobName }
+      : filledSheet(sheet.columns, lines),
     lines,
     form: (await openSource(run.manifest, {})).form ?? noForm,
     files,
