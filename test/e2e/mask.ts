@@ -5,6 +5,7 @@ import type { ScriptedService } from "./service.js";
 const volatile: readonly (readonly [RegExp, string])[] = [
   [/127\.0\.0\.1:\d+/g, "<address>"],
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z)?/g, "<when>"],
+  [/^(begun\s+<when> by ).*$/gm, "$1<somebody>"],
   [/^(\s*time\s+)\S.*$/gm, "$1<time>"],
   [/(it took \d+ requests, ).*$/gm, "$1<time>"],
   [/"(time|ms)":\d+/g, '"$1":<ms>'],

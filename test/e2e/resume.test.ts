@@ -51,6 +51,25 @@ describe.concurrent("a run that ended at its cap", () => {
     expect(service.made).toHaveLength(2);
   });
 
+  test("is not bought where somebody else spent with the key meanwhile, until that is accepted", async () => {
+    const { service, place } = await capped();
+    const other = newPlace();
+    other.write("set.csv", sheet(3, "plain-image").replaceAll("a picture", "another picture"));
+    expect((await run(other, ["run", "set.csv", "--yes"], service)).code).toBe(0);
+    const words = ["resume", "--max-credits", "8"];
+    const refused = await run(place, words, service);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /6 credits were charged to this key for requests that this machine did not/,
+      ),
+    });
+    expect(service.made).toHaveLength(5);
+    const accepted = await run(place, [...words, "--accept-foreign-use"], service);
+    expect([0, 10], accepted.stderr).toContain(accepted.code);
+    expect(service.made).toHaveLength(7);
+  });
+
   test("is not bought on another machine without a yes", async () => {
     const { service, place } = await capped();
     begunElsewhere(place);

@@ -1,12 +1,14 @@
 import { hostname } from "node:os";
+import { type ChargeEvidence, foreignCredits } from "../../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../../job/run/continue-job.js";
 import { spentIn } from "../../job/workspace/evidence.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
+import type { WorkspaceSession } from "../../job/workspace/open.js";
 import { shownPath } from "../../report/problem-text.js";
-import { type Resumed, resumedText } from "../../report/status.js";
+import { minute, type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { changedOptions, type ResumeFlags } from "../flags/run.js";
@@ -25,9 +27,10 @@ export async function resume({
   const prepared = await jobOptions(flags, machine, settledWorkspace(flags, machine));
   const continuation = {
     choose: unfinishedRun(args.run),
-    async change({ store }: { store: Store }, found: Run): Promise<Run> {
+    async change({ store, account }: WorkspaceSession, found: Run): Promise<Run> {
       const run = { ...found, options: { ...found.options, ...changes } };
-      await agreeToRest(store, run, flags, prepared);
+      const evidence = await account.spendLog.evidence(run.options);
+      await agreeToRest(store, run, evidence, flags, prepared);
       await store.setRun(run.id, { options: run.options });
       return run;
     },
@@ -42,9 +45,11 @@ export async function resume({
 async function agreeToRest(
   store: Store,
   run: Run,
+  evidence: ChargeEvidence | null,
   flags: ResumeFlags,
-  { display, options, machine }: PreparedRun,
+  prepared: PreparedRun,
 ): Promise<void> {
+  const { display, options, machine } = prepared;
   const groups = run.state === "cancelled" ? [] : await store.waiting(run.id, { models: [], prices: [] });
   const left = groups.reduce((sum, { items }) => sum + items, 0);
   const credits = plus(noCredits, ...groups.map((group) => group.credits));
@@ -58,6 +63,7 @@ async function agreeToRest(
   if (!flags.quiet && !flags.json)
     display.say(resumedText(facts, terminalStyle(machine.stderr, machine.env)));
   if (left === 0 || run.options.sandbox) return;
+  if (evidence !== null && !flags.acceptForeignUse) await agreeToForeignUse(evidence, prepared);
   const isElsewhere = beganBy !== undefined && beganBy.host !== hostname();
   if (!machine.stdin.isTTY && !isElsewhere) return;
   if (isElsewhere && !flags.yes && !machine.stdin.isTTY)
@@ -67,4 +73,20 @@ async function agreeToRest(
     );
   const agreed = await confirmed(flags, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+}
+
+/**
+ * Two machines know nothing of each other's runs. If the key was charged for what nobody here sent, a copy of this run
+ * may have bought its rest already. Throws EarlyExit.
+ */
+async function agreeToForeignUse(evidence: ChargeEvidence, { options, machine }: PreparedRun): Promise<void> {
+  const foreign = foreignCredits(evidence);
+  if (foreign === 0) return;
+  const what = `since ${minute(evidence.baseline.at)} UTC, ${inCredits(foreign)} were charged to this key for requests that this machine did not send. If a copy of this run was resumed elsewhere, its items would be paid twice.`;
+  if (!machine.stdin.isTTY)
+    throw new EarlyExit("usage", `${what} Add --accept-foreign-use to continue. Nothing was submitted.`);
+  machine.stderr.write(`bulkgen: ${what}\n`);
+  const question = { would: "", question: "Continue all the same?", done: "submitted" };
+  if (await confirmed({}, machine, options.interrupt, question)) return;
+  throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }

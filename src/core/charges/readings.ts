@@ -202,6 +202,15 @@ export function candidates(evidence: ChargeEvidence, { seq }: CounterReading): S
   });
 }
 
+/** The least that the key was charged since the baseline for requests that this machine did not send. */
+export function foreignCredits(evidence: ChargeEvidence): Credits {
+  const last = evidence.readings.at(-1);
+  if (last === undefined || evidence.hypotheses.length === 0) return noCredits;
+  const ours = plus(noCredits, ...candidates(evidence, last).map(({ price }) => price));
+  const least = evidence.hypotheses.map((hypothesis) => minus(residual(evidence, last, hypothesis), ours));
+  return Math.max(0, Math.min(...least)) as Credits;
+}
+
 /** Whether an undecided POST ended so shortly before the baseline that its charge may come after it. */
 function mayComeLate(evidence: ChargeEvidence, entry: SpendLogEntry): boolean {
   const { outcome, verdict } = entry;
