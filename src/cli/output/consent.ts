@@ -26,6 +26,7 @@ export async function askConsent(
   const { cwd, stderr, env } = machine;
   if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env)));
   if (plan.due === 0) return true;
+  display.end();
   const { needed, within, after } = plan.money;
   const items = `${within < needed ? "up to " : ""}${count(plan.due, "item")}`;
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
@@ -39,6 +40,7 @@ export async function askPrice(
   { display, options, machine }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) display.say(offerText(offer.what, offer.items, offer.credits));
+  display.end();
   return confirmed(
     flags,
     machine,
