@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
+import { localTime } from "../core/local-time.js";
 import { type Credits, inCredits, plus } from "../core/money.js";
 import type { GalleryFile, GalleryPage } from "../job/archive/gallery.js";
 import { count, fileSize } from "../text/amounts.js";
-import { minute } from "./status.js";
 
 /** The contact sheet's style: a grid of cards in the colours of the reader's own scheme. Pictures are shown whole. */
 export const galleryStyle = `
@@ -68,7 +68,7 @@ export function galleryPage({ job, madeAt, files }: GalleryPage): string {
 <body>
 <header>
 <h1 dir="auto">${job}</h1>
-<p>${facts.join(" · ")} · ${minute(madeAt)} UTC</p>
+<p>${facts.join(" · ")} · ${localTime(madeAt)}</p>
 </header>
 <main>${files.length === 0 ? html`<p class="empty">Nothing is archived yet.</p>` : files.map(card)}</main>
 </body>
