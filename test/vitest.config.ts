@@ -8,6 +8,8 @@ export default defineConfig({
     // A guard against what hangs, not a measure: a busy machine takes its time.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // People read local times; tests compare them.
+    env: { TZ: "UTC" },
     // Twice the least number of cores: tests of the built command wait for it much of the time.
     maxWorkers: 4,
     // Nothing of ours lives in globals, so that a worker can keep its modules from file to file.

@@ -238,7 +238,7 @@ export const commandList: readonly CommandDefinition[] = [
   },
   {
     name: "gallery",
-    describe: "write a contact sheet of a run: gallery.html in its folder, to open in a browser",
+    describe: "write a contact sheet of a job: gallery.html in its folder, to open in a browser",
     positionals: [runNumber],
     flags: workspaceFlags,
     load: async () => (await import("./commands/gallery.js")).gallery,

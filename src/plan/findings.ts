@@ -1,8 +1,9 @@
 import { type InputType, inputTypes, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Me, Model } from "../api/records.js";
+import { localTime } from "../core/local-time.js";
 import { inCredits, noCredits, plus, showCredits } from "../core/money.js";
 import type { NewItem } from "../core/ports/store.js";
-import { lateMsMax, utcTime } from "../core/quota/quota.js";
+import { lateMsMax } from "../core/quota/quota.js";
 import { foldedName, paramColumn } from "../manifest/shape/columns.js";
 import type { Row } from "../manifest/shape/manifest.js";
 import type { CheckedRow } from "./check-row.js";
@@ -86,7 +87,7 @@ function periodWarnings({ subscription }: Me, { finishAt }: Requests): Finding[]
     ends || status === "canceled"
       ? "items left by then will be refused"
       : "the run continues if the next period is paid";
-  const message = `The subscription's period ends on ${until}, and the run takes until about ${utcTime(finishAt)}: ${then}.`;
+  const message = `The subscription's period ends on ${until}, and the run takes until about ${localTime(finishAt)}: ${then}.`;
   return [...warnings, { kind: "period_ends", message, until, finishAt }];
 }
 

@@ -164,13 +164,18 @@ export class Items {
       head: made.head,
       priority: row.priority,
       rowId,
-      name: nameOf(row, rowId, made.copy),
+      name: `${editionFolder(this.scope.edition)}${nameOf(row, rowId, made.copy)}`,
       kind: this.scope.prices.of(model, params),
       prompt: row.prompt,
       inputs: row.inputs,
       contents,
     };
   }
+}
+
+/** Each edition after the first has a folder, so that its files keep their names and are told from the others. */
+function editionFolder(edition: string): string {
+  return edition === "" ? "" : `edition-${edition.replace(/^#/, "").replace(/[/\\:]/g, "-")}/`;
 }
 
 /** The requested output name; else the id, which distinguishes combinations only if it was given. */
@@ -244,8 +249,7 @@ function take(draft: Draft, { position, id, item }: DraftSlot, keys: readonly st
   const key = keys[index] as string;
   if (item.occurrence === index + 1) return;
   const rowId = id === null ? shortId(key) : item.rowId;
-  // A name that was not given starts with the id from the key.
-  const own = id === null && item.name.startsWith(item.rowId);
-  const name = own ? rowId + item.name.slice(item.rowId.length) : item.name;
+  // A name that was not given holds the id from the key.
+  const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
   draft.rename(position, { key, occurrence: index + 1, rowId, name });
 }

@@ -1,9 +1,9 @@
+import { localMinute } from "../core/local-time.js";
 import { showCredits, toNumber } from "../core/money.js";
 import type { FoundOutput } from "../job/archive/find.js";
 import { count } from "../text/amounts.js";
 import { type Cell, type Column, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText } from "../text/terminal.js";
-import { minute } from "./status.js";
 
 const shownMax = 50;
 const promptCharactersMax = 120;
@@ -12,7 +12,7 @@ const columns: readonly Column[] = [
   { title: "file", flexible: true },
   { title: "row" },
   { title: "model" },
-  { title: "saved (UTC)" },
+  { title: "saved" },
   { title: "credits", align: "right" },
   { title: "prompt", flexible: true },
 ];
@@ -25,7 +25,7 @@ export function foundTable(found: readonly FoundOutput[], style: TerminalStyle =
       path,
       `${item.rowNumber} (${item.rowId})`,
       item.model,
-      minute(savedAt),
+      localMinute(savedAt),
       charged === null ? "" : showCredits(charged),
       shortText(item.prompt ?? "", promptCharactersMax),
     ]);

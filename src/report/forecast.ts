@@ -1,6 +1,6 @@
 import { limitsOf } from "../api/plans.js";
+import { localTime } from "../core/local-time.js";
 import type { Binding, Forecast, Guessed } from "../core/pace/forecast.js";
-import { utcTime } from "../core/quota/quota.js";
 import { duration } from "../text/amounts.js";
 
 const bindings: Readonly<Record<Binding, string>> = {
@@ -17,7 +17,7 @@ export function forecastText(
 ): string {
   if (requests === 0) return "nothing to do";
   const faster = larger === null ? "" : `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}`;
-  const finish = finishAt === null || ms < longMs ? "" : ` (until about ${utcTime(finishAt)})`;
+  const finish = finishAt === null || ms < longMs ? "" : ` (until about ${localTime(finishAt)})`;
   return `about ${requests} requests, ${about(ms)}${finish}; ${bindings[binds]}${faster}${guessed === undefined ? "" : guessText(guessed)}`;
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
+import { localTime } from "../core/local-time.js";
 import { type Credits, inCredits, plus } from "../core/money.js";
 import type { GalleryFile, GalleryPage } from "../job/archive/gallery.js";
 import { count, fileSize } from "../text/amounts.js";
-import { minute } from "./status.js";
 
 /** The contact sheet's style: a grid of cards in the colours of the reader's own scheme. Pictures are shown whole. */
 export const galleryStyle = `
@@ -50,7 +50,7 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-export function galleryPage({ job, run, madeAt, files }: GalleryPage): string {
+export function galleryPage({ job, madeAt, files }: GalleryPage): string {
   const credits = files.reduce((sum, file) => plus(sum, file.credits ?? (0 as Credits)), 0 as Credits);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const facts = [count(files.length, "file"), fileSize(bytes), inCredits(credits)];
@@ -62,13 +62,13 @@ export function galleryPage({ job, run, madeAt, files }: GalleryPage): string {
 <meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${job}, run ${run}</title>
+<title>${job}</title>
 <style>${raw(galleryStyle)}</style>
 </head>
 <body>
 <header>
 <h1 dir="auto">${job}</h1>
-<p>Run ${run} · ${facts.join(" · ")} · ${minute(madeAt)} UTC</p>
+<p>${facts.join(" · ")} · ${localTime(madeAt)}</p>
 </header>
 <main>${files.length === 0 ? html`<p class="empty">Nothing is archived yet.</p>` : files.map(card)}</main>
 </body>
@@ -86,11 +86,21 @@ ${preview(file)}
 ${file.prompt === null ? "" : html`<p class="prompt" dir="auto">${file.prompt}</p>`}
 <ul>
 <li>${file.model}</li>
+${marksOf(file).map((mark) => html`<li><strong>${mark}</strong></li>`)}
 ${params.map(([key, value]) => html`<li><span>${key}</span> ${value}</li>`)}
 </ul>
 <p class="row"><span dir="auto">row ${file.rowNumber} · ${file.rowId}</span><span>${file.credits === null ? "" : inCredits(file.credits)}</span></p>
 </div>
 </article>`;
+}
+
+/** What tells a file from the others of its row. */
+function marksOf({ edition, variant, isEarlier }: GalleryFile): string[] {
+  return [
+    ...(edition === "" ? [] : [`edition ${edition.replace(/^#/, "")}`]),
+    ...(variant === 1 ? [] : [`variant ${variant}`]),
+    ...(isEarlier ? ["earlier version"] : []),
+  ];
 }
 
 /** Video and sound play in the page; a browser takes a clip's poster from the clip itself. */

@@ -1,34 +1,115 @@
+import { inCredits, showCredits } from "../core/money.js";
 import type { Quota } from "../core/quota/quota.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
 
-/** Where a run stands at `now` (UTC ms). */
-export type ProgressNow = Progress & { now: number };
+/** Where a run stands at `now` (UTC ms), so long after it began here. */
+export type ProgressNow = Progress & { now: number; elapsedMs: number };
 
 export type WaitReason = "minute" | "day" | "service";
 
-/** One line: `12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute`. */
-export function progressLine(progress: ProgressNow): string {
-  const { counts, waiting, until, now, stops, diskTrouble, hold } = progress;
+/** A part of the line, and a shorter form for narrow terminals. */
+interface Piece {
+  text: string;
+  short?: string;
+}
+
+const separator = " · ";
+
+/**
+ * One line: `12/26 archived · 0:40, ~1:10 left · 48 of 104 credits · 8 at the service · 6 to submit`. Where it is wider
+ * than `width`, the essential pieces are shortened, and of the others only those that fit are shown.
+ */
+export function progressLine(progress: ProgressNow, width = Number.POSITIVE_INFINITY): string {
+  const { counts } = progress;
   const total = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
-  const pieces = [
-    `${counts.archived}/${total} archived`,
-    some(counts.submitting + counts.processing, "at the service"),
-    some(counts.ready, "to fetch"),
-    some(counts.planned, "to submit"),
-    some(counts.blocked, "waiting for another item"),
-    some(counts.failed, "failed"),
-    some(counts.held, "held"),
-    some(counts.unknown, "unknown"),
-    some(counts.overdue, "overdue"),
-    requests(progress.quota),
-    waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
-    hold === null ? "" : holdLine(hold, now),
-    diskTrouble === null ? "" : `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`,
-    ...stops.slice(0, 1).map((stop) => `stopping: ${terminalText(stop.message)}`),
-  ];
-  return pieces.filter((piece) => piece !== "").join(" · ");
+  const done = `${counts.archived}/${total}`;
+  const essential = present([
+    { text: `${done} archived`, short: done },
+    ...troubles(progress),
+    { text: times(progress) },
+    creditsPiece(progress),
+  ]);
+  const others = present(
+    [
+      some(counts.submitting + counts.processing, "at the service"),
+      some(counts.ready, "to fetch"),
+      some(counts.planned, "to submit"),
+      some(counts.blocked, "waiting for another item"),
+      some(counts.failed, "failed"),
+      some(counts.held, "held"),
+      some(counts.unknown, "unknown"),
+      some(counts.overdue, "overdue"),
+      requests(progress.quota),
+    ].map((text) => ({ text })),
+  );
+  const whole = essential.map(({ text }) => text);
+  const pieces = lengthOf(whole) <= width ? whole : essential.map(({ text, short }) => short ?? text);
+  const line: string[] = [];
+  for (const text of [...pieces, ...others.map((piece) => piece.text)]) {
+    if (lengthOf([...line, text]) <= width) line.push(text);
+    else if (line.length === 1) line.push(...cutAtWord(text, width - lengthOf([...line, ""])));
+  }
+  return line.join(separator);
+}
+
+/** What keeps the run from going on, the most important first. */
+function troubles({ stops, diskTrouble, hold, waiting, until, quota, counts, now }: ProgressNow): Piece[] {
+  const [stop] = stops;
+  if (stop) return [{ text: `stopping: ${terminalText(stop.message)}` }];
+  if (diskTrouble !== null)
+    return [{ text: `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}` }];
+  const what = waiting === "tasks" ? null : waiting;
+  const full = quota.minute.nextFreeAt > now && counts.planned + counts.processing > 0;
+  const wait =
+    what !== null && until !== null && until > now
+      ? waitPiece(what, until, now)
+      : full
+        ? waitPiece("minute", quota.minute.nextFreeAt, now)
+        : null;
+  return [...(hold === null ? [] : [{ text: holdLine(hold, now) }]), ...(wait === null ? [] : [wait])];
+}
+
+function waitPiece(what: WaitReason, until: number, now: number): Piece {
+  return { text: waitingLine(what, until, now), short: `next in ${wait(until - now)}` };
+}
+
+/** The time that has passed, and what is left of the forecast while anything is open. */
+function times({ elapsedMs, forecastMs, counts }: ProgressNow): string {
+  const isOpen = counts.submitting + counts.processing + counts.ready + counts.planned > 0;
+  const left = forecastMs === null || !isOpen ? 0 : forecastMs - elapsedMs;
+  return left < 1_000 ? clockText(elapsedMs) : `${clockText(elapsedMs)}, ~${clockText(left)} left`;
+}
+
+/** `0:52`, `12:05`, `3:02:10`. */
+function clockText(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  const two = (number: number) => `${number}`.padStart(2, "0");
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+  return hours === 0 ? `${minutes}:${two(seconds % 60)}` : `${hours}:${two(minutes)}:${two(seconds % 60)}`;
+}
+
+function creditsPiece({ spent, cap }: ProgressNow): Piece {
+  if (cap === null) return { text: spent === 0 ? "" : inCredits(spent) };
+  return {
+    text: `${showCredits(spent)} of ${inCredits(cap)}`,
+    short: `${showCredits(spent)}/${inCredits(cap)}`,
+  };
+}
+
+function present(pieces: readonly Piece[]): Piece[] {
+  return pieces.filter(({ text }) => text !== "");
+}
+
+function lengthOf(pieces: readonly string[]): number {
+  return pieces.join(separator).length;
+}
+
+/** The whole words that fit, with an ellipsis; nothing where not even one does. */
+function cutAtWord(text: string, width: number): string[] {
+  const end = text.lastIndexOf(" ", width - 1);
+  return end <= 0 ? [] : [`${text.slice(0, end)}…`];
 }
 
 /** Why the next request is not sent yet, and for how long. */

@@ -1,6 +1,7 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
-import { showCredits, toNumber } from "../core/money.js";
+import { localMinute, localTime } from "../core/local-time.js";
+import { inCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import {
   afterText,
@@ -27,12 +28,7 @@ export function stateText({ state, alive }: Pick<RunOverview, "state" | "alive">
   return state === "running" && !alive ? "crashed" : state;
 }
 
-/** UTC, to the minute. */
-export function minute(at: number): string {
-  return iso(at).slice(0, 16).replace("T", " ");
-}
-
-/** The same for programs: credits as numbers, times as ISO 8601. */
+/** A run for programs: credits as numbers, times as ISO 8601. */
 export function runJson<Facts extends RunOverview>(facts: Facts): Record<string, unknown> {
   const { spent, pending, lostCredits, lockOwner, startedAt, endedAt, ...rest } = facts;
   return {
@@ -63,8 +59,8 @@ const columns: readonly Column[] = [
   { title: "run", align: "right" },
   { title: "job", flexible: true },
   { title: "state" },
-  { title: "started (UTC)" },
-  { title: "ended (UTC)" },
+  { title: "started" },
+  { title: "ended" },
   { title: "archived", align: "right" },
   { title: "failed", align: "right" },
   { title: "held", align: "right" },
@@ -72,14 +68,14 @@ const columns: readonly Column[] = [
   { title: "exit", flexible: true },
 ];
 
-/** One line for each run, then how to continue the unfinished ones. */
+/** One line for each run, or a few where the terminal is too narrow; then how to continue the unfinished ones. */
 export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plainStyle): string {
   const rows = runs.map((run): Cell[] => [
     run.run,
     run.job,
     run.resume === null ? stateText(run) : { text: stateText(run), tone: "warning" },
-    minute(run.startedAt),
-    run.endedAt === null ? "" : minute(run.endedAt),
+    localMinute(run.startedAt),
+    run.endedAt === null ? "" : localMinute(run.endedAt),
     run.archived,
     run.failed === 0 ? 0 : { text: String(run.failed), tone: "bad" },
     run.held === 0 ? 0 : { text: String(run.held), tone: "warning" },
@@ -89,7 +85,30 @@ export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plain
   const next = runs.flatMap(({ run, resume }) =>
     resume === null ? [] : [`run ${run}: \`${resume}\` continues it`],
   );
-  return [table(columns, rows, style), ...next].join("\n");
+  const width = Math.max(
+    ...table(columns, rows)
+      .split("\n")
+      .map((line) => line.length),
+  );
+  const isNarrow = style.width !== null && width > style.width;
+  return [isNarrow ? labelled(runs.flatMap(runLines), style) : table(columns, rows, style), ...next].join(
+    "\n",
+  );
+}
+
+/** A run on a few short lines. */
+function runLines(run: RunLine): [string, Cell][] {
+  const exit = run.exit === null ? "" : `, exit ${exitCode(run.exit as ExitName)} ${run.exit}`;
+  const ended = run.endedAt === null ? "" : `, ended ${localMinute(run.endedAt)}`;
+  const failed = run.failed === 0 ? "" : `, ${run.failed} failed`;
+  const held = run.held === 0 ? "" : `, ${run.held} held`;
+  const open = run.pending === 0 ? "" : `, up to ${showCredits(run.pending)} more open`;
+  return [
+    [`run ${run.run}`, { text: `${run.job}: ${stateText(run)}${exit}`, tone: "strong" }],
+    ["", `started ${localMinute(run.startedAt)}${ended}`],
+    ["", `${run.archived} archived${failed}${held}`],
+    ["", `${inCredits(run.spent)}${open}`],
+  ];
 }
 
 /** What `resume` is about to continue. */
@@ -109,7 +128,7 @@ export function resumedText(
   const open = pending === 0 ? "" : `, up to ${showCredits(pending)} more open`;
   const lines: [string, Cell][] = [
     ["resuming", { text: `run ${run.id} of ${run.jobName} (${run.manifest})`, tone: "strong" }],
-    ["begun", `${minute(run.startedAt)} UTC${by}`],
+    ["begun", `${localTime(run.startedAt)}${by}`],
     ["items", `${counts.archived} of ${all} archived, ${counts.planned} to submit`],
     ["credits", `${showCredits(spent)} spent${open}${cap}`],
   ];
@@ -129,7 +148,7 @@ export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle):
   const lost = facts.lostCredits === 0 ? "" : `, up to ${showCredits(facts.lostCredits)} lost`;
   const lines: [string, Cell][] = [
     ["run", { text: `${facts.run} of ${facts.job}: ${stateText(facts)}`, tone: "strong" }],
-    ["started", `${minute(facts.startedAt)} UTC`],
+    ["started", `${localTime(facts.startedAt)}`],
     ...endText(facts),
     ["items", counted.join(", ") || "none"],
     ["credits", `${showCredits(facts.spent)} spent${open}${lost}`],
@@ -152,17 +171,17 @@ export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle):
 function forecastLine({ forecast, startedAt, endedAt, requests }: RunStatus): [string, Cell][] {
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
-  return [["forecast", `${forecastText(forecast)}; until ${minute(startedAt + forecast.ms)} UTC`]];
+  return [["forecast", `${forecastText(forecast)}; until ${localTime(startedAt + forecast.ms)}`]];
 }
 
 function endText({ endedAt, exit }: RunStatus): [string, Cell][] {
   if (endedAt === null || exit === null) return [];
-  return [["ended", `${minute(endedAt)} UTC as ${exit} (exit ${exitCode(exit as ExitName)})`]];
+  return [["ended", `${localTime(endedAt)} as ${exit} (exit ${exitCode(exit as ExitName)})`]];
 }
 
 function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {
   if (lockOwner === null) return [];
-  const who = `process ${lockOwner.pid} on ${lockOwner.host}, since ${minute(lockOwner.since)} UTC`;
+  const who = `process ${lockOwner.pid} on ${lockOwner.host}, since ${localTime(lockOwner.since)}`;
   return [["locked by", `${who}${alive ? "" : ", for another run"}`]];
 }
 

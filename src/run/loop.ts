@@ -1,4 +1,5 @@
 import PQueue from "p-queue";
+import type { Credits } from "../core/money.js";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
 import { DurationEstimates } from "../core/pace/pace.js";
 import type { Quota } from "../core/quota/quota.js";
@@ -25,6 +26,11 @@ export interface Progress {
   diskTrouble: string | null;
   /** What is to be found out before anything else is submitted. */
   hold: SubmitPause | null;
+  /** Credits that the run has spent or may have spent, and the most that its caps allow now. */
+  spent: Credits;
+  cap: Credits | null;
+  /** How long the run was expected to take when it was planned; null for a resumed run. */
+  forecastMs: number | null;
 }
 
 /** How a run is watched and steered while it is in progress. */
@@ -125,7 +131,7 @@ class Loop {
         const answer = await gate.mayBuy(loaded.counts);
         const view = this.view(terms, loaded, answer);
         const decision = next(view);
-        this.control.onProgress(progressOf(gate, view, decision));
+        this.control.onProgress(this.progress(view, decision));
         if (await gate.reconsider(view, decision)) continue;
         if (decision.done && (await this.fetching.fetchMissing()) > 0) continue;
         if (decision.done || gate.stopped("interrupted")) break;
@@ -192,6 +198,23 @@ class Loop {
       cap,
       modelBudgets,
       awaitsSettling: !gate.stopped("unread") && gate.settling.keepsOpen(loaded.quota, now),
+    };
+  }
+
+  private progress(view: View, { waiting, wakeAt }: Decision): Progress {
+    const { counts, quota, committed, cap } = view;
+    const { gate, session } = this;
+    return {
+      counts,
+      quota,
+      waiting,
+      stops: gate.stops,
+      diskTrouble: gate.refusedByDisk,
+      until: waiting === null ? null : wakeAt,
+      hold: gate.wantsToBuy(counts) ? gate.settling.hold : null,
+      spent: committed,
+      cap,
+      forecastMs: session.settings.run.options.forecast?.ms ?? null,
     };
   }
 
@@ -286,16 +309,4 @@ class Loop {
     if (requests !== this.savedRequests.number) await ports.store.setRun(settings.run.id, { requests });
     this.savedRequests = { number: requests, at: ports.clock.monotonic() };
   }
-}
-
-function progressOf(gate: Gate, { counts, quota }: View, { waiting, wakeAt }: Decision): Progress {
-  return {
-    counts,
-    quota,
-    waiting,
-    stops: gate.stops,
-    diskTrouble: gate.refusedByDisk,
-    until: waiting === null ? null : wakeAt,
-    hold: gate.wantsToBuy(counts) ? gate.settling.hold : null,
-  };
 }

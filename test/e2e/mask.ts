@@ -8,6 +8,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/^(begun\s+<when> by ).*$/gm, "$1<somebody>"],
   [/^(\s*time\s+)\S.*$/gm, "$1<time>"],
   [/(it took \d+ requests, ).*$/gm, "$1<time>"],
+  [/^(begun +\S+) by .*$/gm, "$1 by <user> on <host>"],
   [/"(time|ms)":\d+/g, '"$1":<ms>'],
   [/\b\d+(\.\d+)? [kM]?B\b/g, "<bytes>"],
   // How many of these there are depends on how fast the machine is.

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run, start } from "./command.js";
@@ -182,6 +182,62 @@ describe.concurrent("a sheet that changes", () => {
     expect(await pays("--fresh")).toBe(1);
     expect(await pays()).toBe(0);
   });
+
+  test(
+    "each edition after the first has a folder, and its files have the names of the first",
+    slow,
+    async () => {
+      const place = newPlace();
+      place.write("s.csv", sheet(2));
+      for (const flags of [[], ["--fresh"], ["--edition", "2026-11-23T01:00Z"], ["--fresh"]]) {
+        const end = await run(place, ["run", "s.csv", "--sandbox", "--yes", ...flags]);
+        expect(end.code, end.stderr).toBe(0);
+      }
+      const folder = join(place.folder, "sandbox-outputs", "s");
+      const editions = ["edition-2", "edition-2026-11-23T01-00Z", "edition-3"];
+      expect(filesIn(folder)).toEqual(["a01.png", "a02.png", ...editions].toSorted());
+      for (const edition of editions) expect(filesIn(join(folder, edition))).toEqual(["a01.png", "a02.png"]);
+    },
+  );
+
+  test(
+    "the gallery has the files of all runs, variants and earlier versions beside their originals",
+    slow,
+    async () => {
+      const place = newPlace();
+      const call = async (...args: string[]) => {
+        const end = await run(place, [...args, "--sandbox"]);
+        expect(end.code, end.stderr).toBe(0);
+      };
+      const shownFiles = () => {
+        const page = readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
+        return [...page.matchAll(/<h2><a href="[^"]*" dir="auto">(.*?)<\/a>/g)].map(([, file]) => file);
+      };
+      place.write("s.csv", sheet(2));
+      await call("run", "s.csv", "--yes");
+      await call("redo", "a01", "--yes");
+      const expected = ["a01.png", "a01-v2.png", "a02.png"];
+      await call("gallery");
+      expect(shownFiles()).toEqual(expected);
+      await call("run", "s.csv", "--yes");
+      for (const which of [[], ["1"], ["2"]]) {
+        await call("gallery", ...which);
+        expect(shownFiles()).toEqual(expected);
+      }
+      place.write("s.csv", sheet(2).replace("a picture of a01", "a better picture of a01"));
+      await call("run", "s.csv", "--yes");
+      await call("run", "s.csv", "--yes", "--fresh");
+      await call("gallery");
+      expect(shownFiles()).toEqual([
+        "edition-2/a01.png",
+        "edition-2/a02.png",
+        "a01.png",
+        "a01-v2.png",
+        "_superseded/a01.png",
+        "a02.png",
+      ]);
+    },
+  );
 
   test("--skip-invalid continues with the valid rows and lists the others in a file", slow, async () => {
     const place = newPlace();

@@ -15,12 +15,15 @@ const file: GalleryFile = {
   model: "flux",
   prompt: "a cup",
   params: { aspect_ratio: "16:9" },
+  edition: "",
+  variant: 1,
+  isEarlier: false,
   credits: credits(4),
   savedAt: 0,
 };
 
 function page(...files: GalleryFile[]): string {
-  return galleryPage({ job: "demo", run: 1, madeAt: Date.UTC(2026, 0, 1), files });
+  return galleryPage({ job: "demo", madeAt: Date.UTC(2026, 0, 1), files });
 }
 
 describe("the contact sheet", () => {
@@ -31,8 +34,14 @@ describe("the contact sheet", () => {
     expect(text).toContain("<span>aspect_ratio</span> 16:9");
     expect(text).toContain("row 2 · a</span><span>4 credits");
     expect(text).toContain(`<video controls preload="metadata" src="./b.mp4#t=0.1"`);
-    expect(text).toContain("Run 1 · 2 files · 2 kB · 4 credits · 2026-01-01 00:00 UTC");
+    expect(text).toContain("<p>2 files · 2 kB · 4 credits · 2026-01-01 00:00 UTC");
     expect(page()).toContain("Nothing is archived yet.");
+  });
+
+  test("marks variants, editions and earlier versions", () => {
+    const text = page(file, { ...file, edition: "#2", variant: 3, isEarlier: true });
+    const marks = [...text.matchAll(/<strong>(.*?)<\/strong>/g)].map(([, mark]) => mark);
+    expect(marks).toEqual(["edition 2", "variant 3", "earlier version"]);
   });
 
   test("P24: its policy allows its own style and pictures, and no script at all", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { itemStates } from "../../src/core/item.js";
+import { credits, noCredits } from "../../src/core/money.js";
 import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
 import { quota } from "./facts.js";
 
@@ -12,40 +13,62 @@ const facts: ProgressNow = {
   stops: [],
   diskTrouble: null,
   hold: null,
+  spent: credits(48),
+  cap: credits(104),
+  forecastMs: 110_000,
   now: 1_000_000,
+  elapsedMs: 40_300,
 };
 
 describe("the progress line", () => {
   test("counts what is done, under way and left", () => {
     expect(progressLine(facts)).toBe(
-      "12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute",
+      "12/26 archived · 0:40, ~1:09 left · 48 of 104 credits · 8 at the service · 6 to submit · 31/60 requests this minute",
     );
   });
 
   test("leaves out what is none, and does not count dropped items", () => {
-    expect(progressLine({ ...facts, counts: { ...none, archived: 2, dropped: 3 } })).toBe(
-      "2/2 archived · 31/60 requests this minute",
-    );
+    const done = { ...facts, counts: { ...none, archived: 2, dropped: 3 }, spent: noCredits, cap: null };
+    expect(progressLine(done)).toBe("2/2 archived · 0:40 · 31/60 requests this minute");
   });
 
   test("names every other state", () => {
     const counts = { ...none, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
-      "0/21 archived · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue · 31 requests this minute",
+      "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue · 31 requests this minute",
     );
   });
 
-  test("says what it waits for, what the disk refuses, and why it stops", () => {
-    const line = progressLine({
-      ...facts,
-      waiting: "minute" as const,
-      until: 1_012_300,
-      diskTrouble: "no space left",
-      stops: [{ kind: "interrupted", message: "interrupted" }],
-    });
-    expect(line).toContain(
-      " · minute quota used up, next request in 13s · waiting for the disk (nothing new is bought): no space left · stopping: interrupted",
+  test("counts down to the next request, and names the disk or a stop before it", () => {
+    const full = { ...facts, waiting: "minute" as const, until: 1_012_300 };
+    expect(progressLine(full)).toContain("12/26 archived · minute quota used up, next request in 13s · 0:40");
+    const disk = { ...full, diskTrouble: "no space left" };
+    expect(progressLine(disk)).toContain(
+      "archived · waiting for the disk (nothing new is bought): no space left · 0:40",
+    );
+    const stopping = { ...disk, stops: [{ kind: "interrupted", message: "interrupted" }] as const };
+    expect(progressLine(stopping)).toContain("archived · stopping: interrupted · 0:40");
+  });
+
+  test("counts down while the minute is full, whatever the loop waits for", () => {
+    const minute = { ...quota.minute, used: 60, nextFreeAt: 1_009_000 };
+    const full = { ...facts, quota: { ...quota, minute }, waiting: "tasks" as const, until: 1_002_000 };
+    expect(progressLine(full)).toContain("minute quota used up, next request in 9s");
+  });
+
+  test("shows no time left when the forecast has passed, or when nothing is open", () => {
+    expect(progressLine({ ...facts, elapsedMs: 3_725_000 })).toContain("archived · 1:02:05 · 48");
+    expect(progressLine({ ...facts, forecastMs: null })).toContain("archived · 0:40 · 48");
+  });
+
+  test("fits 60 columns without cutting a word, with time, credits and countdown", () => {
+    expect(progressLine(facts, 59)).toBe("12/26 archived · 0:40, ~1:09 left · 48 of 104 credits");
+    const full = { ...facts, waiting: "minute" as const, until: 1_012_300 };
+    expect(progressLine(full, 59)).toBe("12/26 · next in 13s · 0:40, ~1:09 left · 48/104 credits");
+    const message = "the balance would fall below the 40 credits that --keep-credits leaves";
+    expect(progressLine({ ...facts, stops: [{ kind: "keep", message }] }, 59)).toBe(
+      "12/26 · stopping: the balance would fall below the 40…",
     );
   });
 

@@ -107,16 +107,23 @@ describe("text for a terminal (P24)", () => {
             trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
           }).split("\n"),
           problemLine({ place, message: text, expected: text, got: text, nearest: text }),
-          progressLine({
-            counts,
-            quota,
-            waiting: null,
-            until: null,
-            stops: [{ kind: "interrupted", message: text }],
-            diskTrouble: text,
-            hold: null,
-            now: 0,
-          }),
+          ...([[null, [{ kind: "interrupted", message: text }]], [text, []]] as const).map(
+            ([diskTrouble, stops]) =>
+              progressLine({
+                counts,
+                quota,
+                waiting: null,
+                until: null,
+                stops,
+                diskTrouble,
+                hold: null,
+                spent: noCredits,
+                cap: null,
+                forecastMs: null,
+                now: 0,
+                elapsedMs: 0,
+              }),
+          ),
         ];
         for (const line of shown) expect(line).not.toMatch(forbidden);
       }),

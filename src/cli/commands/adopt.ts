@@ -23,8 +23,7 @@ export async function adopt({
     folder: resolve(machine.cwd, folder),
     manifest: manifestPath(manifest, machine),
     dryRun: flags.dryRun ?? false,
-  });
-  display.end();
+  }).finally(display.end);
   const facts = { dryRun: flags.dryRun ?? false, ...adoption };
   print(flags, machine, facts, () => adoptionText(facts, machine.cwd));
   return adoption.refused.length > 0 ? "usage" : undefined;

@@ -1,6 +1,8 @@
 import { writeGallery } from "../../job/archive/gallery.js";
 import { galleryPage } from "../../report/gallery.js";
 import { shownPath } from "../../report/problem-text.js";
+import { count } from "../../text/amounts.js";
+import { terminalText } from "../../text/terminal.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
 import { openDisplay } from "../output/display.js";
 import { print } from "../output/print.js";
@@ -23,5 +25,5 @@ export async function gallery({
   });
   display.end();
   const page = shownPath(made.page, machine.cwd);
-  print(flags, machine, made, () => `${page}: ${made.files} files of run ${made.run}`);
+  print(flags, machine, made, () => `${page}: ${count(made.files, "file")} of job ${terminalText(made.job)}`);
 }

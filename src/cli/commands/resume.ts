@@ -71,6 +71,7 @@ async function agreeToRest(
       "usage",
       `run ${run.id} was begun by ${beganBy.user} on ${beganBy.host}, and resuming it here spends up to ${inCredits(credits)} on ${count(left, "item")}. Add --yes to agree. Nothing was submitted.`,
     );
+  display.end();
   const agreed = await confirmed(flags, machine, options.interrupt, spending(credits, count(left, "item")));
   if (!agreed) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }

@@ -30,12 +30,17 @@ export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<Exi
       signal: options.interrupt,
       onProgress: (done, all) => display.status(`${done} of ${all} files checked`),
     });
-  const before = await check(depthOf(flags));
-  const { reports, repaired } = await mended(before, flags, prepared, check);
-  const removed =
-    flags.clean && flags.yes ? await removeStrays({ ...options, signal: options.interrupt }, reports) : null;
-  display.end();
-  return show({ reports, repaired, removed }, flags, machine);
+  const work = async () => {
+    const before = await check(depthOf(flags));
+    const { reports, repaired } = await mended(before, flags, prepared, check);
+    const removed =
+      flags.clean && flags.yes
+        ? await removeStrays({ ...options, signal: options.interrupt }, reports)
+        : null;
+    return { reports, repaired, removed };
+  };
+  const verified = await work().finally(display.end);
+  return show(verified, flags, machine);
 }
 
 function depthOf({ readData, subset }: VerifyFlags): Depth {

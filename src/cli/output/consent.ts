@@ -26,6 +26,7 @@ export async function askConsent(
   const { cwd, stderr, env } = machine;
   if (!flags.quiet && !flags.json) display.say(planText(plan, cwd, terminalStyle(stderr, env)));
   if (plan.due === 0) return true;
+  display.end();
   const { needed, within, after } = plan.money;
   const items = `${within < needed ? "up to " : ""}${count(plan.due, "item")}`;
   const left = after === null || after < 0 ? "" : ` (${showCredits(after)} left after)`;
@@ -47,6 +48,7 @@ export async function askPrice(
     display.say(offerText(offer.what, offer.items, offer.credits));
     if (offer.note !== null) display.say(offer.note);
   }
+  display.end();
   return confirmed(
     flags,
     machine,

@@ -22,7 +22,7 @@ export async function followed(
       events?.finish(end);
       onFacts(end.facts);
       return end.exit;
-    }),
+    }).finally(display.end),
   );
 }
 

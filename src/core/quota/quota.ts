@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../api/endpoints.js";
 import type { PlanLimits, PlanName } from "../../api/plans.js";
+import { localTime } from "../local-time.js";
 
 /** An instant that is known only to lie between two times (both UTC ms). */
 export interface DaySpan {
@@ -191,17 +192,12 @@ export class NoRequestsUntil extends Error {
   override readonly name = "NoRequestsUntil";
   /** `until` is when the next request may be sent (UTC ms). */
   constructor(what: "day" | "service", until: number) {
-    super(what === "day" ? `the day's requests are used up until ${utcTime(until)}` : silenceText(until));
+    super(what === "day" ? `the day's requests are used up until ${localTime(until)}` : silenceText(until));
   }
 }
 
 export function silenceText(until: number): string {
-  return `the service asks for no more requests until ${utcTime(until)}`;
-}
-
-/** A time as messages show it, e.g. `2026-11-20 06:30 UTC`. */
-export function utcTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return `the service asks for no more requests until ${localTime(until)}`;
 }
 
 /** When a request may be sent (UTC ms), after `more` others. */

@@ -6,7 +6,7 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
-import type { ArchivedOutput } from "../../core/ports/store.js";
+import type { ArchivedOutput, Item } from "../../core/ports/store.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -14,6 +14,7 @@ import type { Workspace } from "../workspace/workspace.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
+  /** The job is that of this run; of the newest where none is named. */
   run: number | undefined;
   clock: Clock;
   signal: AbortSignal;
@@ -25,29 +26,57 @@ export interface GalleryOptions {
 export interface Gallery {
   /** Absolute path of the page. */
   page: string;
-  run: number;
+  job: string;
   files: number;
 }
 
 /** The page's name in a job's folder. */
 const pageName = "gallery.html";
 
-/** Writes the contact sheet of a run into its job's folder. Throws EarlyExit when there is no such run. */
+/**
+ * Writes the contact sheet of a job, with the files of all its runs, into its folder. Throws EarlyExit when there is no
+ * such run.
+ */
 export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   const { workspace, clock } = options;
   mustHaveRuns(workspace);
   return withWorkspace(workspace, clock, async (store) => {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
-    const outputs = (await store.archived(run.jobId)).filter(
-      (output) => output.item.runId === run.id && jobFolder(output) === folder,
-    );
-    const files = await filesOf(folder, outputs, options);
-    const page = options.render({ job: run.jobName, run: run.id, madeAt: clock.now(), files });
+    const outputs = (await store.archived(run.jobId)).filter((output) => jobFolder(output) === folder);
+    const files = await filesOf(folder, inSheetOrder(outputs), options);
+    const page = options.render({ job: run.jobName, madeAt: clock.now(), files });
     await nodeDisk.makeFolder(folder);
     await replace(join(folder, pageName), page);
-    return { page: join(folder, pageName), run: run.id, files: files.length };
+    return { page: join(folder, pageName), job: run.jobName, files: files.length };
   });
+}
+
+/**
+ * The newest edition first, and each in the order of its sheet. Variants and earlier versions of a row follow the row's
+ * own files.
+ */
+function inSheetOrder(outputs: readonly ArchivedOutput[]): ArchivedOutput[] {
+  const editions = new Map<string, number>();
+  const places = new Map<string, number>();
+  const rowOf = ({ edition, rowId, variant }: Item) =>
+    JSON.stringify([edition, variant === 1 ? rowId : rowId.replace(/-v\d+$/, "")]);
+  for (const { item } of outputs.toSorted((a, b) => a.item.id - b.item.id)) {
+    if (!editions.has(item.edition)) editions.set(item.edition, editions.size);
+    if (!item.vanished || !places.has(rowOf(item))) places.set(rowOf(item), item.position);
+  }
+  const place = ({ item, number }: ArchivedOutput) => [
+    -(editions.get(item.edition) ?? 0),
+    places.get(rowOf(item)) ?? item.position,
+    item.vanished ? 1 : 0,
+    item.variant,
+    -item.id,
+    number,
+  ];
+  return outputs
+    .map((output) => ({ output, place: place(output) }))
+    .toSorted((a, b) => a.place.map((at, index) => at - (b.place[index] ?? 0)).find((by) => by !== 0) ?? 0)
+    .map(({ output }) => output);
 }
 
 async function filesOf(
@@ -60,7 +89,7 @@ async function filesOf(
     if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; the gallery was not written");
     const isPicture = output.mime.startsWith("image/");
     const { item, file, mime, bytes, charged, savedAt } = output;
-    const { rowId, rowNumber, model, prompt, params } = item;
+    const { rowId, rowNumber, model, prompt, params, edition, variant, vanished } = item;
     files.push({
       file,
       mime,
@@ -71,6 +100,9 @@ async function filesOf(
       model,
       prompt,
       params,
+      edition,
+      variant,
+      isEarlier: vanished,
       thumbnail: isPicture ? await thumbnailOf(nodeDisk, folder, output) : null,
       // The price is the task's, not each file's.
       credits: output.number === 1 ? charged : null,
@@ -102,13 +134,18 @@ export interface GalleryFile {
   model: string;
   prompt: string | null;
   params: Readonly<Record<string, string>>;
+  /** The empty text for the first edition. */
+  edition: string;
+  /** 1, or the number of the variant that a redo made. */
+  variant: number;
+  /** No row asks for it any more: an earlier version of its row. */
+  isEarlier: boolean;
   credits: Credits | null;
   savedAt: number;
 }
 
 export interface GalleryPage {
   job: string;
-  run: number;
   madeAt: number;
   files: readonly GalleryFile[];
 }

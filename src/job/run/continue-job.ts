@@ -36,7 +36,8 @@ export async function continueJob<Result>(
     // A cancelled run continues only to collect submitted items, unless a person ordered more.
     const state = changed.state === "cancelled" ? "cancelled" : "running";
     await opened.store.setRun(changed.id, { state, exit: null, endedAt: null });
-    const own = withDaily(changed.options, options);
+    // The forecast was for the whole run.
+    const { forecast: _, ...own } = withDaily(changed.options, options);
     const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
     const before = (await opened.store.counts(run.id)).archived;
     const execution = await execute({ ...options, ...reading, opened, run, inOrder: false });

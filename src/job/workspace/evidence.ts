@@ -1,7 +1,7 @@
+import { localTime } from "../../core/local-time.js";
 import { type Credits, minus, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Item, Store } from "../../core/ports/store.js";
-import { utcTime } from "../../core/quota/quota.js";
 import { shortText, terminalText } from "../../text/terminal.js";
 
 /** The evidence of an item's newest request; null if there was none. */
@@ -147,5 +147,5 @@ export function heldAdvice(sandbox: boolean): string {
 /** When the service is asked again, e.g. `after 2026-11-21 04:10 UTC`. */
 export function afterText(at: number): string {
   // Rounded up to the minute.
-  return `after ${utcTime(at + 59_999)}`;
+  return `after ${localTime(at + 59_999)}`;
 }

@@ -1,9 +1,10 @@
 import type { Refusal } from "../../api/errors.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { ServiceError } from "../../client/service.js";
+import { localTime } from "../../core/local-time.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { Decision, Parked, View } from "../../core/next/next.js";
-import { isLongWait, silenceText, slotsLeft, utcTime } from "../../core/quota/quota.js";
+import { isLongWait, silenceText, slotsLeft } from "../../core/quota/quota.js";
 import { capStops, isOpen, type Stop, type StopKind } from "../../core/stop.js";
 import { Balance } from "./balance.js";
 import { Breaker, Reachability } from "./breaker.js";
@@ -201,7 +202,7 @@ export class Gate {
   private stopForLongWait({ quota, now }: View, { waiting }: Decision): void {
     const silentUntil = quota.blockedUntil ?? now;
     if (this.settings.onDailyLimit === "wait" || !isLongWait(waiting, silentUntil - now)) return;
-    const until = utcTime(quota.day.nextReleaseAt ?? now);
+    const until = localTime(quota.day.nextReleaseAt ?? now);
     if (waiting === "service") this.stop("silence", silenceText(silentUntil));
     else if (slotsLeft(quota.day) < 1) this.stop("day", `the day's requests are used up until ${until}`);
     else
