@@ -1,4 +1,4 @@
-import type { Quota } from "../core/quota/quota.js";
+import { type Quota, utcTime } from "../core/quota/quota.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
@@ -10,7 +10,7 @@ export type WaitReason = "minute" | "day" | "service";
 
 /** One line: `12/26 archived · 8 at the service · 6 to submit · 31/60 requests this minute`. */
 export function progressLine(progress: ProgressNow): string {
-  const { counts, waiting, until, now, stops, diskTrouble, hold } = progress;
+  const { counts, now, stops, diskTrouble, hold } = progress;
   const total = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
   const pieces = [
     `${counts.archived}/${total} archived`,
@@ -23,12 +23,20 @@ export function progressLine(progress: ProgressNow): string {
     some(counts.unknown, "unknown"),
     some(counts.overdue, "overdue"),
     requests(progress.quota),
-    waiting !== null && waiting !== "tasks" && until !== null ? waitingLine(waiting, until, now) : "",
+    waitingText(progress),
     hold === null ? "" : holdLine(hold, now),
     diskTrouble === null ? "" : `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`,
     ...stops.slice(0, 1).map((stop) => `stopping: ${terminalText(stop.message)}`),
   ];
   return pieces.filter((piece) => piece !== "").join(" · ");
+}
+
+function waitingText({ waiting, until, now, outage }: ProgressNow): string {
+  const waits = waiting !== null && waiting !== "tasks" && until !== null;
+  if (outage === null) return waits ? waitingLine(waiting, until, now) : "";
+  const since = utcTime(outage.since).slice("2026-11-20 ".length);
+  const next = waits ? `, next try in ${wait(until - now)}` : "";
+  return `service unreachable since ${since} (${terminalText(outage.reason)})${next}`;
 }
 
 /** Why the next request is not sent yet, and for how long. */

@@ -11,6 +11,7 @@ const facts: ProgressNow = {
   until: null,
   stops: [],
   diskTrouble: null,
+  outage: null,
   hold: null,
   now: 1_000_000,
 };
@@ -34,6 +35,15 @@ describe("the progress line", () => {
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
       "0/21 archived · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue · 31 requests this minute",
     );
+  });
+
+  test("says since when and why the service is unreachable, and when it is tried again", () => {
+    const outage = { since: Date.UTC(2026, 10, 21, 18, 18, 40), reason: "the connection was reset" };
+    const line = progressLine({ ...facts, outage, waiting: "service", until: facts.now + 31_000 });
+    expect(line).toContain(
+      " · service unreachable since 18:18 UTC (the connection was reset), next try in 31s",
+    );
+    expect(line).not.toContain("asked us to wait");
   });
 
   test("says what it waits for, what the disk refuses, and why it stops", () => {

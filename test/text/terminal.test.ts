@@ -114,6 +114,7 @@ describe("text for a terminal (P24)", () => {
             until: null,
             stops: [{ kind: "interrupted", message: text }],
             diskTrouble: text,
+            outage: { since: 0, reason: text },
             hold: null,
             now: 0,
           }),
