@@ -219,12 +219,12 @@ export const commandList: readonly CommandDefinition[] = [
   },
   {
     name: "resolve",
-    describe: "decide about a held item: adopt its task, submit it again, fetch it again, or skip it",
+    describe: "decide about held items: adopt a task, submit them again, fetch them again, or skip them",
     positionals: [
       {
-        name: "item",
-        describe: "row id, path of a file, or task id; RUN:ROW-ID for an item of a given run",
-        required: true,
+        name: "items",
+        describe: "row ids, paths of files, or task ids; RUN:ROW-ID for an item of a given run",
+        many: true,
       },
     ],
     flags: resolveFlags,

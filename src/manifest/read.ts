@@ -166,7 +166,8 @@ export async function openManifest(path: string, options: ReadOptions = {}): Pro
 export function manifestOf(path: string, source: Source, options: ReadOptions): Manifest {
   const file = path === standardInput ? standardInputName : path;
   return {
-    name: source.job?.name ?? basename(file, extname(file)),
+    name: source.job?.name ?? source.partOf ?? basename(file, extname(file)),
+    isPart: source.partOf !== undefined,
     file,
     columns: [...new Set([...source.columns, ...axesOf(source.job).flatMap(({ keys }) => keys)])],
     parts: () => partsOf(path, file, source, options),

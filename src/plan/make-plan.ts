@@ -217,6 +217,7 @@ function concluded(
   const missing = known > 0 ? draft.missing() : [];
   return {
     job: manifest.name,
+    isPart: manifest.isPart,
     file: manifest.file,
     origin,
     user: me.user.id,
@@ -235,6 +236,7 @@ function concluded(
     ],
     notes,
     ...(known > 0 ? draft.comparison() : nothingBefore),
+    ...(manifest.isPart ? { vanished: nothingBefore.vanished } : {}),
     selection,
     unselected: draft.unselected(),
     sheet: draft.sheet(manifest.columns),

@@ -73,6 +73,8 @@ export type Existing = Pick<
 /** A manifest checked against the live models and the account: what would be done, its cost, and what blocks it. */
 export interface Plan extends Comparison {
   job: string;
+  /** The manifest has only some rows of the job: its other items stay as they are. */
+  isPart: boolean;
   file: string;
   origin: string;
   /** The user's id at the service. */

@@ -41,10 +41,13 @@ export async function encodeSheet(
 }
 
 /** With a byte order mark, without which spreadsheets take accents for something else. */
-async function csvText({ columns, lines }: FilledSheet, { delimiter, headers }: SheetForm): Promise<string> {
+async function csvText(
+  { columns, lines, partOf }: FilledSheet,
+  { delimiter, headers }: SheetForm,
+): Promise<string> {
   const { stringify } = await import("csv-stringify/sync");
   const header = columns.map((column) => headers.get(column) ?? column);
-  const rows = [header, ...lines].map((row) => row.map((cell) => safeCell(cell)));
+  const rows = [...jobLine(partOf), header, ...lines].map((row) => row.map((cell) => safeCell(cell)));
   return stringify(rows, {
     bom: true,
     record_delimiter: "windows",
@@ -53,12 +56,20 @@ async function csvText({ columns, lines }: FilledSheet, { delimiter, headers }: 
   });
 }
 
+/** Names the job that the rows belong to, so that they are not bought for another one. */
+function jobLine(partOf: string | undefined): string[][] {
+  return partOf === undefined ? [] : [[`# job: ${partOf}`]];
+}
+
 function safeCell(cell: string | number | null): string | number | null {
   return typeof cell === "string" ? spreadsheetText(cell) : cell;
 }
 
 /** Cells that say of themselves that they are text are never run as formulas. */
-async function workbook({ columns, lines }: FilledSheet, { headers, types }: SheetForm): Promise<Uint8Array> {
+async function workbook(
+  { columns, lines, partOf }: FilledSheet,
+  { headers, types }: SheetForm,
+): Promise<Uint8Array> {
   if (lines.length >= xlsxRowsMax) {
     throw new SheetTooLarge(
       `a workbook can have at most ${xlsxRowsMax} rows, and there are ${lines.length + 1}; use csv`,
@@ -70,8 +81,9 @@ async function workbook({ columns, lines }: FilledSheet, { headers, types }: She
   const columnTypes = columns.map((column) => types.get(column));
   const rows = lines.map((line) => line.map((cell, index) => typedCell(cell, columnTypes[index])));
   const widths = names.map((name, index) => ({ width: widthOf(name, lines, index) }));
-  const options = { sheet: "bulkgen", stickyRowsCount: 1, columns: widths };
-  return (await writeWorkbook([header, ...rows], options).toBuffer()) as Uint8Array;
+  const above = jobLine(partOf).map((line) => line.map(textCell));
+  const options = { sheet: "bulkgen", stickyRowsCount: 1 + above.length, columns: widths };
+  return (await writeWorkbook([...above, header, ...rows], options).toBuffer()) as Uint8Array;
 }
 
 const isoDate = /^\d{4}-\d{2}-\d{2}$/;

@@ -67,6 +67,7 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   const paces = new DurationEstimates();
   await recover(session.ports);
   await session.gate.settling.judge();
+  await session.gate.settling.resubmitHeld();
   await recall(session, paces);
   await new Loop(session, control, paces).go();
 }

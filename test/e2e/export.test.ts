@@ -12,7 +12,7 @@ type Cells = Record<string, string>;
 
 /** The lines of a CSV export by column. */
 function csv(text: string): Cells[] {
-  return parse(text, { bom: true, columns: true }) as Cells[];
+  return parse(text, { bom: true, columns: true, comment: "#", comment_no_infix: true }) as Cells[];
 }
 
 /** A sheet with columns of the team's own, one row that fails, and one that is wrong. */

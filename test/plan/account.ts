@@ -115,6 +115,7 @@ function nothing({ name, file, columns }: Manifest): Plan {
   const forecast = { requests: 0, ms: 0, binds: "generation" as const, larger: null };
   const lists = { items: [], problems: [], blockers: [], warnings: [], notes: [], changed: [], vanished: [] };
   return {
+    isPart: false,
     job: name,
     file,
     origin: "",

@@ -32,7 +32,9 @@ export async function orderItems(
   const { ifLocked } = flags;
   const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
   const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
-  const consent = askedOnce((items, credits) => askPrice({ what, items, credits }, flags, prepared));
+  const consent = askedOnce((items, credits, note) =>
+    askPrice({ what, items, credits, note }, flags, prepared),
+  );
   const here = () =>
     followed(prepared, carry, (show) => continueJob(prepared.options, continuationOf(wish, consent), show));
   return ifLocked === "order" ? hereOrThere(here, wish, consent, flags, prepared) : here();
@@ -49,8 +51,8 @@ async function hereOrThere(
   const carried = await giveOrder(
     { ...options, signal: options.interrupt, onSlow: slow },
     async (store) => {
-      const { run, order, offered } = await wish(store);
-      return { run, order: await agreedTo(order, offered, consent) };
+      const { run, order, offered, note } = await wish(store);
+      return { run, order: await agreedTo(order, offered, consent, note) };
     },
     // If it cannot start here because another process took the workspace, that process gets the order.
     async () => (lockOwnerOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
@@ -82,9 +84,9 @@ export function endOf(carried: Carried, flags: ItemOrderFlags, machine: Machine)
 /** Does not ask again about a price that was agreed to, when another process comes or goes in the meantime. */
 function askedOnce(consent: PriceConsent): PriceConsent {
   let agreed = -1;
-  return async (items, credits) => {
+  return async (items, credits, note) => {
     if (credits <= agreed) return true;
-    const yes = await consent(items, credits);
+    const yes = await consent(items, credits, note);
     if (yes) agreed = credits;
     return yes;
   };
@@ -108,8 +110,14 @@ export async function resolve({
   flags,
   args,
   machine,
-}: Call<ResolveFlags, { item: string }>): Promise<ExitName | undefined> {
-  const wish = resolveHeld(args.item, wayOf(flags), machine.cwd);
+}: Call<ResolveFlags, { items: string[] }>): Promise<ExitName | undefined> {
+  const which = {
+    names: args.items,
+    all: flags.all ?? false,
+    selection: selectionOf(flags),
+    cwd: machine.cwd,
+  };
+  const wish = resolveHeld(which, wayOf(flags));
   return flags.skip ? skip(wish, flags, machine) : orderItems(wish, "submitted again", flags, machine);
 }
 

@@ -30,12 +30,14 @@ export const redoFlags = { ...selectionFlags, ...itemOrderFlags };
 export type RedoFlags = ItemOrderFlags & FlagsOf<typeof redoFlags>;
 
 export const resolveFlags = {
+  all: toggle("all held items of the newest run that has any"),
   adopt: option("<task>", "this task is the item's; bulkgen checks it against the task's record", anyText, {
     conflicts: ["resubmit", "refetch", "skip"],
   }),
   resubmit: toggle("submit it again; allows one more charge", { conflicts: ["refetch", "skip"] }),
   refetch: toggle("ask for its outputs again", { conflicts: ["skip"] }),
   skip: toggle("drop it; what it may have cost stays counted"),
+  ...selectionFlags,
   ...itemOrderFlags,
 };
 export type ResolveFlags = ItemOrderFlags & FlagsOf<typeof resolveFlags>;

@@ -34,11 +34,19 @@ export async function askConsent(
 
 /** Shows a few items with their price and asks. Throws EarlyExit without a terminal to ask on. */
 export async function askPrice(
-  offer: { what: string; items: readonly { rowId: string; price: Credits }[]; credits: Credits },
+  offer: {
+    what: string;
+    items: readonly { rowId: string; price: Credits }[];
+    credits: Credits;
+    note: string | null;
+  },
   flags: ConsentFlags,
   { display, options, machine }: Asking,
 ): Promise<boolean> {
-  if (!flags.quiet && !flags.json) display.say(offerText(offer.what, offer.items, offer.credits));
+  if (!flags.quiet && !flags.json) {
+    display.say(offerText(offer.what, offer.items, offer.credits));
+    if (offer.note !== null) display.say(offer.note);
+  }
   return confirmed(
     flags,
     machine,

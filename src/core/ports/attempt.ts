@@ -1,3 +1,4 @@
+import type { Verdict } from "../charges/readings.js";
 import type { FailureKind } from "../failure.js";
 import type { ItemEvent } from "../item.js";
 import type { Credits } from "../money.js";
@@ -30,6 +31,8 @@ export interface Attempt {
   bodySha256: string;
   answeredAt: number | null;
   outcome: ItemEvent | null;
+  /** Of an attempt without an answer: whether it was charged; null while that is not known. */
+  verdict: Verdict | null;
   /** Null for attempts that are in no spend log. */
   spendLogId: number | null;
   status: number | null;

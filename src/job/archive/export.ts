@@ -28,7 +28,7 @@ import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { terminalText } from "../../text/terminal.js";
-import { selectItems } from "../orders/redo.js";
+import { selectItems } from "../orders/request.js";
 import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
@@ -58,6 +58,8 @@ export interface FilledLine {
 
 /** A table, for any output format. */
 export interface FilledSheet {
+  /** The job of which these are only some rows. */
+  partOf?: string;
   columns: readonly string[];
   lines: readonly (readonly (string | number | null)[])[];
 }
@@ -269,7 +271,9 @@ async function read(store: Store, { run: which, selection, failed }: ExportOptio
   return {
     run,
     runs,
-    sheet: failed ? failedManifest(sheet.columns, failedOf(chosen)) : filledSheet(sheet.columns, lines),
+    sheet: failed
+      ? { ...failedManifest(sheet.columns, failedOf(chosen)), partOf: run.jobName }
+      : filledSheet(sheet.columns, lines),
     lines,
     form: (await openSource(run.manifest, {})).form ?? noForm,
     files,

@@ -277,28 +277,30 @@ async function retry(
 
 async function resolve(
   { store, spendLog, facts, charges }: ItemWork,
-  [item]: readonly Item[],
+  items: readonly Item[],
   order: Exclude<ItemOrder, { do: "redo" | "retry" }>,
 ): Promise<string> {
+  const [item] = items;
   if (!item) throw new Error(`an order to ${order.do} nothing`);
-  mustBeHeld(item);
-  const { rowId } = item;
+  for (const each of items) mustBeHeld(each);
+  const isOne = items.length === 1;
+  const what = isOne ? item.rowId : count(items.length, "item");
   switch (order.do) {
     case "skip":
-      await store.apply(item.id, "skipped", { note: "skipped by a person" });
-      return `${rowId} is skipped; its possible cost stays counted`;
+      for (const { id } of items) await store.apply(id, "skipped", { note: "skipped by a person" });
+      return `${what} ${isOne ? "is" : "are"} skipped; ${isOne ? "its" : "their"} possible cost stays counted`;
     case "refetch":
-      await refetch(store, item);
-      return `the outputs of ${rowId} will be downloaded again`;
+      for (const each of items) await refetch(store, each);
+      return `the outputs of ${what} will be downloaded again`;
     case "adopt":
       if (!spendLog || !facts.task) throw new Error("a task is adopted without its record");
       await adopt(store, spendLog, item, facts.task);
-      return `task ${order.task} is now the task of ${rowId}`;
+      return `task ${order.task} is now the task of ${item.rowId}`;
     default: {
-      const priced = pricesNow([item], facts, charges);
+      const priced = pricesNow(items, facts, charges);
       withinPrice(priced, order.agreed);
       for (const { id, price } of priced) await store.apply(id, "resubmit", { nextAt: 0, price });
-      return `${rowId} will be submitted again`;
+      return `${what} will be submitted again`;
     }
   }
 }

@@ -123,10 +123,10 @@ export function continuationOf(wish: FindItems, consent: PriceConsent): Continua
     },
     async change({ store, account }) {
       if (!wanted) throw new Error("an order that was never found");
-      const { run, order, offered } = wanted;
+      const { run, order, offered, note } = wanted;
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
-      const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent);
+      const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent, note);
       const { run: changed } = await orderItems(
         { store, spendLog: account.spendLog, facts, charges },
         run,

@@ -5,9 +5,9 @@ import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, plus } from "../../core/money.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
-import { isEverything, select, selectableItem, selectionText, unknownKeys } from "../../plan/select.js";
+import { isEverything } from "../../plan/select.js";
 import { newestRun } from "../workspace/find-run.js";
-import type { FindItems, Offered } from "./request.js";
+import { type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 
 /** An order to submit a run's failed items again: the selected ones of these kinds. Failed items cost nothing. */
@@ -29,19 +29,6 @@ export function retryFailed(
     const agreed = plus(...items.map(({ price }) => price));
     return { run, offered: items, order: { do: "retry", items: items.map(({ id }) => id), agreed } };
   };
-}
-
-/** The selected items of a run, also by the cells of their rows. Throws EarlyExit if there is none. */
-export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
-  if (isEverything(selection)) return [...items];
-  const rows = items.map(selectableItem);
-  for (const { key, near } of unknownKeys(rows, selection)) {
-    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
-    throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
-  }
-  const chosen = select(rows, selection);
-  if (chosen.length > 0) return chosen.map(({ item }) => item);
-  throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
 }
 
 /**

@@ -5,6 +5,8 @@ import { type Credits, plus } from "../../core/money.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
+import type { Selection } from "../../plan/plan.js";
+import { isEverything, select, selectableItem, selectionText, unknownKeys } from "../../plan/select.js";
 import type { Session } from "../../run/ports.js";
 import { claimantOf } from "../../run/waiting.js";
 import type { OpenAccount } from "../workspace/account.js";
@@ -16,6 +18,8 @@ export interface ItemRequest {
   order: ItemOrder;
   /** The items, as shown before they are paid for. */
   offered: readonly Offered[];
+  /** What a person should know before paying, if anything. */
+  note?: string | null;
 }
 
 export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
@@ -23,18 +27,36 @@ export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 /** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
+/** The selected items of a run, also by the cells of their rows. Throws EarlyExit if there is none. */
+export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
+  if (isEverything(selection)) return [...items];
+  const rows = items.map(selectableItem);
+  for (const { key, near } of unknownKeys(rows, selection)) {
+    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+    throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);
+  }
+  const chosen = select(rows, selection);
+  if (chosen.length > 0) return chosen.map(({ item }) => item);
+  throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
+}
+
 /** Asked before anything is paid: the items and what they cost together. */
-export type PriceConsent = (offered: readonly Offered[], credits: Credits) => Promise<boolean>;
+export type PriceConsent = (
+  offered: readonly Offered[],
+  credits: Credits,
+  note: string | null,
+) => Promise<boolean>;
 
 /** The order with the price that the person agreed to, if it has one. Throws EarlyExit if they decline. */
 export async function agreedTo(
   order: ItemOrder,
   offered: readonly Offered[],
   consent: PriceConsent,
+  note: string | null = null,
 ): Promise<ItemOrder> {
   if (!("agreed" in order)) return order;
   const agreed = plus(...offered.map(({ price }) => price));
-  if (await consent(offered, agreed)) return { ...order, agreed };
+  if (await consent(offered, agreed, note)) return { ...order, agreed };
   throw new EarlyExit("usage", "not confirmed; nothing was submitted");
 }
 

@@ -3,33 +3,101 @@ import type { Task } from "../../api/records.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { EarlyExit } from "../../core/exit.js";
 import { normalText, shortId } from "../../core/identity.js";
-import { chargeTold } from "../../core/money.js";
+import { chargeTold, inCredits, noCredits, plus } from "../../core/money.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
-import type { FindItems } from "./request.js";
+import type { Selection } from "../../plan/plan.js";
+import { isEverything } from "../../plan/select.js";
+import { count } from "../../text/amounts.js";
+import { type FindItems, selectItems } from "./request.js";
 
 /** The ways out of `held`, which only a person may take. */
 export type Resolution = { adopt: string } | "resubmit" | "refetch" | "skip";
 
-/** Decides on a held item. */
-export function resolveHeld(name: string, resolution: Resolution, cwd: string): FindItems {
+/** Which held items: by name, or all of the newest run that has any, of which a selection may choose. */
+export interface HeldItems {
+  names: readonly string[];
+  all: boolean;
+  selection: Selection;
+  /** Paths of files start from here. */
+  cwd: string;
+}
+
+/** Decides on held items. */
+export function resolveHeld(which: HeldItems, resolution: Resolution): FindItems {
   return async (store) => {
-    const item = await heldNamed(store, name, cwd);
-    if (typeof resolution === "object") await mustBeFree(store, item, resolution.adopt);
-    const run = item.runId === null ? null : await store.run(item.runId);
-    if (!run) {
-      throw new EarlyExit("usage", `${item.rowId} no longer belongs to a run; run its manifest again first`);
+    const { run, items } = await heldItems(store, which);
+    const [first] = items;
+    if (typeof resolution === "object") {
+      if (!first || items.length > 1)
+        throw new EarlyExit("usage", `--adopt gives a task to one item, got ${items.length} items`);
+      await mustBeFree(store, first, resolution.adopt);
     }
-    return { run, offered: [item], order: orderOf(item, resolution) };
+    const note = resolution === "resubmit" ? await doubtText(store, items) : null;
+    return { run, offered: items, order: orderOf(items, resolution), note };
   };
 }
 
-function orderOf({ id, price }: Item, resolution: Resolution): ItemOrder {
-  const items = [id];
+function orderOf(held: readonly Item[], resolution: Resolution): ItemOrder {
+  const items = held.map(({ id }) => id);
   if (typeof resolution === "object") return { do: "adopt", items, task: resolution.adopt };
-  return resolution === "resubmit" ? { do: "resubmit", items, agreed: price } : { do: resolution, items };
+  const agreed = plus(noCredits, ...held.map(({ price }) => price));
+  return resolution === "resubmit" ? { do: "resubmit", items, agreed } : { do: resolution, items };
+}
+
+/** Throws EarlyExit. */
+async function heldItems(
+  store: Store,
+  { names, all, selection, cwd }: HeldItems,
+): Promise<{ run: Run; items: Item[] }> {
+  if (names.length > 0) {
+    const items: Item[] = [];
+    for (const name of names) items.push(await heldNamed(store, name, cwd));
+    return { run: await runOf(store, items), items };
+  }
+  if (!all && isEverything(selection))
+    throw new EarlyExit(
+      "usage",
+      "name the held items, add --all, or select some, such as with --filter id=cup*",
+    );
+  for (const run of (await store.runs()).toReversed()) {
+    const held = await store.items(run.id, ["held"]);
+    if (held.length > 0) return { run, items: selectItems(run, held, selection) };
+  }
+  throw new EarlyExit("done", "nothing to resolve: no item is held");
+}
+
+/** Throws EarlyExit for items without a run, or of several: an order is about one run. */
+async function runOf(store: Store, items: readonly Item[]): Promise<Run> {
+  const [first] = items as [Item];
+  const other = items.find(({ runId }) => runId !== first.runId);
+  if (other) {
+    throw new EarlyExit(
+      "usage",
+      `${first.rowId} is held in run ${first.runId} and ${other.rowId} in run ${other.runId}; resolve them one run after the other`,
+    );
+  }
+  const run = first.runId === null ? null : await store.run(first.runId);
+  if (run) return run;
+  throw new EarlyExit("usage", `${first.rowId} no longer belongs to a run; run its manifest again first`);
+}
+
+/** How many of the items were charged already, so that paying again is a decision; null where none may have been. */
+async function doubtText(store: Store, items: readonly Item[]): Promise<string | null> {
+  const charged: Item[] = [];
+  const unclear: Item[] = [];
+  for (const item of items) {
+    const verdict = (await store.attempt(item.id))?.verdict ?? null;
+    if (verdict === "charged") charged.push(item);
+    else if (verdict === "undecided") unclear.push(item);
+  }
+  const credits = (some: readonly Item[]) => inCredits(plus(noCredits, ...some.map(({ price }) => price)));
+  const known = `${charged.length} of ${count(items.length, "item")} ${charged.length === 1 ? "was" : "were"} charged before (${credits(charged)})`;
+  const perhaps = `${unclear.length} may have been (up to ${credits(unclear)})`;
+  if (charged.length + unclear.length === 0) return null;
+  return `${known}${unclear.length === 0 ? "" : `, ${perhaps}`}; what is submitted again is paid for a second time.`;
 }
 
 /** The held item of that name. Throws EarlyExit if no item of that name is held, or several are. */

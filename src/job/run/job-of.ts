@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, extname } from "node:path";
 import type { ItemState } from "../../core/item.js";
-import { inCredits, noCredits, plus } from "../../core/money.js";
+import { type Credits, inCredits, noCredits, plus } from "../../core/money.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
@@ -66,6 +66,37 @@ export async function guessJob(
   const ways = `--job ${name} continues that job, --job ${job} makes them again`;
   const message = `${what} were made before for job ${name} (${basename(file)}) and would be paid again, for ${inCredits(price)}: ${ways}.`;
   return { name: job, note: null, finding: { kind: most ? "made_before" : "partly_made_before", message } };
+}
+
+/**
+ * New items of a job with a history that another job has paid for: a corrected row may have been run from a sheet of its
+ * own. Null if there are none.
+ */
+export async function madeElsewhere(
+  store: Store,
+  runs: readonly Run[],
+  plan: Pick<Plan, "job" | "items" | "standings">,
+  draft: Pick<Draft, "holds">,
+): Promise<Finding | null> {
+  if (!plan.standings.new) return null;
+  const madeFor = new Map<string, string>();
+  for (const name of new Set(runs.map((run) => run.jobName))) {
+    if (name === plan.job) continue;
+    for (const { key, state } of store.history(name))
+      if (paid.includes(state) && draft.holds(key)) madeFor.set(key, name);
+  }
+  if (madeFor.size === 0) return null;
+  const made: { rowId: string; job: string; price: Credits }[] = [];
+  for (const { key, rowId, due, standing, price } of plan.items) {
+    const job = due && standing === "new" ? madeFor.get(key) : undefined;
+    if (job !== undefined) made.push({ rowId, job, price });
+  }
+  const [first] = made;
+  if (!first) return null;
+  const price = inCredits(plus(noCredits, ...made.map((item) => item.price)));
+  const more = made.length === 1 ? "" : ` and ${made.length - 1} more`;
+  const message = `${first.rowId}${more} ${made.length === 1 ? "was" : "were"} made before for job ${first.job} and would be paid again, for ${price}: take the files from there and leave the rows out, or add --job ${plan.job} to pay for them again.`;
+  return { kind: "made_before", message };
 }
 
 function stemOf({ file }: Pick<Manifest, "file">): string {

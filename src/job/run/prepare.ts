@@ -33,7 +33,7 @@ import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
 import { resumeCommand } from "../workspace/find-run.js";
 import type { Workspace } from "../workspace/workspace.js";
-import { type EditionChoice, editionOf, guessJob, knownJob } from "./job-of.js";
+import { type EditionChoice, editionOf, guessJob, knownJob, madeElsewhere } from "./job-of.js";
 import { archivedBefore, paidBefore } from "./paid-before.js";
 
 /** How a manifest is read and compared: what `plan` and `run` have in common. */
@@ -86,6 +86,10 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const { manifest } = opened;
   const job = knownJob(manifest, runs, options.job);
   const plan = await planAs(asked, opened, job ?? manifest.name, runs);
+  if (job !== null && store !== null && options.job === null && options.edition === "first") {
+    const found = await madeElsewhere(store, runs, plan, options.draft);
+    if (found) plan.blockers.push(found);
+  }
   if (job !== null || store === null) return { plan: await withPaid(plan, options), ...reading };
   const { name, note, finding } = await guessJob(store, runs, plan, options.draft);
   if (note !== null) {

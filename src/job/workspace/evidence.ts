@@ -141,7 +141,7 @@ export function reasonLines(items: readonly WaitingItem[]): string[] {
 /** The command that decides about held items. */
 export function heldAdvice(sandbox: boolean): string {
   const flag = sandbox ? " --sandbox" : "";
-  return `find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`, or --resubmit, or --skip`;
+  return `find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK${flag}\`; or pay for all of them again with \`bulkgen resolve --all --resubmit${flag}\`, or drop them with --skip`;
 }
 
 /** When the service is asked again, e.g. `after 2026-11-21 04:10 UTC`. */

@@ -39,7 +39,8 @@ export async function openCsv(file: string, text: CsvText, options: CsvOptions =
     yield { rows: [], problems: [], notes: sheet.notes() };
   }
   const form = { ...noForm, delimiter, headers: sheet.headers };
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form };
+  const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes: [], batches, form, ...part };
 }
 
 export interface CsvOptions {

@@ -5,6 +5,9 @@ import { columnName } from "../shape/columns.js";
 import type { SourceBatch } from "../shape/source.js";
 import { type HeaderRow, isBlank, isComment, isEmpty } from "./header.js";
 
+/** The line with which `bulkgen export --failed` names the job that its rows belong to. */
+const jobLine = /^#\s*job:\s*(\S.*?)\s*$/;
+
 /**
  * Turns the records of a sheet into rows. Titles above the header, blank records and comments are skipped, and cells beyond
  * the header are problems. A record's number is its row in the sheet.
@@ -16,6 +19,8 @@ export class SheetReader {
   headers: ReadonlyMap<string, string> = new Map();
   records = 0;
   private readonly titles: string[] = [];
+  /** The job whose rows these are, where a line above the header names it. */
+  partOf: string | null = null;
   private readonly comments: number[] = [];
   private commentCount = 0;
   private read: SourceBatch = { rows: [], problems: [] };
@@ -37,7 +42,9 @@ export class SheetReader {
     this.records++;
     const { file, header, records: number } = this;
     if (isBlank(record)) return;
-    if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
+    const job = header === null ? jobLine.exec(record[0] ?? "")?.[1] : undefined;
+    if (job !== undefined && isBlank(record.slice(1))) this.partOf = job;
+    else if (isComment(record, header?.length ?? Number.POSITIVE_INFINITY)) {
       this.commentCount++;
       if (this.comments.length < numbersMax) this.comments.push(number);
     } else if (number < this.at.row) {

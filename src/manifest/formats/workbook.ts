@@ -69,7 +69,8 @@ export async function readWorkbook(
   const notes = [...sheet.notes(), ...others];
   const form = { headers: sheet.headers, types: typesOf(sheet, found.data) };
   const batches = heldRows(sheet.take());
-  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form };
+  const part = sheet.partOf === null ? {} : { partOf: sheet.partOf };
+  return { columns: sheet.columns, problems: sheet.missingHeader(), notes, batches, form, ...part };
 }
 
 /** An OpenDocument file names its kind at its beginning, uncompressed. */

@@ -6,6 +6,8 @@ import type { Repair } from "./repairs.js";
 export interface Manifest {
   /** The job's name: the field `name`, else the file's name without its extension. */
   name: string;
+  /** It has only some rows of the job: the job's other items stay as they are. */
+  isPart: boolean;
   /** The path as it was given. */
   file: string;
   /** All columns in the order of the file, known ones under their known name. */

@@ -10,6 +10,8 @@ export interface Source {
   notes: string[];
   /** The fields of a job besides its rows. */
   job?: SourceJob;
+  /** The job of which the sheet has only some rows. */
+  partOf?: string;
   /** How a sheet is written, for the export. */
   form?: SheetForm;
   /** Can be read once: a large sheet is never kept in memory. */

@@ -242,13 +242,25 @@ export class Settling {
   }
 
   private async give(item: Item, verdict: Verdict, evidence: string): Promise<void> {
+    await this.ports.store.giveVerdict(item.id, verdict, noteOn(item, verdict, evidence));
+    if (verdict !== "not_charged" && item.runId === this.runId) await this.resubmit(item);
+  }
+
+  /** Submits again what an earlier execution left held for a lost answer, as far as --orphan-credits reaches. */
+  async resubmitHeld(): Promise<void> {
     const { store } = this.ports;
-    const { runId } = this;
-    const { orphanCredits } = this.settings;
-    await store.giveVerdict(item.id, verdict, noteOn(item, verdict, evidence));
-    if (verdict === "not_charged" || orphanCredits === 0 || item.runId !== runId) return;
-    const spent = await store.resubmitted(runId);
-    if (plus(spent, item.price) <= orphanCredits) await store.apply(item.id, "resubmit", { nextAt: 0 });
+    if (this.settings.orphanCredits === 0) return;
+    for (const item of await store.items(this.runId, ["held"])) {
+      const attempt = await store.attempt(item.id);
+      if (attempt?.verdict != null && attempt.verdict !== "not_charged") await this.resubmit(item);
+    }
+  }
+
+  private async resubmit(item: Item): Promise<void> {
+    const { store } = this.ports;
+    const spent = await store.resubmitted(this.runId);
+    const isWithin = plus(spent, item.price) <= this.settings.orphanCredits;
+    if (isWithin) await store.apply(item.id, "resubmit", { nextAt: 0 });
   }
 
   private get time() {

@@ -236,7 +236,7 @@ function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: 
 /** Attempts under the names of their records. */
 const select = `
   SELECT a.id, a.item_id AS itemId, a.run_id AS runId, a.number, a.intended_at AS intendedAt, a.sent_at AS sentAt, a.price,
-    a.body_sha256 AS bodySha256, a.answered_at AS answeredAt, a.outcome, a.spend_log_id AS spendLogId, a.status, a.message,
+    a.body_sha256 AS bodySha256, a.answered_at AS answeredAt, a.outcome, a.verdict, a.spend_log_id AS spendLogId, a.status, a.message,
     a.task_id AS taskId, a.external_task_id AS externalTaskId, a.charged, a.created_at AS createdAt,
     a.completed_at AS completedAt
   FROM attempts a`;

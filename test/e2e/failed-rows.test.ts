@@ -1,0 +1,62 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { newPlace, type Place, run } from "./command.js";
+
+const sandbox = ["--sandbox", "--yes"];
+
+/** A job of two rows, of which one was refused by moderation. */
+async function oneFailed(): Promise<{ place: Place; call: (...words: string[]) => ReturnType<typeof run> }> {
+  const place = newPlace();
+  place.write(
+    "s.csv",
+    "id,model,prompt\na,aurora-image-mini,[[moderation]] a mug\nb,aurora-image-mini,a bowl\n",
+  );
+  const call = (...words: string[]) => run(place, words);
+  expect((await call("run", "s.csv", ...sandbox)).code).toBe(5);
+  return { place, call };
+}
+
+const spent = async (call: (...words: string[]) => ReturnType<typeof run>) =>
+  (JSON.parse((await call("account", "--sandbox", "--json")).stdout) as { credits: { balance: number } })
+    .credits.balance;
+
+describe.concurrent("a failed row that was corrected", () => {
+  test("in the sheet that export --failed writes is bought once, for its own job", async () => {
+    const { place, call } = await oneFailed();
+    const exported = await call("export", "--sandbox", "--failed", "--to", "mend.csv");
+    expect(exported, exported.stderr).toMatchObject({ code: 0 });
+    expect(place.read("mend.csv")).toContain("# job: s");
+    place.write("mend.csv", place.read("mend.csv").replace("[[moderation]] ", ""));
+    place.write("s.csv", place.read("s.csv").replace("[[moderation]] ", ""));
+    const mended = await call("run", "mend.csv", ...sandbox);
+    expect(mended, mended.stderr).toMatchObject({ code: 0 });
+    expect(readdirSync(join(place.folder, "sandbox-outputs"))).toEqual(["s"]);
+    const before = await spent(call);
+    const whole = await call("run", "s.csv", ...sandbox);
+    expect(whole, whole.stderr).toMatchObject({ code: 0 });
+    expect(whole.stdout).toContain("2 of 2 items, all of them before, not paid again");
+    expect(await spent(call)).toBe(before);
+  });
+
+  test("in a workbook that export --failed writes belongs to its own job too", async () => {
+    const { call } = await oneFailed();
+    const exported = await call("export", "--sandbox", "--failed", "--to", "failed.xlsx");
+    expect(exported, exported.stderr).toMatchObject({ code: 0 });
+    const planned = await call("plan", "failed.xlsx", "--sandbox", "--json");
+    expect(JSON.parse(planned.stdout)).toMatchObject({ job: "s", isPart: true, vanished: [] });
+  });
+
+  test("in a sheet of its own is not bought again by the job that it came from", async () => {
+    const { place, call } = await oneFailed();
+    place.write("own.csv", "id,model,prompt\na,aurora-image-mini,a mug\n");
+    expect((await call("run", "own.csv", ...sandbox)).code).toBe(0);
+    place.write("s.csv", place.read("s.csv").replace("[[moderation]] ", ""));
+    const refused = await call("run", "s.csv", ...sandbox);
+    expect(refused.code).toBe(2);
+    expect((refused.stdout + refused.stderr).replace(/\s+/g, " ")).toContain(
+      "a was made before for job own and would be paid again",
+    );
+    expect((await call("run", "s.csv", "--job", "s", ...sandbox)).code).toBe(0);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { newPlace, run } from "./command.js";
+import { startSandbox } from "./sandbox.js";
+import { type Scripted, startProxy } from "./service.js";
+import { sheet } from "./sheet.js";
+
+const items = 6;
+const begin = ["run", "set.csv", "--yes", "--lanes", "1"];
+
+/** A run that ended with two held items: their requests were served, and the answers lost. */
+async function twoHeld() {
+  const sandbox = await startSandbox();
+  const place = newPlace();
+  place.write("set.csv", sheet(items));
+  const service = await startProxy(
+    sandbox,
+    ({ what, before }): Scripted =>
+      what === "POST generate" && (before === 1 || before === 3) ? "serve and cut" : "serve",
+  );
+  const call = (...words: string[]) => run(place, words, service);
+  const first = await call(...begin);
+  expect(first, first.stderr).toMatchObject({ code: 10 });
+  const counts = async () =>
+    JSON.parse((await call("status", "--json")).stdout).counts as { held: number; archived: number };
+  expect(await counts()).toMatchObject({ held: 2, archived: 4 });
+  return { sandbox, place, call, counts, first };
+}
+
+describe.concurrent("held items", () => {
+  test("are decided about together, after their price and what was charged before is shown", async () => {
+    const { call, counts, first } = await twoHeld();
+    expect(first.stdout).toContain("`bulkgen resolve --all --resubmit`");
+    const refused = await call("resolve", "--all", "--resubmit");
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("2 items to be submitted again, 2 credits");
+    expect(refused.stderr).toContain("2 of 2 items were charged before (2 credits)");
+    expect(await counts()).toMatchObject({ held: 2 });
+    const paid = await call("resolve", "--all", "--resubmit", "--yes");
+    expect(paid, paid.stderr).toMatchObject({ code: 0 });
+    expect(await counts()).toMatchObject({ held: 0, archived: items });
+  });
+
+  test("are skipped by name or by a selection, and not without one", async () => {
+    const { call, counts } = await twoHeld();
+    expect(await call("resolve", "--skip")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("add --all"),
+    });
+    const [held] = JSON.parse((await call("status", "--json")).stdout).trouble as { rowId: string }[];
+    const one = await call("resolve", "--skip", "--filter", `id=${held?.rowId}`);
+    expect(one, one.stderr).toMatchObject({ code: 0 });
+    expect(await counts()).toMatchObject({ held: 1 });
+    expect((await call("resolve", "--all", "--adopt", "some-task")).code).toBe(2);
+  });
+
+  test("are submitted again by a resume that is allowed to pay for them, within that limit", async () => {
+    const { call, counts, sandbox } = await twoHeld();
+    await call("redo", "a01", "--yes");
+    const run1 = await call("resume", "1", "--orphans", "resubmit", "--orphan-credits", "1");
+    expect([0, 10], run1.stderr).toContain(run1.code);
+    expect(JSON.parse((await call("status", "1", "--json")).stdout).counts).toMatchObject({ held: 1 });
+    expect(sandbox.madeSoFar()).toHaveLength(items + 2);
+    expect((await call("resume", "1", "--orphans", "resubmit")).stderr).toContain("Add --orphan-credits N");
+    expect(await counts()).toBeDefined();
+  });
+});
