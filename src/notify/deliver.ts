@@ -87,6 +87,8 @@ async function send(
     return await (target.kind === "webhook" ? post(target, facts, signal) : mail(target, facts, signal));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
+      return { reason: "it does not speak HTTPS; use http:// in its address", again: false };
     return { reason: signal.aborted ? "no answer in time" : (code ?? message), again: true };
   } finally {
     ended.abort();
@@ -152,12 +154,17 @@ function nameOf(target: Sent): string {
 
 /** The command's environment variables, one line of text each; empty if unknown. */
 function environmentOf(facts: Notification): Record<string, string> {
-  const text = (value: string | number | null) => (value === null ? "" : String(value));
+  const text = (value: string | number | boolean | null) => (value === null ? "" : String(value));
   return {
     BULKGEN_EVENT: facts.event,
     BULKGEN_EXIT: text(facts.exit),
     BULKGEN_EXIT_NAME: facts.exit === null ? "" : facts.event,
     BULKGEN_SUMMARY: facts.summary,
+    BULKGEN_WHY: text(facts.why),
+    BULKGEN_FAILURES: text(facts.failures),
+    BULKGEN_HOST: facts.host,
+    BULKGEN_WORKSPACE: facts.workspace,
+    BULKGEN_REHEARSAL: text(facts.sandbox),
     BULKGEN_SCHEDULE: text(facts.schedule),
     BULKGEN_DUE: text(facts.due),
     BULKGEN_RUN: text(facts.run),
@@ -167,6 +174,7 @@ function environmentOf(facts: Notification): Record<string, string> {
     BULKGEN_FAILED: text(facts.failed),
     BULKGEN_HELD: text(facts.held),
     BULKGEN_CREDITS_SPENT: text(facts.creditsSpent),
+    BULKGEN_CREDITS_PENDING: text(facts.creditsPending),
     BULKGEN_CREDITS_LEFT: text(facts.creditsLeft),
     BULKGEN_FOLDER: text(facts.folder),
     BULKGEN_NEXT: text(facts.next),

@@ -1,6 +1,7 @@
 import { type ExitName, exitCode } from "../core/exit.js";
 import { inCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
+import { groupedReasons } from "../job/workspace/evidence.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 /** The subject of a notification: how a run ended, or what the daemon noticed about a scheduled run. */
@@ -30,8 +31,17 @@ export interface Notification {
   event: NotificationEvent;
   /** One line of text. */
   summary: string;
-  /** Exit code; null if there was no run. */
+  /** Why the run ended before its items did, or could not start. */
+  why: string | null;
+  /** Why items failed or are held: the most frequent reasons with the first ids. */
+  failures: string | null;
+  /** Exit code; null if there was no run, or it goes on. */
   exit: number | null;
+  /** The machine and the workspace's folder there. */
+  host: string;
+  workspace: string;
+  /** The run is a rehearsal in the sandbox. */
+  sandbox: boolean;
   schedule: string | null;
   /** When the scheduled run was due, ISO 8601. */
   due: string | null;
@@ -42,25 +52,39 @@ export interface Notification {
   failed: number | null;
   held: number | null;
   creditsSpent: number | null;
+  /** Possibly charged: in flight or held. */
+  creditsPending: number | null;
   creditsLeft: number | null;
   folder: string | null;
   /** What to do now. */
   next: string | null;
 }
 
+/** Where a notification comes from. */
+export type Origin = Pick<Notification, "host" | "workspace" | "sandbox" | "schedule" | "due">;
+
 const summaryCharactersMax = 500;
+const whyCharactersMax = 1_000;
+
+/** How many different reasons of failed and held items are named. */
+const reasonsMax = 3;
 
 /** The end of a run; `message` says why a run that could not start has no facts. */
-export function endNotification(exit: ExitName, facts: RunSummary | null, message: string): Notification {
+export function endNotification(
+  exit: ExitName,
+  facts: RunSummary | null,
+  { message, origin }: { message: string; origin: Origin },
+): Notification {
   const counts = facts?.counts ?? {};
   const count = (state: keyof typeof counts) => (facts ? (counts[state] ?? 0) : null);
   const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - (counts.dropped ?? 0);
   return {
     event: exit,
     summary: shortText(facts ? summary(exit, facts, all) : message, summaryCharactersMax),
+    why: facts && facts.stops.length > 0 ? shortText(facts.stops.join("; "), whyCharactersMax) : null,
+    failures: facts && failuresOf(facts),
     exit: exitCode(exit),
-    schedule: null,
-    due: null,
+    ...origin,
     run: facts?.run ?? null,
     job: facts ? terminalText(facts.job) : null,
     items: facts ? all : null,
@@ -68,41 +92,51 @@ export function endNotification(exit: ExitName, facts: RunSummary | null, messag
     failed: count("failed"),
     held: count("held"),
     creditsSpent: facts ? toNumber(facts.spent) : null,
+    creditsPending: facts ? toNumber(facts.pending) : null,
     creditsLeft: facts?.left == null ? null : toNumber(facts.left),
     folder: facts?.folder ?? null,
     next: facts?.nextStep == null ? null : terminalText(facts.nextStep),
   };
 }
 
-/** What the daemon noticed about a scheduled run. */
-export function scheduledRunNotification(
+/** What the daemon noticed about a scheduled run, or what a run waits for. */
+export function newsNotification(
   event: "missed" | "skipped" | "lost" | "trouble",
-  scheduledRun: { schedule: string; dueAt: number; message: string },
+  message: string,
+  { origin, run }: { origin: Origin; run?: { id: number; jobName: string } | null },
 ): Notification {
   return {
     event,
+    summary: shortText(message, summaryCharactersMax),
+    why: null,
+    failures: null,
     exit: null,
-    run: null,
-    job: null,
+    ...origin,
+    run: run?.id ?? null,
+    job: run ? terminalText(run.jobName) : null,
     items: null,
     archived: null,
     failed: null,
     held: null,
     creditsSpent: null,
+    creditsPending: null,
     creditsLeft: null,
     folder: null,
     next: null,
-    summary: shortText(scheduledRun.message, summaryCharactersMax),
-    schedule: scheduledRun.schedule,
-    due: new Date(scheduledRun.dueAt).toISOString(),
   };
 }
 
+function failuresOf({ failures, held }: RunSummary): string | null {
+  const asked = held.map(({ rowId, reason }) => ({ rowId, kind: "held", reason }));
+  const lines = groupedReasons([...failures, ...asked], reasonsMax);
+  return lines.length === 0 ? null : lines.join("; ");
+}
+
 function summary(exit: ExitName, facts: RunSummary, all: number): string {
-  const { counts, job, run, spent } = facts;
+  const { counts, job, run, spent, pending } = facts;
   const others = [
     counts.failed ? `, ${counts.failed} failed` : "",
     counts.held ? `, ${counts.held} held` : "",
   ].join("");
-  return `${job}, run ${run}: ${counts.archived ?? 0} of ${all} archived${others}, ${inCredits(spent)} spent (${exit})`;
+  return `${job}, run ${run}: ${counts.archived ?? 0} of ${all} archived${others}, ${inCredits(spent)} spent${pending > 0 ? `, ${inCredits(pending)} in flight or held` : ""} (${exit})`;
 }

@@ -122,9 +122,21 @@ const shapes: Readonly<Record<"json" | "slack" | "discord", Shape>> = {
   },
 };
 
-/** The notification as text. */
-export function lines({ summary, next }: Notification): string {
-  return next === null ? summary : `${summary}\nNext: ${next}`;
+/** The notification as text: what, why, from where, and what to do now. */
+export function lines(facts: Notification): string {
+  const { summary, why, failures, next } = facts;
+  const labelled = [
+    ["Why", why],
+    ["Failed", failures],
+    ["From", originText(facts)],
+    ["Next", next],
+  ];
+  return [summary, ...labelled.flatMap(([label, text]) => (text ? [`${label}: ${text}`] : []))].join("\n");
+}
+
+function originText({ schedule, due, workspace, host, sandbox }: Notification): string {
+  const scheduled = schedule === null ? "" : `schedule ${schedule}${due === null ? "" : `, due ${due}`}, `;
+  return `${scheduled}${workspace} on ${host}${sandbox ? " (a sandbox rehearsal)" : ""}`;
 }
 
 function liquid(body: string, type: string | undefined): Shape {
@@ -146,7 +158,12 @@ function liquid(body: string, type: string | undefined): Shape {
 const example: Notification = {
   event: "done",
   summary: "",
+  why: null,
+  failures: null,
   exit: 0,
+  host: "",
+  workspace: "",
+  sandbox: false,
   schedule: null,
   due: null,
   run: 1,
@@ -156,6 +173,7 @@ const example: Notification = {
   failed: 0,
   held: 0,
   creditsSpent: 0,
+  creditsPending: 0,
   creditsLeft: 0,
   folder: "",
   next: null,

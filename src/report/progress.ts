@@ -1,5 +1,7 @@
+import { localTime } from "../core/local-time.js";
 import { inCredits, showCredits } from "../core/money.js";
 import type { Quota } from "../core/quota/quota.js";
+import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
 import { terminalText } from "../text/terminal.js";
@@ -55,11 +57,13 @@ export function progressLine(progress: ProgressNow, width = Number.POSITIVE_INFI
 }
 
 /** What keeps the run from going on, the most important first. */
-function troubles({ stops, diskTrouble, hold, waiting, until, quota, counts, now }: ProgressNow): Piece[] {
+function troubles(progress: ProgressNow): Piece[] {
+  const { stops, diskTrouble, outage, hold, waiting, until, quota, counts, now } = progress;
   const [stop] = stops;
   if (stop) return [{ text: `stopping: ${terminalText(stop.message)}` }];
   if (diskTrouble !== null)
     return [{ text: `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}` }];
+  if (outage !== null) return [outagePiece(outage, progress)];
   const what = waiting === "tasks" ? null : waiting;
   const full = quota.minute.nextFreeAt > now && counts.planned + counts.processing > 0;
   const wait =
@@ -110,6 +114,16 @@ function lengthOf(pieces: readonly string[]): number {
 function cutAtWord(text: string, width: number): string[] {
   const end = text.lastIndexOf(" ", width - 1);
   return end <= 0 ? [] : [`${text.slice(0, end)}…`];
+}
+
+function outagePiece({ since, reason }: Outage, { until, now }: ProgressNow): Piece {
+  const from = localTime(since).slice("2026-11-20 ".length);
+  const next = until === null ? "" : `, next try in ${wait(until - now)}`;
+  const short = until === null ? "" : `, next try ${wait(until - now)}`;
+  return {
+    text: `service unreachable since ${from} (${terminalText(reason)})${next}`,
+    short: `unreachable since ${from}${short}`,
+  };
 }
 
 /** Why the next request is not sent yet, and for how long. */

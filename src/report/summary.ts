@@ -1,10 +1,16 @@
 import type { ItemState } from "../core/item.js";
 import { showCredits, toNumber } from "../core/money.js";
 import type { RunSummary } from "../job/run/summary.js";
-import { evidenceLines, type WaitingItem, waitingJson } from "../job/workspace/evidence.js";
+import {
+  evidenceLines,
+  groupedReasons,
+  type Reason,
+  type WaitingItem,
+  waitingJson,
+} from "../job/workspace/evidence.js";
 import { count, duration, fileSize } from "../text/amounts.js";
 import { type Cell, labelled, paint, plainStyle, type TerminalStyle, type Tone } from "../text/table.js";
-import { shortText, terminalText } from "../text/terminal.js";
+import { terminalText } from "../text/terminal.js";
 import { comparedText } from "./forecast.js";
 
 const states: readonly [ItemState, Tone | null, string][] = [
@@ -27,10 +33,8 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
   dropped: "not in the manifest, skipped, or cancelled",
 };
 
-/** Reasons and ids that are named before the rest is counted. */
+/** Reasons that are named before the rest is counted. */
 const reasonsMax = 8;
-const idsMax = 5;
-const reasonCharactersMax = 160;
 
 /** The closing summary for people. */
 export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle): string {
@@ -120,21 +124,8 @@ function waiting(items: readonly WaitingItem[]): [string, Cell][] {
   ];
 }
 
-/** One line for each reason, the most frequent first, with the ids of its items. */
-function grouped(items: readonly { rowId: string; kind: string; reason: string }[]): [string, Cell][] {
-  const ids = new Map<string, string[]>();
-  for (const { rowId, kind, reason } of items) {
-    const text = shortText(kind === "" ? reason : `${kind}: ${reason}`, reasonCharactersMax);
-    ids.set(text, [...(ids.get(text) ?? []), terminalText(rowId)]);
-  }
-  const groups = [...ids].toSorted(([, a], [, b]) => b.length - a.length);
-  const lines = groups.slice(0, reasonsMax).map(([reason, of]): [string, Cell] => {
-    const named = of.slice(0, idsMax).join(", ");
-    const rest = of.length > idsMax ? ` and ${of.length - idsMax} more` : "";
-    return ["", `${of.length} × ${reason} (${named}${rest})`];
-  });
-  const others = groups.slice(reasonsMax).reduce((sum, [, of]) => sum + of.length, 0);
-  return others === 0 ? lines : [...lines, ["", `${others} × other reasons`]];
+function grouped(items: readonly Reason[]): [string, Cell][] {
+  return groupedReasons(items, reasonsMax).map((line) => ["", line]);
 }
 
 function creditsText({ spent, pending, lostCredits, left }: RunSummary): string {

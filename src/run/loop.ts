@@ -6,6 +6,7 @@ import type { Quota } from "../core/quota/quota.js";
 import type { StepKind, Stop } from "../core/stop.js";
 import { recover } from "./conclude.js";
 import { Fetching } from "./fetch.js";
+import type { Outage } from "./gate/breaker.js";
 import type { Answer, Gate, Terms } from "./gate/gate.js";
 import type { SubmitPause } from "./gate/settling.js";
 import { recall } from "./learn.js";
@@ -24,6 +25,8 @@ export interface Progress {
   until: number | null;
   stops: readonly Stop[];
   diskTrouble: string | null;
+  /** The service cannot be reached for now. */
+  outage: Outage | null;
   /** What is to be found out before anything else is submitted. */
   hold: SubmitPause | null;
   /** Credits that the run has spent or may have spent, and the most that its caps allow now. */
@@ -210,6 +213,7 @@ class Loop {
       waiting,
       stops: gate.stops,
       diskTrouble: gate.refusedByDisk,
+      outage: gate.reach.outage,
       until: waiting === null ? null : wakeAt,
       hold: gate.wantsToBuy(counts) ? gate.settling.hold : null,
       spent: committed,

@@ -28,14 +28,14 @@ const againMs = 30 * 60_000;
 const unfinishedExit = 8;
 
 export function launchScheduledRun(
-  { command, words }: ScheduledCommand,
+  { command, words, variables }: ScheduledCommand,
   options: LaunchOptions,
 ): ScheduledProcess {
   const [file, ...first] = options.program;
   const how = options.watched ? ["--json", "--quiet"] : [];
   const child = spawn(file, [...first, command, `--workspace=${options.root}`, ...how, ...words], {
     cwd: options.root,
-    env: options.environment as NodeJS.ProcessEnv,
+    env: { ...options.environment, ...variables } as NodeJS.ProcessEnv,
     stdio: ["ignore", options.watched ? "pipe" : "inherit", "inherit"],
     detached: true,
   });

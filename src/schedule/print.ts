@@ -1,3 +1,5 @@
+import { shellWord } from "../text/shell.js";
+
 /** What keeps the daemon of a workspace running: a service of systemd, or a line of cron. */
 export interface DaemonCommand {
   /** Absolute paths. */
@@ -32,10 +34,6 @@ export function cronLine({ node, main, root }: DaemonCommand): string {
   const words = [node, main, "schedule", "start", "--workspace", root].map(shellWord);
   // In a crontab a percent sign ends the command.
   return `@reboot ${words.join(" ").replaceAll("%", "\\%")}`;
-}
-
-function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 function systemdWord(word: string): string {

@@ -45,10 +45,20 @@ export function scheduledEdition(
   }
 }
 
-/** The command and the arguments of a scheduled run's process. */
+/** The command, the arguments and the variables of a scheduled run's process. */
 export interface ScheduledCommand {
   command: "run" | "resume";
   words: string[];
+  /** From these the process knows its schedule and due time, for its notifications. */
+  variables: { BULKGEN_SCHEDULE: string; BULKGEN_DUE: string };
+}
+
+/** The schedule and due time of this process; null when a person started it. */
+export function scheduledIn(environment: Readonly<Record<string, string | undefined>>): {
+  schedule: string | null;
+  due: string | null;
+} {
+  return { schedule: environment.BULKGEN_SCHEDULE || null, due: environment.BULKGEN_DUE || null };
 }
 
 /** Flags that `resume` takes too; the run itself keeps the others. */
@@ -76,18 +86,22 @@ export function scheduledCommand(
   scheduledRun: Pick<ScheduledRun, "dueAt" | "run">,
 ): ScheduledCommand {
   const resumes = scheduledRun.run !== null;
+  const variables = {
+    BULKGEN_SCHEDULE: schedule.name,
+    BULKGEN_DUE: new Date(scheduledRun.dueAt).toISOString(),
+  };
   const flags = schedule.flags.filter(([name]) =>
     resumes ? carried.includes(name) : !filledIn.includes(name),
   );
   const words = flags.flatMap(([name, value]) => (value === undefined ? [name] : [`${name}=${value}`]));
   // Wait for another run of the workspace, whether a person or a schedule started it.
   if (flagOf(schedule, "--if-locked") === null) words.push("--if-locked=wait");
-  if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)] };
+  if (resumes) return { command: "resume", words: [...words, String(scheduledRun.run)], variables };
   const end = scheduledEnd(schedule, scheduledRun.dueAt);
   if (end !== null) words.push(`--until=${new Date(end).toISOString()}`);
   const edition = scheduledEdition(schedule, scheduledRun.dueAt);
   if (edition !== null) words.push(`--edition=${edition}`);
-  return { command: "run", words: [...words, "--yes", "--", schedule.manifest] };
+  return { command: "run", words: [...words, "--yes", "--", schedule.manifest], variables };
 }
 
 /** How the process of a scheduled run ended. */

@@ -18,6 +18,7 @@ function archived(number: number, change: Partial<Progress> = {}): Progress {
     until: null,
     stops: [],
     diskTrouble: null,
+    outage: null,
     hold: null,
     spent: credits(100),
     cap: credits(120),
@@ -42,7 +43,11 @@ function opened(columns?: number) {
   return {
     display,
     clock,
-    lines: () => text.split(/\r\u001b\[K|\n/).filter((line) => line !== ""),
+    lines: () =>
+      text
+        .replaceAll("\r\u001b[K", "\n")
+        .split("\n")
+        .filter((line) => line !== ""),
     /** Moves the clock and lets what was woken run. */
     async pass(ms: number) {
       clock.advance(ms);

@@ -10,6 +10,26 @@ beforeEach(() => {
   at = newPlace();
 });
 
+/** A service with models that the sandbox does not know. */
+const ownModels = () =>
+  answering(({ url }, response) => json(response, 200, url?.includes("/models") ? modelList : me));
+
+const aModel = (model_key: string, category: string, credits_cost: number, input_type = "text") => ({
+  model_key,
+  model_name: model_key,
+  category,
+  credits_cost,
+  input_type,
+});
+const models = [
+  aModel("second-picture", "image", 4),
+  aModel("cheap-picture", "image", 2),
+  aModel("cheapest-edit", "image", 0.5, "image"),
+  aModel("cheap-voice", "audio", 1),
+  aModel("dear-voice", "audio", 9),
+];
+const modelList = { models, categories: {}, total: models.length };
+
 const read = (name: string) => readFileSync(join(at.folder, name), "utf8");
 
 describe("init without a terminal", () => {
@@ -30,8 +50,52 @@ describe("init without a terminal", () => {
     ).toHaveLength(3);
   });
 
+  test("tries address and key of its flags, shows the account, and writes a sheet of its models", async () => {
+    const service = await ownModels();
+    try {
+      writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
+      const made = await run(at, ["init", "--base-url", service.url, "--api-key-file", "key"]);
+      expect(made, made.stderr).toMatchObject({ code: 0, stderr: "" });
+      expect(made.stdout).toMatch(/^credits +250\.5 left/m);
+      expect(made.stdout).toMatch(/^ {2}bulkgen run jobs\/first\.csv +make it, for about 7 credits$/m);
+      expect(read("jobs/first.csv").match(/^first-\d,[\w-]+/gm)).toEqual([
+        "first-1,cheap-voice",
+        "first-2,cheap-picture",
+        "first-3,second-picture",
+      ]);
+      const planned = await run(at, ["plan", "jobs/first.csv"]);
+      expect(planned, planned.stdout + planned.stderr).toMatchObject({ code: 0 });
+    } finally {
+      await service.close();
+    }
+  });
+
+  test("makes nothing with a key that the service refuses, or an address that nothing answers at", async () => {
+    const refused = { error: { code: "UNAUTHORIZED", message: "Invalid API key" } };
+    const service = await answering((_, response) => json(response, 401, refused));
+    writeFileSync(join(at.folder, "key"), canaryKey);
+    const withUrl = (url: string) => run(at, ["init", "set", "--base-url", url, "--api-key-file", "key"]);
+    const wrongKey = await withUrl(service.url);
+    const noTls = await withUrl(service.url.replace("http:", "https:"));
+    await service.close();
+    expect(wrongKey).toMatchObject({ code: 3, stderr: expect.stringContaining("refused the API key") });
+    expect(noTls).toMatchObject({ code: 4, stderr: expect.stringContaining("does not speak HTTPS") });
+    const nothing = await withUrl(service.url);
+    expect(nothing).toMatchObject({ code: 4, stderr: expect.stringContaining("cannot be reached") });
+    expect(existsSync(join(at.folder, "set"))).toBe(false);
+  });
+
+  test("takes a key with a blank at its end from the environment", async () => {
+    const service = await ownModels();
+    const env = { BULKGEN_BASE_URL: service.url, BULKGEN_API_KEY: `${canaryKey} ` };
+    const shown = await run(at, ["account"], { env });
+    await service.close();
+    expect(shown, shown.stderr).toMatchObject({ code: 0, stderr: "" });
+    expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+  });
+
   test("writes address and key of its flags to .env, where every command finds them", async () => {
-    const service = await answering((_, response) => json(response, 200, me));
+    const service = await ownModels();
     try {
       writeFileSync(join(at.folder, "key"), `${canaryKey}\n`);
       const flags = ["--base-url", `${service.url}/`, "--api-key-file", "key"];
@@ -45,7 +109,7 @@ describe("init without a terminal", () => {
         code: 0,
         stderr: "",
       });
-      expect(service.keys).toEqual([`Bearer ${canaryKey}`]);
+      expect(new Set(service.keys)).toEqual(new Set([`Bearer ${canaryKey}`]));
     } finally {
       await service.close();
     }
@@ -70,6 +134,12 @@ describe("init without a terminal", () => {
   test.each([
     ["a wrong key", ["--api-key-file", "key"], 3, "has the wrong form"],
     ["a missing key file", ["--api-key-file", "nothing"], 2, "--api-key-file: ENOENT"],
+    [
+      "the path of the API in the address",
+      ["--base-url", "https://service.example/api/v1/"],
+      2,
+      "base URL: leave off /api/v1: https://service.example",
+    ],
     ["a wrong address", ["--base-url", "service"], 2, "expected an address such as"],
     [
       "the sandbox and an address",
@@ -99,20 +169,22 @@ describe("init without a terminal", () => {
 describe("init on a terminal", () => {
   test("asks for the service, hides the key, and writes both", async () => {
     const terminal = newPlace();
+    const service = await ownModels();
     const asking = startOnTerminal(terminal, 100, ["init", "set"]);
     await asking.prints(/Which service is this workspace for/);
     asking.type("\u001b[B\r");
     await asking.prints(/The service's address/);
     asking.type("service\r");
     await asking.prints(/expected an address such as/);
-    asking.type("\u0015https://service.example/\r");
+    asking.type(`\u0015${service.url}/\r`);
     await asking.prints(/The API key/);
     asking.type(`${canaryKey}\r`);
     const { code, stdout } = await asking.ended;
+    await service.close();
     expect(code, stdout).toBe(0);
     expect(stdout).not.toContain(canaryKey);
     const settings = terminal.read("set/.env");
-    expect(settings).toContain(`\nBULKGEN_BASE_URL=https://service.example\n`);
+    expect(settings).toContain(`\nBULKGEN_BASE_URL=${service.url}\n`);
     expect(settings).toContain(`\nBULKGEN_API_KEY=${canaryKey}\n`);
   });
 

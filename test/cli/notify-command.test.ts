@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { deliver } from "../../src/notify/deliver.js";
@@ -10,7 +11,7 @@ import { canaryKey } from "../e2e/canary.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
 import { skippingClock } from "../e2e/skipping-clock.js";
 import { ManualClock } from "../manual-clock.js";
-import { runFacts } from "../report/facts.js";
+import { origin, runFacts } from "../report/facts.js";
 
 let at: Place;
 beforeEach(() => {
@@ -56,7 +57,13 @@ describe("the command of the built program", () => {
       BULKGEN_FAILED: "1",
       BULKGEN_HELD: "0",
       BULKGEN_CREDITS_SPENT: "1",
+      BULKGEN_CREDITS_PENDING: "0",
       BULKGEN_CREDITS_LEFT: "499",
+      BULKGEN_FAILURES: expect.stringMatching(/^1 × moderation: .+ \(bad\)$/),
+      BULKGEN_HOST: hostname(),
+      BULKGEN_WORKSPACE: at.folder,
+      BULKGEN_REHEARSAL: "true",
+      BULKGEN_SCHEDULE: "",
       BULKGEN_FOLDER: join(at.folder, "sandbox-outputs", "set"),
       BULKGEN_SUMMARY: "set, run 1: 1 of 2 archived, 1 failed, 1 credit spent (failed)",
     });
@@ -132,7 +139,11 @@ describe("the notify command", () => {
   test("is given 30 seconds, and then all that it started is ended", async () => {
     const pidFile = join(at.folder, "pid");
     const sleeper = `(exec sleep 1000) & echo $! > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; wait`;
-    const done = deliver(command(sleeper), endNotification("done", runFacts, ""), delivery);
+    const done = deliver(
+      command(sleeper),
+      endNotification("done", runFacts, { message: "", origin }),
+      delivery,
+    );
     while (!existsSync(pidFile)) await new Promise((resolve) => setImmediate(resolve));
     clock.advance(29_999);
     expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(true);
@@ -153,7 +164,7 @@ describe("the notify command", () => {
   test("gets the service's text on one line, without control characters", async () => {
     const file = join(at.folder, "summary");
     const job = "nasty\n\u001b[31mjob";
-    const facts = endNotification("failed", { ...runFacts, job }, "");
+    const facts = endNotification("failed", { ...runFacts, job }, { message: "", origin });
     await deliver(command(`printf %s "$BULKGEN_SUMMARY" > ${file}`), facts, delivery);
     expect(readFileSync(file, "utf8")).toMatch(/^nasty job, run 3: 20 of 26 archived/);
   });

@@ -111,7 +111,7 @@ describe.concurrent("a cap ends with exit 6 and one clear line", () => {
       stdout: expect.stringMatching(/^credits +2 spent/m),
     });
     expect(began.stdout).toContain(
-      "`bulkgen resume 1` continues tomorrow, or now with a higher --max-credits-per-day",
+      "`bulkgen resume 1` continues tomorrow; to continue now, `bulkgen resume 1 --max-credits-per-day N`",
     );
     place.write("bulkgen.config.yaml", "max-credits-per-day: 5");
     const again = await run(place, ["resume"], service);

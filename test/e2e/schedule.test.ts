@@ -68,7 +68,14 @@ describe.concurrent("schedules of the built command", () => {
     );
     expect(posts).toEqual([{ posts: 3 }]);
     await hook.got(2);
-    expect(JSON.parse(hook.received.at(-1)?.body ?? "")).toMatchObject({ event: "done", archived: 3 });
+    expect(JSON.parse(hook.received.at(-1)?.body ?? "")).toMatchObject({
+      event: "done",
+      archived: 3,
+      schedule: "soon",
+      due: scheduledRun?.due,
+      workspace: place.folder,
+      sandbox: true,
+    });
     expect(box.mails[0]?.to).toEqual(["ops@example.org"]);
     expect(ended.stderr + added.stdout + added.stderr).not.toContain("very-secret");
   });
@@ -96,11 +103,20 @@ describe.concurrent("schedules of the built command", () => {
   test("schedule run prints the output of the run and exits with its code", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));
-    await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely, "--max-credits", "1"]);
+    const hook = await startHook(200);
+    const flags = ["--max-credits", "1", "--notify", hook.url];
+    await run(place, ["schedule", "add", "nightly", "set.csv", ...minutely, ...flags]);
     // The scheduled run is a process of its own and prints to this one's stdout.
     const ended = await spawned(place, ["schedule", "run", "nightly"]);
     expect(ended).toMatchObject({ code: 6, stdout: expect.stringMatching(/archived +1 of 2/) });
     expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([{ state: "ended", exit: 6 }]);
+    expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
+      event: "cap",
+      schedule: "nightly",
+      due: expect.stringMatching(/^\d{4}-.*Z$/),
+      why: "the credit cap is reached",
+      next: "1 item is left: `bulkgen resume 1 --max-credits 2 --sandbox`",
+    });
   });
 
   test("a missing manifest and a revoked key give a scheduled run its exit code", async () => {

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { deliver } from "../../src/notify/deliver.js";
-import { endNotification, scheduledRunNotification } from "../../src/notify/facts.js";
+import { endNotification, newsNotification } from "../../src/notify/facts.js";
 import { targetsOf } from "../../src/notify/target.js";
 import { ManualClock } from "../manual-clock.js";
-import { runFacts } from "../report/facts.js";
+import { origin, runFacts } from "../report/facts.js";
 import { startHook, startMailServer } from "./receivers.js";
 
 let clock: ManualClock;
@@ -13,8 +13,9 @@ beforeEach(() => {
   warnings = [];
 });
 
-const facts = endNotification("credits", runFacts, "");
-const summary = "demo, run 3: 20 of 26 archived, 4 failed, 1 held, 112.5 credits spent (credits)";
+const facts = endNotification("credits", runFacts, { message: "", origin });
+const summary =
+  "demo, run 3: 20 of 26 archived, 4 failed, 1 held, 112.5 credits spent, 8 credits in flight or held (credits)";
 const secret = "/services/T0/B0/very-secret";
 
 const send = (notify: string[], settings: object = {}, notification = facts) =>
@@ -49,8 +50,11 @@ describe("a webhook", () => {
     expect(JSON.parse(hook.received[0]?.body ?? "")).toEqual({
       event: "credits",
       exit: 7,
-      schedule: null,
-      due: null,
+      why: "out of credits (balance 0); top up and run `bulkgen resume`",
+      failures:
+        "3 × moderation: the prompt was refused (cover-1, cover-2, cover-4); " +
+        "1 × provider: no capacity (cover-3); 1 × held: the POST was cut off (clip-9)",
+      ...origin,
       run: 3,
       job: "demo",
       items: 26,
@@ -58,6 +62,7 @@ describe("a webhook", () => {
       failed: 4,
       held: 1,
       creditsSpent: 112.5,
+      creditsPending: 8,
       creditsLeft: 0.25,
       folder: "outputs/demo",
       next: "bulkgen resolve clip-9 --adopt ID",
@@ -70,7 +75,7 @@ describe("a webhook", () => {
     const odd = endNotification(
       "done",
       { ...runFacts, job: "<!channel> @everyone & co", nextStep: null },
-      "",
+      { message: "", origin },
     );
     for (const kind of ["slack", "discord"]) await send([JSON.stringify({ url: hook.url, kind })], {}, odd);
     const [slack, discord] = hook.received.map(({ body }) => JSON.parse(body));
@@ -106,17 +111,32 @@ describe("a webhook", () => {
     expect(hook.received[0]?.headers["x-token"]).toBe("t0p");
   });
 
+  test("says in a message what happened, why, from where, and what to do now", async () => {
+    const hook = await startHook(200);
+    await send([JSON.stringify({ url: hook.url, kind: "slack" })]);
+    expect(JSON.parse(hook.received[0]?.body ?? "").text.split("\n")).toEqual([
+      summary,
+      "Why: out of credits (balance 0); top up and run `bulkgen resume`",
+      expect.stringMatching(/^Failed: 3 × moderation: the prompt was refused/),
+      "From: schedule night, due 2026-11-21T02:00:00.000Z, /srv/campaign on studio-2",
+      "Next: bulkgen resolve clip-9 --adopt ID",
+    ]);
+  });
+
+  test("at an http port that is addressed as https gets one plain warning", async () => {
+    const hook = await startHook(200);
+    await send([hook.url.replace("http:", "https:")]);
+    expect(warnings).toEqual([
+      `the notification to ${new URL(hook.url).host} was not delivered: it does not speak HTTPS; use http:// in its address`,
+    ]);
+  });
+
   test("gets only the events it asked for", async () => {
     const hook = await startHook(200);
     const target = JSON.stringify({ url: hook.url, on: ["missed"] });
     await send([target]);
     expect(hook.received).toEqual([]);
-    const scheduledRun = {
-      schedule: "nightly",
-      dueAt: Date.UTC(2026, 10, 21, 2),
-      message: "nightly: missed",
-    };
-    await send([target], {}, scheduledRunNotification("missed", scheduledRun));
+    await send([target], {}, newsNotification("missed", "nightly: missed", { origin }));
     expect(JSON.parse(hook.received[0]?.body ?? "")).toMatchObject({
       event: "missed",
       due: "2026-11-21T02:00:00.000Z",

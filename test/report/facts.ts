@@ -6,6 +6,15 @@ import type { ProgressNow } from "../../src/report/progress.js";
 
 const forecast = { requests: 49, ms: 31_000, binds: "generation", larger: null } as const;
 
+/** Where a notification comes from. */
+export const origin = {
+  host: "studio-2",
+  workspace: "/srv/campaign",
+  sandbox: false,
+  schedule: "night",
+  due: "2026-11-21T02:00:00.000Z",
+};
+
 export const runFacts: RunSummary = {
   job: "demo",
   run: 3,

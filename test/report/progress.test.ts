@@ -12,6 +12,7 @@ const facts: ProgressNow = {
   until: null,
   stops: [],
   diskTrouble: null,
+  outage: null,
   hold: null,
   spent: credits(48),
   cap: credits(104),
@@ -38,6 +39,17 @@ describe("the progress line", () => {
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
       "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue · 31 requests this minute",
     );
+  });
+
+  test("says since when and why the service is unreachable, and when it is tried again", () => {
+    const outage = { since: Date.UTC(2026, 10, 21, 18, 18, 40), reason: "the connection was reset" };
+    const out = { ...facts, outage, waiting: "service" as const, until: facts.now + 31_000 };
+    const line = progressLine(out);
+    expect(line).toContain(
+      " · service unreachable since 18:18 UTC (the connection was reset), next try in 31s",
+    );
+    expect(line).not.toContain("asked us to wait");
+    expect(progressLine(out, 59)).toContain("unreachable since 18:18 UTC, next try 31s");
   });
 
   test("counts down to the next request, and names the disk or a stop before it", () => {

@@ -136,6 +136,16 @@ describe("what stops a run", () => {
     expect(new Set(found)).toEqual(new Set(["archived", "planned"]));
   });
 
+  test("--unreachable-wait ends the run in time, also when many requests fail at once", async () => {
+    await open();
+    const run = await start(world, pictures(8));
+    world.tamper = async () => ({ kind: "not_sent", reason: "connect ECONNREFUSED" });
+    const begun = world.clock.now();
+    const session = await carryOn(world, run, { unreachableMs: 20_000 });
+    expect(session.gate.stops.map((stop) => stop.kind)).toEqual(["unreachable"]);
+    expect(world.clock.now() - begun).toBeLessThanOrEqual(21_000);
+  });
+
   test("a service that cannot be reached for too long ends the run, and a later run continues", async () => {
     await open();
     const run = await start(world, pictures(2));

@@ -15,8 +15,8 @@ import { carryOn, openWorld, picture, start, states, type World } from "./harnes
 const run = { ...runStart, id: 1, jobName: "demo" } as unknown as Run;
 const item = newItem("a") as unknown as Item;
 const other = newItem("b") as unknown as Item;
-const first = { number: 1, sentAt: 0 } as unknown as Attempt;
-const attempt = { number: 2, sentAt: 60_000 } as unknown as Attempt;
+const first = { number: 1, sentAt: 0, spendLogId: null } as unknown as Attempt;
+const attempt = { number: 2, sentAt: 60_000, spendLogId: null } as unknown as Attempt;
 const accepted = {
   event: "accepted",
   outcome: { taskId: "t1", charged: credits(4.5), status: 200 },

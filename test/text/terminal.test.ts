@@ -107,22 +107,28 @@ describe("text for a terminal (P24)", () => {
             trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
           }).split("\n"),
           problemLine({ place, message: text, expected: text, got: text, nearest: text }),
-          ...([[null, [{ kind: "interrupted", message: text }]], [text, []]] as const).map(
-            ([diskTrouble, stops]) =>
-              progressLine({
-                counts,
-                quota,
-                waiting: null,
-                until: null,
-                stops,
-                diskTrouble,
-                hold: null,
-                spent: noCredits,
-                cap: null,
-                forecastMs: null,
-                now: 0,
-                elapsedMs: 0,
-              }),
+          ...(
+            [
+              [null, [{ kind: "interrupted", message: text }], null],
+              [text, [], null],
+              [null, [], { since: 0, reason: text }],
+            ] as const
+          ).map(([diskTrouble, stops, outage]) =>
+            progressLine({
+              counts,
+              quota,
+              waiting: null,
+              until: null,
+              stops,
+              diskTrouble,
+              outage,
+              hold: null,
+              spent: noCredits,
+              cap: null,
+              forecastMs: null,
+              now: 0,
+              elapsedMs: 0,
+            }),
           ),
         ];
         for (const line of shown) expect(line).not.toMatch(forbidden);

@@ -4,12 +4,17 @@ import type { Readable, Writable } from "node:stream";
 import { isCancel, password, select, text } from "@clack/prompts";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
-import { makeStarter, type Started } from "../../job/workspace/starter.js";
+import { type Credits, inCredits } from "../../core/money.js";
+import { openAccount } from "../../job/workspace/account.js";
+import { firstJobOf, makeStarter, type Started, sandboxJob } from "../../job/workspace/starter.js";
 import type { Machine } from "../../machine.js";
 import { manifestSchema } from "../../manifest/job-file/job-shape.js";
+import { accountText } from "../../report/account.js";
 import type { InitFlags } from "../flags/setup.js";
+import { openLog } from "../output/log.js";
 import { address, checkedKey, shapeOf } from "../settings/connect.js";
 import { envFile, keyFromFile } from "../settings/env.js";
+import { workspaceOf } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
 export async function init({
@@ -29,9 +34,42 @@ export async function init({
   const answers = asks
     ? await askService(given, { input: stdin, output: stderr, signal: machine.interrupt() })
     : given;
-  const started = makeStarter({ folder, ...answers });
+  const found = await accountOf(answers, folder, machine);
+  const started = makeStarter({ folder, ...answers, job: found?.job?.text ?? sandboxJob });
   const lost = hasSettings && (given.baseUrl !== null || given.key !== null);
-  stdout.write(`${[...report(started, lost), "", ...next(relative(cwd, folder), answers)].join("\n")}\n`);
+  const steps = next(relative(cwd, folder), answers, found?.job?.price ?? null);
+  const account = found === null ? [] : [found.account, ""];
+  stdout.write(`${[...account, ...report(started, lost), "", ...steps].join("\n")}\n`);
+}
+
+/**
+ * Tries address and key before anything is made: the account, and a first job of its models. Null if one of them is
+ * missing. Throws EarlyExit if they do not work.
+ */
+async function accountOf(
+  { baseUrl, key }: ServiceAnswers,
+  folder: string,
+  machine: Machine,
+): Promise<{ account: string; job: ReturnType<typeof firstJobOf> } | null> {
+  if (baseUrl === null || key === null) return null;
+  const { accountsFile, stateFile } = workspaceOf({ workspace: folder }, machine);
+  const open = await openAccount({
+    connection: { origin: baseUrl, baseUrl, key, sandbox: false },
+    accountsFile,
+    stateFile,
+    clock: machine.clock,
+    log: await openLog("warn", machine),
+    signal: machine.interrupt(),
+    onDailyLimit: "stop",
+  });
+  try {
+    const { me } = await open.identify();
+    const { models } = await open.models();
+    const quota = await open.accounts.quota(open.accountId());
+    return { account: accountText({ me, quota }), job: firstJobOf(models) };
+  } finally {
+    await open.close();
+  }
 }
 
 /** Address and key of the flags. Throws EarlyExit. */
@@ -52,10 +90,15 @@ function report({ made, kept, ignored }: Started, lost: boolean): string[] {
 }
 
 /** What to type next; `way` leads from here to the folder. */
-function next(way: string, { baseUrl, key }: ServiceAnswers): string[] {
+function next(way: string, { baseUrl, key }: ServiceAnswers, price: Credits | null): string[] {
   const steps: [string, string][] = [
     ...(way === "" ? [] : [[`cd ${quoted(way)}`, ""] as [string, string]]),
-    ["bulkgen run jobs/first.csv --sandbox", "a rehearsal: no key, no cost"],
+    ...(price === null
+      ? [["bulkgen run jobs/first.csv --sandbox", "a rehearsal: no key, no cost"] as [string, string]]
+      : [
+          ["bulkgen plan jobs/first.csv", "check the sheet and its price"] as [string, string],
+          ["bulkgen run jobs/first.csv", `make it, for about ${inCredits(price)}`] as [string, string],
+        ]),
     ...(baseUrl === null || key === null
       ? [["bulkgen models --sandbox", "names for the model column"] as [string, string]]
       : [

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { type ChargeEvidence, foreignCredits } from "../../core/charges/readings.js";
 import { EarlyExit, type ExitName } from "../../core/exit.js";
+import { localTime } from "../../core/local-time.js";
 import { inCredits, noCredits, plus } from "../../core/money.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { continueJob } from "../../job/run/continue-job.js";
@@ -8,7 +9,7 @@ import { spentIn } from "../../job/workspace/evidence.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
 import { shownPath } from "../../report/problem-text.js";
-import { minute, type Resumed, resumedText } from "../../report/status.js";
+import { type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
 import { changedOptions, type ResumeFlags } from "../flags/run.js";
@@ -83,7 +84,7 @@ async function agreeToRest(
 async function agreeToForeignUse(evidence: ChargeEvidence, { options, machine }: PreparedRun): Promise<void> {
   const foreign = foreignCredits(evidence);
   if (foreign === 0) return;
-  const what = `since ${minute(evidence.baseline.at)} UTC, ${inCredits(foreign)} were charged to this key for requests that this machine did not send. If a copy of this run was resumed elsewhere, its items would be paid twice.`;
+  const what = `since ${localTime(evidence.baseline.at)}, ${inCredits(foreign)} were charged to this key for requests that this machine did not send. If a copy of this run was resumed elsewhere, its items would be paid twice.`;
   if (!machine.stdin.isTTY)
     throw new EarlyExit("usage", `${what} Add --accept-foreign-use to continue. Nothing was submitted.`);
   machine.stderr.write(`bulkgen: ${what}\n`);

@@ -8,6 +8,7 @@ import { connect } from "../settings/connect.js";
 import { type Display, openDisplay } from "./display.js";
 import { type Events, openEvents } from "./events.js";
 import { openLog } from "./log.js";
+import { type Notifier, openNotifier } from "./notifier.js";
 
 /** What a command that continues a run works with. */
 export interface PreparedRun {
@@ -15,6 +16,7 @@ export interface PreparedRun {
   display: Display;
   log: Log;
   events: Events | null;
+  notifier: Notifier | null;
   machine: Machine;
 }
 
@@ -32,6 +34,7 @@ export async function jobOptions(
   );
   const write = (line: string) => stdout.write(line);
   const events = flags.events ? openEvents(workspace.stateFile, clock, write) : null;
+  const notifier = await openNotifier(flags, machine, workspace);
   const options: JobOptions = {
     workspace,
     connect: (manifest) => connect(flags, machine, workspace, { manifest }),
@@ -40,10 +43,14 @@ export async function jobOptions(
     interrupt,
     unreachableMs: flags.unreachableWait,
     ...dailyOf(flags),
-    onBegin: (run) => events?.begin(run),
+    onBegin(run) {
+      events?.begin(run);
+      notifier?.begin(run);
+    },
     onProgress(progress) {
       display.progress(progress);
       events?.progress(progress);
+      notifier?.waitsForDisk(progress.diskTrouble);
     },
     onWait(what, until) {
       display.waiting(what, until);
@@ -52,5 +59,5 @@ export async function jobOptions(
     ifLocked: flags.ifLocked,
     onLocked: (message) => display.status(message),
   };
-  return { options, display, log, events, machine };
+  return { options, display, log, events, notifier, machine };
 }

@@ -10,6 +10,7 @@ import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
 import { count } from "../../text/amounts.js";
+import { shellWord } from "../../text/shell.js";
 import { terminalStyle } from "../../text/table.js";
 import { jsonText } from "../../text/terminal.js";
 import type { Display } from "./display.js";
@@ -119,9 +120,9 @@ function nextStep(
   const steps: Partial<Record<ExitName, string>> = {
     key: `set a valid key of the same user (BULKGEN_API_KEY or --api-key-file), or activate a plan, then ${resume}`,
     unreachable: `${resume} when the service is reachable again`,
-    credits: leftOut > 0 ? "top up, then run the same command again" : `top up, then ${resume}`,
+    credits: leftOut > 0 ? `top up, then ${runAgain(run)}` : `top up, then ${resume}`,
     held: heldAdvice(sandbox),
-    cap: afterCap(stops, resumeWith, capNeeded, counts.planned),
+    cap: afterCap(stops, run, { resumeWith, capNeeded, left: counts.planned }),
     unfinished:
       counts.unknown > 0 && reasons.length === 0
         ? `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)} finds out whether ${count(counts.unknown, "lost request")} ${counts.unknown === 1 ? "was" : "were"} charged`
@@ -137,19 +138,38 @@ function nextStep(
 /** How to continue after a cap, by which cap it was. */
 function afterCap(
   stops: Outcome["execution"]["stops"],
-  resumeWith: (flags: string) => string,
-  capNeeded: Credits,
-  left: number,
+  run: Run,
+  {
+    resumeWith,
+    capNeeded,
+    left,
+  }: { resumeWith: (flags: string) => string; capNeeded: Credits; left: number },
 ): string {
   const resume = resumeWith("");
   const steps: Partial<Record<StopKind, string>> = {
     cap: `${count(left, "item is", "items are")} left: ${resumeWith(`--max-credits ${toNumber(capNeeded)}`)}`,
     keep: `top up, then ${resume}; or ${resumeWith("--keep-credits N")} with a lower N`,
-    daily: `${resume} continues tomorrow, or now with a higher --max-credits-per-day`,
+    daily: `${resume} continues tomorrow; to continue now, ${resumeWith("--max-credits-per-day N")} with a higher N`,
     failures: `find out why they failed, then ${resumeWith("--max-failures N")}`,
   };
   const reached = stops.map(({ kind }) => steps[kind]).find((step) => step !== undefined);
-  return reached ?? "raise the model's cap, or check its new price, and run the manifest again";
+  if (reached !== undefined) return reached;
+  return run.options.modelCaps === undefined
+    ? `check the model's new price, then ${runAgain(run)}`
+    : `${resumeWith("--max-credits-per-model MODEL=N")} with a higher N`;
+}
+
+/** The command that plans the run's manifest again, as the same edition and under the same cap. */
+function runAgain({ manifest, edition, options: { maxCredits, sandbox } }: Run): string {
+  const words = [
+    "bulkgen",
+    "run",
+    manifest,
+    ...(edition === "" ? [] : ["--edition", edition]),
+    ...(maxCredits === null ? [] : ["--max-credits", String(toNumber(maxCredits))]),
+    ...(sandbox ? ["--sandbox"] : []),
+  ];
+  return `\`${words.map(shellWord).join(" ")}\``;
 }
 
 /** The first few row ids, and how many more there are. */

@@ -73,7 +73,9 @@ function remote(
 }
 
 /** The key, if it has the form of one. Throws EarlyExit. */
-export function checkedKey({ value, from }: ServiceSetting): string {
+export function checkedKey({ value: given, from }: ServiceSetting): string {
+  // A key that is copied often brings a blank or a line break along.
+  const value = given.trim();
   if (isKeyForm(value)) return value;
   throw new EarlyExit(
     "key",
@@ -101,6 +103,10 @@ export function address(baseUrl: string): { origin: string; baseUrl: string } {
       "usage",
       `base URL: ${expected}, got ${url.protocol}//${url.host} (http only for this machine)`,
     );
+  }
+  if (/\/api\/v1\/*$/.test(url.pathname)) {
+    const rest = url.origin + url.pathname.replace(/\/api\/v1\/*$/, "");
+    throw new EarlyExit("usage", `base URL: leave off /api/v1: ${rest}`);
   }
   const clean = url.origin + url.pathname.replace(/\/+$/, "");
   return { origin: clean, baseUrl: clean };

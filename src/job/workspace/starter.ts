@@ -1,11 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Model } from "../../api/records.js";
+import { type Credits, credits, noCredits, plus } from "../../core/money.js";
 
 /** The folder of a first workspace, and what is known about the service. */
 export interface Starter {
   folder: string;
   baseUrl: string | null;
   key: string | null;
+  /** The first sheet. */
+  job: string;
 }
 
 export interface Started {
@@ -42,7 +46,7 @@ export function makeStarter(starter: Starter): Started {
   try {
     make(".bulkgen/", (path) => mkdirSync(path));
     make(".env", (path) => writeFileSync(path, settingsText(starter), { flag: "wx", mode: secretMode }));
-    make("jobs/first.csv", (path) => writeFileSync(path, firstJob, { flag: "wx" }));
+    make("jobs/first.csv", (path) => writeFileSync(path, starter.job, { flag: "wx" }));
     started.ignored = ignore(join(folder, ".gitignore"));
     return started;
   } catch (error) {
@@ -75,8 +79,40 @@ ${key === null ? "# BULKGEN_API_KEY=" : `BULKGEN_API_KEY=${key}`}
 }
 
 /** A first job for the sandbox: two pictures and a voice, 4 credits. */
-const firstJob = `id,model,prompt,params.aspect_ratio
+export const sandboxJob = `id,model,prompt,params.aspect_ratio
 teapot,aurora-image-mini,"A stoneware teapot on a dark oak table, steam in low sun",16:9
 cup,aurora-image-mini,"The cup that belongs to it, close, on linen",1:1
 welcome,voice-clear,"Welcome. This voice was made from a row of a spreadsheet.",
 `;
+
+const picture = "A stoneware teapot on a dark oak table, steam in low sun";
+const prompts: Readonly<Record<string, string>> = {
+  image: picture,
+  video: "Steam rises slowly from a stoneware teapot in low sun",
+  audio: "Welcome. This voice was made from a row of a spreadsheet.",
+};
+const firstRows = 3;
+
+/** A first job of the account's own models: the cheapest that need only a prompt, of different categories if possible. */
+export function firstJobOf(models: readonly Model[]): { text: string; price: Credits } | null {
+  const cheapest = models
+    .filter((model) => model.input_type === "text")
+    .toSorted((a, b) => a.credits_cost - b.credits_cost);
+  const categories = new Set<string>();
+  const [firsts, others]: [Model[], Model[]] = [[], []];
+  for (const model of cheapest) {
+    (categories.has(model.category) ? others : firsts).push(model);
+    categories.add(model.category);
+  }
+  const chosen = [...firsts, ...others].slice(0, firstRows);
+  if (chosen.length === 0) return null;
+  const rows = chosen.map(({ model_key: key, category }, index) =>
+    [`first-${index + 1}`, key, prompts[category] ?? picture].map(quotedCell).join(","),
+  );
+  const price = plus(noCredits, ...chosen.map((model) => credits(model.credits_cost)));
+  return { text: `id,model,prompt\n${rows.join("\n")}\n`, price };
+}
+
+function quotedCell(text: string): string {
+  return /^[\w.-]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`;
+}

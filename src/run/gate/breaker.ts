@@ -1,6 +1,8 @@
 import type { ServiceClock, Wait } from "../../client/service-clock.js";
 import type { FailureKind } from "../../core/failure.js";
 import { backoffMs } from "../../core/quota/backoff.js";
+import { wait } from "../../text/amounts.js";
+import type { GatePorts } from "./ports.js";
 
 /** Equal failures of a model in a row after which its other items wait. */
 const failuresInARowMax = 5;
@@ -46,13 +48,25 @@ export class Breaker {
   }
 }
 
+/** Since when the service cannot be reached (UTC ms), and why. */
+export interface Outage {
+  since: number;
+  reason: string;
+}
+
 /** Whether the service can be reached: silence after each failure, longer each time, and how long it has lasted. */
 export class Reachability {
   private silence: Wait | null = null;
   private failures = 0;
   private lasts: (() => number) | null = null;
+  outage: Outage | null = null;
 
-  constructor(private readonly time: ServiceClock) {}
+  /** The service is given up after `unreachableMs`. */
+  constructor(
+    private readonly ports: Pick<GatePorts, "clock" | "log">,
+    private readonly time: ServiceClock,
+    private readonly unreachableMs: number,
+  ) {}
 
   /** No request before then (UTC ms). */
   get silentUntil(): number {
@@ -61,16 +75,25 @@ export class Reachability {
 
   /** The service answered something. */
   reached(): void {
+    if (this.outage !== null) this.ports.log.info({}, "the service can be reached again");
     this.failures = 0;
     this.lasts = null;
     this.silence = null;
+    this.outage = null;
   }
 
-  /** A request found no service, or got no answer. Returns for how long this has lasted, in ms. */
-  missed(): number {
+  /** A request found no service, or got no answer. Returns whether this has lasted for too long. */
+  missed(reason: string): boolean {
     this.lasts ??= this.time.stopwatch();
-    this.failures++;
-    this.silence = this.time.wait(backoffMs(this.failures));
-    return this.lasts();
+    const left = this.unreachableMs - this.lasts();
+    // Requests that were in flight together are one failure.
+    if (this.silence === null || this.silence.isOver)
+      this.silence = this.time.wait(Math.min(backoffMs(++this.failures), Math.max(1, left)));
+    if (this.outage === null) {
+      this.outage = { since: this.ports.clock.now(), reason };
+      const next = wait(this.silence.until - this.outage.since);
+      this.ports.log.warn({ reason }, `the service is unreachable (${reason}), next try in ${next}`);
+    }
+    return left <= 0;
   }
 }

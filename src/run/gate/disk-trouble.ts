@@ -6,6 +6,12 @@ import type { GatePorts } from "./ports.js";
 export const diskMs = 15_000;
 
 /**
+ * A nearly full disk takes small files and refuses large ones in turn: what it refuses is not logged again for this
+ * long (ms).
+ */
+const quietMs = 10 * 60_000;
+
+/**
  * While the archive's disk refuses files, nothing is bought, because it could not be saved. A save shows the trouble, but
  * the first save comes when the first task is finished, and by then everything may be bought. So the free space is
  * checked before buying.
@@ -14,6 +20,7 @@ export class DiskTrouble {
   private ofSave: DiskRefusal | null = null;
   private ofCheck: DiskRefusal | null = null;
   private nextCheck: Wait;
+  private quiet: Wait;
 
   /** `folder` is the job's. */
   constructor(
@@ -22,6 +29,7 @@ export class DiskTrouble {
     private readonly folder: string,
   ) {
     this.nextCheck = time.wait(0);
+    this.quiet = time.wait(0);
   }
 
   /** Why the disk refuses files; null where it takes everything. */
@@ -56,8 +64,11 @@ export class DiskTrouble {
 
   /** Logs the trouble once, when it begins. */
   private tell({ code, reason }: DiskRefusal): void {
-    if (this.reason !== null) return;
-    this.ports.log.warn({ code }, `the archive cannot be written (${reason}); waiting`);
+    if (this.reason !== null || (code === "ENOSPC" && !this.quiet.isOver)) return;
+    if (code === "ENOSPC") this.quiet = this.time.wait(quietMs);
+    const todo =
+      code === "ENOSPC" ? "Free some space and the run continues" : "The run continues when it accepts files";
+    this.ports.log.warn({ code }, `the disk refuses files: ${reason}. Waiting; nothing is bought. ${todo}.`);
   }
 }
 

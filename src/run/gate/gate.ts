@@ -53,7 +53,7 @@ export class Gate {
     const { run } = settings;
     this.requests = run.requests;
     const { time } = ports.service;
-    this.reach = new Reachability(time);
+    this.reach = new Reachability(ports, time, settings.unreachableMs);
     this.caps = new Caps(settings);
     this.settling = new Settling(ports, settings.settling, run.id, this.caps);
     this.disk = new DiskTrouble(ports, time, jobFolder(run));
@@ -168,8 +168,7 @@ export class Gate {
 
   /** A request found no service, or got no answer. */
   missed(reason: string): void {
-    if (this.reach.missed() < this.settings.unreachableMs) return;
-    this.stop("unreachable", `the service cannot be reached (${reason})`);
+    if (this.reach.missed(reason)) this.stop("unreachable", `the service cannot be reached (${reason})`);
   }
 
   /** The service refused the key, the subscription or the balance. */

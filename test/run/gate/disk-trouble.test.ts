@@ -8,6 +8,9 @@ import { silentLog } from "../harness.js";
 const full: DiskRefusal = { kind: "disk", code: "ENOSPC", reason: "full" };
 const denied: DiskRefusal = { kind: "disk", code: "EACCES", reason: "denied" };
 
+const waits =
+  "the disk refuses files: full. Waiting; nothing is bought. Free some space and the run continues.";
+
 let clock: ManualClock;
 let room: DiskRefusal | null;
 let looks: string[];
@@ -42,6 +45,14 @@ describe("the room of the archive's disk", () => {
     expect(trouble.wakeAt).toBeNull();
   });
 
+  test("that takes small files and refuses large ones is reported once", () => {
+    for (let file = 0; file < 10; file++) {
+      trouble.refused(full);
+      trouble.over();
+    }
+    expect(told).toEqual([waits]);
+  });
+
   test("P17: that is gone is reported once, and checked until it is back, even if nothing is left to buy", async () => {
     room = full;
     await trouble.check(true);
@@ -49,7 +60,7 @@ describe("the room of the archive's disk", () => {
     clock.advance(15_000);
     await trouble.check(false);
     trouble.refused(full);
-    expect(told).toEqual(["the archive cannot be written (full); waiting"]);
+    expect(told).toEqual([waits]);
     trouble.over();
     expect(trouble.reason).toBe("full");
     room = null;

@@ -3,7 +3,7 @@ import type { Log } from "../../../core/ports/send.js";
 import type { Workspace } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { deliver } from "../../../notify/deliver.js";
-import { scheduledRunNotification } from "../../../notify/facts.js";
+import { newsNotification } from "../../../notify/facts.js";
 import { targetsOf } from "../../../notify/target.js";
 import { Daemon, type DaemonEvent } from "../../../schedule/daemon.js";
 import { serveHealth } from "../../../schedule/health.js";
@@ -12,6 +12,7 @@ import { takeLock } from "../../../store/lock.js";
 import type { Schedule, Schedules } from "../../../store/schedules.js";
 import type { ScheduleStartFlags } from "../../flags/schedule.js";
 import { openLog } from "../../output/log.js";
+import { originOf } from "../../output/notifier.js";
 import { print } from "../../output/print.js";
 import { configFiles, runFlagsOf } from "../../settings/settings.js";
 import type { Call } from "../call.js";
@@ -89,16 +90,14 @@ async function send(
   const { env, clock, cwd } = machine;
   try {
     const flags = runFlagsOf(schedule.flags, await configFiles(workspace.root, env), env);
-    await deliver(
-      targetsOf(flags, env),
-      scheduledRunNotification(event, { schedule: schedule.name, dueAt, message }),
-      {
-        environment: env,
-        clock,
-        cwd,
-        warn: (line) => log.warn({ schedule: schedule.name }, line),
-      },
-    );
+    const scheduled = { schedule: schedule.name, due: new Date(dueAt).toISOString() };
+    const origin = originOf(workspace, flags.sandbox ?? false, scheduled);
+    await deliver(targetsOf(flags, env), newsNotification(event, message, { origin }), {
+      environment: env,
+      clock,
+      cwd,
+      warn: (line) => log.warn({ schedule: schedule.name }, line),
+    });
   } catch (error) {
     log.warn({ schedule: schedule.name }, `cannot send its notifications: ${(error as Error).message}`);
   }
