@@ -13,14 +13,27 @@ import { percentOrZero, positive } from "./flags/values.js";
 export interface CommandDefinition {
   name: string;
   describe: string;
+  /** The heading it stands under in the help of the program. */
+  group?: CommandGroup;
   positionals?: readonly Positional[];
   flags?: FlagSet;
+  /** Whole command lines, as people type them. */
+  examples?: readonly string[];
   /** Printed below the help. */
   note?: string;
   subcommands?: readonly CommandDefinition[];
   /** Loads the module that does the work; a command without one only groups others. */
   load?: () => Promise<Handler>;
 }
+
+export const commandGroups = [
+  "Every day",
+  "A run that is not finished",
+  "When something went wrong",
+  "The archive",
+  "Service and settings",
+] as const;
+export type CommandGroup = (typeof commandGroups)[number];
 
 export interface Positional {
   name: string;
@@ -133,20 +146,25 @@ const sandboxCommands: readonly CommandDefinition[] = [
 export const commandList: readonly CommandDefinition[] = [
   {
     name: "init",
+    group: "Every day",
     describe: "make a starter workspace: settings and a first job; asks on a terminal, overwrites nothing",
     positionals: [{ name: "folder", describe: "where (default: the current folder)" }],
     flags: initFlags,
+    examples: ["bulkgen init", "bulkgen init autumn --sandbox"],
     load: async () => (await import("./commands/init.js")).init,
   },
   {
     name: "plan",
+    group: "Every day",
     describe: "check, price and forecast a manifest; spends nothing",
     positionals: [manifest],
     flags: planFlags,
+    examples: ["bulkgen plan autumn.xlsx", "bulkgen plan autumn.csv --rows --first 10"],
     load: async () => (await import("./commands/plan.js")).plan,
   },
   {
     name: "run",
+    group: "Every day",
     describe: "plan, confirm, submit, poll and archive; continues an interrupted run",
     positionals: [manifest],
     flags: {
@@ -160,17 +178,24 @@ export const commandList: readonly CommandDefinition[] = [
         },
       ),
     },
+    examples: [
+      "bulkgen run autumn.csv --sandbox",
+      "bulkgen run autumn.csv --max-credits 200 --until 06:00 --yes",
+    ],
     load: async () => (await import("./commands/run.js")).run,
   },
   {
     name: "status",
+    group: "Every day",
     describe: "show the status of the newest (or given) run; works offline",
     positionals: [runNumber],
     flags: statusFlags,
+    examples: ["bulkgen status", "bulkgen status --all"],
     load: async () => (await import("./commands/status.js")).status,
   },
   {
     name: "redo",
+    group: "Every day",
     describe: "make new variants of items, priced first; the old files stay",
     positionals: [
       {
@@ -180,24 +205,42 @@ export const commandList: readonly CommandDefinition[] = [
       },
     ],
     flags: redoFlags,
+    examples: ["bulkgen redo teapot mug", "bulkgen redo outputs/autumn/teapot.png"],
     load: async () => (await import("./commands/item-orders.js")).redo,
   },
   {
     name: "export",
+    group: "Every day",
     describe: "write the sheet of the newest (or given) run back, filled in; pack files; works offline",
     positionals: [runNumber],
     flags: exportFlags,
+    examples: [
+      "bulkgen export --to autumn-done.xlsx",
+      "bulkgen export --failed --to mend.csv",
+      "bulkgen export --zip autumn.zip --files-only",
+    ],
     load: async () => (await import("./commands/export.js")).exportSheet,
   },
   {
+    name: "gallery",
+    group: "Every day",
+    describe: "write a contact sheet of a job: gallery.html in its folder, to open in a browser",
+    positionals: [runNumber],
+    flags: workspaceFlags,
+    load: async () => (await import("./commands/gallery.js")).gallery,
+  },
+  {
     name: "resume",
+    group: "A run that is not finished",
     describe: "continue the newest (or given) unfinished run, with its own options",
     positionals: [{ ...runNumber, describe: "number of the run (default: the newest unfinished)" }],
     flags: resumeFlags,
+    examples: ["bulkgen resume", "bulkgen resume 3 --max-credits 300"],
     load: async () => (await import("./commands/resume.js")).resume,
   },
   {
     name: "pause",
+    group: "A run that is not finished",
     describe: "pause a run; continue it later with resume (submitted tasks keep running)",
     positionals: [orderedRun],
     flags: workspaceFlags,
@@ -205,6 +248,7 @@ export const commandList: readonly CommandDefinition[] = [
   },
   {
     name: "cancel",
+    group: "A run that is not finished",
     describe: "submit nothing more for a run; what was submitted is still collected",
     positionals: [orderedRun],
     flags: workspaceFlags,
@@ -212,13 +256,16 @@ export const commandList: readonly CommandDefinition[] = [
   },
   {
     name: "retry",
+    group: "When something went wrong",
     describe: "submit the failed items of the newest (or given) run again",
     positionals: [runNumber],
     flags: retryFlags,
+    examples: ["bulkgen retry", "bulkgen retry --only provider"],
     load: async () => (await import("./commands/item-orders.js")).retry,
   },
   {
     name: "resolve",
+    group: "When something went wrong",
     describe: "decide about held items: adopt a task, submit them again, fetch them again, or skip them",
     positionals: [
       {
@@ -228,23 +275,19 @@ export const commandList: readonly CommandDefinition[] = [
       },
     ],
     flags: resolveFlags,
+    examples: ["bulkgen resolve teapot --resubmit", "bulkgen resolve --all --skip"],
     load: async () => (await import("./commands/item-orders.js")).resolve,
   },
   {
-    name: "verify",
-    describe: "check that every archived file is intact; repair what can be repaired",
-    flags: verifyFlags,
-    load: async () => (await import("./commands/verify.js")).verify,
-  },
-  {
-    name: "gallery",
-    describe: "write a contact sheet of a job: gallery.html in its folder, to open in a browser",
-    positionals: [runNumber],
-    flags: workspaceFlags,
-    load: async () => (await import("./commands/gallery.js")).gallery,
+    name: "doctor",
+    group: "When something went wrong",
+    describe: "check for anything that could stop a run: settings, key, limits, clock, disk, locks",
+    flags: doctorFlags,
+    load: async () => (await import("./commands/doctor.js")).doctor,
   },
   {
     name: "find",
+    group: "The archive",
     describe: "find archived files by prompt, model, parameter or date, or the row that a file came from",
     positionals: [
       {
@@ -254,10 +297,19 @@ export const commandList: readonly CommandDefinition[] = [
       },
     ],
     flags: findFlags,
+    examples: ["bulkgen find teapot", "bulkgen find copy-of-a-file.png"],
     load: async () => (await import("./commands/find.js")).find,
   },
   {
+    name: "verify",
+    group: "The archive",
+    describe: "check that every archived file is intact; repair what can be repaired",
+    flags: verifyFlags,
+    load: async () => (await import("./commands/verify.js")).verify,
+  },
+  {
     name: "adopt",
+    group: "The archive",
     describe: "add files that were made elsewhere to the archive, matched to rows by file name",
     positionals: [
       { name: "folder", describe: "the folder with the files; it is not changed", required: true },
@@ -268,6 +320,7 @@ export const commandList: readonly CommandDefinition[] = [
   },
   {
     name: "models",
+    group: "Service and settings",
     describe: "list the service's models, their inputs, parameters and prices",
     positionals: [{ name: "category", describe: "only this category, such as image" }],
     flags: modelsFlags,
@@ -275,31 +328,34 @@ export const commandList: readonly CommandDefinition[] = [
   },
   {
     name: "account",
+    group: "Service and settings",
     describe: "show the account: user, credits, subscription, key, limits",
     flags: serviceFlags,
     load: async () => (await import("./commands/account.js")).account,
   },
   {
-    name: "doctor",
-    describe: "check for anything that could stop a run: settings, key, limits, clock, disk, locks",
-    flags: doctorFlags,
-    load: async () => (await import("./commands/doctor.js")).doctor,
-  },
-  {
     name: "schedule",
+    group: "Service and settings",
     describe: "run jobs by the clock: add, list, show, remove, run, start the daemon, print",
+    examples: [
+      'bulkgen schedule add nightly autumn.csv --cron "0 2 * * *" --fresh',
+      "bulkgen schedule start",
+    ],
     subcommands: scheduleCommands,
   },
   {
     name: "sandbox",
+    group: "Service and settings",
     describe: "serve a local copy of the whole service on this machine",
     flags: sandboxFlags,
+    examples: ["bulkgen sandbox", "bulkgen sandbox --plan Starter --credits 100 --state sandbox.db"],
     note: "--state :memory: keeps nothing: each start is a fresh one.",
     subcommands: sandboxCommands,
     load: async () => (await import("./commands/sandbox/sandbox.js")).sandbox,
   },
   {
     name: "completion",
+    group: "Service and settings",
     describe: "print the shell completion for bash or zsh",
     positionals: [{ name: "shell", describe: "bash or zsh (default: the one in SHELL)" }],
     load: async () => (await import("./commands/completion.js")).completion,

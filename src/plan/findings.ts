@@ -72,6 +72,13 @@ export function settlingWarning([, last]: readonly [number, number]): Finding[] 
   return [{ kind: "early_settling", message, seconds, atLeast }];
 }
 
+/** A run whose submitting ends before everything is made. */
+export function deadlineWarning({ finishAt }: Requests, deadline: number | null): Finding[] {
+  if (deadline === null || finishAt === null || finishAt <= deadline) return [];
+  const message = `Submitting ends at ${localTime(deadline)}, and the run takes until about ${localTime(finishAt)}: some items may be left for the next run.`;
+  return [{ kind: "deadline", message, until: new Date(deadline).toISOString(), finishAt }];
+}
+
 /** A period that ends, for good or before the run does. */
 function periodWarnings({ subscription }: Me, { finishAt }: Requests): Finding[] {
   if (subscription === null) return [];

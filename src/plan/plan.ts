@@ -190,6 +190,7 @@ export type Finding = { message: string } & (
   | { kind: "unused_param_column"; column: string; models: string[] }
   | { kind: "missing_files"; items: string[]; credits: Credits }
   | { kind: "early_settling"; seconds: number; atLeast: number }
+  | { kind: "deadline"; until: string; finishAt: number }
   | { kind: "made_before" }
   | { kind: "partly_made_before" }
   | { kind: "archived_before" }

@@ -38,7 +38,11 @@ export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, inpu
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),
   );
   const unseen = new Set(groups.filter(({ pace }) => pace.finished === 0).map(({ model }) => model));
-  const guessed = { models: [...unseen], areAll: groups.every(({ model }) => unseen.has(model)) };
+  const guessed = {
+    models: [...unseen],
+    areAll: groups.every(({ model }) => unseen.has(model)),
+    sandbox: input.localInputs !== undefined,
+  };
   const isGuess = reckoned.binds === "generation" && unseen.size > 0;
   const forecast: Forecast = { ...reckoned, ...(isGuess ? { guessed } : {}) };
   const finishAt = forecast.requests === 0 ? null : input.now + forecast.ms;

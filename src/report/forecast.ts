@@ -11,20 +11,23 @@ const bindings: Readonly<Record<Binding, string>> = {
 };
 
 /** What a run is expected to need, on one line. */
-export function forecastText(
-  { requests, ms, binds, larger, guessed }: Forecast,
-  finishAt: number | null = null,
-): string {
-  if (requests === 0) return "nothing to do";
-  const faster = larger === null ? "" : `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}`;
-  const finish = finishAt === null || ms < longMs ? "" : ` (until about ${localTime(finishAt)})`;
-  return `about ${requests} requests, ${about(ms)}${finish}; ${bindings[binds]}${faster}${guessed === undefined ? "" : guessText(guessed)}`;
+export function forecastText(forecast: Forecast): string {
+  const { requests } = forecast;
+  return requests === 0 ? "nothing to do" : `about ${requests} requests, ${timeText(forecast)}`;
 }
 
-function guessText({ models, areAll }: Guessed): string {
-  return areAll
-    ? "; rough estimate (no history for these models yet)"
-    : `; rough estimate for ${models.join(", ")} (no history yet)`;
+/** How long a run is expected to take, what limits it, and how sure that is. */
+export function timeText({ ms, binds, larger, guessed }: Forecast, finishAt: number | null = null): string {
+  const faster = larger === null ? "" : `; on ${larger.plan}${limits(larger.plan)} about ${about(larger.ms)}`;
+  const finish = finishAt === null || ms < longMs ? "" : ` (until about ${localTime(finishAt)})`;
+  return `${about(ms)}${finish}, ${bindings[binds]}${faster}${guessed === undefined ? "" : guessText(guessed)}`;
+}
+
+function guessText({ models, areAll, sandbox }: Guessed): string {
+  const which = areAll
+    ? "; rough estimate (no history for these models yet"
+    : `; rough estimate for ${models.join(", ")} (no history yet`;
+  return `${which}${sandbox ? "; the sandbox is usually faster)" : ")"}`;
 }
 
 /** Longer runs (ms) also show the time of their end. */
@@ -41,10 +44,17 @@ export function comparedText(
   { requests, ms }: Pick<Forecast, "requests" | "ms">,
   outcome: { requests: number; ms: number },
 ): string {
-  return `${requests} requests, ${about(ms)}; it took ${outcome.requests} requests, ${about(outcome.ms)}`;
+  const took = duration(Math.max(1_000, Math.round(outcome.ms / 1_000) * 1_000));
+  return `${requests} requests, ${about(ms)}; it took ${outcome.requests} requests, ${took}`;
 }
 
-/** A forecast is not exact, so it is rounded. */
+/** Rounds a time that nobody knows exactly: to 5 s, 30 s, a minute or 5 minutes, by its length. */
 function about(ms: number): string {
-  return duration(Math.max(1_000, Math.round(ms / 1_000) * 1_000));
+  const steps: [number, number][] = [
+    [60_000, 5_000],
+    [600_000, 30_000],
+    [7_200_000, 60_000],
+  ];
+  const [, step] = steps.find(([below]) => ms < below) ?? [0, 300_000];
+  return duration(Math.max(step, Math.round(ms / step) * step));
 }

@@ -14,7 +14,7 @@ import {
   table,
 } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
-import { forecastText } from "./forecast.js";
+import { timeText } from "./forecast.js";
 import { problemsText, shownPath } from "./problem-text.js";
 
 /** The shown part of a plan. Without an earlier run there is no comparison. */
@@ -51,8 +51,8 @@ export function planText(plan: ShownPlan, folder: string, style: TerminalStyle =
     ...selected(plan),
     ["items", standings(plan)],
     ["credits", creditsText(plan)],
+    ...timeOf(plan),
     ["requests", requestsText(plan)],
-    ["forecast", forecastText(plan.requests.forecast, plan.requests.finishAt)],
     ...files(plan),
   ];
   const blocks = [
@@ -174,13 +174,18 @@ function creditsText({ money: { needed, within, balance, after, maxCredits, spen
   return short ? { text, tone: "bad" } : text;
 }
 
-function requestsText({ requests: { atLeast, plan, perMinute, perDay } }: ShownPlan): string {
+function timeOf({ requests: { forecast, finishAt } }: ShownPlan): [string, Cell][] {
+  return forecast.requests === 0 ? [] : [["time", `about ${timeText(forecast, finishAt)}`]];
+}
+
+function requestsText({ requests: { forecast, plan, perMinute, perDay } }: ShownPlan): string {
   const limits = [
     perMinute === null ? "" : `${count(perMinute, "request")} a minute`,
     perDay === null ? "" : `${perDay} a day`,
   ].filter(Boolean);
   const allowed = limits.length === 0 ? "no limit" : limits.join(", ");
-  return `at least ${atLeast}; ${plan === null ? "without a plan" : `plan ${plan}`}: ${allowed}`;
+  const needed = forecast.requests === 0 ? "none" : `about ${forecast.requests}`;
+  return `${needed}; ${plan === null ? "without a plan" : `plan ${plan}`}: ${allowed}`;
 }
 
 /** What has changed, as far as it is shown, and how many lines there are. */

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { commandList } from "../../src/cli/command-list.js";
+import { type CommandDefinition, commandGroups, commandList } from "../../src/cli/command-list.js";
+import { parseLine } from "../../src/cli/parse.js";
 import { newPlace, type Place, run, spawned } from "../e2e/command.js";
 import { ManualClock } from "../manual-clock.js";
 
@@ -7,6 +8,60 @@ let at: Place;
 beforeEach(() => {
   at = newPlace();
   at.write("set.csv", "id,model,prompt\na,aurora-image-mini,a cup\n");
+});
+
+/** Every command, also those below others, with its path. */
+function allCommands(
+  commands: readonly CommandDefinition[],
+  above: readonly string[] = [],
+): [string[], CommandDefinition][] {
+  return commands.flatMap((command) => {
+    const path = [...above, command.name];
+    return [
+      [path, command] as [string[], CommandDefinition],
+      ...allCommands(command.subcommands ?? [], path),
+    ];
+  });
+}
+
+describe("help", () => {
+  test("is what bulkgen prints without a command, grouped by what people want to do", async () => {
+    const bare = await run(at, []);
+    expect(bare).toMatchObject({ code: 0, stderr: "" });
+    for (const group of commandGroups) expect(bare.stdout).toContain(`\n${group}:\n`);
+    for (const { name, group } of commandList) expect([name, group]).toEqual([name, expect.any(String)]);
+    expect((await run(at, ["help"])).stdout).toBe(bare.stdout);
+  });
+
+  test.each(allCommands(commandList).map(([path]) => path))(
+    "bulkgen help %s %s %s is the help of that command",
+    async (...path) => {
+      const words = path.filter((word) => typeof word === "string");
+      const asked = await run(at, ["help", ...words]);
+      expect(asked).toMatchObject({ code: 0, stdout: (await run(at, [...words, "--help"])).stdout });
+      expect(asked.stdout).toContain(`Usage: bulkgen ${words.join(" ")}`);
+    },
+  );
+
+  test("of an unknown command says so", async () => {
+    const { code, stderr } = await run(at, ["help", "runn"]);
+    expect([code, stderr]).toEqual([
+      2,
+      'bulkgen: unknown command "runn". Did you mean run? See `bulkgen --help`.\n',
+    ]);
+  });
+
+  test("gives examples that can be typed", () => {
+    const examples = allCommands(commandList).flatMap(([path, { examples: lines = [] }]) =>
+      lines.map((line) => [path, line] as const),
+    );
+    expect(examples.length).toBeGreaterThan(20);
+    for (const [path, line] of examples) {
+      const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+      const parsed = parseLine(commandList, words.slice(1));
+      expect([line, parsed.path.slice(0, path.length).map(({ name }) => name)]).toEqual([line, path]);
+    }
+  });
 });
 
 describe("the command line", () => {
@@ -91,7 +146,6 @@ describe("help", () => {
     const { code, stdout, stderr } = await run(at, ["schedule"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(/^Usage: bulkgen schedule \[options\] <command>\n/);
-    expect((await run(at, [])).code).toBe(2);
   });
 
   test("the built command prints the same", async () => {

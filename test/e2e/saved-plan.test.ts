@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, run } from "./command.js";
 import { me as account, models, startService } from "./service.js";
@@ -16,6 +17,35 @@ describe.concurrent("a saved plan", () => {
     expect(JSON.parse(first.stdout), first.stderr).toMatchObject({ exitCode: 0, credits: { spent: 2 } });
     const again = await run(place, ["run", "plan.json", "--yes", "--json"]);
     expect(JSON.parse(again.stdout), again.stderr).toMatchObject({ exitCode: 0, requests: 3 });
+  });
+
+  test("takes the flags of its run, so that the same line can be tried first", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(40));
+    const flags = ["--sandbox", "--yes", "--out", "elsewhere", "--rpm", "4", "--max-duration", "1m"];
+    const plain = await run(place, ["plan", "set.csv", "--sandbox", "--json"]);
+    const planned = await run(place, ["plan", "set.csv", ...flags, "--json", "-o", "plan.json"]);
+    expect(planned, planned.stderr).toMatchObject({ code: 0 });
+    const made = JSON.parse(planned.stdout);
+    expect(made.requests.forecast.ms).toBeGreaterThan(5 * JSON.parse(plain.stdout).requests.forecast.ms);
+    expect(made.warnings).toMatchObject([{ kind: "deadline" }]);
+    const saved = JSON.parse(place.read("plan.json"));
+    expect(saved.flags).toEqual([
+      ["--out", join(place.folder, "elsewhere")],
+      ["--sandbox"],
+      ["--max-duration", "1m"],
+      ["--rpm", "4"],
+    ]);
+  });
+
+  test("that the credits do not cover is refused as its run would be: by --on-insufficient", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(4, "plain-image"));
+    const { env } = await startService({ balance: 5 });
+    const plan = async (...flags: string[]) =>
+      (await run(place, ["plan", "set.csv", ...flags], { env })).code;
+    expect(await plan()).toBe(7);
+    for (const what of ["fit", "stop", "wait"]) expect(await plan("--on-insufficient", what)).toBe(0);
   });
 
   test("is refused when the sheet changed, saying what, and taken within --tolerance", async () => {

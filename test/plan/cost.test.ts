@@ -178,8 +178,8 @@ describe("requests", () => {
     });
     const guessed = async (change: Parameters<typeof planOf>[1], text = sheet) =>
       (await planOf(text, change)).requests.forecast.guessed;
-    expect(await guessed({})).toEqual({ models: ["edit", "paint"], areAll: true });
-    expect(await guessed({ pace })).toEqual({ models: ["edit"], areAll: false });
+    expect(await guessed({})).toEqual({ models: ["edit", "paint"], areAll: true, sandbox: false });
+    expect(await guessed({ pace })).toEqual({ models: ["edit"], areAll: false, sandbox: false });
     expect(await guessed({ pace: (group) => ({ ...pace(group), finished: 1 }) })).toBeUndefined();
     const many = Array.from({ length: 100 }, (_, n) => `paint,${n}`).join("\n");
     expect(await guessed({}, `model,prompt\n${many}\n`)).toBeUndefined();

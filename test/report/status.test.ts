@@ -50,7 +50,7 @@ describe("status", () => {
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
       requests  58
-      forecast  53 requests, 6m 40s; it took 58 requests, 7m 2s
+      forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s
       files     outputs/demo
       held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d"
     `);
@@ -72,7 +72,7 @@ describe("status", () => {
   });
 
   test("shows when a run in progress should end, and where that is an estimate", () => {
-    const guessed = { models: ["voice"], areAll: false };
+    const guessed = { models: ["voice"], areAll: false, sandbox: false };
     const running = { ...facts, state: "running", endedAt: null, exit: null, trouble: [] } as const;
     const line = (forecast: typeof facts.forecast) =>
       statusText({ ...running, forecast }, { width: 400, colour: false })
@@ -80,10 +80,10 @@ describe("status", () => {
         .find((text) => text.startsWith("forecast"));
     const known = { requests: 53, ms: 400_000, larger: null, binds: "generation" } as const;
     expect(line(known)).toBe(
-      "forecast  about 53 requests, 6m 40s; limited by generation time; until 2026-11-21 02:49 UTC",
+      "forecast  about 53 requests, 6m 30s, limited by generation time; until 2026-11-21 02:49 UTC",
     );
     expect(line({ ...known, guessed })).toBe(
-      "forecast  about 53 requests, 6m 40s; limited by generation time; rough estimate for voice (no history yet); until 2026-11-21 02:49 UTC",
+      "forecast  about 53 requests, 6m 30s, limited by generation time; rough estimate for voice (no history yet); until 2026-11-21 02:49 UTC",
     );
   });
 
@@ -102,7 +102,7 @@ describe("status", () => {
       items     1 held, 1 failed, 24 archived
       credits   112 spent, up to 4 more open
       requests  58
-      forecast  53 requests, 6m 40s; it took 58 requests, 7m 2s
+      forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s
       files     outputs/demo
       held      row 9 (cover-9): the POST was cut off; POST
                 2026-11-21 02:43:00 UTC, no answer, body

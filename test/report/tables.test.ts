@@ -106,9 +106,9 @@ describe("a plan", () => {
       items     24 new, 2 archived
       credits   75 needed, 60 on the account, 15 short, cap 100, 8
                 of it spent
-      requests  at least 48; plan Pro: 60 requests a minute, 10000
-                a day
-      forecast  about 49 requests, 31s; limited by generation time
+      time      about 30s, limited by generation time
+      requests  about 49; plan Pro: 60 requests a minute, 10000 a
+                day
       files     24 files, about 2.71 MB, not counting voice (no
                 history yet)
 
@@ -136,8 +136,8 @@ describe("a plan", () => {
 
       items     24 new, 2 archived
       credits   75 needed, 60 on the account, 15 short, cap 100, 8 of it spent
-      requests  at least 48; plan Pro: 60 requests a minute, 10000 a day
-      forecast  about 49 requests, 31s; limited by generation time
+      time      about 30s, limited by generation time
+      requests  about 49; plan Pro: 60 requests a minute, 10000 a day
       files     24 files, about 2.71 MB, not counting voice (no history yet)
 
       Problems:
@@ -180,7 +180,7 @@ describe("a plan", () => {
           ms: 9_000,
           binds: "generation" as const,
           larger: null,
-          guessed: { models: ["voice"], areAll: true },
+          guessed: { models: ["voice"], areAll: true, sandbox: false },
         },
         finishAt: null,
       },
@@ -193,13 +193,13 @@ describe("a plan", () => {
 
       items     24 new, 2 archived
       credits   3 needed, 60 on the account, 57 after
-      requests  at least 12; without a plan: no limit
-      forecast  about 12 requests, 9s; limited by generation time; rough estimate (no history for these models yet)
+      time      about 10s, limited by generation time; rough estimate (no history for these models yet)
+      requests  about 12; without a plan: no limit
       files     24 files, about 2.71 MB, not counting voice (no history yet)"
     `);
   });
   test("names the models whose time is a guess", () => {
-    const forecast = { ...plan.requests.forecast, guessed: { models: ["voice"], areAll: false } };
+    const forecast = { ...plan.requests.forecast, guessed: { models: ["voice"], areAll: false, sandbox: false } };
     expect(planText({ ...plan, requests: { ...plan.requests, forecast } }, here, wide)).toContain(
       "limited by generation time; rough estimate for voice",
     );

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { ExitName } from "../../core/exit.js";
 import { toNumber } from "../../core/money.js";
 import { planJob } from "../../job/run/plan-job.js";
@@ -12,7 +13,7 @@ import { jsonPieces } from "../../text/json-stream.js";
 import { mapped } from "../../text/listing.js";
 import { terminalStyle } from "../../text/table.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
-import { spendingOptions } from "../flags/run.js";
+import { runOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
 import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
@@ -59,6 +60,7 @@ function iso(at: number | null): string | null {
 
 /** Flags that say how a plan is shown and made, not what it contains. */
 const notOfPlan = [
+  "--yes",
   "--rows",
   "--save",
   "--json",
@@ -85,7 +87,7 @@ export async function plan({
     manifest,
     connect: () => connect(flags, machine, workspace, { manifest: args.manifest }),
     ...sheetOptions(flags, machine),
-    spending: spendingOptions(flags),
+    run: runOptions(flags),
     clock: machine.clock,
     log: await openLog(flags.logLevel, machine),
     signal: machine.interrupt(),
@@ -97,7 +99,7 @@ export async function plan({
     await print(made, flags, machine);
     if (flags.save !== undefined) {
       const how = { manifest, workspace: found.root, sandbox: flags.sandbox ?? false };
-      const kept = keptFlags(given);
+      const kept = keptFlags(given, machine);
       writePlan(flags.save, made, { ...how, flags: kept }, machine);
       if (!flags.json) machine.stdout.write(`\nsaved: \`bulkgen run ${flags.save}\` runs it as planned\n`);
     }
@@ -106,15 +108,24 @@ export async function plan({
   return exit;
 }
 
-function keptFlags(given: readonly Flag[]): Flag[] {
-  return given.filter(([name]) => !notOfPlan.includes(name));
+/** The output folder stays the same wherever the plan is run from. */
+function keptFlags(given: readonly Flag[], { cwd }: Machine): Flag[] {
+  return given
+    .filter(([name]) => !notOfPlan.includes(name))
+    .map(
+      ([name, value]) =>
+        (name === "--out" && value !== undefined ? [name, resolve(cwd, value)] : [name, value]) as Flag,
+    );
 }
 
-function exitOf({ problems, blockers }: Plan, { skipInvalid }: PlanFlags): ExitName {
+function exitOf({ problems, blockers }: Plan, { skipInvalid, onInsufficient }: PlanFlags): ExitName {
   if (problems.length > 0 && !(skipInvalid && onlyRowsAreWrong(problems))) return "usage";
-  if (blockers.some((blocker) => blocker.kind === "insufficient_credits")) return "credits";
-  if (blockers.some(({ kind }) => paidForKinds.includes(kind))) return "usage";
-  return blockers.length > 0 ? "key" : "done";
+  const refusing = blockers.filter(
+    ({ kind }) => kind !== "insufficient_credits" || onInsufficient === "refuse",
+  );
+  if (refusing.some(({ kind }) => kind === "insufficient_credits")) return "credits";
+  if (refusing.some(({ kind }) => paidForKinds.includes(kind))) return "usage";
+  return refusing.length > 0 ? "key" : "done";
 }
 
 async function print(made: Plan, flags: PlanFlags, { stdout, env, cwd }: Machine): Promise<void> {

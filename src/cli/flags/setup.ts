@@ -1,6 +1,5 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
-import { manifestFlags } from "./manifest.js";
-import { capFlags, runFlags } from "./run.js";
+import { runFlags } from "./run.js";
 import { type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
 import { anyText, FlagError } from "./values.js";
 
@@ -16,15 +15,15 @@ export const initFlags = {
 };
 export type InitFlags = FlagsOf<typeof initFlags>;
 
+/** A plan takes the flags of its run, so that the same line can be tried first. It has no events to print. */
+const { events: _events, ...flagsOfRun } = runFlags;
+
 export const planFlags = {
   rows: toggle("list every item"),
   save: option("<file>", "save the plan for bulkgen run FILE (a name that ends in .json)", planFile, {
     short: "o",
   }),
-  ...serviceFlags,
-  ...manifestFlags,
-  ...capFlags,
-  skipInvalid: runFlags.skipInvalid,
+  ...flagsOfRun,
 };
 export type PlanFlags = FlagsOf<typeof planFlags> & SharedFlags;
 

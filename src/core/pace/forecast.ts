@@ -22,6 +22,8 @@ export interface Guessed {
   models: string[];
   /** No model of the run has a history. */
   areAll: boolean;
+  /** The run is on the sandbox, whose generations take seconds. */
+  sandbox: boolean;
 }
 
 export type Binding = "minute" | "day" | "credits" | "generation";
@@ -140,8 +142,8 @@ function generationMs({ groups, limits, plan }: Outlook): number {
     begun += items;
     const lanesMs = (begun * answerMs) / lanesOf(plan);
     const windowsMs = limits.perMinute === null ? 0 : Math.floor((begun - 1) / limits.perMinute) * roundMs;
-    // The median time of the slowest of them.
-    const slowestMs = ageWhen(pace, 0.5 ** (1 / items), 0);
+    // The median time of the slowest of them. How little is known of the model is the same for all, so it spreads none.
+    const slowestMs = ageWhen(usual(pace), 0.5 ** (1 / items), 0);
     ends = Math.max(ends, Math.max(lanesMs, windowsMs) + slowestMs + answerMs);
   }
   return ends;

@@ -10,7 +10,7 @@ import { reconcile } from "../../core/charges/verdict.js";
 import { type ExitName, weightiest } from "../../core/exit.js";
 import { type ItemState, openStates } from "../../core/item.js";
 import { balanceTold, type Credits, minus, noCredits } from "../../core/money.js";
-import type { RunOptions } from "../../core/next/options.js";
+import { deadlineOf } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
@@ -272,33 +272,4 @@ async function accountNow(
   const quota = await account.accounts.quota(account.accountId());
   if (freeSlots(quota, clock.now()) < 1 || leftOf(quota.day) - owedRequests(counts) < 1) return null;
   return readAccount({ ...account, lanes: account.lanes(1) }).catch(() => null);
-}
-
-/**
- * When submitting ends (UTC ms): the earlier of `--until` (an instant, or the next such time of day here) and
- * `--max-duration`.
- */
-export function deadlineOf(options: Pick<RunOptions, "until" | "maxDurationMs">, now: number): number | null {
-  const times = [
-    ...(options.until === null ? [] : [endOf(options.until, now)]),
-    ...(options.maxDurationMs === null ? [] : [now + options.maxDurationMs]),
-  ];
-  return times.length === 0 ? null : Math.min(...times);
-}
-
-function endOf(until: string, now: number): number {
-  return until.includes("T") ? Date.parse(until) : nextTimeOfDay(until, now);
-}
-
-/** The next moment after `now` at which clocks here show `HH:MM`. */
-function nextTimeOfDay(time: string, now: number): number {
-  const [hours = 0, minutes = 0] = time.split(":").map(Number);
-  const date = new Date(now);
-  date.setHours(hours, minutes, 0, 0);
-  if (date.getTime() <= now) {
-    // Set again for the next day: on the day of a clock change a day is not 24 hours.
-    date.setDate(date.getDate() + 1);
-    date.setHours(hours, minutes, 0, 0);
-  }
-  return date.getTime();
 }

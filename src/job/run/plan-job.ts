@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.js";
+import type { RunOptions } from "../../core/next/options.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Problem } from "../../core/problem.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
@@ -9,13 +10,14 @@ import { openWorkspace } from "../../store/workspace/workspace.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
 import { refuseOutdated } from "../workspace/history.js";
 import { type Workspace, workspaceExists } from "../workspace/workspace.js";
-import { prepare, type SheetOptions, type SpendingOptions } from "./prepare.js";
+import { prepare, type SheetOptions } from "./prepare.js";
 
 export interface PlanJobOptions extends SheetOptions {
   workspace: Workspace;
   manifest: string;
   connect(): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
-  spending: SpendingOptions;
+  /** The options that the run would have. */
+  run: RunOptions;
   clock: Clock;
   log: Log;
   signal: AbortSignal;

@@ -7,7 +7,7 @@ import { freeFor, reserveBytes } from "../../archive/disk/space.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, noCredits, plus } from "../../core/money.js";
-import type { RunOptions } from "../../core/next/options.js";
+import { deadlineOf, type RunOptions } from "../../core/next/options.js";
 import { type DurationEstimate, DurationEstimates } from "../../core/pace/pace.js";
 import type { Draft } from "../../core/ports/draft.js";
 import type { BalanceMark } from "../../core/ports/spend-log.js";
@@ -17,6 +17,7 @@ import { dayOf, type OwnLimits } from "../../core/quota/quota.js";
 import { LocalInputs } from "../../manifest/local-inputs.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import type { Manifest } from "../../manifest/shape/manifest.js";
+import { deadlineWarning, settlingWarning } from "../../plan/findings.js";
 import { type Begun, begin, makePlan } from "../../plan/make-plan.js";
 import type {
   Duplicates,
@@ -52,15 +53,14 @@ export interface PrepareOptions extends SheetOptions {
   manifest: string;
   /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
-  /** What the run may spend. */
-  spending: SpendingOptions;
+  /** The run's options, as far as they bear on the plan. */
+  run: SpendingOptions & OwnLimits & Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs">>;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
   origin: string;
   sandbox: boolean;
   account: OpenAccount;
-  ownLimits?: OwnLimits;
   /** The workspace's store, when there is one. */
   store: Store | null;
   /** Interrupts the reading of a large sheet. */
@@ -80,7 +80,7 @@ export async function prepare(options: PrepareOptions): Promise<PreparedPlan> {
   const opened = await openedFor(options);
   const reading = await account.identify();
   const { models } = await account.models();
-  checkModels(options.spending, models);
+  checkModels(options.run, models);
   const asked: Asked = { ...options, ...reading, models };
   const runs = (await store?.runs()) ?? [];
   const { manifest } = opened;
@@ -164,7 +164,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     missing: new Set(store ? (await missingFiles(store, name)).keys() : []),
     charges: await account.accounts.highestCharges(account.accountId()),
     ...(await timingOf(account, models)),
-    ...(asked.ownLimits ? { ownLimits: asked.ownLimits } : {}),
+    ownLimits: asked.run,
     now: asked.clock.now(),
     sizes: (await store?.archivedSizes()) ?? [],
     roomBytes: await roomFor(asked.workspace.outFolder),
@@ -177,6 +177,12 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   const plan = await makePlan(input, opened.begun);
   if (plan === null) throw manifestProblems(draft.problems());
   if (others !== null) plan.blockers.push(others);
+  const { settleMs, until = null, maxDurationMs = null } = asked.run;
+  const deadline = deadlineOf({ until, maxDurationMs }, asked.clock.now());
+  plan.warnings.push(
+    ...deadlineWarning(plan.requests, deadline),
+    ...(settleMs ? settlingWarning(settleMs) : []),
+  );
   plan.notes.push(...unknownDefault(asked.reading.defaults?.model, models));
   return plan;
 }
@@ -230,7 +236,7 @@ export function manifestProblems(problems: Iterable<Problem>): EarlyExit {
 export type SpendingOptions = Pick<RunOptions, "maxCredits" | "modelCaps" | "keepCredits" | "dailyCredits">;
 
 interface Where {
-  spending: SpendingOptions;
+  run: SpendingOptions;
   account: OpenAccount;
   store: Store | null;
   /** Part of the balance that the plan calculates with. */
@@ -239,10 +245,10 @@ interface Where {
 
 /** The same with what counts against it: of the run to be continued, of the day, and of the balance. */
 export async function spendingCaps(
-  { spending, account, store, mark }: Where,
+  { run, account, store, mark }: Where,
   runId: number | null,
 ): Promise<SpendingCaps> {
-  const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = spending;
+  const { maxCredits, modelCaps = {}, keepCredits = null, dailyCredits } = run;
   const spent = async (of?: { model: string }): Promise<Credits> => {
     if (store === null || runId === null) return noCredits;
     const { charged, pending } = await store.spending(runId, of);

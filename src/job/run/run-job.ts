@@ -10,7 +10,6 @@ import type { PlannedItem } from "../../core/ports/draft.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
-import { settlingWarning } from "../../plan/findings.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
@@ -118,8 +117,6 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
     const { plan, ...reading } = await prepare({
       ...options,
       draft,
-      spending: options.run,
-      ownLimits: options.run,
       origin: opened.connection.origin,
       sandbox: opened.connection.sandbox,
       account: opened.account,
@@ -132,7 +129,6 @@ async function enrolledRun(options: RunJobOptions, opened: WorkspaceSession): Pr
       throw new EarlyExit("done", `nothing to do: no row of ${plan.job} that is selected has failed`);
     }
     refuseBlocked(plan, options.run.onInsufficient);
-    plan.warnings.push(...settlingWarning(options.run.settleMs));
     if (!(await options.consent(plan))) throw new EarlyExit("usage", "not confirmed; nothing was submitted");
     const run = await enroll(options, opened, plan, reading.me);
     const unpaid = plan.due - plan.fit.items;

@@ -51,6 +51,13 @@ test("tasks at the service need their polls, and no items need no requests", () 
   expect(forecastOf(outlook({ groups: [], open: 0 }))).toMatchObject({ requests: 0, ms: 0, larger: null });
 });
 
+test("models without a history do not make a run look long: what is not known of a model is the same for all its items", () => {
+  const unseen = durationEstimateOf(priorOf("image"), [], []);
+  const pro = { limits: planLimits.Pro, plan: "Pro" };
+  const found = forecastOf(outlook({ groups: [{ items: 60, pace: unseen }], ...pro }));
+  expect(found.ms).toBeLessThan(2 * 60_000);
+});
+
 describe("the requests of a small set", () => {
   const unseen = durationEstimateOf(priorOf("image"), [], []);
   const each = (items: number, change: Partial<Outlook> = {}) =>
