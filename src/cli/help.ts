@@ -1,4 +1,4 @@
-import type { CommandDefinition } from "./command-list.js";
+import { type CommandDefinition, type CommandGroup, commandGroups } from "./command-list.js";
 import { type FlagDefinition, nameOf } from "./flags/definition.js";
 
 /** The help of commands, from their definitions. It needs neither yargs nor the commands themselves. */
@@ -11,19 +11,19 @@ type Entry = readonly [term: string, text: string];
 
 /** The help of the program: its commands, the most used first. */
 export function programHelp(commands: readonly CommandDefinition[], columns = 80): string {
-  const entries = commands.map((each): Entry => [calledAs(each), each.describe]);
+  const entries = (group: CommandGroup) =>
+    commands.filter((each) => each.group === group).map((each): Entry => [calledAs(each), each.describe]);
   return [
     "Usage: bulkgen <command> [options]",
     "",
     "Bulk generation of images, video and audio from a spreadsheet.",
-    "",
-    ...section("Commands:", entries, columns),
+    ...commandGroups.flatMap((group) => list(`${group}:`, entries(group), columns)),
     "",
     ...section(
       "Options:",
       [
         ["-V, --version", "print the version"],
-        ["-h, --help", "show help, also for a command: bulkgen run --help"],
+        ["-h, --help", "show help; for a command: bulkgen help run"],
       ],
       columns,
     ),
@@ -33,7 +33,7 @@ export function programHelp(commands: readonly CommandDefinition[], columns = 80
 /** The help of a command; `path` also has the commands above it. */
 export function commandHelp(path: readonly CommandDefinition[], columns = 80): string {
   const command = path.at(-1) as CommandDefinition;
-  const { positionals = [], subcommands = [], flags = {}, note } = command;
+  const { positionals = [], subcommands = [], flags = {}, examples = [], note } = command;
   const above = path.slice(0, -1).map(({ name }) => name);
   const usage = [...above, calledAs(command, command.load ? "[options]" : "[options] <command>")];
   const shown = [...flagEntries(flags), { group: "Options:", entry: ["-h, --help", "show help"] as Entry }];
@@ -54,6 +54,7 @@ export function commandHelp(path: readonly CommandDefinition[], columns = 80): s
       columns,
     ),
     ...groups.flatMap((group) => list(group, inGroup(group), columns)),
+    ...(examples.length === 0 ? [] : ["", "Examples:", ...examples.map((line) => `  ${line}`)]),
     ...(note === undefined ? [] : ["", note]),
   ].join("\n");
 }

@@ -22,9 +22,11 @@ export async function runCommand(argv: readonly string[], machine: Machine): Pro
 
 async function dispatch(argv: readonly string[], machine: Machine): Promise<number> {
   const { stdout, stderr } = machine;
+  if (argv[0] === "help") return dispatch([...argv.slice(1), "--help"], machine);
   const path = leadingCommands(commandList, argv);
   const [next] = argv.slice(path.length);
-  if (next === "--help" || next === "-h") return print(stdout, helpOf(path, stdout.columns));
+  if (next === "--help" || next === "-h" || argv.length === 0)
+    return print(stdout, helpOf(path, stdout.columns));
   if (path.length === 0 && (next === "--version" || next === "-V")) return print(stdout, ownVersion());
   if (next === undefined && !path.at(-1)?.load) {
     print(stderr, helpOf(path, stderr.columns));
