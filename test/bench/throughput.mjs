@@ -1,0 +1,242 @@
+/**
+ * Items a second where nothing limits: an unlimited plan, tasks that are done at once, pictures of 1 kB. The whole command
+ * (`bulkgen run`, submit, poll, download, archive) against a bare undici loop with the same three requests that keeps
+ * nothing, and against a plain script: p-queue, three commits an item with `synchronous=FULL`, one file with its sync. All
+ * run in processes of their own and take turns; the service is a process too. Needs the build in dist/.
+ *
+ *   node test/bench/throughput.mjs [--short] [--items N] [--lanes N]
+ */
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { open, rename } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const self = fileURLToPath(import.meta.url);
+const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
+const short = process.argv.includes("--short");
+const items = numberOf("--items", short ? 300 : 3_000);
+const lanes = numberOf("--lanes", 32);
+const key = `svc_${"b".repeat(32)}`;
+
+const roles = { serve, bare, script };
+const role = roles[process.argv[2]];
+if (role) await role(...process.argv.slice(3));
+else await measure();
+
+function numberOf(flag, fallback) {
+  const at = process.argv.indexOf(flag);
+  return at < 0 ? fallback : Number(process.argv[at + 1]);
+}
+
+/** A service that accepts everything at once; each task is completed at its first poll. */
+async function serve() {
+  const { default: sharp } = await import("sharp");
+  const noise = Buffer.from(Array.from({ length: 18 * 18 * 3 }, (_, at) => (at * 7_919) % 251));
+  const picture = await sharp(noise, { raw: { width: 18, height: 18, channels: 3 } }).png().toBuffer();
+  const model = {
+    model_key: "plain-image",
+    model_name: "Plain",
+    category: "image",
+    credits_cost: 1,
+    input_type: "text",
+    parameters: [],
+  };
+  let [made, requests] = [0, 0];
+  const at = () => new Date().toISOString();
+  const taskOf = (number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
+  const answers = {
+    "GET /api/v1/me": () => ({
+      user: { id: "11111111-1111-4111-8111-111111111111", email: "a@example.com", name: null },
+      credits: { balance: 10_000_000 - made, used_this_key: made },
+      subscription: {
+        status: "active",
+        plan: "Enterprise",
+        credits_per_month: 10_000_000,
+        billing_interval: "month",
+        current_period_end: "2099-01-01T00:00:00.000Z",
+        cancel_at_period_end: false,
+      },
+      api_key: { id: "22222222-2222-4222-8222-222222222222", name: "bench", requests_count: requests },
+    }),
+    "GET /api/v1/models": () => ({
+      models: [model],
+      categories: { image: ["plain-image"], video: [], audio: [] },
+      total: 1,
+    }),
+    "POST /api/v1/generate": () => ({
+      task_id: taskOf(++made),
+      external_task_id: `e-${made}`,
+      status: "processing",
+      model: "plain-image",
+      category: "image",
+      credits_consumed: 1,
+      credits_remaining: 10_000_000 - made,
+    }),
+  };
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, reply) => {
+    const path = request.url.split("?")[0];
+    if (path.startsWith("/files/")) {
+      reply.writeHead(200, { "content-type": "image/png", "content-length": picture.length });
+      reply.end(picture);
+      return;
+    }
+    requests++;
+    const task = path.split("/api/v1/task/")[1] ?? path.split("/api/v1/tasks/")[1];
+    const answer = task
+      ? {
+          task_id: task,
+          model: "plain-image",
+          category: "image",
+          status: "completed",
+          input: { prompt: "x" },
+          output_urls: [`http://127.0.0.1:${server.address().port}/files/${task}/1.png`],
+          error: null,
+          credits_consumed: 1,
+          created_at: at(),
+          completed_at: at(),
+        }
+      : (answers[`${request.method} ${path}`]?.() ?? null);
+    request.resume();
+    request.once("end", () => {
+      const text = JSON.stringify(answer ?? { error: { code: "NOT_FOUND", message: path } });
+      reply.writeHead(answer ? 200 : 404, { "content-type": "application/json" });
+      reply.end(text);
+    });
+  });
+  server.listen(0, "127.0.0.1", () => process.send(`http://127.0.0.1:${server.address().port}`));
+}
+
+/** The three requests of one item; the bytes of its picture. */
+async function threeRequests(request, url, prompt) {
+  const headers = { "x-api-key": key };
+  const post = await request(`${url}/api/v1/generate`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ model: "plain-image", prompt }),
+  });
+  const { task_id: task } = await post.body.json();
+  return {
+    task,
+    poll: async () => {
+      const { body } = await request(`${url}/api/v1/task/${task}`, { headers });
+      const { output_urls: urls } = await body.json();
+      const file = await request(urls[0]);
+      return Buffer.from(await file.body.arrayBuffer());
+    },
+  };
+}
+
+async function bare(url, count) {
+  const { request } = await import("undici");
+  let left = Number(count);
+  const lane = async () => {
+    while (left-- > 0) await (await threeRequests(request, url, `picture ${left}`)).poll();
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function script(url, count, folder) {
+  const [{ request }, { default: PQueue }, { default: Sqlite }] = await Promise.all([
+    import("undici"),
+    import("p-queue"),
+    import("better-sqlite3"),
+  ]);
+  const db = new Sqlite(join(folder, "state.db"));
+  db.pragma("journal_mode = WAL");
+  db.pragma("synchronous = FULL");
+  db.exec("CREATE TABLE items (id INTEGER PRIMARY KEY, prompt TEXT, state TEXT, task TEXT, file TEXT)");
+  const insert = db.prepare("INSERT INTO items (id, prompt, state) VALUES (?, ?, 'submitting')");
+  const accepted = db.prepare("UPDATE items SET state = 'processing', task = ? WHERE id = ?");
+  const saved = db.prepare("UPDATE items SET state = 'archived', file = ? WHERE id = ?");
+  const queue = new PQueue({ concurrency: lanes });
+  for (let id = 1; id <= Number(count); id++) {
+    queue.add(async () => {
+      insert.run(id, `picture ${id}`);
+      const { task, poll } = await threeRequests(request, url, `picture ${id}`);
+      accepted.run(task, id);
+      const bytes = await poll();
+      const path = join(folder, `${id}.png`);
+      const file = await open(`${path}.part`, "wx");
+      await file.write(bytes);
+      await file.sync();
+      await file.close();
+      await rename(`${path}.part`, path);
+      saved.run(path, id);
+    });
+  }
+  await queue.onIdle();
+}
+
+async function measure() {
+  const server = fork(self, ["serve"]);
+  const [url] = await once(server, "message");
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-throughput-"));
+  const rounds = short ? 1 : 3;
+  const rates = { bulkgen: [], bare: [], script: [] };
+  const flags = ["--lanes", `${lanes}`];
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const place = (name) => {
+        const path = join(folder, `${name}-${round}`);
+        mkdirSync(path);
+        return path;
+      };
+      const turns = [
+        ["bare", () => ended(fork(self, ["bare", url, `${items}`, ...flags]))],
+        ["script", () => ended(fork(self, ["script", url, `${items}`, place("script"), ...flags]))],
+        ["bulkgen", () => ours(url, place("bulkgen"))],
+      ];
+      for (const [name, act] of turns) {
+        const began = process.hrtime.bigint();
+        await act();
+        rates[name].push(items / (Number(process.hrtime.bigint() - began) / 1e9));
+      }
+    }
+    const [own, loop, plain] = [rates.bulkgen, rates.bare, rates.script].map(median);
+    console.log(`${items} items of 1 kB, ${lanes} lanes; items a second by the clock, medians of ${rounds}`);
+    console.log(`bare undici loop   ${loop.toFixed(0)}/s`);
+    console.log(`p-queue script     ${plain.toFixed(0)}/s`);
+    console.log(
+      `bulkgen run        ${own.toFixed(0)}/s   ${(own / loop).toFixed(3)} of the loop, ${(own / plain).toFixed(3)} of the script`,
+    );
+  } finally {
+    server.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function ours(url, place) {
+  const rows = Array.from({ length: items }, (_, at) => `n-${at},plain-image,picture ${at}`);
+  writeFileSync(join(place, "sheet.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
+  const env = { ...process.env, BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key };
+  const words = ["run", "sheet.csv", "--yes", "--quiet", "--json", "--lanes", `${lanes}`, "--downloads", "16"];
+  const log = await open(join(place, "stdout"), "w");
+  const child = spawn(process.execPath, [...profiled(), main, ...words], {
+    cwd: place,
+    env: { ...env, XDG_STATE_HOME: join(place, "state"), HOME: place },
+    stdio: ["ignore", log.fd, "inherit"],
+  });
+  await ended(child);
+  await log.close();
+  const { counts } = JSON.parse(readFileSync(join(place, "stdout"), "utf8"));
+  if (counts.archived !== items) throw new Error(`archived ${counts.archived} of ${items}`);
+}
+
+/** `BENCH_PROFILE=FOLDER` writes a processor profile of the command there. */
+function profiled() {
+  const folder = process.env.BENCH_PROFILE;
+  return folder ? ["--cpu-prof", `--cpu-prof-dir=${folder}`] : [];
+}
+
+async function ended(child) {
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new Error(`a process ended with ${code}`);
+}
+
+function median(values) {
+  return values.toSorted((a, b) => a - b)[values.length >> 1];
+}
