@@ -1,5 +1,5 @@
 import type { Handler } from "./commands/call.js";
-import { adoptFlags, exportFlags, findFlags, verifyFlags } from "./flags/archive.js";
+import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
@@ -183,6 +183,13 @@ export const commandList: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/item-orders.js")).redo,
   },
   {
+    name: "pick",
+    describe: "mark the items that you choose, for export and gallery; without items, list the picked ones",
+    positionals: [{ name: "items", describe: "row ids, paths of files, or task ids", many: true }],
+    flags: pickFlags,
+    load: async () => (await import("./commands/pick.js")).pick,
+  },
+  {
     name: "export",
     describe: "write the sheet of the newest (or given) run back, filled in; pack files; works offline",
     positionals: [runNumber],
@@ -240,7 +247,7 @@ export const commandList: readonly CommandDefinition[] = [
     name: "gallery",
     describe: "write a contact sheet of a job: gallery.html in its folder, to open in a browser",
     positionals: [runNumber],
-    flags: workspaceFlags,
+    flags: galleryFlags,
     load: async () => (await import("./commands/gallery.js")).gallery,
   },
   {

@@ -95,11 +95,12 @@ ${params.map(([key, value]) => html`<li><span>${key}</span> ${value}</li>`)}
 }
 
 /** What tells a file from the others of its row. */
-function marksOf({ edition, variant, isEarlier }: GalleryFile): string[] {
+function marksOf({ edition, variant, isEarlier, isPicked }: GalleryFile): string[] {
   return [
     ...(edition === "" ? [] : [`edition ${edition.replace(/^#/, "")}`]),
     ...(variant === 1 ? [] : [`variant ${variant}`]),
     ...(isEarlier ? ["earlier version"] : []),
+    ...(isPicked ? ["✓ picked"] : []),
   ];
 }
 

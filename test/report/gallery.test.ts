@@ -18,6 +18,7 @@ const file: GalleryFile = {
   edition: "",
   variant: 1,
   isEarlier: false,
+  isPicked: false,
   credits: credits(4),
   savedAt: 0,
 };
@@ -38,10 +39,10 @@ describe("the contact sheet", () => {
     expect(page()).toContain("Nothing is archived yet.");
   });
 
-  test("marks variants, editions and earlier versions", () => {
-    const text = page(file, { ...file, edition: "#2", variant: 3, isEarlier: true });
+  test("marks variants, editions, earlier versions and picks", () => {
+    const text = page(file, { ...file, edition: "#2", variant: 3, isEarlier: true, isPicked: true });
     const marks = [...text.matchAll(/<strong>(.*?)<\/strong>/g)].map(([, mark]) => mark);
-    expect(marks).toEqual(["edition 2", "variant 3", "earlier version"]);
+    expect(marks).toEqual(["edition 2", "variant 3", "earlier version", "✓ picked"]);
   });
 
   test("P24: its policy allows its own style and pictures, and no script at all", () => {

@@ -122,6 +122,10 @@ export interface Store extends Orders {
   archivedSizes(): Promise<ModelSize[]>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
+  /** Ids of the items that a person has picked. */
+  picks(): Promise<Set<number>>;
+  /** Marks items as picked or not; nothing else about them changes. */
+  pick(change: { picked: readonly number[]; unpicked: readonly number[] }): Promise<void>;
   /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
   interrupted(): Promise<Item[]>;
   close(): void;
@@ -323,6 +327,7 @@ export interface SheetRow {
 export const filledColumns = [
   "item",
   "file",
+  "picked",
   "state",
   "reason",
   "credits",
