@@ -15,10 +15,23 @@ export function terminalText(text: string): string {
 
 /** The same, cut to that many characters. */
 export function shortText(text: string, charactersMax: number): string {
-  const characters = [...terminalText(text)];
-  return characters.length <= charactersMax
-    ? characters.join("")
-    : `${characters.slice(0, charactersMax - 1).join("")}…`;
+  return cutText(terminalText(text), charactersMax);
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** The text, or its beginning and an ellipsis: that many characters as people count them, so no emoji is cut in half. */
+export function cutText(text: string, charactersMax: number): string {
+  if (text.length <= charactersMax) return text;
+  segmenter ??= new Intl.Segmenter();
+  let number = 0;
+  let end = 0;
+  for (const { index } of segmenter.segment(text)) {
+    number++;
+    if (number === charactersMax) end = index;
+    if (number > charactersMax) return `${text.slice(0, end)}…`;
+  }
+  return text;
 }
 
 /**

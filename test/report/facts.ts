@@ -51,6 +51,8 @@ export const runFacts: RunSummary = {
   spent: credits(112.5),
   pending: credits(8),
   left: credits(0.25),
+  lastLeft: credits(0.25),
+  look: null,
   creditCheck: null,
   requests: 58,
   elapsedMs: 37_240,

@@ -58,6 +58,9 @@ describe("text for a terminal (P24)", () => {
 
   test("is cut by characters, not in the middle of one", () => {
     expect(shortText("🎈🎈🎈🎈", 3)).toBe("🎈🎈…");
+    expect(shortText("👩‍🚀👍🏽🇩🇪 e\u0301a", 3)).toBe("👩‍🚀👍🏽…");
+    expect(shortText("👩‍🚀👍🏽🇩🇪", 3)).toBe("👩‍🚀👍🏽🇩🇪");
+    expect(shortText("ne\u0301e", 2)).toBe("n…");
     expect(shortText("abc", 3)).toBe("abc");
   });
 

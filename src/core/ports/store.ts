@@ -84,6 +84,8 @@ export interface Store extends Orders {
   giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
   /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
+  /** The balance in the newest answer to a paid request of the run since then (UTC ms); null if there was none. */
+  lastBalance(runId: number, since: number): Promise<Credits | null>;
   /** The attempt with this spend log entry; null if it never became an attempt. */
   attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
