@@ -183,18 +183,18 @@ export const commandList: readonly CommandDefinition[] = [
     load: async () => (await import("./commands/item-orders.js")).redo,
   },
   {
-    name: "pick",
-    describe: "mark the items that you choose, for export and gallery; without items, list the picked ones",
-    positionals: [{ name: "items", describe: "row ids, paths of files, or task ids", many: true }],
-    flags: pickFlags,
-    load: async () => (await import("./commands/pick.js")).pick,
-  },
-  {
     name: "export",
     describe: "write the sheet of the newest (or given) run back, filled in; pack files; works offline",
     positionals: [runNumber],
     flags: exportFlags,
     load: async () => (await import("./commands/export.js")).exportSheet,
+  },
+  {
+    name: "pick",
+    describe: "mark the items that you choose, for export and gallery; without items, list the picked ones",
+    positionals: [{ name: "items", describe: "row ids, paths of files, or task ids", many: true }],
+    flags: pickFlags,
+    load: async () => (await import("./commands/pick.js")).pick,
   },
   {
     name: "resume",
