@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
+import stringWidth from "fast-string-width";
 
 /**
  * Text from the service or a manifest may contain sequences that move the cursor, change the window title or reverse the
@@ -18,18 +19,32 @@ export function shortText(text: string, charactersMax: number): string {
   return cutText(terminalText(text), charactersMax);
 }
 
-let segmenter: Intl.Segmenter | undefined;
-
 /** The text, or its beginning and an ellipsis: that many characters as people count them, so no emoji is cut in half. */
 export function cutText(text: string, charactersMax: number): string {
-  if (text.length <= charactersMax) return text;
+  return text.length <= charactersMax ? text : cut(text, charactersMax, () => 1);
+}
+
+/** Columns that a text takes on a terminal: an emoji and a letter of Chinese, Japanese or Korean take two. */
+export function textWidth(text: string): number {
+  return stringWidth(text);
+}
+
+/** The text, or as much of its beginning as fits into that many columns with an ellipsis. */
+export function cutToWidth(text: string, columns: number): string {
+  return cut(text, columns, textWidth);
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+function cut(text: string, most: number, sizeOf: (character: string) => number): string {
   segmenter ??= new Intl.Segmenter();
-  let number = 0;
+  let size = 0;
   let end = 0;
-  for (const { index } of segmenter.segment(text)) {
-    number++;
-    if (number === charactersMax) end = index;
-    if (number > charactersMax) return `${text.slice(0, end)}…`;
+  for (const { index, segment } of segmenter.segment(text)) {
+    // Up to here there is room for the ellipsis.
+    if (size < most) end = index;
+    size += sizeOf(segment);
+    if (size > most) return most < 1 ? "" : `${text.slice(0, end)}…`;
   }
   return text;
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
+import { textWidth } from "../../src/text/terminal.js";
 import { quota } from "./facts.js";
 
 const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as ProgressNow["counts"];
@@ -81,6 +82,27 @@ describe("the progress line", () => {
     const message = "the balance would fall below the 40 credits that --keep-credits leaves";
     expect(progressLine({ ...facts, stops: [{ kind: "keep", message }] }, 59)).toBe(
       "12/26 · stopping: the balance would fall below the 40…",
+    );
+  });
+
+  test("begins the trouble of a full disk with words, not with a folder, in 60 columns", () => {
+    const diskTrouble =
+      "disk full, 67.8 MB free and 69.2 MB needed (/mnt/studio/campaign/autumn/outputs/first)";
+    expect(progressLine({ ...facts, diskTrouble }, 59)).toBe(
+      "12/26 · waiting: disk full, 67.8 MB free and 69.2 MB…",
+    );
+  });
+
+  test("counts columns and not characters: a Chinese or Japanese message takes two for each", () => {
+    const stopped = (message: string) => ({ ...facts, stops: [{ kind: "keep", message }] as const });
+    for (const message of [
+      "残高が足りないため、新しい生成は送信されません。",
+      "残高が 足りない ため、 新しい 生成は 送信 されません",
+    ])
+      for (let width = 20; width < 90; width++)
+        expect(textWidth(progressLine(stopped(message), width))).toBeLessThanOrEqual(width);
+    expect(progressLine(stopped("残高が足りないため、新しい生成は送信されません。"), 59)).toContain(
+      "12/26 · stopping: 残高が足りないため、新しい生成は送信され…",
     );
   });
 

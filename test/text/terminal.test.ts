@@ -8,7 +8,7 @@ import { progressLine } from "../../src/report/progress.js";
 import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
-import { shortText, terminalText } from "../../src/text/terminal.js";
+import { cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
 import { quota, runFacts } from "../report/facts.js";
 
 /** What a terminal must never get from others: control and format characters besides the two joiners, and halves. */
@@ -62,6 +62,19 @@ describe("text for a terminal (P24)", () => {
     expect(shortText("👩‍🚀👍🏽🇩🇪", 3)).toBe("👩‍🚀👍🏽🇩🇪");
     expect(shortText("ne\u0301e", 2)).toBe("n…");
     expect(shortText("abc", 3)).toBe("abc");
+  });
+
+  test.each([
+    ["abcdef", 4, "abc…"],
+    ["abcd", 4, "abcd"],
+    ["日本語の絵", 5, "日本…"],
+    ["日本語の絵", 6, "日本…"],
+    ["日本語", 6, "日本語"],
+    ["👩‍🚀👩‍🚀👩‍🚀", 5, "👩‍🚀👩‍🚀…"],
+    ["日本", 0, ""],
+  ])("%j in %i columns of a terminal is %j", (text, columns, expected) => {
+    expect(cutToWidth(text, columns)).toBe(expected);
+    expect(textWidth(expected)).toBeLessThanOrEqual(columns);
   });
 
   test("holds none in a table either", () => {
