@@ -1,5 +1,5 @@
 import type { Picked, PickedItem } from "../job/archive/picks.js";
-import { type Cell, type Column, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { type Cell, type Column, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
 import { shortText, terminalText } from "../text/terminal.js";
 
 const columns: readonly Column[] = [
@@ -24,8 +24,14 @@ export function picksTable(
     files.length === 0 ? "its file is lost" : files.join(", "),
     shortText(prompt ?? "", promptCharactersMax),
   ]);
-  const next = `next: \`bulkgen export${flags} --picked --zip picked.zip\` packs them, \`bulkgen gallery${flags} --picked\` shows them`;
-  return [table(columns, rows, style), next].join("\n");
+  const next = labelled(
+    [
+      ["show them", `\`bulkgen gallery${flags} --picked\``],
+      ["pack them", `\`bulkgen export${flags} --picked --zip picked.zip\``],
+    ],
+    style,
+  );
+  return [table(columns, rows, style), next].join("\n\n");
 }
 
 /** What a pick changed, a line for each item. */
