@@ -1,23 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
 import { textWidth } from "../../src/text/terminal.js";
-import { quota } from "./facts.js";
+import { noCounts, progressOf, quota } from "./facts.js";
 
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as ProgressNow["counts"];
 const facts: ProgressNow = {
-  counts: { ...none, archived: 12, processing: 7, submitting: 1, planned: 6 },
-  quota,
-  waiting: null,
-  until: null,
-  stops: [],
-  diskTrouble: null,
-  outage: null,
-  hold: null,
-  spent: credits(48),
-  cap: credits(104),
-  forecastMs: 110_000,
+  ...progressOf({
+    counts: { ...noCounts, archived: 12, processing: 7, submitting: 1, planned: 6 },
+    spent: credits(48),
+    cap: credits(104),
+    forecastMs: 110_000,
+  }),
   now: 1_000_000,
   elapsedMs: 40_300,
 };
@@ -30,12 +23,12 @@ describe("the progress line", () => {
   });
 
   test("leaves out what is none, and does not count dropped items", () => {
-    const done = { ...facts, counts: { ...none, archived: 2, dropped: 3 }, spent: noCredits, cap: null };
+    const done = { ...facts, counts: { ...noCounts, archived: 2, dropped: 3 }, spent: noCredits, cap: null };
     expect(progressLine(done)).toBe("2/2 archived · 0:40 · 31/60 requests this minute");
   });
 
   test("names every other state", () => {
-    const counts = { ...none, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
+    const counts = { ...noCounts, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
       "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue · 31 requests this minute",
