@@ -31,6 +31,7 @@ it("opens from the disk with pictures, clips and sounds, and runs nothing that a
     run: undefined,
     clock: place.clock,
     picked: false,
+    prices: true,
     onProgress: () => {},
     render: galleryPage,
     signal: new AbortController().signal,

@@ -66,6 +66,7 @@ describe.concurrent("bulkgen pick", () => {
     expect(page("gallery.html").match(/✓ picked/g)).toHaveLength(1);
     expect(await done(place, "gallery", "--picked")).toContain("picked.html: 1 picked file of job s");
     expect(page("picked.html").match(/<article/g)).toHaveLength(1);
+    expect(page("picked.html")).not.toMatch(/✓ picked|credit/);
     expect(page("gallery.html").match(/<article/g)).toHaveLength(3);
     expect(await done(place, "verify")).not.toContain("picked.html");
   });

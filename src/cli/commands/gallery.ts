@@ -20,6 +20,7 @@ export async function gallery({
     run: args.run,
     clock: machine.clock,
     picked: flags.picked ?? false,
+    prices: flags.prices ?? false,
     signal: machine.interrupt(),
     render: galleryPage,
     onProgress: (done, all) => display.status(`${done} of ${all} files`),

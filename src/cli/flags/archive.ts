@@ -44,6 +44,7 @@ export type PickFlags = FlagsOf<typeof pickFlags>;
 
 export const galleryFlags = {
   picked: toggle("only what is picked, on a page of its own: picked.html", { inFiles: "never" }),
+  prices: toggle("with the credits of each file"),
   ...workspaceFlags,
 };
 export type GalleryFlags = FlagsOf<typeof galleryFlags>;

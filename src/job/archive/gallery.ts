@@ -6,8 +6,10 @@ import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { Clock } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
-import type { ArchivedOutput } from "../../core/ports/store.js";
+import type { ArchivedOutput, Item } from "../../core/ports/store.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
+import { terminalText } from "../../text/terminal.js";
+import { reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
@@ -22,6 +24,8 @@ export interface GalleryOptions {
   onProgress(done: number, all: number): void;
   /** Only what is picked, on a page of its own. */
   picked: boolean;
+  /** With what each file cost: a page that is sent to a client has no prices. */
+  prices: boolean;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
 }
@@ -53,12 +57,25 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     );
     if (options.picked && outputs.length === 0) throw nothingPicked(`job ${run.jobName}`);
     const files = await filesOf(folder, inSheetOrder(outputs), picks, options);
-    const page = options.render({ job: run.jobName, madeAt: clock.now(), files });
+    const failed = options.picked ? [] : failedOf(await store.itemsOf(run.jobName));
+    const page = options.render({ job: run.jobName, madeAt: clock.now(), files, failed });
     await nodeDisk.makeFolder(folder);
     const path = join(folder, options.picked ? pickedPageName : pageName);
     await replace(path, page);
     return { page: path, job: run.jobName, files: files.length };
   });
+}
+
+/** Rows that have failed and are still in the manifest, in its order. */
+function failedOf(items: readonly Item[]): GalleryFailure[] {
+  return items
+    .filter(({ state, vanished }) => state === "failed" && !vanished)
+    .map((item) => ({
+      rowId: item.rowId,
+      rowNumber: item.rowNumber,
+      prompt: item.prompt,
+      reason: terminalText(reasonOf(item)),
+    }));
 }
 
 /**
@@ -90,7 +107,7 @@ async function filesOf(
   folder: string,
   outputs: readonly ArchivedOutput[],
   picks: ReadonlySet<number>,
-  { signal, onProgress }: GalleryOptions,
+  { signal, onProgress, picked, prices }: GalleryOptions,
 ): Promise<GalleryFile[]> {
   const files: GalleryFile[] = [];
   for (const output of outputs) {
@@ -111,10 +128,10 @@ async function filesOf(
       edition,
       variant,
       isEarlier: vanished,
-      isPicked: picks.has(item.id),
+      isPicked: !picked && picks.has(item.id),
       thumbnail: isPicture ? await thumbnailOf(nodeDisk, folder, output) : null,
       // The price is the task's, not each file's.
-      credits: output.number === 1 ? charged : null,
+      credits: prices && output.number === 1 ? charged : null,
     });
     onProgress(files.length, outputs.length);
   }
@@ -149,14 +166,24 @@ export interface GalleryFile {
   variant: number;
   /** No row asks for it any more: an earlier version of its row. */
   isEarlier: boolean;
-  /** A person has picked it. */
+  /** A person has picked it; never on a page where everything is picked. */
   isPicked: boolean;
+  /** Null where prices are not shown, and for files that cost nothing of their own. */
   credits: Credits | null;
   savedAt: number;
+}
+
+/** A row that has no file because it failed. */
+export interface GalleryFailure {
+  rowId: string;
+  rowNumber: number;
+  prompt: string | null;
+  reason: string;
 }
 
 export interface GalleryPage {
   job: string;
   madeAt: number;
   files: readonly GalleryFile[];
+  failed: readonly GalleryFailure[];
 }
