@@ -108,7 +108,7 @@ async function examineFile(
 }
 
 /** Files and folders that bulkgen itself writes at the top of a job's folder. */
-const ownFiles = new Set([indexName, "problems.csv", "gallery.html"]);
+const ownFiles = new Set([indexName, "problems.csv", "gallery.html", "picked.html"]);
 const ownFolders = new Set(["_gallery"]);
 
 async function strays(disk: Disk, jobFolder: string, known: readonly KnownFile[]): Promise<FileFinding[]> {

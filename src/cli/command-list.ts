@@ -1,5 +1,5 @@
 import type { Handler } from "./commands/call.js";
-import { adoptFlags, exportFlags, findFlags, verifyFlags } from "./flags/archive.js";
+import { adoptFlags, exportFlags, findFlags, galleryFlags, pickFlags, verifyFlags } from "./flags/archive.js";
 import { type FlagSet, option } from "./flags/definition.js";
 import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
@@ -226,8 +226,16 @@ export const commandList: readonly CommandDefinition[] = [
     group: "Every day",
     describe: "write a contact sheet of a job: gallery.html in its folder, to open in a browser",
     positionals: [runNumber],
-    flags: workspaceFlags,
+    flags: galleryFlags,
     load: async () => (await import("./commands/gallery.js")).gallery,
+  },
+  {
+    name: "pick",
+    group: "Every day",
+    describe: "mark the items that you choose, for export and gallery; without items, list the picked ones",
+    positionals: [{ name: "items", describe: "row ids, paths of files, or task ids", many: true }],
+    flags: pickFlags,
+    load: async () => (await import("./commands/pick.js")).pick,
   },
   {
     name: "resume",

@@ -1,4 +1,5 @@
 import type { Problem } from "../core/problem.js";
+import { cutText } from "../text/terminal.js";
 import { paramKey } from "./shape/columns.js";
 import type { Mark } from "./shape/manifest.js";
 import type {
@@ -117,8 +118,7 @@ const textCharactersMax = 30;
 
 function withSetting(to: Combination, { cells, marks, label }: SourceSetting): Combination {
   const said = Object.entries(cells).map(([key, value]) => {
-    const short = value.length > textCharactersMax ? `${value.slice(0, textCharactersMax - 1)}…` : value;
-    return `${key.replace(/^params\./, "")}=${short}`;
+    return `${key.replace(/^params\./, "")}=${cutText(value, textCharactersMax)}`;
   });
   return {
     cells: { ...to.cells, ...cells },

@@ -1,5 +1,4 @@
 import { basename, dirname, extname, join } from "node:path";
-import { filledColumns } from "../core/ports/store.js";
 import type { Problem } from "../core/problem.js";
 import { axesOf, Bound, combinationsOf, itemsMaxDefault } from "./combinations.js";
 import { Expander, type Expansion, needsRendering, type Rendering } from "./expand.js";
@@ -8,7 +7,7 @@ import { type CsvOptions, openCsv } from "./formats/csv.js";
 import { type Encoded, examined, textPieces, utf8Pieces } from "./formats/encoding.js";
 import { isWorkbook, readWorkbook, type WorkbookOptions } from "./formats/workbook.js";
 import { defaultCells, type RowOptions } from "./row.js";
-import { isKnown, unusedNotes } from "./shape/columns.js";
+import { exportedColumns, isKnown, unusedNotes } from "./shape/columns.js";
 import type { Defaults, End, Manifest, Part, Row } from "./shape/manifest.js";
 import { type Cells, type Source, type SourceBatch, unreadSource } from "./shape/source.js";
 import { isUsed, namesFrom } from "./templates/scope.js";
@@ -288,13 +287,8 @@ function namedPlace(problem: Problem): Problem {
 }
 
 function notesOfUnused(unused: readonly string[], columns: readonly string[]): string[] {
-  return unusedNotes(unused.filter((column) => !isFilledIn(column, columns)));
-}
-
-/** Whether an export adds a column of that name: these columns need no note. */
-function isFilledIn(column: string, columns: readonly string[]): boolean {
-  const filled: readonly string[] = filledColumns;
-  return filled.includes(column) && filled.every((name) => columns.includes(name));
+  const filled = exportedColumns(columns) ?? [];
+  return unusedNotes(unused.filter((column) => !filled.includes(column)));
 }
 
 function noRows(file: string): Problem {

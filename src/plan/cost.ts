@@ -226,7 +226,7 @@ function modelWarnings(sums: readonly Sum[], { caps }: Budget, made: ReadonlyMap
     if (needed <= room) return [];
     const due = own.reduce((count, sum) => count + sum.due, 0);
     const undone = due - own.reduce((count, { group }) => count + (made.get(group) ?? 0), 0);
-    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due} items will not be made.`;
+    const message = `${model} needs ${inCredits(needed)} and --max-credits-per-model leaves ${showCredits(room)}: ${undone} of its ${due === 1 ? "1 item" : `${due} items`} will not be made.`;
     return [{ kind: "over_model_cap", message, model, needed, room, undone }];
   });
 }

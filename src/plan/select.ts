@@ -136,15 +136,18 @@ export function valuesOfRow({ row, params, model }: CheckedRow): Map<string, str
   return valuesOf(Object.entries(row.columns), content, { id, output, category: model?.category });
 }
 
-/** An item as a selection sees it, with the cells of the row that it was made for. */
-export function selectableItem(item: Item): Selectable & { item: Item } {
+/** An item as a selection sees it, with the cells of the row that it was made for, and `more` columns. */
+export function selectableItem(
+  item: Item,
+  more: Readonly<Record<string, string>> = {},
+): Selectable & { item: Item } {
   const { rowNumber, rowId, state, name, category } = item;
   return {
     item,
     number: rowNumber,
     name: rowId,
     failed: state === "failed",
-    values: valuesOf(item.cells, item, { id: rowId, output: name, category, state }),
+    values: valuesOf(item.cells, item, { id: rowId, output: name, category, state, ...more }),
   };
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import { localTime } from "../core/local-time.js";
 import { type Credits, inCredits, plus } from "../core/money.js";
-import type { GalleryFile, GalleryPage } from "../job/archive/gallery.js";
+import type { GalleryFailure, GalleryFile, GalleryPage } from "../job/archive/gallery.js";
 import { count, fileSize } from "../text/amounts.js";
 
 /** The contact sheet's style: a grid of cards in the colours of the reader's own scheme. Pictures are shown whole. */
@@ -16,14 +16,16 @@ header { padding-top: 32px; padding-bottom: 20px; }
 h1, h2, p, ul { margin: 0; padding: 0; }
 h1 { font-size: 26px; line-height: 1.2; letter-spacing: -.02em; overflow-wrap: anywhere; }
 header p { color: var(--quiet); margin-top: 6px; }
-main { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 280px), 1fr)); gap: 20px; padding-bottom: 56px; align-items: start; }
-article { background: var(--sheet); border: 1px solid var(--line); border-radius: 12px; overflow: hidden; content-visibility: auto; contain-intrinsic-size: auto 420px; }
+main { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 280px), 1fr)); gap: 20px; padding-bottom: 56px; }
+article { position: relative; display: flex; flex-direction: column; background: var(--sheet); border: 1px solid var(--line); border-radius: 12px; overflow: hidden; content-visibility: auto; contain-intrinsic-size: auto 420px; }
 .preview { display: flex; align-items: center; justify-content: center; background: var(--frame); height: 260px; }
 .preview img, .preview video { width: 100%; height: 100%; object-fit: contain; display: block; }
-.preview.sound { height: 110px; padding: 0 14px; }
+.preview.sound { padding: 0 14px; }
 .preview audio { width: 100%; }
 .preview.bare { color: var(--quiet); font-size: 24px; text-decoration: none; text-transform: uppercase; }
-.facts { padding: 14px 16px 14px; display: grid; gap: 9px; }
+article.picked { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.mark { position: absolute; top: 10px; left: 10px; background: var(--accent); color: var(--sheet); border-radius: 6px; padding: 1px 9px; font-size: 12px; font-weight: 600; }
+.facts { padding: 14px 16px 14px; display: flex; flex-direction: column; flex: 1; gap: 9px; }
 h2 { font-size: 14px; font-weight: 600; overflow-wrap: anywhere; }
 h2 a { color: inherit; text-decoration: none; }
 h2 a:hover { color: var(--accent); text-decoration: underline; }
@@ -31,8 +33,14 @@ h2 a:hover { color: var(--accent); text-decoration: underline; }
 ul { list-style: none; display: flex; flex-wrap: wrap; gap: 5px; }
 li { border: 1px solid var(--line); border-radius: 6px; padding: 0 7px; font-size: 12px; overflow-wrap: anywhere; }
 li span, .row, .empty { color: var(--quiet); }
-.row { display: flex; justify-content: space-between; gap: 12px; font-size: 12px; overflow-wrap: anywhere; }
+.row { margin-top: auto; display: flex; justify-content: space-between; gap: 12px; font-size: 12px; overflow-wrap: anywhere; }
 .row span:last-child { white-space: nowrap; }
+.failed { max-width: 1440px; margin: 0 auto; padding: 0 24px 56px; }
+.failed h2 { font-size: 16px; padding-bottom: 10px; }
+.failed ol { list-style: none; margin: 0; padding: 0; border-top: 1px solid var(--line); }
+.failed ol > li { border: 0; border-bottom: 1px solid var(--line); border-radius: 0; padding: 10px 0; font-size: 14px; display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 3fr) minmax(0, 3fr); gap: 4px 20px; }
+.failed li > :nth-child(2) { color: var(--ink); }
+@media (max-width: 700px) { .failed ol > li { grid-template-columns: minmax(0, 1fr); } .preview.sound { height: 110px; } }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; border-radius: 4px; }
 @media print { body { background: #fff; } article { break-inside: avoid; } }
 `;
@@ -50,10 +58,17 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-export function galleryPage({ job, madeAt, files }: GalleryPage): string {
+export function galleryPage({ job, madeAt, files, failed }: GalleryPage): string {
   const credits = files.reduce((sum, file) => plus(sum, file.credits ?? (0 as Credits)), 0 as Credits);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  const facts = [count(files.length, "file"), fileSize(bytes), inCredits(credits)];
+  const picked = files.filter(({ isPicked }) => isPicked).length;
+  const facts = [
+    count(files.length, "file"),
+    ...(picked === 0 ? [] : [`${picked} picked`]),
+    ...(failed.length === 0 ? [] : [`${failed.length} failed`]),
+    fileSize(bytes),
+    ...(files.some((file) => file.credits !== null) ? [inCredits(credits)] : []),
+  ];
   return String(html`<!doctype html>
 <html lang="en">
 <head>
@@ -71,16 +86,26 @@ export function galleryPage({ job, madeAt, files }: GalleryPage): string {
 <p>${facts.join(" · ")} · ${localTime(madeAt)}</p>
 </header>
 <main>${files.length === 0 ? html`<p class="empty">Nothing is archived yet.</p>` : files.map(card)}</main>
+${failed.length === 0 ? "" : failures(failed)}
 </body>
 </html>
 `);
 }
 
+function failures(failed: readonly GalleryFailure[]): Piece {
+  const row = ({ rowNumber, rowId, prompt, reason }: GalleryFailure) =>
+    html`<li><span dir="auto">row ${rowNumber} · ${rowId}</span><span dir="auto">${prompt ?? ""}</span><span dir="auto">${reason}</span></li>`;
+  return html`<section class="failed">
+<h2>${count(failed.length, "row")} failed</h2>
+<ol>${failed.map(row)}</ol>
+</section>`;
+}
+
 function card(file: GalleryFile): Piece {
   const params = Object.entries(file.params);
   return html`
-<article>
-${preview(file)}
+<article${file.isPicked ? raw(' class="picked"') : ""}>
+${preview(file)}${file.isPicked ? html`<span class="mark">✓ picked</span>` : ""}
 <div class="facts">
 <h2><a href="${address(file.file)}" dir="auto">${file.file}</a></h2>
 ${file.prompt === null ? "" : html`<p class="prompt" dir="auto">${file.prompt}</p>`}

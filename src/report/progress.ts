@@ -4,7 +4,7 @@ import type { Quota } from "../core/quota/quota.js";
 import type { Outage } from "../run/gate/breaker.js";
 import type { Progress } from "../run/loop.js";
 import { count, wait } from "../text/amounts.js";
-import { terminalText } from "../text/terminal.js";
+import { cutToWidth, terminalText, textWidth } from "../text/terminal.js";
 
 /** Where a run stands at `now` (UTC ms), so long after it began here. */
 export type ProgressNow = Progress & { now: number; elapsedMs: number };
@@ -62,7 +62,12 @@ function troubles(progress: ProgressNow): Piece[] {
   const [stop] = stops;
   if (stop) return [{ text: `stopping: ${terminalText(stop.message)}` }];
   if (diskTrouble !== null)
-    return [{ text: `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}` }];
+    return [
+      {
+        text: `waiting for the disk (nothing new is bought): ${terminalText(diskTrouble)}`,
+        short: `waiting: ${terminalText(diskTrouble)}`,
+      },
+    ];
   if (outage !== null) return [outagePiece(outage, progress)];
   const what = waiting === "tasks" ? null : waiting;
   const full = quota.minute.nextFreeAt > now && counts.planned + counts.processing > 0;
@@ -107,13 +112,21 @@ function present(pieces: readonly Piece[]): Piece[] {
 }
 
 function lengthOf(pieces: readonly string[]): number {
-  return pieces.join(separator).length;
+  return textWidth(pieces.join(separator));
 }
 
-/** The whole words that fit, with an ellipsis; nothing where not even one does. */
+/** Fewer characters than that say nothing. */
+const partMin = 4;
+
+/**
+ * The whole words that fit, with an ellipsis. Where they take less than half of the room, also a part of the next word:
+ * not all languages have blanks between words.
+ */
 function cutAtWord(text: string, width: number): string[] {
-  const end = text.lastIndexOf(" ", width - 1);
-  return end <= 0 ? [] : [`${text.slice(0, end)}…`];
+  const fitting = cutToWidth(text, width).slice(0, -1);
+  const end = text[fitting.length] === " " ? fitting.length : fitting.lastIndexOf(" ");
+  const shown = end < fitting.length / 2 ? fitting : text.slice(0, end);
+  return shown.length < partMin ? [] : [`${shown}…`];
 }
 
 function outagePiece({ since, reason }: Outage, { until, now }: ProgressNow): Piece {

@@ -1,7 +1,7 @@
 import type { FilledSheet } from "../job/archive/export.js";
 import { noForm, type SheetForm } from "../manifest/shape/source.js";
 import { spreadsheetText } from "../text/spreadsheet-cell.js";
-import { jsonText } from "../text/terminal.js";
+import { jsonText, textWidth } from "../text/terminal.js";
 
 export const sheetFormats = ["csv", "xlsx", "json", "jsonl"] as const;
 export type SheetFormat = (typeof sheetFormats)[number];
@@ -105,7 +105,7 @@ const widthMax = 60;
 function widthOf(name: string, lines: FilledSheet["lines"], index: number): number {
   const longest = lines
     .slice(0, 200)
-    .reduce((most, line) => Math.max(most, String(line[index] ?? "").length), name.length);
+    .reduce((most, line) => Math.max(most, textWidth(String(line[index] ?? ""))), textWidth(name));
   return Math.min(widthMax, Math.max(widthMin, longest + 1));
 }
 

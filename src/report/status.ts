@@ -20,7 +20,7 @@ import {
   type Tone,
   table,
 } from "../text/table.js";
-import { shortText } from "../text/terminal.js";
+import { shortText, textWidth } from "../text/terminal.js";
 import { comparedText, forecastText } from "./forecast.js";
 
 /** The state in words: a run whose process is gone has crashed, although its record still says running. */
@@ -85,11 +85,7 @@ export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plain
   const next = runs.flatMap(({ run, resume }) =>
     resume === null ? [] : [`run ${run}: \`${resume}\` continues it`],
   );
-  const width = Math.max(
-    ...table(columns, rows)
-      .split("\n")
-      .map((line) => line.length),
-  );
+  const width = Math.max(...table(columns, rows).split("\n").map(textWidth));
   const isNarrow = style.width !== null && width > style.width;
   return [isNarrow ? labelled(runs.flatMap(runLines), style) : table(columns, rows, style), ...next].join(
     "\n",

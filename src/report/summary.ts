@@ -66,6 +66,7 @@ export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle):
     ...forecastLines(facts),
     ["files", facts.files === 0 ? "none" : `${count(facts.files, "file")}, ${fileSize(facts.bytes)}`],
     ["folder", facts.folder],
+    ...(facts.look === null ? [] : [["look", `\`${facts.look}\``] as [string, Cell]]),
   );
   const title = paint(`${terminalText(facts.job)}, run ${facts.run}`, "strong", style);
   const after = [...facts.stops.map((stop) => `Ended early: ${terminalText(stop)}`), ...nextStep(facts)];
@@ -80,6 +81,8 @@ export function summaryJson(facts: RunSummary): Record<string, unknown> {
     lost,
     lostCredits,
     left,
+    lastLeft,
+    look,
     creditCheck,
     held,
     unknown,
@@ -128,11 +131,12 @@ function grouped(items: readonly Reason[]): [string, Cell][] {
   return groupedReasons(items, reasonsMax).map((line) => ["", line]);
 }
 
-function creditsText({ spent, pending, lostCredits, left }: RunSummary): string {
+function creditsText({ spent, pending, lostCredits, left, lastLeft }: RunSummary): string {
   const pieces = [`${showCredits(spent)} spent`];
   if (pending > 0) pieces.push(`${showCredits(pending)} in flight or held`);
   if (lostCredits > 0) pieces.push(`up to ${showCredits(lostCredits)} lost`);
   if (left !== null) pieces.push(`${showCredits(left)} left`);
+  else if (lastLeft !== null) pieces.push(`about ${showCredits(lastLeft)} left`);
   return pieces.join(", ");
 }
 

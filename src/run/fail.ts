@@ -3,6 +3,7 @@ import { type FailureKind, rejectionKind } from "../core/failure.js";
 import type { Credits } from "../core/money.js";
 import type { Item } from "../core/ports/store.js";
 import { backoffMs } from "../core/quota/backoff.js";
+import { count } from "../text/amounts.js";
 import type { Session } from "./ports.js";
 
 /** A task failed. Nothing was charged for it, so a failure of the provider is retried without asking. */
@@ -43,12 +44,12 @@ async function countFailures(session: Session): Promise<void> {
   const { maxFailures, run } = session.settings;
   if (maxFailures === null) return;
   const counts = await session.ports.store.counts(run.id);
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0) - counts.dropped;
+  const all = Object.values(counts).reduce((sum, number) => sum + number, 0) - counts.dropped;
   const most =
     "count" in maxFailures ? maxFailures.count : Math.max(1, Math.ceil((all * maxFailures.percent) / 100));
   if (counts.failed < most) return;
   session.gate.stop(
     "failures",
-    `${counts.failed} of ${all} items have failed, which is as many as --max-failures allows`,
+    `${counts.failed} of ${count(all, "item")} ${counts.failed === 1 ? "has" : "have"} failed, which is as many as --max-failures allows`,
   );
 }

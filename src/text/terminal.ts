@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
+import stringWidth from "fast-string-width";
 
 /**
  * Text from the service or a manifest may contain sequences that move the cursor, change the window title or reverse the
@@ -15,10 +16,37 @@ export function terminalText(text: string): string {
 
 /** The same, cut to that many characters. */
 export function shortText(text: string, charactersMax: number): string {
-  const characters = [...terminalText(text)];
-  return characters.length <= charactersMax
-    ? characters.join("")
-    : `${characters.slice(0, charactersMax - 1).join("")}…`;
+  return cutText(terminalText(text), charactersMax);
+}
+
+/** The text, or its beginning and an ellipsis: that many characters as people count them, so no emoji is cut in half. */
+export function cutText(text: string, charactersMax: number): string {
+  return text.length <= charactersMax ? text : cut(text, charactersMax, () => 1);
+}
+
+/** Columns that a text takes on a terminal: an emoji and a letter of Chinese, Japanese or Korean take two. */
+export function textWidth(text: string): number {
+  return stringWidth(text);
+}
+
+/** The text, or as much of its beginning as fits into that many columns with an ellipsis. */
+export function cutToWidth(text: string, columns: number): string {
+  return cut(text, columns, textWidth);
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+function cut(text: string, most: number, sizeOf: (character: string) => number): string {
+  segmenter ??= new Intl.Segmenter();
+  let size = 0;
+  let end = 0;
+  for (const { index, segment } of segmenter.segment(text)) {
+    // Up to here there is room for the ellipsis.
+    if (size < most) end = index;
+    size += sizeOf(segment);
+    if (size > most) return most < 1 ? "" : `${text.slice(0, end)}…`;
+  }
+  return text;
 }
 
 /**

@@ -30,6 +30,8 @@ it("opens from the disk with pictures, clips and sounds, and runs nothing that a
     workspace: place.workspace,
     run: undefined,
     clock: place.clock,
+    picked: false,
+    prices: true,
     onProgress: () => {},
     render: galleryPage,
     signal: new AbortController().signal,

@@ -1,30 +1,15 @@
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { openDisplay } from "../../src/cli/output/display.js";
-import { itemStates } from "../../src/core/item.js";
 import { credits } from "../../src/core/money.js";
 import type { Machine } from "../../src/machine.js";
 import type { Progress } from "../../src/run/loop.js";
 import { ManualClock } from "../manual-clock.js";
-import { quota } from "../report/facts.js";
-
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as Progress["counts"];
+import { noCounts, progressOf } from "../report/facts.js";
 
 function archived(number: number, change: Partial<Progress> = {}): Progress {
-  return {
-    counts: { ...none, archived: number, processing: 30 - number },
-    quota,
-    waiting: null,
-    until: null,
-    stops: [],
-    diskTrouble: null,
-    outage: null,
-    hold: null,
-    spent: credits(100),
-    cap: credits(120),
-    forecastMs: 60_000,
-    ...change,
-  };
+  const counts = { ...noCounts, archived: number, processing: 30 - number };
+  return progressOf({ counts, spent: credits(100), cap: credits(120), forecastMs: 60_000, ...change });
 }
 
 /** A display on a terminal of this width, or on a pipe; `lines` are all that it has drawn. */

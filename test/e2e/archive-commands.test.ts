@@ -78,6 +78,20 @@ describe.concurrent("commands that look after an archive", () => {
     });
   });
 
+  test("the gallery names the rows that failed, and shows prices only when asked", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", `id,model,prompt\na,${cheapModel},a mug\nb,${cheapModel},[[moderation]] a bowl`);
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    const page = async (...flags: string[]) => {
+      expect((await run(place, ["gallery", "--sandbox", ...flags])).code).toBe(0);
+      return readFileSync(join(place.folder, "sandbox-outputs", "s", "gallery.html"), "utf8");
+    };
+    const plain = await page();
+    expect(plain).toMatch(/1 row failed[\s\S]*row 3 · b[\s\S]*moderation/);
+    expect(plain).not.toMatch(/\bcredit/);
+    expect(await page("--prices")).toMatch(/1 credit/);
+  });
+
   test(
     "P23: a symbolic link in place of a folder takes nothing; once it is gone the run continues",
     slow,

@@ -52,6 +52,7 @@ describe.concurrent("bulkgen export", () => {
         "Shelf",
         "item",
         "file",
+        "picked",
         "state",
         "reason",
         "credits",
@@ -78,7 +79,7 @@ describe.concurrent("bulkgen export", () => {
   test("writes a workbook that holds the same, where the name says so", slow, async () => {
     const place = await finished();
     const end = await run(place, ["export", "--sandbox", "--to", "team.xlsx"]);
-    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 14 columns\n" });
+    expect(end).toMatchObject({ code: 0, stdout: "", stderr: "team.xlsx: 4 rows, 15 columns\n" });
     const parts = unzip(join(place.folder, "team.xlsx"));
     const text = [...parts].map(([, content]) => content.toString()).join("");
     expect(text).toContain("Jug, large");
@@ -93,7 +94,7 @@ describe.concurrent("bulkgen export", () => {
     expect(end.code, end.stderr).toBe(0);
     const [header, line] = (await exported(place)).replace("\uFEFF", "").split("\r\n");
     expect(header).toMatch(/^ID;Model;Prompt;Preis in €;item;file;/);
-    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;a;a\.png;archived;/);
+    expect(line).toMatch(/^a;.*;eine Tasse, rot;7;a;a\.png;;archived;/);
     const few = await exported(place, "--columns", "id, Preis in €, file, credits");
     expect(few.replace("\uFEFF", "")).toBe("ID;Preis in €;file;credits\r\na;7;a.png;1\r\n");
     const json = JSON.parse(await exported(place, "--format", "json", "--columns", "prompt,file"));
@@ -138,7 +139,7 @@ describe.concurrent("bulkgen export", () => {
     expect(money.needed).toBe(0);
     expect(notes.filter((note: string) => /task_id|"file"/.test(note))).toEqual([]);
     await run(place, ["run", "team.csv", "--sandbox", "--yes", "--skip-invalid"]);
-    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(14);
+    expect(Object.keys(csv(await exported(place))[0] ?? {})).toHaveLength(15);
   });
 
   test("--failed gives a manifest of what failed and why, and that runs as it is", slow, async () => {

@@ -268,3 +268,17 @@ function modelsAt(price: number): Scripted {
   const categories = { image: [cheapModel], video: [], audio: [] };
   return { json: { models: [model], categories, total: 1 } };
 }
+
+test("a picture is picked while its run is in progress, without waiting for the process", async () => {
+  const stage = await openStage();
+  const given: Ended[] = [];
+  await whileAtWork(stage, async () => {
+    await eventually(async () => ((await stateOf(stage.place, "a01")) === "archived" ? true : null));
+    for (const name of ["a01", "a04"]) given.push(await run(stage.place, ["pick", name]));
+  });
+  expect(given).toMatchObject([
+    { code: 0, stdout: "a01 is picked\n" },
+    { code: 2, stderr: expect.stringContaining("a04 is submitting, and only archived items can be picked") },
+  ]);
+  expect((await run(stage.place, ["pick"])).stdout).toMatch(/a01 +set +outputs\/set\/a01\.png/);
+});

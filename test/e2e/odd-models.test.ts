@@ -57,3 +57,15 @@ test("of two models with one key the first counts, with a warning", async () => 
   expect(end.stderr).toContain("listed twice: plain-image; the first counts");
   expect(service.made).toHaveLength(2);
 });
+
+test("a typing error in --model or in a field of a row is named, with what was meant", async () => {
+  const service = await startService();
+  const place = newPlace();
+  const row = { id: "a", model: "plain-image", promt: "a mug" };
+  place.write("set.json", JSON.stringify({ prompt: "a bowl", rows: [row] }));
+  const end = await run(place, ["plan", "set.json", "--model", "plain-imgae"], service);
+  expect(end.stdout).toContain(
+    '- --model plain-imgae is no model of the service; did you mean "plain-image"?',
+  );
+  expect(end.stdout).toContain('- column "promt" is used by nothing; did you mean "prompt"?');
+});

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
 import { main, newPlace, type Place, run, startOnTerminal, startProcess } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
-import { ids, sheet } from "./sheet.js";
+import { cheapModel, ids, sheet } from "./sheet.js";
 
 const escapeCode = "\u001b";
 
@@ -50,6 +50,22 @@ describe.concurrent("output", () => {
     const end = await run(place, ["run", "set.csv", "--yes", "--quiet"], service);
     expect(end).toMatchObject({ code: 0, stderr: "" });
     expect(end.stdout).toContain("2 of 2 items");
+  });
+
+  test("ends with the command that shows the pictures, as it works when typed", async () => {
+    const place = newPlace();
+    place.write("team/set.csv", sheet(1));
+    place.write("team/.bulkgen/.keep", "");
+    place.write("wrong.csv", `id,model,prompt\na,${cheapModel},[[moderation]]`);
+    const failed = await run(place, ["run", "wrong.csv", "--sandbox", "--yes"]);
+    expect(failed.stdout).not.toContain("gallery");
+    const { stdout } = await run(place, ["run", "team/set.csv", "--sandbox", "--yes"]);
+    const [, command = ""] = /^look +`bulkgen (.*)`$/m.exec(stdout) ?? [];
+    expect(command).toBe("gallery --workspace team --sandbox");
+    expect(await run(place, command.split(" "))).toMatchObject({
+      code: 0,
+      stdout: "team/sandbox-outputs/set/gallery.html: 1 file of job set\n",
+    });
   });
 
   test("for a reader that closes early is cut, and that is no error", async () => {

@@ -1,8 +1,10 @@
 import type { Me, Model } from "../../src/api/records.js";
+import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { RunSummary } from "../../src/job/run/summary.js";
 import type { planText } from "../../src/report/plan-table.js";
 import type { ProgressNow } from "../../src/report/progress.js";
+import type { Progress } from "../../src/run/loop.js";
 
 const forecast = { requests: 49, ms: 31_000, binds: "generation", larger: null } as const;
 
@@ -14,6 +16,27 @@ export const origin = {
   schedule: "night",
   due: "2026-11-21T02:00:00.000Z",
 };
+
+/** No item in any state. */
+export const noCounts = Object.fromEntries(itemStates.map((state) => [state, 0])) as Progress["counts"];
+
+/** A run that waits for nothing and has no trouble. */
+export function progressOf(change: Partial<Progress>): Progress {
+  return {
+    counts: noCounts,
+    quota,
+    waiting: null,
+    until: null,
+    stops: [],
+    diskTrouble: null,
+    outage: null,
+    hold: null,
+    spent: noCredits,
+    cap: null,
+    forecastMs: null,
+    ...change,
+  };
+}
 
 export const runFacts: RunSummary = {
   job: "demo",
@@ -51,6 +74,8 @@ export const runFacts: RunSummary = {
   spent: credits(112.5),
   pending: credits(8),
   left: credits(0.25),
+  lastLeft: credits(0.25),
+  look: null,
   creditCheck: null,
   requests: 58,
   elapsedMs: 37_240,

@@ -18,12 +18,13 @@ const file: GalleryFile = {
   edition: "",
   variant: 1,
   isEarlier: false,
+  isPicked: false,
   credits: credits(4),
   savedAt: 0,
 };
 
 function page(...files: GalleryFile[]): string {
-  return galleryPage({ job: "demo", madeAt: Date.UTC(2026, 0, 1), files });
+  return galleryPage({ job: "demo", madeAt: Date.UTC(2026, 0, 1), files, failed: [] });
 }
 
 describe("the contact sheet", () => {
@@ -38,10 +39,24 @@ describe("the contact sheet", () => {
     expect(page()).toContain("Nothing is archived yet.");
   });
 
-  test("marks variants, editions and earlier versions", () => {
-    const text = page(file, { ...file, edition: "#2", variant: 3, isEarlier: true });
+  test("marks variants, editions, earlier versions and picks", () => {
+    const text = page(file, { ...file, edition: "#2", variant: 3, isEarlier: true, isPicked: true });
+    expect(text.match(/class="mark">✓ picked</g)).toHaveLength(1);
+    expect(text).toContain("<p>2 files · 1 picked · 2 kB");
     const marks = [...text.matchAll(/<strong>(.*?)<\/strong>/g)].map(([, mark]) => mark);
     expect(marks).toEqual(["edition 2", "variant 3", "earlier version"]);
+  });
+
+  test("names the rows that failed, with the reason", () => {
+    const failed = [{ rowId: "b", rowNumber: 3, prompt: "a <mug>", reason: "refused" }];
+    const text = galleryPage({ job: "demo", madeAt: 0, files: [file], failed });
+    expect(text).toContain("<p>1 file · 1 failed · 1 kB");
+    expect(text).toContain("<h2>1 row failed</h2>");
+    expect(text).toContain('row 3 · b</span><span dir="auto">a &lt;mug&gt;</span><span dir="auto">refused');
+  });
+
+  test("shows no prices where none are given", () => {
+    expect(page({ ...file, credits: null })).not.toContain("credit");
   });
 
   test("P24: its policy allows its own style and pictures, and no script at all", () => {

@@ -1,22 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import { type ProgressNow, progressLine, waitingLine } from "../../src/report/progress.js";
-import { quota } from "./facts.js";
+import { textWidth } from "../../src/text/terminal.js";
+import { noCounts, progressOf, quota } from "./facts.js";
 
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as ProgressNow["counts"];
 const facts: ProgressNow = {
-  counts: { ...none, archived: 12, processing: 7, submitting: 1, planned: 6 },
-  quota,
-  waiting: null,
-  until: null,
-  stops: [],
-  diskTrouble: null,
-  outage: null,
-  hold: null,
-  spent: credits(48),
-  cap: credits(104),
-  forecastMs: 110_000,
+  ...progressOf({
+    counts: { ...noCounts, archived: 12, processing: 7, submitting: 1, planned: 6 },
+    spent: credits(48),
+    cap: credits(104),
+    forecastMs: 110_000,
+  }),
   now: 1_000_000,
   elapsedMs: 40_300,
 };
@@ -29,12 +23,12 @@ describe("the progress line", () => {
   });
 
   test("leaves out what is none, and does not count dropped items", () => {
-    const done = { ...facts, counts: { ...none, archived: 2, dropped: 3 }, spent: noCredits, cap: null };
+    const done = { ...facts, counts: { ...noCounts, archived: 2, dropped: 3 }, spent: noCredits, cap: null };
     expect(progressLine(done)).toBe("2/2 archived · 0:40 · 31/60 requests this minute");
   });
 
   test("names every other state", () => {
-    const counts = { ...none, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
+    const counts = { ...noCounts, ready: 1, blocked: 2, failed: 3, held: 4, unknown: 5, overdue: 6 };
     const unlimited = { ...quota, minute: { ...quota.minute, limit: null } };
     expect(progressLine({ ...facts, counts, quota: unlimited })).toBe(
       "0/21 archived · 0:40, ~1:09 left · 48 of 104 credits · 1 to fetch · 2 waiting for another item · 3 failed · 4 held · 5 unknown · 6 overdue · 31 requests this minute",
@@ -81,6 +75,27 @@ describe("the progress line", () => {
     const message = "the balance would fall below the 40 credits that --keep-credits leaves";
     expect(progressLine({ ...facts, stops: [{ kind: "keep", message }] }, 59)).toBe(
       "12/26 · stopping: the balance would fall below the 40…",
+    );
+  });
+
+  test("begins the trouble of a full disk with words, not with a folder, in 60 columns", () => {
+    const diskTrouble =
+      "disk full, 67.8 MB free and 69.2 MB needed (/mnt/studio/campaign/autumn/outputs/first)";
+    expect(progressLine({ ...facts, diskTrouble }, 59)).toBe(
+      "12/26 · waiting: disk full, 67.8 MB free and 69.2 MB…",
+    );
+  });
+
+  test("counts columns and not characters: a Chinese or Japanese message takes two for each", () => {
+    const stopped = (message: string) => ({ ...facts, stops: [{ kind: "keep", message }] as const });
+    for (const message of [
+      "残高が足りないため、新しい生成は送信されません。",
+      "残高が 足りない ため、 新しい 生成は 送信 されません",
+    ])
+      for (let width = 20; width < 90; width++)
+        expect(textWidth(progressLine(stopped(message), width))).toBeLessThanOrEqual(width);
+    expect(progressLine(stopped("残高が足りないため、新しい生成は送信されません。"), 59)).toContain(
+      "12/26 · stopping: 残高が足りないため、新しい生成は送信され…",
     );
   });
 

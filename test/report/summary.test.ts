@@ -94,11 +94,18 @@ describe("the closing summary", () => {
       files: 0,
       bytes: 0,
       left: null,
+      lastLeft: null,
       requests: 1,
     });
     expect(text).toContain("archived   0 of 2 items\nto submit  2\n");
     expect(text).toContain("credits    112.5 spent, 8 in flight or held\nrequests   1\n");
     expect(text).toContain("files      none\n");
+  });
+
+  test("says about how much is left when the balance could not be read at the end", () => {
+    const text = summarise({ ...runFacts, left: null });
+    expect(text).toContain("credits   112.5 spent, 8 in flight or held, about 0.25 left\n");
+    expect(summaryJson({ ...runFacts, left: null })["credits"]).toMatchObject({ left: null });
   });
 
   test("P6: lists lost requests whose items continued separately from open requests", () => {

@@ -9,7 +9,7 @@ let run: Run;
 const pictures = Array.from({ length: 6 }, (_, index) => picture(`p${index + 1}`, index));
 const posts = () => world.sent.filter((request) => request.startsWith("POST")).length;
 const looks = () => world.sent.filter((request) => request.includes("/task/")).length;
-const refused = /^.*demo: disk full, .* free and .* needed$/;
+const refused = /^disk full, .* free and .* needed \(.*demo\)$/;
 
 /** Does something to the world after the run has run for this long (ms). */
 const meanwhile = (ms: number, what: () => void) => void world.clock.sleep(ms).then(what);

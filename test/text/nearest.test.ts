@@ -8,5 +8,6 @@ test("the nearest name is offered when it is near, whatever its case", () => {
 
 test("nothing is offered when nothing is near", () => {
   expect(nearest("zebra", ["prompt", "model"])).toBeUndefined();
+  expect(nearest("Produkt", ["prompt", "model"])).toBeUndefined();
   expect(nearest("x", [])).toBeUndefined();
 });

@@ -8,8 +8,8 @@ import { progressLine } from "../../src/report/progress.js";
 import { statusText } from "../../src/report/status.js";
 import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
-import { shortText, terminalText } from "../../src/text/terminal.js";
-import { quota, runFacts } from "../report/facts.js";
+import { cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
+import { noCounts, progressOf, runFacts } from "../report/facts.js";
 
 /** What a terminal must never get from others: control and format characters besides the two joiners, and halves. */
 const forbidden = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
@@ -58,7 +58,23 @@ describe("text for a terminal (P24)", () => {
 
   test("is cut by characters, not in the middle of one", () => {
     expect(shortText("🎈🎈🎈🎈", 3)).toBe("🎈🎈…");
+    expect(shortText("👩‍🚀👍🏽🇩🇪 e\u0301a", 3)).toBe("👩‍🚀👍🏽…");
+    expect(shortText("👩‍🚀👍🏽🇩🇪", 3)).toBe("👩‍🚀👍🏽🇩🇪");
+    expect(shortText("ne\u0301e", 2)).toBe("n…");
     expect(shortText("abc", 3)).toBe("abc");
+  });
+
+  test.each([
+    ["abcdef", 4, "abc…"],
+    ["abcd", 4, "abcd"],
+    ["日本語の絵", 5, "日本…"],
+    ["日本語の絵", 6, "日本…"],
+    ["日本語", 6, "日本語"],
+    ["👩‍🚀👩‍🚀👩‍🚀", 5, "👩‍🚀👩‍🚀…"],
+    ["日本", 0, ""],
+  ])("%j in %i columns of a terminal is %j", (text, columns, expected) => {
+    expect(cutToWidth(text, columns)).toBe(expected);
+    expect(textWidth(expected)).toBeLessThanOrEqual(columns);
   });
 
   test("holds none in a table either", () => {
@@ -95,7 +111,6 @@ describe("text for a terminal (P24)", () => {
           nextStep: text,
         };
         const place = { file: text, row: 1, column: text, id: text };
-        const counts = { ...noCounts };
         const shown = [
           ...summarise(facts, plainStyle).split("\n"),
           ...reasonLines(held),
@@ -114,21 +129,7 @@ describe("text for a terminal (P24)", () => {
               [null, [], { since: 0, reason: text }],
             ] as const
           ).map(([diskTrouble, stops, outage]) =>
-            progressLine({
-              counts,
-              quota,
-              waiting: null,
-              until: null,
-              stops,
-              diskTrouble,
-              outage,
-              hold: null,
-              spent: noCredits,
-              cap: null,
-              forecastMs: null,
-              now: 0,
-              elapsedMs: 0,
-            }),
+            progressLine({ ...progressOf({ stops, diskTrouble, outage }), now: 0, elapsedMs: 0 }),
           ),
         ];
         for (const line of shown) expect(line).not.toMatch(forbidden);
@@ -156,20 +157,6 @@ describe("the look", () => {
     expect(terminalStyle({ isTTY: true }, {})).toEqual({ width: 80, colour: true });
   });
 });
-
-const noCounts = {
-  blocked: 0,
-  planned: 0,
-  submitting: 0,
-  unknown: 0,
-  held: 0,
-  processing: 0,
-  overdue: 0,
-  ready: 0,
-  failed: 0,
-  archived: 0,
-  dropped: 0,
-};
 
 const statusFacts: RunStatus = {
   forecast: null,

@@ -43,5 +43,5 @@ export function refusalOf(error: unknown, jobFolder: string): DiskRefusal {
   const code = (error as { code?: unknown }).code;
   // Codes of the system look like ENOSPC. Node's own, such as ERR_INVALID_ARG_TYPE, mean a defect.
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
-  return { kind: "disk", code, reason: `${jobFolder}: ${(error as Error).message}` };
+  return { kind: "disk", code, reason: `${(error as Error).message} (${jobFolder})` };
 }

@@ -24,6 +24,7 @@ export async function exportSheet({
     run: args.run,
     selection: selectionOf(flags),
     failed: flags.failed ?? false,
+    picked: flags.picked ?? false,
     clock: machine.clock,
   });
   if (flags.failed) checkLocalInputs(made, flags, machine);

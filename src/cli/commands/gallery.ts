@@ -3,7 +3,7 @@ import { galleryPage } from "../../report/gallery.js";
 import { shownPath } from "../../report/problem-text.js";
 import { count } from "../../text/amounts.js";
 import { terminalText } from "../../text/terminal.js";
-import type { WorkspaceFlags } from "../flags/shared.js";
+import type { GalleryFlags } from "../flags/archive.js";
 import { openDisplay } from "../output/display.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
@@ -13,17 +13,25 @@ export async function gallery({
   flags,
   args,
   machine,
-}: Call<WorkspaceFlags, { run?: number }>): Promise<undefined> {
+}: Call<GalleryFlags, { run?: number }>): Promise<undefined> {
   const display = openDisplay(flags.quiet ?? false, machine);
   const made = await writeGallery({
     workspace: workspaceOf(flags, machine),
     run: args.run,
     clock: machine.clock,
+    picked: flags.picked ?? false,
+    prices: flags.prices ?? false,
     signal: machine.interrupt(),
     render: galleryPage,
     onProgress: (done, all) => display.status(`${done} of ${all} files`),
   });
   display.end();
   const page = shownPath(made.page, machine.cwd);
-  print(flags, machine, made, () => `${page}: ${count(made.files, "file")} of job ${terminalText(made.job)}`);
+  print(
+    flags,
+    machine,
+    made,
+    () =>
+      `${page}: ${count(made.files, flags.picked ? "picked file" : "file")} of job ${terminalText(made.job)}`,
+  );
 }

@@ -16,6 +16,7 @@ export const exportFlags = {
   failed: toggle("only the failed rows, with the reason, as a manifest that can be run", {
     conflicts: ["zip"],
   }),
+  picked: toggle("only what is picked", { conflicts: ["failed"], inFiles: "never" }),
   columns: option("<a,b,c>", "only these columns, in this order", columnNames, {
     conflicts: ["failed"],
     inFiles: "never",
@@ -33,6 +34,20 @@ function columnNames(text: string): string[] {
   if (names.every((name) => name !== "")) return names;
   throw new FlagError(`expected names with commas between them, got ${JSON.stringify(text)}`);
 }
+
+export const pickFlags = {
+  undo: toggle("take the mark away", { conflicts: ["also"], inFiles: "never" }),
+  also: toggle("leave what else is picked of the same row", { inFiles: "never" }),
+  ...workspaceFlags,
+};
+export type PickFlags = FlagsOf<typeof pickFlags>;
+
+export const galleryFlags = {
+  picked: toggle("only what is picked, on a page of its own: picked.html", { inFiles: "never" }),
+  prices: toggle("with the credits of each file"),
+  ...workspaceFlags,
+};
+export type GalleryFlags = FlagsOf<typeof galleryFlags>;
 
 export const verifyFlags = {
   readData: toggle("read and hash every byte", { conflicts: ["subset"] }),

@@ -1,6 +1,7 @@
 import type { Machine } from "../../machine.js";
 import { progressLine, waitingLine } from "../../report/progress.js";
 import type { Progress } from "../../run/loop.js";
+import { cutToWidth } from "../../text/terminal.js";
 
 /**
  * Progress of a run on stderr. On a terminal it is one line that is redrawn twice a second, so that its times move.
@@ -46,7 +47,7 @@ export function openDisplay(quiet: boolean, { stderr, clock }: Machine): Display
     shownAt = clock.monotonic();
     if (line === shown) return;
     clear();
-    stderr.write(terminal ? line.slice(0, width()) : `${line}\n`);
+    stderr.write(terminal ? cutToWidth(line, width()) : `${line}\n`);
     shown = line;
   };
   const draw = () => {

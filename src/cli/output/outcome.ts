@@ -6,6 +6,7 @@ import type { StopKind } from "../../core/stop.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
 import { afterText, heldAdvice, reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
+import { findWorkspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { shownPath } from "../../report/problem-text.js";
 import { summarise, summaryJson } from "../../report/summary.js";
@@ -41,9 +42,10 @@ export async function showOutcome(
   return { exit, facts, stops: outcome.execution.stops };
 }
 
-async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Promise<RunSummary> {
+async function factsOf(outcome: Outcome, exit: ExitName, machine: Machine): Promise<RunSummary> {
+  const { clock } = machine;
   const { execution, opened, startedAt } = outcome;
-  const { run, counts, reasons, balance, creditCheck } = execution;
+  const { run, counts, reasons, balance, lastBalance, creditCheck } = execution;
   const unfinished = exit === "unfinished";
   const items = await opened.store.items(run.id, ["failed", "held", "unknown", "overdue"]);
   const overdue = await waitingIn(opened.store, items, "overdue");
@@ -65,6 +67,7 @@ async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Pr
     stops: [...reasons, ...leftOutText(outcome)],
     ...(await spentIn(opened.store, run.id)),
     left: balance,
+    lastLeft: lastBalance,
     creditCheck,
     requests: run.requests,
     // Of a continued run, this process saw only a part.
@@ -78,7 +81,24 @@ async function factsOf(outcome: Outcome, exit: ExitName, { clock }: Machine): Pr
       capNeeded: await capNeeded(opened.store, run),
       leftOut: outcome.leftOut,
     }),
+    look: counts.archived === 0 ? null : await galleryCommand(outcome, machine),
   };
+}
+
+/** The command that makes the gallery of the run's job, from the current folder. */
+async function galleryCommand({ execution, opened }: Outcome, { cwd, env }: Machine): Promise<string> {
+  const { run } = execution;
+  const { sandbox } = run.options;
+  const { root } = opened.workspace;
+  const newest = await opened.store.run("newest");
+  const words = [
+    "bulkgen",
+    "gallery",
+    ...(newest?.jobId === run.jobId ? [] : [String(run.id)]),
+    ...(findWorkspace({ cwd, sandbox, env }).root === root ? [] : ["--workspace", shownPath(root, cwd)]),
+    ...(sandbox ? ["--sandbox"] : []),
+  ];
+  return words.map(shellWord).join(" ");
 }
 
 /** The cap that covers what is spent or open, and the items that are left. */
@@ -95,7 +115,8 @@ function failuresOf(items: readonly Item[]): RunSummary["failures"] {
 }
 
 function leftOutText({ leftOut }: Outcome): string[] {
-  return leftOut === 0 ? [] : [`${leftOut} items were left out because the credits do not cover them`];
+  if (leftOut === 0) return [];
+  return [`${count(leftOut, "item was", "items were")} left out because the credits do not cover them`];
 }
 
 interface NextStepFacts extends Pick<RunSummary, "overdue" | "nextPollAt"> {

@@ -84,6 +84,8 @@ export interface Store extends Orders {
   giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
   /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
+  /** The balance in the newest answer to a paid request of the run since then (UTC ms); null if there was none. */
+  lastBalance(runId: number, since: number): Promise<Credits | null>;
   /** The attempt with this spend log entry; null if it never became an attempt. */
   attemptOfEntry(spendLogId: number): Promise<LoggedAttempt | null>;
   /** Whether the job's item with this key ever had the attempt of this number. */
@@ -122,6 +124,10 @@ export interface Store extends Orders {
   archivedSizes(): Promise<ModelSize[]>;
   /** The files that a run's items have in the archive, and their bytes together. */
   filesOf(runId: number): Promise<{ files: number; bytes: number }>;
+  /** Ids of the items that a person has picked. */
+  picks(): Promise<Set<number>>;
+  /** Marks items as picked or not; nothing else about them changes. */
+  pick(change: { picked: readonly number[]; unpicked: readonly number[] }): Promise<void>;
   /** Items whose POST was interrupted by a crash: submitting or unknown, without a process. */
   interrupted(): Promise<Item[]>;
   close(): void;
@@ -323,6 +329,7 @@ export interface SheetRow {
 export const filledColumns = [
   "item",
   "file",
+  "picked",
   "state",
   "reason",
   "credits",

@@ -23,6 +23,7 @@ import {
 } from "../../core/ports/store.js";
 import { isLocalPath } from "../../manifest/local-inputs.js";
 import { openSource } from "../../manifest/read.js";
+import { exportedColumns, prefixedName } from "../../manifest/shape/columns.js";
 import { noForm, type SheetForm } from "../../manifest/shape/source.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
@@ -33,6 +34,7 @@ import { evidenceIn, evidenceText, reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
+import { nothingPicked } from "./picks.js";
 
 /** An item as an export shows it. */
 export interface FilledItem {
@@ -41,6 +43,7 @@ export interface FilledItem {
   reason: string | null;
   /** Relative to the job's folder. */
   files: readonly string[];
+  picked: boolean;
   credits: Credits | null;
   taskId: string | null;
   externalTaskId: string | null;
@@ -83,6 +86,7 @@ export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLin
       ...theirs.map((column) => cells[column] ?? null),
       item?.rowId ?? null,
       item === null || item.files.length === 0 ? null : item.files.join(between),
+      pickedCell(item?.picked ?? false),
       item?.state ?? notMade,
       told(item === null ? reason : item.reason),
       item === null || item.credits === null ? null : toNumber(item.credits),
@@ -95,9 +99,30 @@ export function filledSheet(columns: Sheet["columns"], lines: readonly FilledLin
 
 /** Our columns, named so that none collides with a column of the sheet. */
 function ownNames(columns: Sheet["columns"]): string[] {
-  if (filledColumns.every((name) => columns.includes(name))) return [...filledColumns];
+  const exported = exportedColumns(columns);
+  if (exported) return exported;
   const taken = new Set(columns.map((column) => column.toLowerCase()));
-  return filledColumns.map((name) => (taken.has(name) ? `bulkgen_${name}` : name));
+  return filledColumns.map((name) => (taken.has(name) ? prefixedName(name) : name));
+}
+
+/** What a selection knows of an item besides its row: some of the columns of ours, as the export names them. */
+function ownValues(
+  columns: Sheet["columns"],
+  files: readonly ArchivedFile[],
+  picks: ReadonlySet<number>,
+): (item: Item) => Record<string, string> {
+  const own = ownNames(columns);
+  const nameOf = (name: (typeof filledColumns)[number]) => own[filledColumns.indexOf(name)] ?? name;
+  const names = byItem(files);
+  return ({ id, rowId }) => ({
+    [nameOf("item")]: rowId,
+    [nameOf("file")]: (names.get(id) ?? []).map(({ file }) => file).join(between),
+    [nameOf("picked")]: pickedCell(picks.has(id)) ?? "",
+  });
+}
+
+function pickedCell(isPicked: boolean): string | null {
+  return isPicked ? "yes" : null;
 }
 
 export interface FailedItem {
@@ -244,6 +269,8 @@ export interface ExportOptions {
   selection: Selection;
   /** Only what failed, as a manifest that can be run. */
   failed: boolean;
+  /** Only what is picked. */
+  picked: boolean;
   clock: Clock;
 }
 
@@ -254,20 +281,24 @@ export async function exportRun(options: ExportOptions): Promise<Export> {
   return withWorkspace(workspace, clock, (store) => read(store, options));
 }
 
-async function read(store: Store, { run: which, selection, failed }: ExportOptions): Promise<Export> {
-  const run = await newestRun(which)(store);
+async function read(store: Store, options: ExportOptions): Promise<Export> {
+  const { selection, failed, picked } = options;
+  const run = await newestRun(options.run)(store);
   const runs = (await store.runs()).filter(({ jobId }) => jobId === run.jobId);
   const items = (await store.itemsOf(run.jobName)).filter(({ edition }) => edition === run.edition);
   const sheet = (await sheetOf(store, run, runs)) ?? sheetFrom(items.filter(({ variant }) => variant === 1));
   const rows = rowsOf(sheet, items);
   const all = rows.flatMap(({ item }) => item ?? []);
-  const wanted = failed ? all.filter(({ state }) => state === "failed") : all;
+  const picks = await store.picks();
+  const wanted = all.filter(({ id, state }) => (!failed || state === "failed") && (!picked || picks.has(id)));
+  if (picked && wanted.length === 0) throw nothingPicked(`run ${run.id}`);
   if (failed && wanted.length === 0) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
-  const chosen = new Set(selectItems(run, wanted, selection));
+  const allFiles = await store.files(run.jobName);
+  const chosen = new Set(selectItems(run, wanted, selection, ownValues(sheet.columns, allFiles, picks)));
   const ids = new Set([...chosen].map(({ id }) => id));
-  const files = (await store.files(run.jobName)).filter(({ itemId }) => ids.has(itemId));
-  const shown = rows.filter(({ item }) => (item ? chosen.has(item) : isEverything(selection)));
-  const lines = await linesOf(store, shown, files);
+  const files = allFiles.filter(({ itemId }) => ids.has(itemId));
+  const shown = rows.filter(({ item }) => (item ? chosen.has(item) : isEverything(selection) && !picked));
+  const lines = await linesOf(store, shown, files, picks);
   return {
     run,
     runs,
@@ -335,18 +366,33 @@ async function linesOf(
   store: Store,
   rows: readonly RowOfItem[],
   files: readonly ArchivedFile[],
+  picks: ReadonlySet<number>,
 ): Promise<FilledLine[]> {
-  const filesOf = new Map<number, ArchivedFile[]>();
-  for (const file of files) filesOf.set(file.itemId, [...(filesOf.get(file.itemId) ?? []), file]);
+  const filesOf = byItem(files);
   const lines: FilledLine[] = [];
   for (const { cells, item, problem } of rows) {
-    const filled = item && (await filledItem(store, item, filesOf.get(item.id) ?? []));
+    const filled = item && (await filledItem(store, item, filesOf.get(item.id) ?? [], picks.has(item.id)));
     lines.push({ cells, item: filled, reason: problem });
   }
   return lines;
 }
 
-async function filledItem(store: Store, item: Item, files: readonly ArchivedFile[]): Promise<FilledItem> {
+function byItem(files: readonly ArchivedFile[]): Map<number, ArchivedFile[]> {
+  const filesOf = new Map<number, ArchivedFile[]>();
+  for (const file of files) {
+    const others = filesOf.get(file.itemId);
+    if (others) others.push(file);
+    else filesOf.set(file.itemId, [file]);
+  }
+  return filesOf;
+}
+
+async function filledItem(
+  store: Store,
+  item: Item,
+  files: readonly ArchivedFile[],
+  picked: boolean,
+): Promise<FilledItem> {
   const attempt = await store.attempt(item.id);
   const { rowId, state, note } = item;
   return {
@@ -354,6 +400,7 @@ async function filledItem(store: Store, item: Item, files: readonly ArchivedFile
     state,
     reason: note,
     files: files.map(({ file }) => file),
+    picked,
     credits: attempt?.charged ?? null,
     taskId: attempt?.taskId ?? null,
     externalTaskId: attempt?.externalTaskId ?? null,

@@ -8,9 +8,12 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Credits } from "../../core/money.js";
 import type { ArchivedOutput, Item } from "../../core/ports/store.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
+import { terminalText } from "../../text/terminal.js";
+import { reasonOf } from "../workspace/evidence.js";
 import { newestRun } from "../workspace/find-run.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import type { Workspace } from "../workspace/workspace.js";
+import { nothingPicked, rowOf } from "./picks.js";
 
 export interface GalleryOptions {
   workspace: Workspace;
@@ -19,6 +22,10 @@ export interface GalleryOptions {
   clock: Clock;
   signal: AbortSignal;
   onProgress(done: number, all: number): void;
+  /** Only what is picked, on a page of its own. */
+  picked: boolean;
+  /** With what each file cost: a page that is sent to a client has no prices. */
+  prices: boolean;
   /** Renders the HTML page. */
   render(page: GalleryPage): string;
 }
@@ -30,8 +37,9 @@ export interface Gallery {
   files: number;
 }
 
-/** The page's name in a job's folder. */
+/** The names of the pages in a job's folder. */
 const pageName = "gallery.html";
+const pickedPageName = "picked.html";
 
 /**
  * Writes the contact sheet of a job, with the files of all its runs, into its folder. Throws EarlyExit when there is no
@@ -43,13 +51,31 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
   return withWorkspace(workspace, clock, async (store) => {
     const run = await newestRun(options.run)(store);
     const folder = jobFolder(run);
-    const outputs = (await store.archived(run.jobId)).filter((output) => jobFolder(output) === folder);
-    const files = await filesOf(folder, inSheetOrder(outputs), options);
-    const page = options.render({ job: run.jobName, madeAt: clock.now(), files });
+    const picks = await store.picks();
+    const outputs = (await store.archived(run.jobId)).filter(
+      (output) => jobFolder(output) === folder && (!options.picked || picks.has(output.item.id)),
+    );
+    if (options.picked && outputs.length === 0) throw nothingPicked(`job ${run.jobName}`);
+    const files = await filesOf(folder, inSheetOrder(outputs), picks, options);
+    const failed = options.picked ? [] : failedOf(await store.itemsOf(run.jobName));
+    const page = options.render({ job: run.jobName, madeAt: clock.now(), files, failed });
     await nodeDisk.makeFolder(folder);
-    await replace(join(folder, pageName), page);
-    return { page: join(folder, pageName), job: run.jobName, files: files.length };
+    const path = join(folder, options.picked ? pickedPageName : pageName);
+    await replace(path, page);
+    return { page: path, job: run.jobName, files: files.length };
   });
+}
+
+/** Rows that have failed and are still in the manifest, in its order. */
+function failedOf(items: readonly Item[]): GalleryFailure[] {
+  return items
+    .filter(({ state, vanished }) => state === "failed" && !vanished)
+    .map((item) => ({
+      rowId: item.rowId,
+      rowNumber: item.rowNumber,
+      prompt: item.prompt,
+      reason: terminalText(reasonOf(item)),
+    }));
 }
 
 /**
@@ -59,8 +85,6 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
 function inSheetOrder(outputs: readonly ArchivedOutput[]): ArchivedOutput[] {
   const editions = new Map<string, number>();
   const places = new Map<string, number>();
-  const rowOf = ({ edition, rowId, variant }: Item) =>
-    JSON.stringify([edition, variant === 1 ? rowId : rowId.replace(/-v\d+$/, "")]);
   for (const { item } of outputs.toSorted((a, b) => a.item.id - b.item.id)) {
     if (!editions.has(item.edition)) editions.set(item.edition, editions.size);
     if (!item.vanished || !places.has(rowOf(item))) places.set(rowOf(item), item.position);
@@ -82,7 +106,8 @@ function inSheetOrder(outputs: readonly ArchivedOutput[]): ArchivedOutput[] {
 async function filesOf(
   folder: string,
   outputs: readonly ArchivedOutput[],
-  { signal, onProgress }: GalleryOptions,
+  picks: ReadonlySet<number>,
+  { signal, onProgress, picked, prices }: GalleryOptions,
 ): Promise<GalleryFile[]> {
   const files: GalleryFile[] = [];
   for (const output of outputs) {
@@ -103,9 +128,10 @@ async function filesOf(
       edition,
       variant,
       isEarlier: vanished,
+      isPicked: !picked && picks.has(item.id),
       thumbnail: isPicture ? await thumbnailOf(nodeDisk, folder, output) : null,
       // The price is the task's, not each file's.
-      credits: output.number === 1 ? charged : null,
+      credits: prices && output.number === 1 ? charged : null,
     });
     onProgress(files.length, outputs.length);
   }
@@ -140,12 +166,24 @@ export interface GalleryFile {
   variant: number;
   /** No row asks for it any more: an earlier version of its row. */
   isEarlier: boolean;
+  /** A person has picked it; never on a page where everything is picked. */
+  isPicked: boolean;
+  /** Null where prices are not shown, and for files that cost nothing of their own. */
   credits: Credits | null;
   savedAt: number;
+}
+
+/** A row that has no file because it failed. */
+export interface GalleryFailure {
+  rowId: string;
+  rowNumber: number;
+  prompt: string | null;
+  reason: string;
 }
 
 export interface GalleryPage {
   job: string;
   madeAt: number;
   files: readonly GalleryFile[];
+  failed: readonly GalleryFailure[];
 }

@@ -6,6 +6,7 @@ import { type Credits, credits, plus } from "../../core/money.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
+import { count } from "../../text/amounts.js";
 import { newestRun } from "../workspace/find-run.js";
 import { type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
@@ -22,7 +23,9 @@ export function retryFailed(
     const ofKind = failed.filter((item) => kinds.includes(item.failureKind ?? "unknown"));
     if (ofKind.length === 0) {
       const other =
-        failed.length === 0 ? "no item has failed" : `${failed.length} items failed for other reasons`;
+        failed.length === 0
+          ? "no item has failed"
+          : `${count(failed.length, "item")} failed for other reasons`;
       throw new EarlyExit("done", `nothing to retry in run ${run.id}: ${other}`);
     }
     const items = selectItems(run, ofKind, selection);

@@ -27,10 +27,15 @@ export type Offered = Pick<Item, "rowId" | "model" | "params" | "price">;
 /** Finds the items. Throws EarlyExit if there are none. */
 export type FindItems = (store: Store) => Promise<ItemRequest>;
 
-/** The selected items of a run, also by the cells of their rows. Throws EarlyExit if there is none. */
-export function selectItems(run: Run, items: readonly Item[], selection: Selection): Item[] {
+/** The selected items of a run, by the cells of their rows and by `more` columns. Throws EarlyExit if there is none. */
+export function selectItems(
+  run: Run,
+  items: readonly Item[],
+  selection: Selection,
+  more: (item: Item) => Readonly<Record<string, string>> = () => ({}),
+): Item[] {
   if (isEverything(selection)) return [...items];
-  const rows = items.map(selectableItem);
+  const rows = items.map((item) => selectableItem(item, more(item)));
   for (const { key, near } of unknownKeys(rows, selection)) {
     const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
     throw new EarlyExit("usage", `--filter names "${key}", which no row of run ${run.id} has${meant}`);

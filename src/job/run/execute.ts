@@ -56,6 +56,8 @@ export interface Execution {
   counts: Record<ItemState, number>;
   /** The balance after the run, if it could be read. */
   balance: Credits | null;
+  /** The balance as the service last reported it. */
+  lastBalance: Credits | null;
   /**
    * When an unfinished run can continue (UTC ms): with new daily requests, or to settle lost answers; null for neither.
    */
@@ -71,6 +73,7 @@ export interface Execution {
 export async function execute(options: ExecuteOptions): Promise<Execution> {
   const { opened, run, clock, log } = options;
   const { store, account } = opened;
+  const beganAt = clock.now();
   const lanes = run.options.lanes ?? lanesOf(options.me.subscription?.plan ?? "Starter");
   const downloads = undiciDownloads({ baseUrl: opened.connection.baseUrl });
   const inspector = openInspector({ clock });
@@ -141,7 +144,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await inspector.close();
     await downloads.close();
   }
-  return close(options, session.gate);
+  return close(options, beganAt, session.gate);
 }
 
 /** What must remain of the balance before this execution. */
@@ -153,7 +156,8 @@ function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
 }
 
 async function close(
-  { opened, run, clock }: ExecuteOptions,
+  { opened, run, clock, me }: ExecuteOptions,
+  beganAt: number,
   { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session["gate"],
 ): Promise<Execution> {
   const { store } = opened;
@@ -186,8 +190,10 @@ async function close(
     ...unsubmittedText(unsubmitted, run.jobName),
   ];
   const balance = read ? balanceTold(read.me.credits.balance) : null;
+  const lastBalance =
+    balance ?? (await store.lastBalance(run.id, beganAt)) ?? balanceTold(me.credits.balance);
   const resumeAt = (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, settling, clock));
-  return { run: ended, exit, stops, reasons, counts, balance, resumeAt, creditCheck };
+  return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck };
 }
 
 /** Says which items of a cancelled run are not submitted again. */

@@ -34,6 +34,8 @@ export interface RunSummary {
   lostCredits: Credits;
   /** The balance; null if it could not be read. */
   left: Credits | null;
+  /** The balance as the service last reported it during the run; null if it never did. */
+  lastLeft: Credits | null;
   /** How far the key's counter of used credits moved, and what the items account for; null if it was not read. */
   creditCheck: { counted: Credits; known: Credits } | null;
   /** API requests of this run, over all its resumes. */
@@ -49,4 +51,6 @@ export interface RunSummary {
   exitCode: number;
   /** What to do now, as a command or a sentence; null if nothing is left to do. */
   nextStep: string | null;
+  /** The command that shows the archived files; null if there are none. */
+  look: string | null;
 }

@@ -1,4 +1,5 @@
 import { mediaFields } from "../../api/inputs.js";
+import { filledColumns } from "../../core/ports/store.js";
 import { nearest } from "../../text/nearest.js";
 
 /** The columns that bulkgen knows, besides `params.KEY`. */
@@ -35,6 +36,20 @@ export function paramColumn(key: string): string {
 
 export function isKnown(column: string): boolean {
   return (knownColumns as readonly string[]).includes(column) || paramKey(column) !== null;
+}
+
+/** What an export calls a column of ours in a sheet that has its own column of that name. */
+export function prefixedName(filled: string): string {
+  return `bulkgen_${filled}`;
+}
+
+/** The columns that an export added to this sheet, in their order; null for a sheet that is not a whole export. */
+export function exportedColumns(columns: readonly string[]): string[] | null {
+  const names = filledColumns.map((name) => {
+    const prefixed = prefixedName(name);
+    return columns.includes(prefixed) ? prefixed : name;
+  });
+  return names.every((name) => columns.includes(name)) ? names : null;
 }
 
 /** Notes about columns that are not used: one for each that looks like a known one, and one for all others. */

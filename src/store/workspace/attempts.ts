@@ -17,6 +17,7 @@ type AttemptMethods = Pick<
   | "complete"
   | "attempt"
   | "orphans"
+  | "lastBalance"
   | "outputs"
   | "expire"
   | "refreshOutputs"
@@ -109,6 +110,11 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
 
     async attempt(itemId) {
       return newest(itemId) ?? null;
+    },
+
+    async lastBalance(runId, since) {
+      const row = sql(newestBalance).get(runId, since) as { remaining: Credits } | undefined;
+      return row?.remaining ?? null;
     },
 
     orphans: async (of) => {
@@ -221,6 +227,10 @@ function refuseTaken({ sql }: WorkspaceDatabase, taskId: string): void {
   ).get(taskId) as { row_id: string } | undefined;
   if (owner) throw new TaskTaken(taskId, owner.row_id);
 }
+
+const newestBalance = `
+  SELECT remaining FROM attempts WHERE run_id = ? AND answered_at >= ? AND remaining IS NOT NULL
+  ORDER BY answered_at DESC, id DESC LIMIT 1`;
 
 /** Sets the URLs of outputs that have no file yet. */
 function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {

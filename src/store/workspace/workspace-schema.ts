@@ -157,6 +157,9 @@ const tables = `
     PRIMARY KEY (item_id, number)
   );
 
+  -- A person's marks. No rebuild restores them: nothing else records them.
+  CREATE TABLE picks (item_id INTEGER PRIMARY KEY REFERENCES items);
+
   CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     item_id INTEGER NOT NULL REFERENCES items,

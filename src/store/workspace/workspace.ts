@@ -6,6 +6,7 @@ import { attemptMethods } from "./attempts.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
+import { pickMethods } from "./picks.js";
 import { type RestoredItem, restoreItem } from "./restore.js";
 import { runMethods } from "./runs.js";
 import { sheetMethods } from "./sheets.js";
@@ -63,6 +64,7 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
     ...archivedMethods(connection),
     ...orderMethods(connection),
     ...sheetMethods(connection),
+    ...pickMethods(connection),
     close: () => db.close(),
   };
 }

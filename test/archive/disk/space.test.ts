@@ -20,7 +20,7 @@ describe("the room for a job's files", () => {
     expect(await refusalNow(having(15_970_304), folder)).toEqual({
       kind: "disk",
       code: "ENOSPC",
-      reason: `${folder}: disk full, 16 MB free and 67.1 MB needed`,
+      reason: `disk full, 16 MB free and 67.1 MB needed (${folder})`,
     });
   });
 

@@ -10,6 +10,7 @@ const made: FilledItem = {
   state: "archived",
   reason: null,
   files: ["a-1.png", "a-2.png"],
+  picked: true,
   credits: credits(4.5),
   taskId: "t",
   externalTaskId: "x",
@@ -28,6 +29,7 @@ describe("a filled sheet", () => {
         "id",
         "item",
         "file",
+        "picked",
         "state",
         "reason",
         "credits",
@@ -36,8 +38,8 @@ describe("a filled sheet", () => {
         "evidence",
       ],
       lines: [
-        ["n", "a", "a", "a-1.png | a-2.png", "archived", null, 4.5, "t", "x", null],
-        [null, "b", null, null, "not made", "the row has too few cells", null, null, null, null],
+        ["n", "a", "a", "a-1.png | a-2.png", "yes", "archived", null, 4.5, "t", "x", null],
+        [null, "b", null, null, null, "not made", "the row has too few cells", null, null, null, null],
       ],
     });
   });

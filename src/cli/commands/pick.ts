@@ -1,0 +1,28 @@
+import { EarlyExit } from "../../core/exit.js";
+import { listPicks, pickItems } from "../../job/archive/picks.js";
+import { pickedText, picksTable } from "../../report/picks.js";
+import { shownPath } from "../../report/problem-text.js";
+import type { PickFlags } from "../flags/archive.js";
+import { print } from "../output/print.js";
+import { settledWorkspace, workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
+
+export async function pick({
+  flags,
+  args,
+  machine,
+}: Call<PickFlags, { items: string[] }>): Promise<undefined> {
+  const { cwd, clock } = machine;
+  const { undo = false, also = false } = flags;
+  const sandbox = flags.sandbox ? " --sandbox" : "";
+  if (args.items.length === 0) {
+    if (undo) throw new EarlyExit("usage", "--undo: name the items that are not picked any more");
+    const picked = await listPicks(workspaceOf(flags, machine), clock);
+    const shown = picked.map((one) => ({ ...one, files: one.files.map((file) => shownPath(file, cwd)) }));
+    print(flags, machine, picked, (style) => picksTable(shown, sandbox, style));
+    return;
+  }
+  const workspace = settledWorkspace(flags, machine);
+  const items = await pickItems({ workspace, clock, names: args.items, cwd, also, undo });
+  print(flags, machine, items, () => pickedText(items, undo));
+}

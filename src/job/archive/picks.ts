@@ -1,0 +1,128 @@
+import type { Clock } from "../../clock.js";
+import { EarlyExit } from "../../core/exit.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
+import { itemNamed } from "../orders/resolve.js";
+import { mustHaveRuns } from "../workspace/history.js";
+import type { Workspace } from "../workspace/workspace.js";
+import { pathOf } from "./find.js";
+
+/**
+ * Picks: the marks by which a person chooses among what was made. They are read by export and gallery alone. Items are
+ * picked for their files, so only archived ones can be; and of a row usually one, so a pick replaces the row's others.
+ */
+
+export interface PickOptions {
+  workspace: Workspace;
+  clock: Clock;
+  /** Row ids, paths of files, or task ids. */
+  names: readonly string[];
+  /** Paths of files start from here. */
+  cwd: string;
+  /** Picks of the same row stay. */
+  also: boolean;
+  /** Takes the marks away. */
+  undo: boolean;
+}
+
+/** What became of a named item. */
+export interface Picked {
+  item: string;
+  /** Whether it had the mark before. */
+  before: boolean;
+  /** Items of its row that lost the mark to it. */
+  insteadOf: readonly string[];
+}
+
+/** Marks the items, all or none. Works while a run is in progress. Throws EarlyExit. */
+export async function pickItems(options: PickOptions): Promise<Picked[]> {
+  const { workspace, clock, names, cwd, also, undo } = options;
+  mustHaveRuns(workspace);
+  return withWorkspace(workspace, clock, async (store) => {
+    const named = new Map<number, Item>();
+    for (const name of names) {
+      const item = await itemNamed(store, name, cwd);
+      if (!undo) mustBeArchived(item);
+      named.set(item.id, item);
+    }
+    const items = [...named.values()];
+    const before = await pickedItems(store);
+    const had = new Set(before.map(({ id }) => id));
+    const others = undo || also ? [] : before.filter(({ id }) => !named.has(id));
+    const replaced = (item: Item) => others.filter((other) => isSameRow(item, other));
+    const ids = items.map(({ id }) => id);
+    await store.pick(
+      undo
+        ? { picked: [], unpicked: ids }
+        : { picked: ids, unpicked: items.flatMap(replaced).map(({ id }) => id) },
+    );
+    return items.map((item) => ({
+      item: item.rowId,
+      before: had.has(item.id),
+      insteadOf: replaced(item).map(({ rowId }) => rowId),
+    }));
+  });
+}
+
+/** A picked item, for a list. */
+export interface PickedItem {
+  item: string;
+  job: string;
+  edition: string;
+  model: string;
+  prompt: string | null;
+  /** Absolute paths; none while its files are lost. */
+  files: readonly string[];
+}
+
+/** Everything that is picked, in the order of the archive. Throws EarlyExit without a run. */
+export async function listPicks(workspace: Workspace, clock: Clock): Promise<PickedItem[]> {
+  mustHaveRuns(workspace);
+  return withWorkspace(workspace, clock, async (store) => {
+    const outputs = await store.archived();
+    const runs = await store.runs();
+    return (await pickedItems(store)).map((item) => ({
+      item: item.rowId,
+      job: jobNameOf(item, runs),
+      edition: item.edition,
+      model: item.model,
+      prompt: item.prompt,
+      files: outputs.filter((output) => output.item.id === item.id).map(pathOf),
+    }));
+  });
+}
+
+/** Refuses to write an export or a page without anything on it. */
+export function nothingPicked(where: string): EarlyExit {
+  return new EarlyExit(
+    "usage",
+    `nothing of ${where} is picked. Pick with \`bulkgen pick ITEM\`. Nothing was written.`,
+  );
+}
+
+/** The name that an item, its variants and their earlier versions have in common within a job. */
+export function rowOf({ edition, rowId, variant }: Pick<Item, "edition" | "rowId" | "variant">): string {
+  return JSON.stringify([edition, variant === 1 ? rowId : rowId.replace(/-v\d+$/, "")]);
+}
+
+function isSameRow(one: Item, other: Item): boolean {
+  return one.jobId === other.jobId && rowOf(one) === rowOf(other);
+}
+
+function mustBeArchived({ state, rowId }: Item): void {
+  if (state === "archived") return;
+  throw new EarlyExit(
+    "usage",
+    `${rowId} is ${state}, and only archived items can be picked. Nothing was changed.`,
+  );
+}
+
+async function pickedItems(store: Store): Promise<Item[]> {
+  const items: Item[] = [];
+  for (const id of await store.picks()) items.push(await store.item(id));
+  return items;
+}
+
+function jobNameOf({ jobId }: Item, runs: readonly Run[]): string {
+  return runs.find((run) => run.jobId === jobId)?.jobName ?? "";
+}

@@ -1,0 +1,50 @@
+import type { Picked, PickedItem } from "../job/archive/picks.js";
+import { type Cell, type Column, labelled, plainStyle, type TerminalStyle, table } from "../text/table.js";
+import { shortText, terminalText } from "../text/terminal.js";
+
+const columns: readonly Column[] = [
+  { title: "item" },
+  { title: "job" },
+  { title: "file", flexible: true },
+  { title: "prompt", flexible: true },
+];
+
+const promptCharactersMax = 60;
+
+/** What is picked, and the commands that use it. `flags` are those that the user has to type again. */
+export function picksTable(
+  picked: readonly PickedItem[],
+  flags: string,
+  style: TerminalStyle = plainStyle,
+): string {
+  if (picked.length === 0) return `nothing is picked; pick with \`bulkgen pick ITEM${flags}\``;
+  const rows = picked.map(({ item, job, files, prompt }): Cell[] => [
+    item,
+    job,
+    files.length === 0 ? "its file is lost" : files.join(", "),
+    shortText(prompt ?? "", promptCharactersMax),
+  ]);
+  const next = labelled(
+    [
+      ["show them", `\`bulkgen gallery${flags} --picked\``],
+      ["pack them", `\`bulkgen export${flags} --picked --zip picked.zip\``],
+    ],
+    style,
+  );
+  return [table(columns, rows, style), next].join("\n\n");
+}
+
+/** What a pick changed, a line for each item. */
+export function pickedText(items: readonly Picked[], undo: boolean): string {
+  return items.map((one) => terminalText(undo ? undoneLine(one) : pickedLine(one))).join("\n");
+}
+
+function pickedLine({ item, before, insteadOf }: Picked): string {
+  const others = insteadOf.map((other) => (other === item ? "its earlier version" : other));
+  if (others.length > 0) return `${item} is picked instead of ${others.join(", ")}`;
+  return before ? `${item} was picked already` : `${item} is picked`;
+}
+
+function undoneLine({ item, before }: Picked): string {
+  return before ? `${item} is not picked any more` : `${item} was not picked`;
+}

@@ -1,0 +1,153 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import { describe, expect, test } from "vitest";
+import { newPlace, type Place, run } from "./command.js";
+import { cheapModel, sheet } from "./sheet.js";
+import { unzip } from "./unzip.js";
+
+const slow = { timeout: 120_000 };
+
+/** A command that succeeds. */
+async function done(place: Place, ...args: string[]): Promise<string> {
+  const end = await run(place, [...args, "--sandbox"]);
+  expect(end.code, end.stderr).toBe(0);
+  return end.stdout;
+}
+
+/** Two rows, and a second take of the first. */
+async function twoTakes(rows = sheet(2)): Promise<Place> {
+  const place = newPlace();
+  place.write("s.csv", rows);
+  await done(place, "run", "s.csv", "--yes");
+  await done(place, "redo", "a01", "--yes");
+  return place;
+}
+
+/** The cells of an export, by item. */
+async function cells(place: Place, ...args: string[]): Promise<Record<string, Record<string, string>>> {
+  const lines = parse(await done(place, "export", ...args), { bom: true, columns: true });
+  return Object.fromEntries((lines as Record<string, string>[]).map((line) => [line["item"], line]));
+}
+
+describe.concurrent("bulkgen pick", () => {
+  test("of two takes of a row the better one is picked, listed, exported and shown", slow, async () => {
+    const place = await twoTakes();
+    expect(await done(place, "pick", "a01", "a02")).toBe("a01 is picked\na02 is picked\n");
+    expect(await done(place, "pick", "a01-v2")).toBe("a01-v2 is picked instead of a01\n");
+    expect(await done(place, "pick", "sandbox-outputs/s/a01-v2.png")).toBe("a01-v2 was picked already\n");
+    const listed = await done(place, "pick");
+    expect(listed).toMatch(/a02 +s +sandbox-outputs\/s\/a02\.png +a picture of a02\n/);
+    expect(listed).toMatch(/a01-v2 +s +sandbox-outputs\/s\/a01-v2\.png/);
+    expect(listed).not.toMatch(/^a01 /m);
+    expect(listed).toContain("`bulkgen export --sandbox --picked --zip picked.zip`");
+    const all = await cells(place);
+    expect(Object.values(all).map(({ item, picked }) => [item, picked])).toEqual([
+      ["a01", ""],
+      ["a01-v2", "yes"],
+      ["a02", "yes"],
+    ]);
+    for (const only of [["--picked"], ["--filter", "picked=yes"]])
+      expect(Object.keys(await cells(place, ...only))).toEqual(["a01-v2", "a02"]);
+    await done(place, "export", "--picked", "--zip", "client.zip", "--files-only");
+    expect([...unzip(join(place.folder, "client.zip")).keys()]).toEqual(["a01-v2.png", "a02.png"]);
+    const json = JSON.parse(await done(place, "export", "--json", "--filter", "item=a01*"));
+    expect(json.map(({ picked }: { picked: string | null }) => picked)).toEqual([null, "yes"]);
+    expect(Object.keys(await cells(place, "--filter", "file=a02.png"))).toEqual(["a02"]);
+  });
+
+  test("the gallery marks what is picked, and --picked shows nothing else", slow, async () => {
+    const place = await twoTakes();
+    const refused = await run(place, ["gallery", "--sandbox", "--picked"]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing of job s is picked") });
+    await done(place, "pick", "a01-v2");
+    const page = (name: string) => readFileSync(join(place.folder, "sandbox-outputs", "s", name), "utf8");
+    await done(place, "gallery");
+    expect(page("gallery.html").match(/✓ picked/g)).toHaveLength(1);
+    expect(await done(place, "gallery", "--picked")).toContain("picked.html: 1 picked file of job s");
+    expect(page("picked.html").match(/<article/g)).toHaveLength(1);
+    expect(page("picked.html")).not.toMatch(/✓ picked|credit/);
+    expect(page("gallery.html").match(/<article/g)).toHaveLength(3);
+    expect(await done(place, "verify")).not.toContain("picked.html");
+  });
+
+  test("--undo takes the mark away, and --also leaves the row's other picks", slow, async () => {
+    const place = await twoTakes();
+    await done(place, "pick", "a01");
+    expect(await done(place, "pick", "a01-v2", "--also")).toBe("a01-v2 is picked\n");
+    expect(JSON.parse(await done(place, "pick", "--json"))).toHaveLength(2);
+    expect(await done(place, "pick", "--undo", "a01", "a02")).toBe(
+      "a01 is not picked any more\na02 was not picked\n",
+    );
+    await done(place, "pick", "--undo", "a01-v2");
+    expect(await done(place, "pick")).toBe("nothing is picked; pick with `bulkgen pick ITEM --sandbox`\n");
+    // Two takes that are named together are both wanted.
+    await done(place, "pick", "a01", "a01-v2");
+    expect(JSON.parse(await done(place, "pick", "--json"))).toHaveLength(2);
+    const nothing = await run(place, ["pick", "--undo", "--sandbox"]);
+    expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining("name the items") });
+  });
+
+  test("an edited row's new picture replaces the old one's pick", slow, async () => {
+    const place = await twoTakes();
+    await done(place, "pick", "a01");
+    place.write("s.csv", sheet(2).replace("a picture of a01", "a better picture of a01"));
+    await done(place, "run", "s.csv", "--yes");
+    expect((await cells(place))["a01"]).toMatchObject({ picked: "" });
+    expect(await done(place, "pick", "a01")).toBe("a01 is picked instead of its earlier version\n");
+    expect(JSON.parse(await done(place, "pick", "--json"))).toMatchObject([
+      { item: "a01", prompt: "a better picture of a01" },
+    ]);
+  });
+
+  test("only what is archived can be picked, and a wrong name changes nothing", slow, async () => {
+    const place = newPlace();
+    place.write("s.csv", `id,model,prompt\na,${cheapModel},a mug\nb,${cheapModel},[[moderation]] b`);
+    expect((await run(place, ["pick", "a"])).code).toBe(2);
+    expect(existsSync(join(place.folder, ".bulkgen"))).toBe(false);
+    await run(place, ["run", "s.csv", "--sandbox", "--yes"]);
+    for (const [name, message] of [
+      ["b", "b is failed, and only archived items can be picked. Nothing was changed."],
+      ["c", 'no item "c"'],
+    ] as const) {
+      const end = await run(place, ["pick", "a", name, "--sandbox"]);
+      expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    }
+    expect(await done(place, "pick", "--json")).toBe("[]\n");
+  });
+
+  test("a team's own column called picked stays theirs, over any number of exports", slow, async () => {
+    const rows = `id,model,prompt,picked\na01,${cheapModel},a mug,by Ann\na02,${cheapModel},a bowl,`;
+    const place = await twoTakes(rows);
+    await done(place, "pick", "a02");
+    for (const name of ["first.csv", "second.csv"]) {
+      const filled = await cells(place);
+      expect(filled["a01"]).toMatchObject({ picked: "by Ann", bulkgen_picked: "" });
+      expect(filled["a02"]).toMatchObject({ picked: "", bulkgen_picked: "yes" });
+      expect(Object.keys(await cells(place, "--filter", "picked=by*"))).toEqual(["a01", "a01-v2"]);
+      for (const only of [["--picked"], ["--filter", "bulkgen_picked=yes"]])
+        expect(Object.keys(await cells(place, ...only))).toEqual(["a02"]);
+      // The export, taken for the sheet, asks for the same items: nothing is paid, and its columns need no notes.
+      await done(place, "export", "--filter", "item=a0?", "--to", name);
+      place.write("s.csv", readFileSync(join(place.folder, name)));
+      const plan = JSON.parse(await done(place, "plan", "s.csv", "--json"));
+      expect(plan).toMatchObject({ money: { needed: 0 }, notes: [expect.stringContaining('"picked"')] });
+      await done(place, "run", "s.csv", "--yes");
+    }
+  });
+
+  test("a pick in an exported sheet is filled in again, and changes no item", slow, async () => {
+    const place = await twoTakes();
+    await done(place, "pick", "a01");
+    await done(place, "export", "--filter", "item=a0?", "--to", "back.csv");
+    place.write("s.csv", readFileSync(join(place.folder, "back.csv")));
+    const plan = JSON.parse(await done(place, "plan", "s.csv", "--json"));
+    expect(plan).toMatchObject({ money: { needed: 0 }, notes: [] });
+    await done(place, "run", "s.csv", "--yes");
+    await done(place, "pick", "a01-v2");
+    const filled = await cells(place);
+    expect(filled["a01"]).toMatchObject({ picked: "" });
+    expect(filled["a01-v2"]).toMatchObject({ picked: "yes" });
+    expect(Object.keys(await cells(place, "--filter", "picked=yes"))).toEqual(["a01-v2"]);
+  });
+});
