@@ -48,7 +48,7 @@ test("all runs are listed with what became of items in each, also when a later r
   ]);
   const { stdout } = await status("--all", "--sandbox");
   expect(stdout.split("\n")).toHaveLength(4);
-  expect(stdout).toMatch(/^ *1 +set +finished .* 1 +1 +0 +1 +5 failed$/m);
+  expect(stdout).toMatch(/^ *1 +set +set\.csv +finished .* 1 +1 +0 +1 +5 failed$/m);
 });
 
 test("a workspace with rehearsals alone names the flag that shows them", async () => {
@@ -89,7 +89,7 @@ test("a run in progress names its process; killed, it has crashed and says what 
     resume: "bulkgen resume --sandbox",
   });
   const text = (await status("--sandbox")).stdout;
-  expect(text).toMatch(/^run +1 of set: crashed\n/);
+  expect(text).toMatch(/^run +1 of set \(set\.csv\): crashed\n/);
   expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
   expect((await status("--all", "--sandbox")).stdout).toContain(
     "run 1: `bulkgen resume --sandbox` continues it",

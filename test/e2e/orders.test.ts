@@ -56,7 +56,7 @@ describe.concurrent("bulkgen pause", () => {
     expect(end.stdout).toMatch(/Ended early: the run was paused\nNext: `bulkgen resume` continues/);
     expect(stage.service.made).toHaveLength(2);
     expect(await status(stage.place)).toMatchObject({ state: "paused", resume: "bulkgen resume" });
-    expect((await run(stage.place, ["status"])).stdout).toContain("1 of set: paused");
+    expect((await run(stage.place, ["status"])).stdout).toContain("1 of set (set.csv): paused");
 
     // An order that nobody waits for any more was meant for a process that is gone.
     leaveOrder(stage.place);

@@ -10,6 +10,7 @@ import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
 import { shortText, terminalText } from "../../src/text/terminal.js";
 import { quota, runFacts } from "../report/facts.js";
+import { finishedRun, lineFacts } from "../report/run-fixture.js";
 
 /** What a terminal must never get from others: control and format characters besides the two joiners, and halves. */
 const forbidden = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
@@ -99,13 +100,16 @@ describe("text for a terminal (P24)", () => {
         const shown = [
           ...summarise(facts, plainStyle).split("\n"),
           ...reasonLines(held),
-          ...statusText({
-            ...statusFacts,
-            job: text,
-            folder: text,
-            lost: held,
-            trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
-          }).split("\n"),
+          ...statusText(
+            {
+              ...statusFacts,
+              run: { ...finishedRun, jobName: text, manifest: text },
+              folder: text,
+              lost: held,
+              trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
+            },
+            "/somewhere",
+          ).split("\n"),
           problemLine({ place, message: text, expected: text, got: text, nearest: text }),
           ...(
             [
@@ -172,22 +176,11 @@ const noCounts = {
 };
 
 const statusFacts: RunStatus = {
+  ...lineFacts,
   forecast: null,
-  endedAt: null,
-  resume: null,
-  lockOwner: null,
-  run: 1,
-  job: "",
-  state: "running",
   alive: true,
-  startedAt: 0,
-  exit: null,
+  left: null,
   counts: noCounts,
-  spent: noCredits,
-  pending: noCredits,
-  requests: 0,
   folder: "",
   trouble: [],
-  lost: [],
-  lostCredits: noCredits,
 };

@@ -61,8 +61,6 @@ export interface RunJobOptions extends JobOptions, SheetOptions {
 
 export interface Outcome {
   execution: Execution;
-  /** Items that the credits did not cover. */
-  leftOut: number;
   /** Rows that --skip-invalid left out; null if every row was valid. */
   skipped: SkippedRows | null;
   /** Items that were archived before this run began. */
@@ -94,10 +92,10 @@ export async function runJob<Result>(
   });
   try {
     const enrolled = await enrolledRun(options, opened);
-    const { run, leftOut, skipped } = enrolled;
+    const { run, skipped } = enrolled;
     const before = (await opened.store.counts(run.id)).archived;
     const execution = await execute({ ...options, ...enrolled, opened });
-    return await use({ execution, leftOut, skipped, before, startedAt, opened });
+    return await use({ execution, skipped, before, startedAt, opened });
   } finally {
     await opened.close();
   }

@@ -58,6 +58,12 @@ export async function runNumbered(store: Store, which: number): Promise<Run> {
   if (run) return run;
   throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
 }
+
+/** Whether resume has something to do; in a cancelled run, items that were paid for. */
+export function isUnfinished({ state, owes }: Pick<Run, "state" | "owes">): boolean {
+  return state === "cancelled" ? owes : state !== "finished";
+}
+
 /** The command that continues a run; `newest` if it need not be named. */
 export function resumeCommand(
   { id, options }: { id: number; options: { sandbox: boolean } },
