@@ -5,7 +5,7 @@ import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
 import { scheduleAddFlags, scheduleFlags, scheduleStartFlags } from "./flags/schedule.js";
-import { doctorFlags, initFlags, modelsFlags, planFlags, statusFlags } from "./flags/setup.js";
+import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlags } from "./flags/setup.js";
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { percentOrZero, positive } from "./flags/values.js";
 
@@ -284,6 +284,13 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "check for anything that could stop a run: settings, key, limits, clock, disk, locks",
     flags: doctorFlags,
     load: async () => (await import("./commands/doctor.js")).doctor,
+  },
+  {
+    name: "report",
+    describe:
+      "report on the runs since yesterday (or --since): results, credits, and what to do now; works offline",
+    flags: reportFlags,
+    load: async () => (await import("./commands/report.js")).report,
   },
   {
     name: "schedule",

@@ -82,7 +82,8 @@ export function statusJson(facts: RunStatus): Record<string, unknown> {
   return { ...overviewJson(facts), counts, folder, forecast, trouble, lost: facts.lost.map(waitingJson) };
 }
 
-function iso(at: number): string {
+/** ISO 8601. */
+export function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
@@ -190,10 +191,15 @@ function nameOf({ id, jobName, manifest, edition }: Run, folder: string): string
   return `${id} of ${jobName} (${shownPath(manifest, folder)}${edition === "" ? "" : `, edition ${edition}`})`;
 }
 
+/** The schedule or the person that began a run. */
+export function starterText({ user, schedule }: NonNullable<Run["options"]["beganBy"]>): string {
+  return schedule === undefined ? user : `schedule ${schedule}`;
+}
+
 /** Who began a run, where and when, and with which options. */
 function beginningLines({ startedAt, options }: Run): [string, Cell][] {
   const { beganBy } = options;
-  const by = beganBy === undefined ? "" : ` by ${beganBy.user} on ${beganBy.host}`;
+  const by = beganBy === undefined ? "" : ` by ${starterText(beganBy)} on ${beganBy.host}`;
   const flags = changedFlags(options);
   return [
     ["started", `${localTime(startedAt)}${by}`],

@@ -70,4 +70,6 @@ export const lineFacts: RunLine = {
   archived: 24,
   failed: 2,
   held: 0,
+  unknown: 0,
+  failures: [],
 };

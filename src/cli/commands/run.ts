@@ -1,5 +1,6 @@
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
+import { scheduledIn } from "../../schedule/scheduled-run.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { type RunFlags, runOptions } from "../flags/run.js";
 import { askConsent } from "../output/consent.js";
@@ -28,6 +29,7 @@ export async function run({
         ...sheetOptions(flags, machine),
         skipInvalid: flags.skipInvalid ?? false,
         run: runOptions(flags),
+        schedule: scheduledIn(machine.env).schedule,
         async consent(plan) {
           if (saved) checkDrift(saved, plan, called.tolerance, prepared.display.say);
           return askConsent(plan, flags, prepared);

@@ -1,10 +1,10 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import { exitCode } from "../../core/exit.js";
-import type { Item } from "../../core/ports/store.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
-import { reasonOf, spentIn, waitingIn } from "../../job/workspace/evidence.js";
+import { spentIn, waitingIn } from "../../job/workspace/evidence.js";
 import { type LeftToDo, leftToDo } from "../../job/workspace/left-to-do.js";
+import { failuresOf } from "../../job/workspace/status.js";
 import type { Machine } from "../../machine.js";
 import { nextStep } from "../../report/next-step.js";
 import { shownPath } from "../../report/problem-text.js";
@@ -73,10 +73,4 @@ async function factsOf(
     nextStep: nextStep(left),
   };
   return { facts, left };
-}
-
-function failuresOf(items: readonly Item[]): RunSummary["failures"] {
-  return items
-    .filter((item) => item.state === "failed")
-    .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
 }

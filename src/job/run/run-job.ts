@@ -55,6 +55,8 @@ export interface RunJobOptions extends JobOptions, SheetOptions {
   /** Use the valid rows only; the others are written to a file. */
   skipInvalid: boolean;
   run: RunOptions;
+  /** The schedule that starts the run; null for a person. */
+  schedule: string | null;
   /** Asks for consent to the plan; false ends the run before anything is paid. */
   consent(plan: Plan): Promise<boolean>;
 }
@@ -154,7 +156,7 @@ async function enroll(
     accountId: me.user.id,
     edition: plan.edition,
     outFolder: options.workspace.outFolder,
-    options: { ...options.run, forecast: plan.requests.forecast, beganBy: whoIsHere() },
+    options: { ...options.run, forecast: plan.requests.forecast, beganBy: starterOf(options) },
   });
   // The plan's two requests count for the run.
   const run = { ...started, requests: started.requests + 2 };
@@ -170,6 +172,10 @@ async function enroll(
   await store.keepSheet(run.id, plan.sheet);
   await requeue(store, run, plan, options);
   return run;
+}
+
+function starterOf({ schedule }: RunJobOptions): NonNullable<RunOptions["beganBy"]> {
+  return schedule === null ? whoIsHere() : { ...whoIsHere(), schedule };
 }
 
 /** The job's items whose rows are not in a manifest of some of its rows. */

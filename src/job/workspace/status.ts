@@ -5,7 +5,7 @@ import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openSteps } from "../../store/workspace/steps.js";
 import { openWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
-import { type Evidence, evidenceOf, reasonOf, type SpentIn, spentIn } from "./evidence.js";
+import { type Evidence, evidenceOf, type Reason, reasonOf, type SpentIn, spentIn } from "./evidence.js";
 import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
 import { type LeftToDo, leftToDo } from "./left-to-do.js";
@@ -40,6 +40,13 @@ export async function statusOf(
   });
 }
 
+/** Why items failed. */
+export function failuresOf(items: readonly Item[]): Reason[] {
+  return items
+    .filter(({ state }) => state === "failed")
+    .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
+}
+
 /** The items in trouble. A failed item cost nothing and has an answer, so it needs no evidence. */
 async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrouble[]> {
   const trouble: ItemTrouble[] = [];
@@ -52,8 +59,11 @@ async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrou
   return trouble;
 }
 
-/** Every run of the workspace, oldest first, with the results of its items. */
-export async function historyOf(workspace: Workspace, clock: Clock): Promise<RunLine[]> {
+/**
+ * The runs of the workspace, oldest first, with the results of their items: every one, or those that have not ended
+ * before `since` (UTC ms).
+ */
+export async function historyOf(workspace: Workspace, clock: Clock, since = 0): Promise<RunLine[]> {
   const store = openWorkspace(workspace, clock);
   const steps = openSteps(workspace.stateFile);
   try {
@@ -62,10 +72,11 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
     const all = await store.runs();
     if (all.length === 0) await refuseOutdated(workspace, store);
     const lockOwner = lockOwnerOf(workspace.lockFile);
-    for (const run of all) {
-      const { archived = 0, failed = 0, held = 0 } = outcomes.get(run.id) ?? {};
+    for (const run of all.filter(({ endedAt }) => endedAt === null || endedAt >= since)) {
+      const { archived = 0, failed = 0, held = 0, unknown = 0 } = outcomes.get(run.id) ?? {};
       const overview = await overviewOf(store, run, { runs: all, current: lockOwner });
-      runs.push({ ...overview, archived, failed, held });
+      const failures = failed === 0 ? [] : failuresOf(await store.items(run.id, ["failed"]));
+      runs.push({ ...overview, archived, failed, held, unknown, failures });
     }
     return runs;
   } finally {
@@ -133,4 +144,7 @@ export interface RunLine extends RunOverview {
   archived: number;
   failed: number;
   held: number;
+  unknown: number;
+  /** Those of the failed items that no later run took over. */
+  failures: readonly Reason[];
 }
