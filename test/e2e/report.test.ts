@@ -54,7 +54,12 @@ test("the same is one JSON document", async () => {
     sandbox: false,
     totals: { runs: 2, notBegun: 1, archived: 2, failed: 2, undecided: 0, credits: { spent: 4, pending: 0 } },
     runs: [
-      { run: 1, beganBy: { schedule: "night" }, exit: "cap", stops: ["the credit cap is reached"] },
+      {
+        run: 1,
+        beganBy: { schedule: "night", due: "2026-11-23T01:00:00Z" },
+        exit: "cap",
+        stops: ["the credit cap is reached"],
+      },
       { run: 2, exit: "failed", failures: [{ rowId: "a01" }, { rowId: "a02" }] },
     ],
     notBegun: [{ schedule: "noon", state: "missed" }],

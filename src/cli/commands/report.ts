@@ -3,9 +3,10 @@ import { refuseLost } from "../../job/workspace/history.js";
 import { historyOf } from "../../job/workspace/status.js";
 import { workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { type NotBegun, runsReportJson, runsReportText } from "../../report/runs-report.js";
+import { runsReportJson, runsReportText } from "../../report/runs-report.js";
 import { flagOf } from "../../schedule/scheduled-run.js";
-import { openSchedules } from "../../store/schedules.js";
+import { dueKey, dueOf } from "../../schedule/standing.js";
+import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
 import type { ReportFlags } from "../flags/setup.js";
 import { print } from "../output/print.js";
 import { workspaceOf } from "../settings/workspace.js";
@@ -17,7 +18,12 @@ export async function report({ flags, machine }: Call<ReportFlags>): Promise<und
   refuseLost(workspace);
   const since = flags.since(machine.clock.now());
   const runs = workspaceExists(workspace) ? await historyOf(workspace, machine.clock, since) : [];
-  const facts = { since, runs, notBegun: await notBegunSince(since, flags, machine) };
+  const begun = new Set(runs.map((run) => dueOf(run)));
+  const scheduled = await scheduledSince(since, flags, machine);
+  const notBegun = scheduled.filter(
+    ({ schedule, dueAt, run }) => run === null && !begun.has(dueKey(schedule, dueAt)),
+  );
+  const facts = { since, runs, notBegun };
   const document = {
     workspace: workspace.root,
     sandbox: flags.sandbox ?? false,
@@ -26,8 +32,8 @@ export async function report({ flags, machine }: Call<ReportFlags>): Promise<und
   print(flags, machine, document, (style) => runsReportText(facts, machine.cwd, style));
 }
 
-/** The scheduled runs since then that never became a run, rehearsals apart. */
-async function notBegunSince(since: number, flags: ReportFlags, machine: Machine): Promise<NotBegun[]> {
+/** The scheduled runs that came due since then and are not in progress, rehearsals apart. */
+async function scheduledSince(since: number, flags: ReportFlags, machine: Machine): Promise<ScheduledRun[]> {
   const file = schedulesFile(workspaceOf({ ...flags, sandbox: false }, machine));
   if (!existsSync(file)) return [];
   const schedules = openSchedules(file, machine.clock);
@@ -38,8 +44,7 @@ async function notBegunSince(since: number, flags: ReportFlags, machine: Machine
     );
     const ended = await schedules.scheduledRunsIn("ended", "waiting", "missed", "skipped");
     return ended.filter(
-      ({ dueAt, run, schedule }) =>
-        dueAt >= since && run === null && rehearsed.has(schedule) === (flags.sandbox ?? false),
+      ({ dueAt, schedule }) => dueAt >= since && rehearsed.has(schedule) === (flags.sandbox ?? false),
     );
   } finally {
     schedules.close();

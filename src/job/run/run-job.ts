@@ -55,8 +55,8 @@ export interface RunJobOptions extends JobOptions, SheetOptions {
   /** Use the valid rows only; the others are written to a file. */
   skipInvalid: boolean;
   run: RunOptions;
-  /** The schedule that starts the run; null for a person. */
-  schedule: string | null;
+  /** The schedule that starts the run, and its due time (ISO 8601); null for a person. */
+  scheduled: { schedule: string; due: string } | null;
   /** Asks for consent to the plan; false ends the run before anything is paid. */
   consent(plan: Plan): Promise<boolean>;
 }
@@ -174,8 +174,8 @@ async function enroll(
   return run;
 }
 
-function starterOf({ schedule }: RunJobOptions): NonNullable<RunOptions["beganBy"]> {
-  return schedule === null ? whoIsHere() : { ...whoIsHere(), schedule };
+function starterOf({ scheduled }: RunJobOptions): NonNullable<RunOptions["beganBy"]> {
+  return { ...whoIsHere(), ...scheduled };
 }
 
 /** The job's items whose rows are not in a manifest of some of its rows. */
