@@ -54,7 +54,7 @@ test("all runs are listed with what became of items in each, also when a later r
 test("a workspace with rehearsals alone names the flag that shows them", async () => {
   manifest("set.csv", "cup,aurora-image-mini,a cup");
   await begin("set.csv");
-  const hint = `only rehearsals in ${at.folder} so far; \`bulkgen status --sandbox\` shows them\n`;
+  const hint = `only rehearsals in ${at.folder} so far; add --sandbox for them\n`;
   expect(await status()).toMatchObject({ code: 0, stdout: hint });
   expect(await status("--all")).toMatchObject({ code: 0, stdout: hint });
   expect((await status("--json")).json()).toBeNull();
@@ -65,10 +65,12 @@ test("a workspace with rehearsals alone names the flag that shows them", async (
   });
 });
 
-test("a workspace without runs says so, and makes nothing", async () => {
-  expect((await status()).stdout).toBe(`no runs in ${at.folder} yet\n`);
+test("a workspace without runs says so and how to begin, and makes nothing", async () => {
+  const none = `no runs in ${at.folder} yet. \`bulkgen init\` writes a first sheet, \`bulkgen run FILE\` makes what a sheet lists\n`;
+  expect(await run(at, ["resume"])).toMatchObject({ code: 2, stderr: `bulkgen: ${none}` });
+  expect((await status()).stdout).toBe(none);
   expect((await status("7", "--sandbox")).code).toBe(2);
-  expect((await status("--all")).stdout).toBe(`no runs in ${at.folder} yet\n`);
+  expect((await status("--all")).stdout).toBe(none);
 });
 
 test("a run in progress names its process; killed, it has crashed and says what to type", async () => {

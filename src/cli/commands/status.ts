@@ -1,5 +1,5 @@
 import { EarlyExit } from "../../core/exit.js";
-import { refuseLost } from "../../job/workspace/history.js";
+import { noRunsText, refuseLost } from "../../job/workspace/history.js";
 import { historyOf, statusOf } from "../../job/workspace/status.js";
 import { type Workspace, workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
@@ -20,8 +20,7 @@ export async function status({
   const text = flags.all
     ? await everyRun(workspace, flags, machine)
     : await oneRun(workspace, args.run, flags, machine);
-  const rehearsal = flags.sandbox ? null : workspaceOf({ ...flags, sandbox: true }, machine);
-  machine.stdout.write(`${text ?? nothing(workspace, rehearsal)}\n`);
+  machine.stdout.write(`${text ?? noRunsText(workspace)}\n`);
 }
 
 async function oneRun(
@@ -53,11 +52,4 @@ async function everyRun(
     return jsonText({ workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) });
   }
   return runs.length === 0 ? null : runsTable(runs, cwd, terminalStyle(stdout, env));
-}
-
-/** What to say when there is nothing to show; mentions rehearsals if there were any. */
-function nothing(workspace: Workspace, rehearsal: Workspace | null): string {
-  return rehearsal && workspaceExists(rehearsal)
-    ? `only rehearsals in ${workspace.root} so far; \`bulkgen status --sandbox\` shows them`
-    : `no runs in ${workspace.root} yet`;
 }
