@@ -23,8 +23,11 @@ export interface Store extends Orders {
   history(jobName: string): Iterable<Item>;
   /** Items of the job that have files in the archive, or that no row asks for any more. */
   settledOf(jobName: string): Promise<Item[]>;
-  /** Starts a run of a job, or continues the account's unfinished run of its edition with new options. */
-  startRun(jobId: number, start: RunStart): Promise<Run>;
+  /**
+   * Starts a run of a job, or continues the account's unfinished run of its edition with new options. A new run gets the
+   * next number, or `number`, which no run has yet.
+   */
+  startRun(jobId: number, start: RunStart, number?: number): Promise<Run>;
   /** A run by number, or the newest unfinished one, or the newest. Null if there is none. */
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;

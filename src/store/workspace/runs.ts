@@ -30,7 +30,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
       }),
 
-    startRun: async (jobId, start) =>
+    startRun: async (jobId, start, number) =>
       atomic(() => {
         const open = one(
           `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
@@ -47,7 +47,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
           outFolder: keptPath(root, start.outFolder),
           options: JSON.stringify(start.options),
           now: clock.now(),
-          id: open?.id ?? null,
+          id: open?.id ?? number ?? null,
         };
         const { lastInsertRowid } = sql(
           `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
