@@ -43,7 +43,7 @@ const manifest: Positional = {
 const scheduleName: Positional = { name: "name", describe: "name of the schedule", required: true };
 const orderedRun: Positional = {
   name: "run",
-  describe: "number of the run (default: the one in progress, else the newest unfinished)",
+  describe: "number of the run (default: the one in progress, else the only unfinished one)",
   parse: positive,
 };
 

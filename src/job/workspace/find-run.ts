@@ -19,6 +19,13 @@ export async function runMeant(
   return unfinished ?? newestRun(number)(store);
 }
 
+/** The unfinished runs, newest first; none if one is in progress, because that one is meant. */
+export async function runsToChoose(store: Store, lockOwner: LockOwner | null): Promise<Run[]> {
+  if (lockOwner?.run != null) return [];
+  const runs = await store.runs();
+  return runs.filter((run) => run.state !== "cancelled" && isUnfinished(run)).toReversed();
+}
+
 /** The newest unfinished run, or the one of that number. */
 export function unfinishedRun(which: number | undefined): FindRun {
   return async (store) => {
