@@ -1,6 +1,6 @@
 import { exitCode, exitCodes } from "../core/exit.js";
 import { localMinute, localTime } from "../core/local-time.js";
-import { type Credits, inCredits, noCredits, plus, showCredits, toNumber } from "../core/money.js";
+import { type Credits, noCredits, plus, showCredits, toNumber } from "../core/money.js";
 import { groupedReasons } from "../job/workspace/evidence.js";
 import type { RunLine } from "../job/workspace/status.js";
 import { count } from "../text/amounts.js";
@@ -14,7 +14,7 @@ import {
   table,
 } from "../text/table.js";
 import { terminalText } from "../text/terminal.js";
-import { hintsOf, iso, runJson, starterText, stateText } from "./status.js";
+import { creditsText, hintsOf, iso, runJson, starterText, stateText } from "./status.js";
 
 /** What happened in a workspace since a time: read in the morning, by whoever looks after the nights. */
 export interface RunsReport {
@@ -50,6 +50,7 @@ export function runsReportText(
     [
       ["since", localTime(since)],
       ["total", { text: totalsText(report), tone: "strong" }],
+      ...(runs.length === 0 ? [] : [["credits", creditsText(totalsOf(runs))] satisfies [string, Cell]]),
     ],
     style,
   );
@@ -78,15 +79,13 @@ function section(title: string, lines: readonly (readonly [string, Cell])[], sty
 
 function totalsText({ runs, notBegun }: RunsReport): string {
   if (runs.length === 0 && notBegun.length === 0) return "no runs";
-  const { archived, failed, undecided, spent, pending } = totalsOf(runs);
+  const { archived, failed, undecided } = totalsOf(runs);
   return [
     count(runs.length, "run"),
     ...(notBegun.length === 0 ? [] : [`${notBegun.length} not begun`]),
     `${archived} archived`,
     ...(failed === 0 ? [] : [`${failed} failed`]),
     ...(undecided === 0 ? [] : [`${undecided} undecided`]),
-    `${inCredits(spent)} spent`,
-    ...(pending === 0 ? [] : [`${showCredits(pending)} open`]),
   ].join(", ");
 }
 
@@ -99,6 +98,10 @@ function totalsOf(runs: readonly RunLine[]) {
     undecided: sum(undecidedIn),
     spent: credits((run) => run.spent),
     pending: credits((run) => run.pending),
+    atService: credits((run) => run.atService),
+    tasks: sum((run) => run.tasks),
+    inDoubt: sum((run) => run.inDoubt),
+    lostCredits: credits((run) => run.lostCredits),
   };
 }
 
@@ -150,11 +153,11 @@ function shortLines(facts: RunLine): [string, Cell][] {
   const undecided = undecidedIn(facts);
   const by = byText(facts);
   const others = `${failed === 0 ? "" : `, ${failed} failed`}${undecided === 0 ? "" : `, ${undecided} undecided`}`;
-  const open = facts.pending === 0 ? "" : `, ${showCredits(facts.pending)} open`;
   return [
     [`run ${run.id}`, `${run.jobName}: ${endedText(facts)}`],
     ["", `${localMinute(run.startedAt)}${by === "" ? "" : ` by ${by}`}`],
-    ["", `${archived} archived${others}, ${inCredits(facts.spent)}${open}`],
+    ["", `${archived} archived${others}`],
+    ["", `credits: ${creditsText(facts)}`],
   ];
 }
 
@@ -174,14 +177,21 @@ function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
 
 /** The same for programs: credits as numbers, times as ISO 8601. */
 export function runsReportJson({ since, runs, notBegun }: RunsReport): Record<string, unknown> {
-  const { spent, pending, ...totals } = totalsOf(runs);
+  const { archived, failed, undecided, spent, pending, atService, lostCredits } = totalsOf(runs);
   return {
     since: iso(since),
     totals: {
       runs: runs.length,
       notBegun: notBegun.length,
-      ...totals,
-      credits: { spent: toNumber(spent), pending: toNumber(pending) },
+      archived,
+      failed,
+      undecided,
+      credits: {
+        spent: toNumber(spent),
+        pending: toNumber(pending),
+        atService: toNumber(atService),
+        lost: toNumber(lostCredits),
+      },
     },
     runs: runs.map((run) => ({ ...runJson(run), undecided: undecidedIn(run), failures: run.failures })),
     notBegun: notBegun.map(({ dueAt, ...scheduled }) => ({ ...scheduled, due: iso(dueAt) })),

@@ -208,7 +208,7 @@ function beginningLines({ startedAt, options }: Run): [string, Cell][] {
 }
 
 /** Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming. */
-function creditsText(facts: Omit<SpentIn, "lost">): string {
+export function creditsText(facts: Omit<SpentIn, "lost">): string {
   const { spent, pending, atService, tasks, inDoubt, lostCredits } = facts;
   const open = tasks === 0 ? "" : `, ${showCredits(atService)} for ${count(tasks, "task")} at the service`;
   const doubt =

@@ -120,7 +120,7 @@ describe.concurrent("schedules of the built command", () => {
 
     // How a scheduled run stands is what its run says now, not how its first process ended.
     const reported = await run(place, ["report", "--sandbox"]);
-    expect(reported.stdout).toMatch(/^total +1 run, 1 archived, 1 credit spent\n/m);
+    expect(reported.stdout).toMatch(/^total +1 run, 1 archived\ncredits +1 spent\n/m);
     expect(reported.stdout).toMatch(/^ +1 .* set +schedule nightly /m);
     const resumed = await run(place, ["resume", "1", "--max-credits", "2", "--sandbox"]);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
