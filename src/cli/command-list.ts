@@ -5,7 +5,7 @@ import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
 import { scheduleAddFlags, scheduleFlags, scheduleStartFlags } from "./flags/schedule.js";
-import { doctorFlags, initFlags, modelsFlags, planFlags, statusFlags } from "./flags/setup.js";
+import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlags } from "./flags/setup.js";
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { percentOrZero, positive } from "./flags/values.js";
 
@@ -56,7 +56,7 @@ const manifest: Positional = {
 const scheduleName: Positional = { name: "name", describe: "name of the schedule", required: true };
 const orderedRun: Positional = {
   name: "run",
-  describe: "number of the run (default: the one in progress, else the newest unfinished)",
+  describe: "number of the run (default: the one in progress, else the only unfinished one)",
   parse: positive,
 };
 
@@ -227,6 +227,7 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "write a contact sheet of a job: gallery.html in its folder, to open in a browser",
     positionals: [runNumber],
     flags: galleryFlags,
+    examples: ["bulkgen gallery", "bulkgen gallery --picked"],
     load: async () => (await import("./commands/gallery.js")).gallery,
   },
   {
@@ -235,7 +236,17 @@ export const commandList: readonly CommandDefinition[] = [
     describe: "mark the items that you choose, for export and gallery; without items, list the picked ones",
     positionals: [{ name: "items", describe: "row ids, paths of files, or task ids", many: true }],
     flags: pickFlags,
+    examples: ["bulkgen pick teapot-v2", "bulkgen pick --undo teapot-v2"],
     load: async () => (await import("./commands/pick.js")).pick,
+  },
+  {
+    name: "report",
+    group: "Every day",
+    describe:
+      "report on the runs since yesterday (or --since): results, credits, and what to do now; works offline",
+    flags: reportFlags,
+    examples: ["bulkgen report", "bulkgen report --since 18:00"],
+    load: async () => (await import("./commands/report.js")).report,
   },
   {
     name: "resume",

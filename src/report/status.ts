@@ -1,16 +1,18 @@
-import { type ExitName, exitCode } from "../core/exit.js";
+import { exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { localMinute, localTime } from "../core/local-time.js";
-import { inCredits, showCredits, toNumber } from "../core/money.js";
+import { minus, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import {
   afterText,
   evidenceJson,
   evidenceText,
   reasonLines,
+  type SpentIn,
   waitingJson,
 } from "../job/workspace/evidence.js";
 import type { ItemTrouble, RunLine, RunOverview, RunStatus } from "../job/workspace/status.js";
+import { count } from "../text/amounts.js";
 import {
   type Cell,
   type Column,
@@ -20,44 +22,75 @@ import {
   type Tone,
   table,
 } from "../text/table.js";
-import { shortText, textWidth } from "../text/terminal.js";
+import { shortText, terminalText, textWidth } from "../text/terminal.js";
 import { comparedText, forecastText } from "./forecast.js";
+import { nextStep } from "./next-step.js";
+import { shownPath } from "./problem-text.js";
+import { changedFlags } from "./run-options.js";
 
 /** The state in words: a run whose process is gone has crashed, although its record still says running. */
-export function stateText({ state, alive }: Pick<RunOverview, "state" | "alive">): string {
-  return state === "running" && !alive ? "crashed" : state;
+export function stateText({ run, alive }: Pick<RunOverview, "run" | "alive">): string {
+  return run.state === "running" && !alive ? "crashed" : run.state;
 }
 
 /** A run for programs: credits as numbers, times as ISO 8601. */
-export function runJson<Facts extends RunOverview>(facts: Facts): Record<string, unknown> {
-  const { spent, pending, lostCredits, lockOwner, startedAt, endedAt, ...rest } = facts;
+function overviewJson(facts: RunOverview): Record<string, unknown> {
+  const { run, alive, lockOwner, resume } = facts;
+  const { id, jobName, manifest, edition, state, options, startedAt, endedAt, exit, ending } = run;
   return {
-    ...rest,
+    run: id,
+    job: jobName,
+    manifest,
+    edition,
+    state,
+    alive,
+    crashed: stateText(facts) === "crashed",
+    beganBy: options.beganBy ?? null,
+    options: changedFlags(options),
     startedAt: iso(startedAt),
     endedAt: endedAt === null ? null : iso(endedAt),
-    crashed: stateText(facts) === "crashed",
+    exit,
+    stops: ending?.reasons ?? [],
+    resumeAt: ending?.resumeAt == null ? null : iso(ending.resumeAt),
+    resume,
+    next: facts.left && nextStep(facts.left),
     lockOwner: lockOwner && { ...lockOwner, since: iso(lockOwner.since) },
-    credits: { spent: toNumber(spent), pending: toNumber(pending), lost: toNumber(lostCredits) },
+    credits: {
+      spent: toNumber(facts.spent),
+      pending: toNumber(facts.pending),
+      atService: toNumber(facts.atService),
+      lost: toNumber(facts.lostCredits),
+    },
+    requests: run.requests,
   };
+}
+
+/** A run of several, with the results of its items. */
+export function runJson(facts: RunLine): Record<string, unknown> {
+  const { archived, failed, held } = facts;
+  return { ...overviewJson(facts), archived, failed, held };
 }
 
 /** One run, its items in trouble too. */
 export function statusJson(facts: RunStatus): Record<string, unknown> {
+  const { counts, folder, forecast } = facts;
   const trouble = facts.trouble.map(({ evidence, nextAt, ...item }) => ({
     ...item,
     ...evidenceJson(evidence),
     nextAt: nextAt === null ? null : iso(nextAt),
   }));
-  return { ...runJson(facts), trouble, lost: facts.lost.map(waitingJson) };
+  return { ...overviewJson(facts), counts, folder, forecast, trouble, lost: facts.lost.map(waitingJson) };
 }
 
-function iso(at: number): string {
+/** ISO 8601. */
+export function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
 const columns: readonly Column[] = [
   { title: "run", align: "right" },
   { title: "job", flexible: true },
+  { title: "manifest", flexible: true },
   { title: "state" },
   { title: "started" },
   { title: "ended" },
@@ -68,89 +101,139 @@ const columns: readonly Column[] = [
   { title: "exit", flexible: true },
 ];
 
-/** One line for each run, or a few where the terminal is too narrow; then how to continue the unfinished ones. */
-export function runsTable(runs: readonly RunLine[], style: TerminalStyle = plainStyle): string {
-  const rows = runs.map((run): Cell[] => [
-    run.run,
-    run.job,
-    run.resume === null ? stateText(run) : { text: stateText(run), tone: "warning" },
+/**
+ * One line for each run, or a few where the terminal is too narrow; then why runs stopped that are not done, and what to
+ * do about them. Manifests are named as seen from `folder`.
+ */
+export function runsTable(
+  runs: readonly RunLine[],
+  folder: string,
+  style: TerminalStyle = plainStyle,
+): string {
+  const rows = runs.map(({ run, ...facts }): Cell[] => [
+    run.id,
+    run.jobName,
+    shownPath(run.manifest, folder),
+    facts.resume === null
+      ? stateText({ run, ...facts })
+      : { text: stateText({ run, ...facts }), tone: "warning" },
     localMinute(run.startedAt),
     run.endedAt === null ? "" : localMinute(run.endedAt),
-    run.archived,
-    run.failed === 0 ? 0 : { text: String(run.failed), tone: "bad" },
-    run.held === 0 ? 0 : { text: String(run.held), tone: "warning" },
-    showCredits(run.spent) + (run.pending === 0 ? "" : ` +${showCredits(run.pending)}`),
-    run.exit === null ? "" : `${exitCode(run.exit as ExitName)} ${run.exit}`,
+    facts.archived,
+    facts.failed === 0 ? 0 : { text: String(facts.failed), tone: "bad" },
+    facts.held === 0 ? 0 : { text: String(facts.held), tone: "warning" },
+    showCredits(facts.spent) + (facts.pending === 0 ? "" : ` +${showCredits(facts.pending)}`),
+    run.exit === null ? "" : `${exitCode(run.exit)} ${run.exit}`,
   ]);
-  const next = runs.flatMap(({ run, resume }) =>
-    resume === null ? [] : [`run ${run}: \`${resume}\` continues it`],
-  );
   const width = Math.max(...table(columns, rows).split("\n").map(textWidth));
-  const isNarrow = style.width !== null && width > style.width;
-  return [isNarrow ? labelled(runs.flatMap(runLines), style) : table(columns, rows, style), ...next].join(
-    "\n",
+  if (style.width !== null && width > style.width)
+    return labelled(
+      runs.flatMap((run) => runLines(run, folder)),
+      style,
+    );
+  const hints = runs.flatMap((run) =>
+    hintsOf(run, folder).map((hint) => terminalText(`run ${run.run.id}: ${hint}`)),
   );
+  return [table(columns, rows, style), ...hints].join("\n");
 }
 
 /** A run on a few short lines. */
-function runLines(run: RunLine): [string, Cell][] {
-  const exit = run.exit === null ? "" : `, exit ${exitCode(run.exit as ExitName)} ${run.exit}`;
+function runLines(facts: RunLine, folder: string): [string, Cell][] {
+  const { run } = facts;
+  const exit = run.exit === null ? "" : `, exit ${exitCode(run.exit)} ${run.exit}`;
   const ended = run.endedAt === null ? "" : `, ended ${localMinute(run.endedAt)}`;
-  const failed = run.failed === 0 ? "" : `, ${run.failed} failed`;
-  const held = run.held === 0 ? "" : `, ${run.held} held`;
-  const open = run.pending === 0 ? "" : `, up to ${showCredits(run.pending)} more open`;
+  const failed = facts.failed === 0 ? "" : `, ${facts.failed} failed`;
+  const held = facts.held === 0 ? "" : `, ${facts.held} held`;
   return [
-    [`run ${run.run}`, { text: `${run.job}: ${stateText(run)}${exit}`, tone: "strong" }],
+    [`run ${run.id}`, { text: `${run.jobName}: ${stateText(facts)}${exit}`, tone: "strong" }],
+    ["", shownPath(run.manifest, folder)],
     ["", `started ${localMinute(run.startedAt)}${ended}`],
-    ["", `${run.archived} archived${failed}${held}`],
-    ["", `${inCredits(run.spent)}${open}`],
+    ["", `${facts.archived} archived${failed}${held}`],
+    ["", creditsText(facts)],
+    ...hintsOf(facts, folder).map((hint): [string, Cell] => ["", hint]),
   ];
+}
+
+const shortCharactersMax = 100;
+
+/** Why a run stopped, in short, and what to do about it; nothing if nothing is left to do. */
+export function hintsOf({ run, left }: Pick<RunOverview, "run" | "left">, folder: string): string[] {
+  const next = left && nextStep(left, folder);
+  if (next === null) return [];
+  const [reason] = run.ending?.reasons ?? [];
+  return [...(reason === undefined ? [] : [`ended early: ${shortText(reason, shortCharactersMax)}`]), next];
 }
 
 /** What `resume` is about to continue. */
-export interface Resumed extends Pick<RunStatus, "counts" | "spent" | "pending"> {
+export interface Resumed extends SpentIn {
   run: Run;
+  counts: RunStatus["counts"];
 }
 
-/** What is resumed, who began it, and what it may still spend. */
-export function resumedText(
-  { run, counts, spent, pending }: Resumed,
-  style: TerminalStyle = plainStyle,
-): string {
-  const { maxCredits, beganBy } = run.options;
+/** What is resumed, who began it, and what it may still spend. Its manifest is named as seen from `folder`. */
+export function resumedText(facts: Resumed, folder: string, style: TerminalStyle = plainStyle): string {
+  const { run, counts } = facts;
   const all = itemStates.reduce((sum, state) => sum + (state === "dropped" ? 0 : counts[state]), 0);
-  const by = beganBy === undefined ? "" : ` by ${beganBy.user} on ${beganBy.host}`;
-  const cap = maxCredits === null ? "" : `, cap ${showCredits(maxCredits)}`;
-  const open = pending === 0 ? "" : `, up to ${showCredits(pending)} more open`;
   const lines: [string, Cell][] = [
-    ["resuming", { text: `run ${run.id} of ${run.jobName} (${run.manifest})`, tone: "strong" }],
-    ["begun", `${localTime(run.startedAt)}${by}`],
+    ["resuming", { text: `run ${nameOf(run, folder)}`, tone: "strong" }],
+    ...beginningLines(run),
     ["items", `${counts.archived} of ${all} archived, ${counts.planned} to submit`],
-    ["credits", `${showCredits(spent)} spent${open}${cap}`],
+    ["credits", creditsText(facts)],
   ];
   return labelled(lines, style);
+}
+
+function nameOf({ id, jobName, manifest, edition }: Run, folder: string): string {
+  return `${id} of ${jobName} (${shownPath(manifest, folder)}${edition === "" ? "" : `, edition ${edition}`})`;
+}
+
+/** The schedule or the person that began a run. */
+export function starterText({ user, schedule }: NonNullable<Run["options"]["beganBy"]>): string {
+  return schedule === undefined ? user : `schedule ${schedule}`;
+}
+
+/** Who began a run, where and when, and with which options. */
+function beginningLines({ startedAt, options }: Run): [string, Cell][] {
+  const { beganBy } = options;
+  const by = beganBy === undefined ? "" : ` by ${starterText(beganBy)} on ${beganBy.host}`;
+  const flags = changedFlags(options);
+  return [
+    ["started", `${localTime(startedAt)}${by}`],
+    ...(flags.length === 0 ? [] : [["options", flags.join(" ")] satisfies [string, Cell]]),
+  ];
+}
+
+/** Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming. */
+export function creditsText(facts: Omit<SpentIn, "lost">): string {
+  const { spent, pending, atService, tasks, inDoubt, lostCredits } = facts;
+  const open = tasks === 0 ? "" : `, ${showCredits(atService)} for ${count(tasks, "task")} at the service`;
+  const doubt =
+    inDoubt === 0
+      ? ""
+      : `, up to ${showCredits(minus(pending, atService))} for ${count(inDoubt, "request")} in doubt`;
+  const lost = lostCredits === 0 ? "" : `, up to ${showCredits(lostCredits)} lost`;
+  return `${showCredits(spent)} spent${open}${doubt}${lost}`;
 }
 
 const troubleShown = 20;
 const reasonCharactersMax = 160;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
-/** A run on a few lines, and below them the items in trouble. */
-export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle): string {
+/** A run on a few lines, and below them the items in trouble. Its manifest is named as seen from `folder`. */
+export function statusText(facts: RunStatus, folder: string, style: TerminalStyle = plainStyle): string {
+  const { run } = facts;
   const counted = itemStates
     .filter((state) => facts.counts[state] > 0)
     .map((state) => `${facts.counts[state]} ${state}`);
-  const open = facts.pending === 0 ? "" : `, up to ${showCredits(facts.pending)} more open`;
-  const lost = facts.lostCredits === 0 ? "" : `, up to ${showCredits(facts.lostCredits)} lost`;
   const lines: [string, Cell][] = [
-    ["run", { text: `${facts.run} of ${facts.job}: ${stateText(facts)}`, tone: "strong" }],
-    ["started", `${localTime(facts.startedAt)}`],
-    ...endText(facts),
+    ["run", { text: `${nameOf(run, folder)}: ${stateText(facts)}`, tone: "strong" }],
+    ...beginningLines(run),
+    ...endText(run),
     ["items", counted.join(", ") || "none"],
-    ["credits", `${showCredits(facts.spent)} spent${open}${lost}`],
-    ["requests", facts.requests],
+    ["credits", creditsText(facts)],
+    ["requests", run.requests],
     ...forecastLine(facts),
-    ["files", facts.folder],
+    ["files", shownPath(facts.folder, folder)],
     ...lockOwnerText(facts),
     ...facts.trouble.slice(0, troubleShown).map(troubleText),
   ];
@@ -159,20 +242,25 @@ export function statusText(facts: RunStatus, style: TerminalStyle = plainStyle):
   lines.push(
     ...reasonLines(facts.lost).map((line): [string, Cell] => ["lost", { text: line, tone: "warning" }]),
   );
-  if (facts.resume !== null) lines.push(["next", `\`${facts.resume}\` continues it`]);
+  const next = facts.left && nextStep(facts.left, folder);
+  if (next !== null) lines.push(["next", next]);
   return labelled(lines, style);
 }
 
 /** The forecast: with the expected end for a run in progress, beside the actual figures for an ended one. */
-function forecastLine({ forecast, startedAt, endedAt, requests }: RunStatus): [string, Cell][] {
+function forecastLine({ forecast, run }: RunStatus): [string, Cell][] {
+  const { startedAt, endedAt, requests } = run;
   if (forecast === null || forecast.requests === 0) return [];
   if (endedAt !== null) return [["forecast", comparedText(forecast, { requests, ms: endedAt - startedAt })]];
   return [["forecast", `${forecastText(forecast)}; until ${localTime(startedAt + forecast.ms)}`]];
 }
 
-function endText({ endedAt, exit }: RunStatus): [string, Cell][] {
+function endText({ endedAt, exit, ending }: Run): [string, Cell][] {
   if (endedAt === null || exit === null) return [];
-  return [["ended", `${localTime(endedAt)} as ${exit} (exit ${exitCode(exit as ExitName)})`]];
+  return [
+    ["ended", `${localTime(endedAt)} as ${exit} (exit ${exitCode(exit)})`],
+    ...(ending?.reasons ?? []).map((reason): [string, Cell] => ["why", reason]),
+  ];
 }
 
 function lockOwnerText({ lockOwner, alive }: RunStatus): [string, Cell][] {

@@ -48,13 +48,13 @@ test("all runs are listed with what became of items in each, also when a later r
   ]);
   const { stdout } = await status("--all", "--sandbox");
   expect(stdout.split("\n")).toHaveLength(4);
-  expect(stdout).toMatch(/^ *1 +set +finished .* 1 +1 +0 +1 +5 failed$/m);
+  expect(stdout).toMatch(/^ *1 +set +set\.csv +finished .* 1 +1 +0 +1 +5 failed$/m);
 });
 
 test("a workspace with rehearsals alone names the flag that shows them", async () => {
   manifest("set.csv", "cup,aurora-image-mini,a cup");
   await begin("set.csv");
-  const hint = `only rehearsals in ${at.folder} so far; \`bulkgen status --sandbox\` shows them\n`;
+  const hint = `only rehearsals in ${at.folder} so far; add --sandbox for them\n`;
   expect(await status()).toMatchObject({ code: 0, stdout: hint });
   expect(await status("--all")).toMatchObject({ code: 0, stdout: hint });
   expect((await status("--json")).json()).toBeNull();
@@ -65,10 +65,12 @@ test("a workspace with rehearsals alone names the flag that shows them", async (
   });
 });
 
-test("a workspace without runs says so, and makes nothing", async () => {
-  expect((await status()).stdout).toBe(`no runs in ${at.folder} yet\n`);
+test("a workspace without runs says so and how to begin, and makes nothing", async () => {
+  const none = `no runs in ${at.folder} yet. \`bulkgen init\` writes a first sheet, \`bulkgen run FILE\` makes what a sheet lists\n`;
+  expect(await run(at, ["resume"])).toMatchObject({ code: 2, stderr: `bulkgen: ${none}` });
+  expect((await status()).stdout).toBe(none);
   expect((await status("7", "--sandbox")).code).toBe(2);
-  expect((await status("--all")).stdout).toBe(`no runs in ${at.folder} yet\n`);
+  expect((await status("--all")).stdout).toBe(none);
 });
 
 test("a run in progress names its process; killed, it has crashed and says what to type", async () => {
@@ -89,11 +91,15 @@ test("a run in progress names its process; killed, it has crashed and says what 
     resume: "bulkgen resume --sandbox",
   });
   const text = (await status("--sandbox")).stdout;
-  expect(text).toMatch(/^run +1 of set: crashed\n/);
+  expect(text).toMatch(/^run +1 of set \(set\.csv\): crashed\n/);
   expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
   expect((await status("--all", "--sandbox")).stdout).toContain(
     "run 1: `bulkgen resume --sandbox` continues it",
   );
-  expect((await run(at, ["resume", "--sandbox"])).code).toBe(0);
+  // What is merely at the service is not in doubt.
+  const open = /^credits +0 spent, 40 for 2 tasks at the service$/m;
+  expect(text).toMatch(open);
+  const resumed = await run(at, ["resume", "--sandbox"]);
+  expect(resumed).toMatchObject({ code: 0, stderr: expect.stringMatching(open) });
   expect((await status("--json", "--sandbox")).json()).toMatchObject({ state: "finished", resume: null });
 });

@@ -113,7 +113,7 @@ describe.concurrent("commands that look after an archive", () => {
   test.each([
     [["verify", "--subset", "0"], "expected a share such as 10%"],
     [["verify", "--subset", "10%", "--read-data"], "cannot be used with"],
-    [["verify"], "expected a folder in which bulkgen has run"],
+    [["verify"], "`bulkgen init` writes a first sheet"],
   ])("%j: one message, and nothing is touched", slow, async (args, message) => {
     const place = newPlace();
     expect(await run(place, args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });

@@ -45,6 +45,13 @@ describe.concurrent("P2: what is in the archive though its workspace is gone", (
     expectArchived(join(place.folder, "outputs", "set"), ids(items + 1));
   });
 
+  test("is told by status and resume, with the command that restores its history", async () => {
+    const { place, command } = await outputsOnly();
+    const told = `no runs in ${place.folder}, but outputs of 3 items lie in ${place.folder}/outputs. \`bulkgen doctor --rebuild\` restores their history, so that nothing is paid again\n`;
+    expect(await command("status")).toMatchObject({ code: 0, stdout: told });
+    expect(await command("resume")).toMatchObject({ code: 2, stderr: `bulkgen: ${told}` });
+  });
+
   test("comes back with a single rebuild, also from a separate folder", async () => {
     const { service, place, command } = await outputsOnly("--out", "elsewhere");
     const refused = await command("run", "set.csv", "--yes", "--out", "elsewhere");

@@ -65,7 +65,7 @@ test("P5: one that never arrived is reported with the time when it can be settle
   expect(first, first.stderr).toMatchObject({ code: 8 });
   expect(first.stdout).toMatch(/unknown +1, not yet known whether they were charged/);
   expect(first.stdout).toMatch(
-    /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC finds out whether 1 lost request was charged/,
+    /Next: `bulkgen resume` after \d{4}-\d\d-\d\d \d\d:\d\d UTC looks again, and decides by \d\d:\d\d whether 1 lost request was charged/,
   );
 
   const again = ["run", "set.csv", "--yes", "--settle", "wait", "--settle-seconds", "1,2"];
@@ -91,7 +91,7 @@ test("P5: a run does not stay for a reading that it may take tomorrow, and says 
   });
   const end = await run(place, ["run", "set.csv", "--yes", "--lanes", "1"], service);
   expect(end, end.stderr).toMatchObject({ code: 8 });
-  const told = /Next: `bulkgen resume` after (\S+ \S+) UTC finds out/.exec(end.stdout)?.[1];
+  const told = /Next: `bulkgen resume` after (\S+ \S+) UTC decides/.exec(end.stdout)?.[1];
   expect(Date.parse(`${told}Z`)).toBeGreaterThan(Date.now() + 80_000_000);
 });
 

@@ -5,10 +5,10 @@ import type { ScriptedService } from "./service.js";
 const volatile: readonly (readonly [RegExp, string])[] = [
   [/127\.0\.0\.1:\d+/g, "<address>"],
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z)?/g, "<when>"],
-  [/^(begun\s+<when> by ).*$/gm, "$1<somebody>"],
   [/^(\s*time\s+)\S.*$/gm, "$1<time>"],
   [/(it took \d+ requests, ).*$/gm, "$1<time>"],
-  [/^(begun +\S+) by .*$/gm, "$1 by <user> on <host>"],
+  [/^(started +\S+) by .*$/gm, "$1 by <user> on <host>"],
+  [/(decides by )(<when>|\d\d:\d\d)/g, "$1<when>"],
   [/"(time|ms)":\d+/g, '"$1":<ms>'],
   [/\b\d+(\.\d+)? [kM]?B\b/g, "<bytes>"],
   // How many of these there are depends on how fast the machine is.

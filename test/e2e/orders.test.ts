@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite, type Sqlite } from "../../src/sqlite.js";
 import { expectArchived } from "./archive.js";
-import { type Ended, eventually, newPlace, type Place, run, start } from "./command.js";
+import { type Ended, eventually, newPlace, type Place, run, start, startOnTerminal } from "./command.js";
 import { failedTask, type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 import { isStopped } from "./state.js";
@@ -56,7 +56,7 @@ describe.concurrent("bulkgen pause", () => {
     expect(end.stdout).toMatch(/Ended early: the run was paused\nNext: `bulkgen resume` continues/);
     expect(stage.service.made).toHaveLength(2);
     expect(await status(stage.place)).toMatchObject({ state: "paused", resume: "bulkgen resume" });
-    expect((await run(stage.place, ["status"])).stdout).toContain("1 of set: paused");
+    expect((await run(stage.place, ["status"])).stdout).toContain("1 of set (set.csv): paused");
 
     // An order that nobody waits for any more was meant for a process that is gone.
     leaveOrder(stage.place);
@@ -112,6 +112,44 @@ describe.concurrent("bulkgen pause", () => {
     const place = newPlace();
     expect(await run(place, args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(place.files()).toEqual([]);
+  });
+});
+
+/** Two runs that ended at their caps. */
+async function twoUnfinished() {
+  const service = await startService();
+  const place = newPlace();
+  for (const name of ["one", "two"]) {
+    place.write(`${name}.csv`, sheet(2, "plain-image").replaceAll("a picture", `${name}: a picture`));
+    const ended = await run(place, ["run", `${name}.csv`, "--yes", "--max-credits", "2"], service);
+    expect(ended, ended.stderr).toMatchObject({ code: 6 });
+  }
+  return { service, place };
+}
+
+describe.concurrent("where several runs are unfinished and none is in progress", () => {
+  test.each(["pause", "cancel"])("%s without a number names them and changes nothing", async (order) => {
+    const { place } = await twoUnfinished();
+    const refused = await run(place, [order]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /no run is in progress, and 2 could be meant:\n {2}run 2 of two \(two\.csv\)/,
+    );
+    for (const number of [1, 2]) expect(refused.stderr).toContain(`\`bulkgen ${order} ${number}\``);
+    expect(await status(place)).toMatchObject({ state: "interrupted" });
+    expect((await run(place, [order, "1"])).stdout).toMatch(/^run 1 is (paused|cancelled)/);
+  });
+
+  test("cancel asks on a terminal", async () => {
+    const { place, service } = await twoUnfinished();
+    const asked = startOnTerminal(place, 100, ["cancel"], service);
+    await asked.prints(/Which run\? \[2\/1\]/);
+    asked.type("1\n");
+    expect(await asked.ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("run 1 is cancelled"),
+    });
+    expect(await status(place)).toMatchObject({ run: 2, state: "interrupted" });
   });
 });
 

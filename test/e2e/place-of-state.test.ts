@@ -43,7 +43,7 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
     expect(place.files().filter((name) => name.startsWith("here/Dropbox/jobs/.bulkgen"))).toEqual([
       "here/Dropbox/jobs/.bulkgen/workspace.json",
     ]);
-    expect((await command("status")).stdout).toContain("run       1 of set: crashed");
+    expect((await command("status")).stdout).toContain("run       1 of set (set.csv): crashed");
     expect((await command("pause")).stdout).toContain("run 1 is paused");
 
     service.script(() => "serve");
@@ -77,7 +77,7 @@ describe.concurrent("P18: a workspace in a synced folder", () => {
     expectArchived(join(folder, "sandbox-outputs", "set"), ids(2));
     expect(place.files().filter((name) => name.startsWith("here/Dropbox/jobs/.bulkgen"))).toHaveLength(1);
     expect((await command("sandbox", "keys", "list")).stdout).toMatch(/^sandbox /m);
-    expect((await command("status", "--sandbox")).stdout).toContain("1 of set: finished");
+    expect((await command("status", "--sandbox")).stdout).toContain("1 of set (set.csv): finished");
   });
 });
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pages } from "../../scripts/readme-sections.mjs";
 import { newPlace, type Place, run, startOnTerminal } from "./command.js";
+import { aNight } from "./night.js";
 import { startService } from "./service.js";
 
 /**
@@ -40,6 +41,8 @@ const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<str
     const sheet = await printed(place, words);
     return sheet.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n");
   },
+  "report --since 12h": async (words) =>
+    printed(await aNight({ BULKGEN_SCHEDULE: "day", BULKGEN_DUE: "2026-11-23T06:00:00Z" }), words),
   "verify --read-data": verified,
 };
 
@@ -140,6 +143,7 @@ function wordsOf(command: string): string[] {
 function timeless(text: string): string {
   return text
     .replace(/\w{3} \d{4}-\d\d-\d\d \d\d:\d\d CES?T/g, "<when>")
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d/g, "<when>")
     .replace(/, in \d.*$/gm, ", in <time>")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, "<when>")
     .replace(/[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}/g, "<task>")

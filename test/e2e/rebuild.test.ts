@@ -197,3 +197,49 @@ describe.concurrent("bad input", () => {
     expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing to rebuild from") });
   });
 });
+
+describe("after a rebuild", () => {
+  async function twoRuns() {
+    const service = await startService();
+    const place = newPlace();
+    const command = (...args: string[]) => run(place, args, service);
+    for (const name of ["one", "two", "three"]) {
+      place.write(`${name}.csv`, sheet(1, "plain-image").replaceAll("a picture", `${name}: a picture`));
+      expect((await command("run", `${name}.csv`, "--yes")).code).toBe(0);
+    }
+    const exported = async () => {
+      const { stdout } = await command("export", "--format", "json");
+      return (JSON.parse(stdout) as Record<string, unknown>[]).map((row) => row["external_task_id"]);
+    };
+    return { place, command, exported };
+  }
+
+  test("runs keep the numbers that people know, and the next one has a higher number", async () => {
+    const { place, command } = await twoRuns();
+    // The first job is run again: its newest request is what counts.
+    place.write("one.csv", sheet(2, "plain-image").replaceAll("a picture", "one: a picture"));
+    expect((await command("run", "one.csv", "--yes")).code).toBe(0);
+    rmSync(stateOf(place, "state.db"));
+    expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+    const jobs = async () => {
+      const { runs } = JSON.parse((await command("status", "--all", "--json")).stdout) as {
+        runs: { run: number; job: string }[];
+      };
+      return runs.map(({ run: number, job }) => `${number} ${job}`);
+    };
+    expect(await jobs()).toEqual(["2 two", "3 three", "4 one"]);
+    place.write("two.csv", sheet(2, "plain-image").replaceAll("a picture", "two: a picture"));
+    expect((await command("run", "two.csv", "--yes")).code).toBe(0);
+    expect(await jobs()).toContain("5 two");
+  });
+
+  test("an export has the provider's task ids, as the index has them", async () => {
+    const { place, command, exported } = await twoRuns();
+    const before = await exported();
+    expect(before).toEqual([expect.stringMatching(/./)]);
+    rmSync(join(place.folder, ".bulkgen"), { recursive: true });
+    expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+    expect((await command("run", "three.csv", "--yes")).code).toBe(0);
+    expect(await exported()).toEqual(before);
+  });
+});

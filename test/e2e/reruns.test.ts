@@ -63,6 +63,8 @@ describe.concurrent("a sheet that is run again", () => {
         expect(after[`${id}.png`]).not.toBe(before[`${id}.png`]);
       }
       expect(Object.keys(after)).toHaveLength(52);
+      // The earlier pictures are put away: no later plan calls them changed or missing.
+      expect((await run(place, ["plan", "s.csv"])).stdout).not.toMatch(/Changed:|no longer in the manifest/);
 
       place.write("s.csv", sheet(40));
       const back = await run(place, ["plan", "s.csv"]);
@@ -113,6 +115,7 @@ describe.concurrent("a sheet that is run again", () => {
     place.write("s.csv", rows("a,~,mended,"));
     expect(await pays(place)).toBe(1);
     expect(Object.keys(files(place))).toEqual(["_superseded/a.png", "a.png"]);
+    expect((await run(place, ["plan", "s.csv"])).stdout).not.toMatch(/Changed:|no longer in the manifest/);
   });
 
   test("gives a row the name of one that is gone, whose file makes way", slow, async () => {

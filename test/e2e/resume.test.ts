@@ -38,8 +38,31 @@ describe.concurrent("a run that ended at its cap", () => {
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
     expect(resumed.stderr).toMatch(/^resuming +run 1 of set \(set\.csv\)$/m);
     expect(resumed.stderr).toMatch(/^items +2 of 4 archived, 2 to submit$/m);
-    expect(resumed.stderr).toMatch(/^credits +4 spent, cap 8$/m);
+    expect(resumed.stderr).toMatch(/^options +--max-credits 8$/m);
+    expect(resumed.stderr).toMatch(/^credits +4 spent$/m);
     expect(service.made).toHaveLength(items);
+  });
+
+  test("is explained to somebody else by status, with the command that continues it", async () => {
+    const { service, place } = await capped();
+    begunElsewhere(place);
+    const { stdout } = await run(place, ["status"], service);
+    expect(stdout).toMatch(/^run +1 of set \(set\.csv\): interrupted\nstarted .* by anna on studio-3$/m);
+    expect(stdout).toMatch(/^options +--max-credits 4$/m);
+    expect(stdout).toMatch(/^why +the credit cap is reached$/m);
+    expect(stdout).toMatch(/^next +2 items are left: `bulkgen resume 1 --max-credits 8`$/m);
+    const all = await run(place, ["status", "--all"], service);
+    expect(all.stdout).toMatch(/^run 1: 2 items are left: `bulkgen resume 1 --max-credits 8`$/m);
+    const document = JSON.parse((await run(place, ["status", "--json"], service)).stdout);
+    expect(document).toMatchObject({
+      manifest: join(place.folder, "set.csv"),
+      beganBy: { user: "anna", host: "studio-3" },
+      options: ["--max-credits 4"],
+      next: expect.stringContaining("bulkgen resume 1 --max-credits 8"),
+    });
+    const done = await run(place, ["resume", "--max-credits", "8", "--yes"], service);
+    expect(done, done.stderr).toMatchObject({ code: 0 });
+    expect((await run(place, ["status"], service)).stdout).not.toMatch(/^(next|why)/m);
   });
 
   test("asks on a terminal before it spends more", async () => {

@@ -117,6 +117,20 @@ describe.concurrent("schedules of the built command", () => {
       why: "the credit cap is reached",
       next: "1 item is left: `bulkgen resume 1 --max-credits 2 --sandbox`",
     });
+
+    // How a scheduled run stands is what its run says now, not how its first process ended.
+    const reported = await run(place, ["report", "--sandbox"]);
+    expect(reported.stdout).toMatch(/^total +1 run, 1 archived\ncredits +1 spent\n/m);
+    expect(reported.stdout).toMatch(/^ +1 .* set +schedule nightly /m);
+    const resumed = await run(place, ["resume", "1", "--max-credits", "2", "--sandbox"]);
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect((await shown(place, "nightly")).scheduledRuns).toMatchObject([
+      { state: "ended", exit: 0, run: 1, archived: 2, credits: 2 },
+    ]);
+    expect((await run(place, ["schedule", "show", "nightly"])).stdout).toMatch(
+      /^last +.*: 0 done: resumed, 2 archived, 2 credits$/m,
+    );
+    expect((await run(place, ["schedule", "list"])).stdout).toContain("0 done: resumed, 2 archived");
   });
 
   test("a missing manifest and a revoked key give a scheduled run its exit code", async () => {

@@ -1,27 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { itemStates } from "../../src/core/item.js";
 import { credits, noCredits } from "../../src/core/money.js";
 import type { RunStatus } from "../../src/job/workspace/status.js";
+import { changedFlags } from "../../src/report/run-options.js";
 import { statusJson, statusText } from "../../src/report/status.js";
+import { runStart } from "../store/item-fixture.js";
+import { endedRun, finishedRun, leftOf, noItems, spentNow } from "./run-fixture.js";
 
-const none = Object.fromEntries(itemStates.map((state) => [state, 0])) as RunStatus["counts"];
 const facts: RunStatus = {
-  run: 3,
-  job: "demo",
-  state: "finished",
+  ...spentNow,
+  run: { ...finishedRun, exit: "held" },
   alive: false,
-  startedAt: Date.UTC(2026, 10, 21, 2, 42, 59),
-  endedAt: Date.UTC(2026, 10, 21, 2, 50, 1),
-  exit: "held",
   resume: null,
+  left: leftOf({ ...finishedRun, exit: "held" }, { planned: 0, held: 1 }),
   lockOwner: null,
-  counts: { ...none, archived: 24, held: 1, failed: 1 },
-  spent: credits(112),
-  pending: credits(4),
-  lost: [],
-  lostCredits: noCredits,
-  requests: 58,
-  folder: "outputs/demo",
+  counts: { ...noItems, archived: 24, held: 1, failed: 1 },
+  folder: "/somewhere/outputs/demo",
   forecast: { requests: 53, ms: 400_000, binds: "minute", larger: { plan: "Pro", ms: 200_000 } },
   trouble: [
     {
@@ -41,27 +34,87 @@ const facts: RunStatus = {
   ],
 };
 
+/** Where the user is. */
+const here = "/somewhere";
+const begun = { ...endedRun, state: "running", endedAt: null, exit: null, ending: null } as const;
+const wide = { width: 400, colour: false };
+
 describe("status", () => {
   test("shows the status of a run", () => {
-    expect(statusText(facts)).toMatchInlineSnapshot(`
-      "run       3 of demo: finished
-      started   2026-11-21 02:42 UTC
+    expect(statusText(facts, here)).toMatchInlineSnapshot(`
+      "run       3 of demo (jobs/demo.csv): finished
+      started   2026-11-21 02:42 UTC by anna on studio-3
+      options   --max-credits 140 --until 06:00
       ended     2026-11-21 02:50 UTC as held (exit 10)
       items     1 held, 1 failed, 24 archived
-      credits   112 spent, up to 4 more open
+      credits   112 spent, up to 4 for 1 request in doubt
       requests  58
       forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s
       files     outputs/demo
-      held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d"
+      held      row 9 (cover-9): the POST was cut off; POST 2026-11-21 02:43:00 UTC, no answer, body 3f2a91c40b7d
+      next      find their tasks at the service, then \`bulkgen resolve ITEM --adopt TASK\`; or pay for all of them again with \`bulkgen resolve --all --resubmit\`, or drop them with --skip"
     `);
+  });
+
+  test("says what somebody else's run is, why it stopped, and the whole command that continues it", () => {
+    const stopped = {
+      ...facts,
+      run: endedRun,
+      resume: "bulkgen resume",
+      left: leftOf(endedRun),
+      trouble: [],
+    };
+    const text = statusText(stopped, here);
+    expect(text).toMatch(/^run +3 of demo \(jobs\/demo\.csv\): interrupted$/m);
+    expect(text).toMatch(/^started +2026-11-21 02:42 UTC by anna on studio-3$/m);
+    expect(text).toMatch(/^options +--max-credits 140 --until 06:00$/m);
+    expect(text).toMatch(/^why +the cap of 140 credits is reached$/m);
+    expect(text).toMatch(/^next +5 items are left: `bulkgen resume 3 --max-credits 160`$/m);
+    expect(statusJson(stopped)).toMatchObject({
+      manifest: "/somewhere/jobs/demo.csv",
+      beganBy: { user: "anna", host: "studio-3" },
+      options: ["--max-credits 140", "--until 06:00"],
+      stops: ["the cap of 140 credits is reached"],
+      next: "5 items are left: `bulkgen resume 3 --max-credits 160`",
+    });
+  });
+
+  test("only options that are not the defaults are shown", () => {
+    const { unsettledMax: _, ...usual } = runStart.options;
+    expect(changedFlags(usual)).toEqual([]);
+    const changed = {
+      ...usual,
+      modelCaps: { "film-8": credits(20) },
+      maxFailures: { percent: 5 },
+      maxDurationMs: 5_400_000,
+      orphanCredits: credits(8),
+      sandbox: true,
+    };
+    expect(changedFlags(changed)).toEqual([
+      "--max-credits-per-model film-8=20",
+      "--max-failures 5%",
+      "--max-duration 90m",
+      "--orphans resubmit",
+      "--orphan-credits 8",
+      "--sandbox",
+    ]);
+  });
+
+  test("tells tasks at the service, which have a price, from requests that may have been charged", () => {
+    const open = { ...facts, pending: credits(84), atService: credits(80), tasks: 20, inDoubt: 1 };
+    expect(statusText(open, here)).toMatch(
+      /^credits +112 spent, 80 for 20 tasks at the service, up to 4 for 1 request in doubt$/m,
+    );
+    const merely = { ...open, pending: credits(80), inDoubt: 0 };
+    expect(statusText(merely, here)).toMatch(/^credits +112 spent, 80 for 20 tasks at the service$/m);
   });
 
   test("P6: lists lost requests whose items continued separately from open requests", () => {
     const { evidence } = facts.trouble[0]!;
     const lost = [{ rowId: "cover-7", reason: "its item was submitted again", evidence }];
     const told = { ...facts, lost, lostCredits: credits(2.5) };
-    const text = statusText(told, { width: 400, colour: false });
-    expect(text).toContain("112 spent, up to 4 more open, up to 2.5 lost");
+    const text = statusText(told, here, wide);
+    expect(text).toContain("112 spent, up to 4 for 1 request in doubt, up to 2.5 lost");
     expect(text).toMatch(
       /^lost +cover-7: its item was submitted again; POST 2026-11-21 02:43:00 UTC, no answer/m,
     );
@@ -73,9 +126,9 @@ describe("status", () => {
 
   test("shows when a run in progress should end, and where that is an estimate", () => {
     const guessed = { models: ["voice"], areAll: false, sandbox: false };
-    const running = { ...facts, state: "running", endedAt: null, exit: null, trouble: [] } as const;
+    const running = { ...facts, run: begun, alive: true, left: null, trouble: [] };
     const line = (forecast: typeof facts.forecast) =>
-      statusText({ ...running, forecast }, { width: 400, colour: false })
+      statusText({ ...running, forecast }, here, wide)
         .split("\n")
         .find((text) => text.startsWith("forecast"));
     const known = { requests: 53, ms: 400_000, larger: null, binds: "generation" } as const;
@@ -91,16 +144,19 @@ describe("status", () => {
     const late = { ...facts.trouble[0]!, rowId: "clip-3", state: "overdue", reason: "still processing" };
     const trouble = [facts.trouble[0]!, { ...late, nextAt: Date.UTC(2026, 10, 21, 3, 0, 1) }];
     const text = statusText(
-      { ...facts, trouble, state: "interrupted", resume: "bulkgen resume" },
+      { ...facts, trouble, run: endedRun, resume: "bulkgen resume", left: leftOf(endedRun) },
+      here,
       { width: 60, colour: false },
     );
     expect(text.split("\n").filter((line) => [...line].length > 60)).toEqual([]);
     expect(text).toMatchInlineSnapshot(`
-      "run       3 of demo: interrupted
-      started   2026-11-21 02:42 UTC
-      ended     2026-11-21 02:50 UTC as held (exit 10)
+      "run       3 of demo (jobs/demo.csv): interrupted
+      started   2026-11-21 02:42 UTC by anna on studio-3
+      options   --max-credits 140 --until 06:00
+      ended     2026-11-21 02:50 UTC as cap (exit 6)
+      why       the cap of 140 credits is reached
       items     1 held, 1 failed, 24 archived
-      credits   112 spent, up to 4 more open
+      credits   112 spent, up to 4 for 1 request in doubt
       requests  58
       forecast  53 requests, 6m 30s; it took 58 requests, 7m 2s
       files     outputs/demo
@@ -110,24 +166,19 @@ describe("status", () => {
       overdue   row 9 (clip-3): still processing; POST 2026-11-21
                 02:43:00 UTC, no answer, body 3f2a91c40b7d; polled
                 again after 2026-11-21 03:01 UTC
-      next      \`bulkgen resume\` continues it"
+      next      5 items are left: \`bulkgen resume 3 --max-credits
+                160\`"
     `);
   });
 
   test("calls a run whose process is gone crashed, and says what to do", () => {
-    const resume = "bulkgen resume --sandbox";
-    const text = statusText({
-      ...facts,
-      state: "running",
-      exit: null,
-      pending: noCredits,
-      counts: none,
-      resume,
-    });
-    expect(text).toMatch(/^run +3 of demo: crashed\nstarted +2026-11-21 02:42 UTC\n/);
+    const left = leftOf({ ...begun, options: { ...begun.options, sandbox: true } });
+    const crashed = { ...facts, ...left, left, resume: "bulkgen resume --sandbox" };
+    const text = statusText({ ...crashed, pending: noCredits, inDoubt: 0, counts: noItems }, here);
+    expect(text).toMatch(/^run +3 of demo \(jobs\/demo\.csv\): crashed\nstarted +2026-11-21 02:42 UTC /);
     expect(text).toMatch(/^next +`bulkgen resume --sandbox` continues it$/m);
     expect(text).toMatch(/^items +none\ncredits +112 spent\n/m);
-    expect(statusText({ ...facts, state: "running", alive: true })).toMatch(/^run +3 of demo: running\n/);
+    expect(statusText({ ...facts, run: begun, alive: true }, here)).toMatch(/^run +3 of demo .*: running\n/);
   });
 
   test("names the first items in trouble and counts the others", () => {
@@ -135,7 +186,7 @@ describe("status", () => {
       ...facts.trouble[0]!,
       rowNumber: index + 2,
     }));
-    const [last, rest] = statusText({ ...facts, trouble })
+    const [last, rest] = statusText({ ...facts, trouble, left: null }, here)
       .split("\n")
       .slice(-2);
     expect(last).toMatch(/^held +row 21 \(cover-9\): the POST was cut off;/);
@@ -144,13 +195,15 @@ describe("status", () => {
 
   test("names the process that holds the workspace, and whether it works on this run", () => {
     const lockOwner = { pid: 4711, host: "studio", since: Date.UTC(2026, 10, 21, 2, 42) };
-    const alive = statusText({ ...facts, state: "running", alive: true, lockOwner });
+    const alive = statusText({ ...facts, run: begun, alive: true, lockOwner }, here);
     expect(alive).toMatch(/^locked by +process 4711 on studio, since 2026-11-21 02:42 UTC$/m);
-    expect(statusText({ ...facts, lockOwner })).toContain("02:42 UTC, for another run\n");
+    expect(statusText({ ...facts, lockOwner }, here)).toContain("02:42 UTC, for another run\n");
   });
 
   test("gives programs credits as numbers and times as text", () => {
-    expect(statusJson({ ...facts, state: "running", spent: credits(1.25) })).toMatchObject({
+    expect(
+      statusJson({ ...facts, run: { ...facts.run, state: "running" }, spent: credits(1.25) }),
+    ).toMatchObject({
       run: 3,
       counts: { archived: 24 },
       startedAt: "2026-11-21T02:42:59.000Z",

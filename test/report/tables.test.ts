@@ -199,7 +199,10 @@ describe("a plan", () => {
     `);
   });
   test("names the models whose time is a guess", () => {
-    const forecast = { ...plan.requests.forecast, guessed: { models: ["voice"], areAll: false, sandbox: false } };
+    const forecast = {
+      ...plan.requests.forecast,
+      guessed: { models: ["voice"], areAll: false, sandbox: false },
+    };
     expect(planText({ ...plan, requests: { ...plan.requests, forecast } }, here, wide)).toContain(
       "limited by generation time; rough estimate for voice",
     );

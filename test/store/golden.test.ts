@@ -145,7 +145,10 @@ describe.each(versions.filter(({ kind }) => kind.name === "workspace"))(
       });
       const lost = await store.attempt(idOf("unknown"));
       expect(lost?.sentAt).toBe(lost?.intendedAt);
-      expect(await store.spending(run?.id ?? 0)).toEqual({ charged: credits(12), pending: credits(20) });
+      expect(await store.spending(run?.id ?? 0)).toMatchObject({
+        charged: credits(12),
+        pending: credits(20),
+      });
       expect(await store.filesOf(run?.id ?? 0)).toEqual({ files: 2, bytes: 6 });
       expect((await store.interrupted()).map((item) => item.rowId)).toEqual(["submitting", "unknown"]);
 

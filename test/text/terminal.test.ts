@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { noCredits } from "../../src/core/money.js";
 import { reasonLines } from "../../src/job/workspace/evidence.js";
 import type { RunStatus } from "../../src/job/workspace/status.js";
 import { problemLine } from "../../src/report/problem-text.js";
@@ -10,6 +9,7 @@ import { summarise } from "../../src/report/summary.js";
 import { plainStyle, table, terminalStyle } from "../../src/text/table.js";
 import { cutToWidth, shortText, terminalText, textWidth } from "../../src/text/terminal.js";
 import { noCounts, progressOf, runFacts } from "../report/facts.js";
+import { finishedRun, lineFacts } from "../report/run-fixture.js";
 
 /** What a terminal must never get from others: control and format characters besides the two joiners, and halves. */
 const forbidden = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
@@ -114,13 +114,16 @@ describe("text for a terminal (P24)", () => {
         const shown = [
           ...summarise(facts, plainStyle).split("\n"),
           ...reasonLines(held),
-          ...statusText({
-            ...statusFacts,
-            job: text,
-            folder: text,
-            lost: held,
-            trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
-          }).split("\n"),
+          ...statusText(
+            {
+              ...statusFacts,
+              run: { ...finishedRun, jobName: text, manifest: text },
+              folder: text,
+              lost: held,
+              trouble: [{ rowNumber: 2, rowId: text, state: "held", reason: text, evidence, nextAt: null }],
+            },
+            "/somewhere",
+          ).split("\n"),
           problemLine({ place, message: text, expected: text, got: text, nearest: text }),
           ...(
             [
@@ -159,22 +162,11 @@ describe("the look", () => {
 });
 
 const statusFacts: RunStatus = {
+  ...lineFacts,
   forecast: null,
-  endedAt: null,
-  resume: null,
-  lockOwner: null,
-  run: 1,
-  job: "",
-  state: "running",
   alive: true,
-  startedAt: 0,
-  exit: null,
+  left: null,
   counts: noCounts,
-  spent: noCredits,
-  pending: noCredits,
-  requests: 0,
   folder: "",
   trouble: [],
-  lost: [],
-  lostCredits: noCredits,
 };

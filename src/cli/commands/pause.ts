@@ -1,28 +1,67 @@
+import { EarlyExit } from "../../core/exit.js";
+import { localTime } from "../../core/local-time.js";
 import { type Carried, carriedOutHere, giveOrder, type WantedOrder } from "../../job/orders/give.js";
-import { runMeant } from "../../job/workspace/find-run.js";
+import { runMeant, runsToChoose } from "../../job/workspace/find-run.js";
+import { mustHaveRuns } from "../../job/workspace/history.js";
+import { lockOwnerOf } from "../../job/workspace/lock-owner.js";
+import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
+import { shownPath } from "../../report/problem-text.js";
+import { withWorkspace } from "../../store/workspace/workspace.js";
+import { terminalText } from "../../text/terminal.js";
 import type { WorkspaceFlags } from "../flags/shared.js";
+import { answerTo } from "../output/consent.js";
 import { print } from "../output/print.js";
 import { settledWorkspace } from "../settings/workspace.js";
 import type { Call } from "./call.js";
 
-/** Orders a run to pause or to cancel. */
+/** Orders a run to pause or to cancel. Throws EarlyExit if several could be meant and no terminal can be asked. */
 export async function orderRun(
   what: "pause" | "cancel",
   which: number | undefined,
   { flags, machine }: Pick<Call<WorkspaceFlags>, "flags" | "machine">,
 ): Promise<void> {
+  const workspace = settledWorkspace(flags, machine);
+  const interrupt = machine.interrupt();
+  mustHaveRuns(workspace);
+  const number = which ?? (await chosenRun(what, workspace, { machine, interrupt })) ?? undefined;
   const options = {
-    workspace: settledWorkspace(flags, machine),
+    workspace,
     clock: machine.clock,
-    signal: machine.interrupt(),
+    signal: interrupt,
     onSlow: onSlow(flags, machine),
   };
   const wanted: WantedOrder = async (store, lockOwner) => ({
-    run: await runMeant(store, which, lockOwner),
+    run: await runMeant(store, number, lockOwner),
     order: { do: what },
   });
   showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);
+}
+
+/** Which of several unfinished runs is meant; null if one is in progress or there is no choice. */
+async function chosenRun(
+  what: "pause" | "cancel",
+  workspace: Workspace,
+  { machine, interrupt }: { machine: Machine; interrupt: AbortSignal },
+): Promise<number | null> {
+  const { clock, cwd, stdin, stderr } = machine;
+  const runs = await withWorkspace(workspace, clock, (store) =>
+    runsToChoose(store, lockOwnerOf(workspace.lockFile)),
+  );
+  if (runs.length < 2) return null;
+  const lines = runs.map(({ id, jobName, manifest, state, startedAt, options: { sandbox } }) => {
+    const name = `run ${id} of ${jobName} (${shownPath(manifest, cwd)})`;
+    const command = `bulkgen ${what} ${id}${sandbox ? " --sandbox" : ""}`;
+    return terminalText(`${name}, ${state}, started ${localTime(startedAt)}: \`${command}\``);
+  });
+  const listed = [`no run is in progress, and ${runs.length} could be meant:`, ...lines].join("\n  ");
+  if (!stdin.isTTY) throw new EarlyExit("usage", `${listed}\nNothing was changed.`);
+  stderr.write(`${listed}\n`);
+  const numbers = runs.map(({ id }) => String(id));
+  const question = `Which run? [${numbers.join("/")}]`;
+  const answer = await answerTo(question, { machine, interrupt, done: "changed" });
+  if (answer !== null && numbers.includes(answer)) return Number(answer);
+  throw new EarlyExit("usage", "no run was chosen; nothing was changed");
 }
 
 /** Says on stderr that the process with the workspace takes its time. */

@@ -8,7 +8,6 @@ import { continueJob } from "../../job/run/continue-job.js";
 import { spentIn } from "../../job/workspace/evidence.js";
 import { unfinishedRun } from "../../job/workspace/find-run.js";
 import type { WorkspaceSession } from "../../job/workspace/open.js";
-import { shownPath } from "../../report/problem-text.js";
 import { type Resumed, resumedText } from "../../report/status.js";
 import { count } from "../../text/amounts.js";
 import { terminalStyle } from "../../text/table.js";
@@ -55,14 +54,13 @@ async function agreeToRest(
   const left = groups.reduce((sum, { items }) => sum + items, 0);
   const credits = plus(noCredits, ...groups.map((group) => group.credits));
   const { beganBy } = run.options;
-  const manifest = shownPath(run.manifest, machine.cwd);
   const facts: Resumed = {
-    run: { ...run, manifest },
+    run,
     counts: await store.counts(run.id),
     ...(await spentIn(store, run.id)),
   };
   if (!flags.quiet && !flags.json)
-    display.say(resumedText(facts, terminalStyle(machine.stderr, machine.env)));
+    display.say(resumedText(facts, machine.cwd, terminalStyle(machine.stderr, machine.env)));
   if (left === 0 || run.options.sandbox) return;
   if (evidence !== null && !flags.acceptForeignUse) await agreeToForeignUse(evidence, prepared);
   const isElsewhere = beganBy !== undefined && beganBy.host !== hostname();

@@ -1,5 +1,6 @@
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
+import { scheduledIn } from "../../schedule/scheduled-run.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { type RunFlags, runOptions } from "../flags/run.js";
 import { askConsent } from "../output/consent.js";
@@ -18,6 +19,7 @@ export async function run({
   const saved = savedPlanIn(args.manifest, machine);
   const flags = saved ? flagsOfPlan(saved, called, given) : called;
   const manifest = saved?.manifest ?? args.manifest;
+  const { schedule, due } = scheduledIn(machine.env);
   const workspace = settledWorkspace(flags, machine, { manifest, make: true });
   const prepared = await jobOptions(flags, machine, workspace);
   return followed(prepared, flags, (show) =>
@@ -28,6 +30,7 @@ export async function run({
         ...sheetOptions(flags, machine),
         skipInvalid: flags.skipInvalid ?? false,
         run: runOptions(flags),
+        scheduled: schedule === null || due === null ? null : { schedule, due },
         async consent(plan) {
           if (saved) checkDrift(saved, plan, called.tolerance, prepared.display.say);
           return askConsent(plan, flags, prepared);

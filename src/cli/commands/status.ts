@@ -1,9 +1,8 @@
 import { EarlyExit } from "../../core/exit.js";
-import { refuseLost } from "../../job/workspace/history.js";
+import { noRunsText, refuseLost } from "../../job/workspace/history.js";
 import { historyOf, statusOf } from "../../job/workspace/status.js";
 import { type Workspace, workspaceExists } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
-import { shownPath } from "../../report/problem-text.js";
 import { runJson, runsTable, statusJson, statusText } from "../../report/status.js";
 import { terminalStyle } from "../../text/table.js";
 import { jsonText } from "../../text/terminal.js";
@@ -21,8 +20,7 @@ export async function status({
   const text = flags.all
     ? await everyRun(workspace, flags, machine)
     : await oneRun(workspace, args.run, flags, machine);
-  const rehearsal = flags.sandbox ? null : workspaceOf({ ...flags, sandbox: true }, machine);
-  machine.stdout.write(`${text ?? nothing(workspace, rehearsal)}\n`);
+  machine.stdout.write(`${text ?? noRunsText(workspace)}\n`);
 }
 
 async function oneRun(
@@ -40,25 +38,18 @@ async function oneRun(
   }
   if (flags.json) return jsonText(facts && statusJson(facts));
   if (facts === null) return null;
-  return statusText({ ...facts, folder: shownPath(facts.folder, cwd) }, terminalStyle(stdout, env));
+  return statusText(facts, cwd, terminalStyle(stdout, env));
 }
 
 async function everyRun(
   workspace: Workspace,
   flags: StatusFlags,
-  { clock, stdout, env }: Machine,
+  { clock, cwd, stdout, env }: Machine,
 ): Promise<string | null> {
   const runs = workspaceExists(workspace) ? await historyOf(workspace, clock) : [];
   if (flags.json) {
     const { root } = workspace;
     return jsonText({ workspace: root, sandbox: flags.sandbox ?? false, runs: runs.map(runJson) });
   }
-  return runs.length === 0 ? null : runsTable(runs, terminalStyle(stdout, env));
-}
-
-/** What to say when there is nothing to show; mentions rehearsals if there were any. */
-function nothing(workspace: Workspace, rehearsal: Workspace | null): string {
-  return rehearsal && workspaceExists(rehearsal)
-    ? `only rehearsals in ${workspace.root} so far; \`bulkgen status --sandbox\` shows them`
-    : `no runs in ${workspace.root} yet`;
+  return runs.length === 0 ? null : runsTable(runs, cwd, terminalStyle(stdout, env));
 }

@@ -1,9 +1,9 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { runFlags } from "./run.js";
 import { type SharedFlags, serviceFlags, workspaceFlags } from "./shared.js";
-import { anyText, FlagError } from "./values.js";
+import { anyText, FlagError, since } from "./values.js";
 
-/** Flags of the commands before a run: init, plan, models, doctor; and of status. */
+/** Flags of the commands before a run: init, plan, models, doctor; and of status and report. */
 
 export const initFlags = {
   baseUrl: option("<url>", "address of the service", anyText),
@@ -46,6 +46,17 @@ export type DoctorFlags = FlagsOf<typeof doctorFlags> & SharedFlags;
 
 export const statusFlags = { all: toggle("list every run"), ...workspaceFlags };
 export type StatusFlags = FlagsOf<typeof statusFlags>;
+
+export const reportFlags = {
+  since: option(
+    "<when>",
+    "runs that have not ended before: yesterday, a day (2026-11-20), a time (18:00) or a duration (12h)",
+    since,
+    { default: since("yesterday"), defaultText: "yesterday", inFiles: "never" },
+  ),
+  ...workspaceFlags,
+};
+export type ReportFlags = FlagsOf<typeof reportFlags>;
 
 function planFile(text: string): string {
   if (text.endsWith(".json")) return text;

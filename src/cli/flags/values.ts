@@ -122,6 +122,40 @@ export function day(text: string): number {
   return begin.getTime();
 }
 
+/** When a report begins, as a function of now (UTC ms): a local day, the last such time of day, or so long ago. */
+export function since(text: string): (now: number) => number {
+  const word = text.trim().toLowerCase();
+  if (word === "today" || word === "yesterday") {
+    const daysAgo = word === "today" ? 0 : 1;
+    return (now) => {
+      const { year, month, date } = dateAt(now);
+      return new Date(year, month, date - daysAgo).getTime();
+    };
+  }
+  if (/^\d{4}-\d\d-\d\d$/.test(word)) {
+    const begin = day(word);
+    return () => begin;
+  }
+  const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(word) ?? [];
+  if (hours !== undefined)
+    return (now) => {
+      const { year, month, date } = dateAt(now);
+      const today = new Date(year, month, date, Number(hours), Number(minutes)).getTime();
+      return today <= now ? today : new Date(year, month, date - 1, Number(hours), Number(minutes)).getTime();
+    };
+  if (!/^\d+(\.\d+)?[smhd]$/.test(word))
+    throw new FlagError(
+      `expected yesterday, today, a day such as 2026-11-20, a time such as 18:00 or a duration such as 12h, got ${JSON.stringify(text)}`,
+    );
+  const ms = duration(word);
+  return (now) => now - ms;
+}
+
+function dateAt(now: number): { year: number; month: number; date: number } {
+  const local = new Date(now);
+  return { year: local.getFullYear(), month: local.getMonth(), date: local.getDate() };
+}
+
 /** `key=value`, collected over repeated flags. */
 export function parameter(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");

@@ -75,17 +75,26 @@ interface Question {
 /** Asks for a yes. Throws EarlyExit without a terminal to ask on. */
 export async function confirmed(
   flags: Pick<ConsentFlags, "yes">,
-  { stdin, stderr }: Machine,
+  machine: Machine,
   interrupt: AbortSignal,
   { would, question, done }: Question,
 ): Promise<boolean> {
   if (flags.yes) return true;
-  if (!stdin.isTTY) {
+  if (!machine.stdin.isTTY) {
     throw new EarlyExit(
       "usage",
       `${would}, and there is no terminal to ask on. Add --yes to agree. Nothing was ${done}.`,
     );
   }
+  const answer = await answerTo(`${question} [y/N]`, { machine, interrupt, done });
+  return /^y(es)?$/i.test(answer ?? "");
+}
+
+/** The line that the user types; null for a closed terminal. Throws EarlyExit when interrupted. */
+export async function answerTo(
+  question: string,
+  { machine: { stdin, stderr }, interrupt, done }: { machine: Machine; interrupt: AbortSignal; done: string },
+): Promise<string | null> {
   const terminal = createInterface({ input: stdin, output: stderr });
   const unanswered = new AbortController();
   terminal.once("SIGINT", () => unanswered.abort("interrupted"));
@@ -93,12 +102,11 @@ export async function confirmed(
   terminal.once("close", () => unanswered.abort("closed"));
   const signal = AbortSignal.any([unanswered.signal, interrupt]);
   try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal });
-    return /^y(es)?$/i.test(answer.trim());
+    return (await terminal.question(`${question} `, { signal })).trim();
   } catch (error) {
     if (!signal.aborted) throw error;
     stderr.write("\n");
-    if (!interrupt.aborted && unanswered.signal.reason !== "interrupted") return false;
+    if (!interrupt.aborted && unanswered.signal.reason !== "interrupted") return null;
     throw new EarlyExit("interrupted", `interrupted. Nothing was ${done}.`);
   } finally {
     terminal.close();

@@ -6,6 +6,7 @@ import type { ItemEvent, ItemState } from "../item.js";
 import type { Credits } from "../money.js";
 import type { Due, Head, Parked, RunGroup, WaitingGroup } from "../next/next.js";
 import type { RunOptions } from "../next/options.js";
+import type { StopKind } from "../stop.js";
 import type { Attempt, AttemptOutcome, Intent, LoggedAttempt } from "./attempt.js";
 import type { Orders } from "./orders.js";
 
@@ -22,8 +23,11 @@ export interface Store extends Orders {
   history(jobName: string): Iterable<Item>;
   /** Items of the job that have files in the archive, or that no row asks for any more. */
   settledOf(jobName: string): Promise<Item[]>;
-  /** Starts a run of a job, or continues the account's unfinished run of its edition with new options. */
-  startRun(jobId: number, start: RunStart): Promise<Run>;
+  /**
+   * Starts a run of a job, or continues the account's unfinished run of its edition with new options. A new run gets the
+   * next number, or `number`, which no run has yet.
+   */
+  startRun(jobId: number, start: RunStart, number?: number): Promise<Run>;
   /** A run by number, or the newest unfinished one, or the newest. Null if there is none. */
   run(which: number | "unfinished" | "newest"): Promise<Run | null>;
   runs(): Promise<Run[]>;
@@ -157,16 +161,31 @@ export interface Run extends RunStart {
   startedAt: number;
   endedAt: number | null;
   exit: ExitName | null;
+  /** Null while it is in progress, after a crash, and once a person has changed what is left to do. */
+  ending: RunEnding | null;
   /** API requests made for this run so far. */
   requests: number;
   /** Items of it were submitted and are not collected yet. */
   owes: boolean;
 }
 
+/** Why a run ended, and when it can continue. */
+export interface RunEnding {
+  stops: readonly StopKind[];
+  /** Why it ended before its items did: one sentence each. */
+  reasons: readonly string[];
+  /** When it can continue (UTC ms); null if nothing has to be waited for. */
+  resumeAt: number | null;
+  /** Items that the credits did not cover. */
+  leftOut: number;
+}
+
 export interface RunChange {
   state?: RunState;
   endedAt?: number | null;
   exit?: ExitName | null;
+  /** Recorded together with `exit`; without it, there is none. */
+  ending?: RunEnding;
   requests?: number;
   options?: RunOptions;
 }
@@ -222,6 +241,11 @@ export interface Spending {
   charged: Credits;
   /** In flight, at the service, unknown or held: charged, or possibly charged. */
   pending: Credits;
+  /** Of these, for tasks that the service accepted, and how many they are. */
+  atService: Credits;
+  tasks: number;
+  /** How many requests may have been charged, or may not. */
+  inDoubt: number;
 }
 
 export interface ItemChange {

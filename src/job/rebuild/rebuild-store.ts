@@ -84,12 +84,35 @@ export async function refill(
   const expected = expectedOutputs(items);
   const owners = new Map<string, string>();
   const owing: number[] = [];
-  for (const group of runs.values()) {
-    const run = await refillRun(target, group, { ...context, expected, owners });
+  for (const [number, group] of numbered([...runs.values()])) {
+    const run = await refillRun(target, group, { ...context, expected, owners, number });
     if (run.owes) owing.push(run.id);
   }
   // Only after all runs exist: starting a run of an edition would continue an open one.
   for (const id of owing) await target.store.setRun(id, { state: "interrupted" });
+}
+
+/**
+ * The groups in the order of their run numbers: each gets that of its newest request, so that later runs have higher
+ * numbers than all that people may have noted. Those without a request on record come last, and get the next numbers.
+ */
+function numbered(groups: readonly FoundItem[][]): [number: number | undefined, group: FoundItem[]][] {
+  const taken = new Set<number>();
+  const known = groups.map((group): [number | undefined, FoundItem[]] => {
+    const newest = newestNumber(group);
+    if (newest < 1 || taken.has(newest)) return [undefined, group];
+    taken.add(newest);
+    return [newest, group];
+  });
+  return known.toSorted(([a = Number.MAX_SAFE_INTEGER], [b = Number.MAX_SAFE_INTEGER]) => a - b);
+}
+
+/** 0 if no request is on record. */
+function newestNumber(group: readonly FoundItem[]): number {
+  let newest = 0;
+  for (const { attempts } of group)
+    for (const { intent } of attempts.values()) newest = Math.max(newest, intent?.run ?? 0);
+  return newest;
 }
 
 /** The output folder of an item's latest file; without a file, the folder in its intent. */
@@ -107,12 +130,16 @@ function accountOf({ intent }: FoundItem, unsaid: Unsaid): Pick<RunStart, "origi
 async function refillRun(
   { store, restore }: RebuildTarget,
   group: readonly FoundItem[],
-  context: RebuildContext & { expected: ReadonlyMap<string, number>; owners: Map<string, string> },
+  context: RebuildContext & {
+    expected: ReadonlyMap<string, number>;
+    owners: Map<string, string>;
+    number: number | undefined;
+  },
 ): Promise<Run> {
-  const { clock, unsaid, expected, owners, verdicts } = context;
+  const { clock, unsaid, expected, owners, verdicts, number } = context;
   const [first] = group;
   if (!first) throw new Error("a run of no items");
-  const run = await store.startRun((await store.job(first.job)).id, startOf(first, group, unsaid));
+  const run = await store.startRun((await store.job(first.job)).id, startOf(first, group, unsaid), number);
   for (const found of group) {
     const outputs = expected.get(groupOf(found)) ?? 1;
     restore(run.id, await restoredItem(found, { now: clock.now(), verdicts, outputs, owners }));
@@ -270,7 +297,7 @@ function collect(
   attempts: RestoredAttempt[],
   { price, now }: { price: Credits; now: number },
 ): void {
-  const { task, created, completed, saved, credits: charged } = lines[0] as ArchivedLine;
+  const { task, external_task, created, completed, saved, credits: charged } = lines[0] as ArchivedLine;
   const last = attempts.at(-1);
   const isOf = last?.taskId === task;
   const isAdopted = last?.outcome === "unanswered" && isCreatedBy(last, created ?? "");
@@ -279,6 +306,7 @@ function collect(
   Object.assign(attempt, {
     outcome: "accepted",
     taskId: task,
+    externalTaskId: external_task ?? attempt.externalTaskId,
     createdAt: created ?? "",
     completedAt: completed,
     closed: true,

@@ -40,8 +40,8 @@ export async function continueJob<Result>(
     const { forecast: _, ...own } = withDaily(changed.options, options);
     const run = { ...changed, state, options: own, requests: changed.requests + 1 } as const;
     const before = (await opened.store.counts(run.id)).archived;
-    const execution = await execute({ ...options, ...reading, opened, run, inOrder: false });
-    return await use({ execution, leftOut: 0, skipped: null, before, startedAt, opened });
+    const execution = await execute({ ...options, ...reading, opened, run, inOrder: false, leftOut: 0 });
+    return await use({ execution, skipped: null, before, startedAt, opened });
   } finally {
     await opened.close();
   }

@@ -43,6 +43,8 @@ export interface ExecuteOptions extends AccountReading {
   fetchOnly?: boolean;
   /** The balance does not cover all planned items. */
   inOrder: boolean;
+  /** Items that were left out because the credits do not cover them. */
+  leftOut: number;
   onBegin?(run: Run): void;
   onProgress(progress: Progress): void;
 }
@@ -156,7 +158,7 @@ function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
 }
 
 async function close(
-  { opened, run, clock, me }: ExecuteOptions,
+  { opened, run, clock, me, leftOut }: ExecuteOptions,
   beganAt: number,
   { stops, breaker, prices, caps, requests, settling, refusedByDisk: refused }: Session["gate"],
 ): Promise<Execution> {
@@ -169,18 +171,10 @@ async function close(
   const creditCheck = read !== null && isLogged(read) ? await checkCredits(opened, run.options) : null;
   const waiting = (await store.groups(run.id)).filter(({ planned }) => planned > 0);
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
-  const exit = exitOf(counts, stops, isDearer);
+  const exit = weightiest([exitOf(counts, stops, isDearer), ...(leftOut > 0 ? (["credits"] as const) : [])]);
   const open = [...openStates, "overdue", "unknown"] as const;
   const unfinished = open.some((state) => counts[state] > 0);
   const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
-  await store.setRun(run.id, {
-    state: cancelled ? "cancelled" : unfinished ? left : "finished",
-    exit,
-    endedAt: clock.now(),
-    requests: requests + (read === null ? 0 : 1),
-  });
-  const ended = await store.run(run.id);
-  if (!ended) throw new Error(`run ${run.id} is gone`);
   const reasons = [
     ...stops.map((stop) => stop.message),
     ...breaker.messages,
@@ -188,11 +182,23 @@ async function close(
     ...caps.messages,
     ...(refused !== null && counts.planned + counts.ready > 0 ? [`disk error: ${refused}`] : []),
     ...unsubmittedText(unsubmitted, run.jobName),
+    ...(leftOut === 0
+      ? []
+      : [`${count(leftOut, "item was", "items were")} left out because the credits do not cover them`]),
   ];
   const balance = read ? balanceTold(read.me.credits.balance) : null;
   const lastBalance =
     balance ?? (await store.lastBalance(run.id, beganAt)) ?? balanceTold(me.credits.balance);
   const resumeAt = (await afterTheDay(opened, stops, clock)) ?? (await afterReading(opened, settling, clock));
+  await store.setRun(run.id, {
+    state: cancelled ? "cancelled" : unfinished ? left : "finished",
+    exit,
+    ending: { stops: stops.map(({ kind }) => kind), reasons, resumeAt, leftOut },
+    endedAt: clock.now(),
+    requests: requests + (read === null ? 0 : 1),
+  });
+  const ended = await store.run(run.id);
+  if (!ended) throw new Error(`run ${run.id} is gone`);
   return { run: ended, exit, stops, reasons, counts, balance, lastBalance, resumeAt, creditCheck };
 }
 

@@ -54,14 +54,14 @@ export interface RunJobOptions extends JobOptions, SheetOptions {
   /** Use the valid rows only; the others are written to a file. */
   skipInvalid: boolean;
   run: RunOptions;
+  /** The schedule that starts the run, and its due time (ISO 8601); null for a person. */
+  scheduled: { schedule: string; due: string } | null;
   /** Asks for consent to the plan; false ends the run before anything is paid. */
   consent(plan: Plan): Promise<boolean>;
 }
 
 export interface Outcome {
   execution: Execution;
-  /** Items that the credits did not cover. */
-  leftOut: number;
   /** Rows that --skip-invalid left out; null if every row was valid. */
   skipped: SkippedRows | null;
   /** Items that were archived before this run began. */
@@ -93,10 +93,10 @@ export async function runJob<Result>(
   });
   try {
     const enrolled = await enrolledRun(options, opened);
-    const { run, leftOut, skipped } = enrolled;
+    const { run, skipped } = enrolled;
     const before = (await opened.store.counts(run.id)).archived;
     const execution = await execute({ ...options, ...enrolled, opened });
-    return await use({ execution, leftOut, skipped, before, startedAt, opened });
+    return await use({ execution, skipped, before, startedAt, opened });
   } finally {
     await opened.close();
   }
@@ -152,7 +152,7 @@ async function enroll(
     accountId: me.user.id,
     edition: plan.edition,
     outFolder: options.workspace.outFolder,
-    options: { ...options.run, forecast: plan.requests.forecast, beganBy: whoIsHere() },
+    options: { ...options.run, forecast: plan.requests.forecast, beganBy: starterOf(options) },
   });
   // The plan's two requests count for the run.
   const run = { ...started, requests: started.requests + 2 };
@@ -168,6 +168,10 @@ async function enroll(
   await store.keepSheet(run.id, plan.sheet);
   await requeue(store, run, plan, options);
   return run;
+}
+
+function starterOf({ scheduled }: RunJobOptions): NonNullable<RunOptions["beganBy"]> {
+  return { ...whoIsHere(), ...scheduled };
 }
 
 /** The job's items whose rows are not in a manifest of some of its rows. */

@@ -2,6 +2,7 @@ import { EarlyExit } from "../../core/exit.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { count } from "../../text/amounts.js";
 import { heldAdvice, reasonLines, type WaitingItem, waitingIn } from "./evidence.js";
+import { howToBegin } from "./history.js";
 import type { LockOwner } from "./lock-owner.js";
 
 /** Finds the run of a command. Throws EarlyExit if there is none. */
@@ -18,6 +19,13 @@ export async function runMeant(
   return unfinished ?? newestRun(number)(store);
 }
 
+/** The unfinished runs, newest first; none if one is in progress, because that one is meant. */
+export async function runsToChoose(store: Store, lockOwner: LockOwner | null): Promise<Run[]> {
+  if (lockOwner?.run != null) return [];
+  const runs = await store.runs();
+  return runs.filter((run) => run.state !== "cancelled" && isUnfinished(run)).toReversed();
+}
+
 /** The newest unfinished run, or the one of that number. */
 export function unfinishedRun(which: number | undefined): FindRun {
   return async (store) => {
@@ -25,8 +33,9 @@ export function unfinishedRun(which: number | undefined): FindRun {
     const run = await store.run("unfinished");
     if (run) return run;
     const newest = await store.run("newest");
-    const held = newest ? await waitingIn(store, await store.items(newest.id, ["held"]), "held") : [];
-    if (newest && held.length > 0) throw stillHeld(newest, held);
+    if (!newest) throw new EarlyExit("usage", `nothing to resume: no run is on record yet. ${howToBegin}`);
+    const held = await waitingIn(store, await store.items(newest.id, ["held"]), "held");
+    if (held.length > 0) throw stillHeld(newest, held);
     throw new EarlyExit("done", "nothing to resume: every run of this workspace is finished");
   };
 }
@@ -49,7 +58,7 @@ export function newestRun(which: number | undefined): FindRun {
   return async (store) => {
     const run = which === undefined ? await store.run("newest") : await runNumbered(store, which);
     if (run) return run;
-    throw new EarlyExit("usage", "no run in this workspace yet; start one with `bulkgen run`");
+    throw new EarlyExit("usage", `no run is on record yet. ${howToBegin}`);
   };
 }
 
@@ -58,6 +67,12 @@ export async function runNumbered(store: Store, which: number): Promise<Run> {
   if (run) return run;
   throw new EarlyExit("usage", `no run ${which} in this workspace; \`bulkgen status --all\` lists them`);
 }
+
+/** Whether resume has something to do; in a cancelled run, items that were paid for. */
+export function isUnfinished({ state, owes }: Pick<Run, "state" | "owes">): boolean {
+  return state === "cancelled" ? owes : state !== "finished";
+}
+
 /** The command that continues a run; `newest` if it need not be named. */
 export function resumeCommand(
   { id, options }: { id: number; options: { sandbox: boolean } },

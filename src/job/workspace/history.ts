@@ -1,10 +1,20 @@
-import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { indexName } from "../../archive/index-file.js";
 import { EarlyExit } from "../../core/exit.js";
 import type { Store } from "../../core/ports/store.js";
 import { type IntentLine, lineIn } from "../../run/receipts/receipt-lines.js";
+import { count } from "../../text/amounts.js";
 import { identityFile, readIdentity, type Workspace, workspaceExists } from "./workspace.js";
 
 /** Why a workspace's history is unavailable although it once existed; null if it is fine or new. */
@@ -30,12 +40,15 @@ function historyLeft({ root, markerFolder, receiptsFile, outFolder }: Workspace)
     return `${receiptsFile} records paid requests`;
   // An --out folder may belong to another workspace, and after rehearsals only, the files may be someone else's.
   const isOwn = readIdentity(markerFolder) !== null && !relative(root, outFolder).startsWith("..");
-  return isOwn && hasArchive(outFolder) ? `the archive in ${outFolder} has files that it recorded` : null;
+  return isOwn && indexFiles(outFolder).length > 0
+    ? `the archive in ${outFolder} has files that it recorded`
+    : null;
 }
 
-function hasArchive(outFolder: string): boolean {
-  if (!existsSync(outFolder)) return false;
-  return readdirSync(outFolder).some((folder) => existsSync(join(outFolder, folder, indexName)));
+function indexFiles(outFolder: string): string[] {
+  if (!existsSync(outFolder)) return [];
+  const files = readdirSync(outFolder).map((folder) => join(outFolder, folder, indexName));
+  return files.filter((file) => existsSync(file));
 }
 
 /** Throws EarlyExit if there was a history that is unavailable. */
@@ -53,10 +66,36 @@ export function isRehearsal({ stateFile }: Workspace): boolean {
 export function mustHaveRuns(workspace: Workspace): void {
   if (workspaceExists(workspace)) return;
   refuseLost(workspace);
-  throw new EarlyExit(
-    "usage",
-    `no runs in ${workspace.root}: expected a folder in which bulkgen has run (add --sandbox for a rehearsal)`,
-  );
+  throw new EarlyExit("usage", noRunsText(workspace));
+}
+
+/** How to begin, where no run is on record. */
+export const howToBegin = "`bulkgen init` writes a first sheet, `bulkgen run FILE` makes what a sheet lists";
+
+/** Says that a workspace has no runs, what lies there all the same, and what to do. */
+export function noRunsText(workspace: Workspace): string {
+  const { root, outFolder, stateFile } = workspace;
+  const items = isRehearsal(workspace) ? 0 : archivedItems(outFolder);
+  if (items > 0)
+    return `no runs in ${root}, but outputs of ${count(items, "item")} lie in ${outFolder}. \`bulkgen doctor --rebuild\` restores their history, so that nothing is paid again`;
+  const rehearsed = existsSync(join(dirname(stateFile), "sandbox", basename(stateFile)));
+  return rehearsed
+    ? `only rehearsals in ${root} so far; add --sandbox for them`
+    : `no runs in ${root} yet. ${howToBegin}`;
+}
+
+/** The items whose outputs the index files of an output folder name. */
+function archivedItems(outFolder: string): number {
+  const keys = new Set<unknown>();
+  for (const file of indexFiles(outFolder))
+    for (const line of readFileSync(file, "utf8").split("\n")) {
+      try {
+        keys.add((JSON.parse(line) as { key?: unknown }).key);
+      } catch {
+        // The last line may be cut off, and names no item then.
+      }
+    }
+  return keys.size;
 }
 
 /**

@@ -1,25 +1,18 @@
 import { jobFolder } from "../../archive/disk/names.js";
 import type { Clock } from "../../clock.js";
 import type { ItemState } from "../../core/item.js";
-import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openSteps } from "../../store/workspace/steps.js";
 import { openWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
-import type { Evidence, WaitingItem } from "./evidence.js";
-import { evidenceOf, reasonOf, spentIn } from "./evidence.js";
-import { resumeCommand } from "./find-run.js";
+import { type Evidence, evidenceOf, type Reason, reasonOf, type SpentIn, spentIn } from "./evidence.js";
+import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
+import { type LeftToDo, leftToDo } from "./left-to-do.js";
 import { type LockOwner, lockOwnerOf } from "./lock-owner.js";
 import type { Workspace } from "./workspace.js";
 
 const troubled: readonly ItemState[] = ["failed", "held", "unknown", "overdue"];
-const open = ["running", "paused", "interrupted"];
-
-/** Whether resume has something to do; in a cancelled run, items that were paid for. */
-function isUnfinished({ state, owes }: Run): boolean {
-  return open.includes(state) || (state === "cancelled" && owes);
-}
 
 /** The status of a run, read from the workspace alone. Null if there is no such run. Throws EarlyExit if the history is lost. */
 export async function statusOf(
@@ -35,15 +28,23 @@ export async function statusOf(
     }
     const items = await store.items(run.id, troubled);
     return {
-      ...lineOf(run, await store.runs(), lockOwnerOf(workspace.lockFile)),
+      ...(await overviewOf(store, run, {
+        runs: await store.runs(),
+        current: lockOwnerOf(workspace.lockFile),
+      })),
       counts: await store.counts(run.id),
-      ...(await spentIn(store, run.id)),
-      requests: run.requests,
       folder: jobFolder(run),
       forecast: run.options.forecast ?? null,
       trouble: await troubleOf(store, items),
     };
   });
+}
+
+/** Why items failed. */
+export function failuresOf(items: readonly Item[]): Reason[] {
+  return items
+    .filter(({ state }) => state === "failed")
+    .map((item) => ({ rowId: item.rowId, kind: item.failureKind ?? "unknown", reason: reasonOf(item) }));
 }
 
 /** The items in trouble. A failed item cost nothing and has an answer, so it needs no evidence. */
@@ -58,8 +59,11 @@ async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrou
   return trouble;
 }
 
-/** Every run of the workspace, oldest first, with the results of its items. */
-export async function historyOf(workspace: Workspace, clock: Clock): Promise<RunLine[]> {
+/**
+ * The runs of the workspace, oldest first, with the results of their items: every one, or those that have not ended
+ * before `since` (UTC ms).
+ */
+export async function historyOf(workspace: Workspace, clock: Clock, since = 0): Promise<RunLine[]> {
   const store = openWorkspace(workspace, clock);
   const steps = openSteps(workspace.stateFile);
   try {
@@ -68,17 +72,11 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
     const all = await store.runs();
     if (all.length === 0) await refuseOutdated(workspace, store);
     const lockOwner = lockOwnerOf(workspace.lockFile);
-    for (const run of all) {
-      const { lost: _lost, ...spent } = await spentIn(store, run.id);
-      const { archived = 0, failed = 0, held = 0 } = outcomes.get(run.id) ?? {};
-      runs.push({
-        ...lineOf(run, all, lockOwner),
-        archived,
-        failed,
-        held,
-        ...spent,
-        requests: run.requests,
-      });
+    for (const run of all.filter(({ endedAt }) => endedAt === null || endedAt >= since)) {
+      const { archived = 0, failed = 0, held = 0, unknown = 0 } = outcomes.get(run.id) ?? {};
+      const overview = await overviewOf(store, run, { runs: all, current: lockOwner });
+      const failures = failed === 0 ? [] : failuresOf(await store.items(run.id, ["failed"]));
+      runs.push({ ...overview, archived, failed, held, unknown, failures });
     }
     return runs;
   } finally {
@@ -87,45 +85,37 @@ export async function historyOf(workspace: Workspace, clock: Clock): Promise<Run
   }
 }
 
-/** Status that depends on the other runs. A process executes one run; older runs keep their state. */
-function lineOf(run: Run, runs: readonly Run[], current: LockOwner | null) {
-  const { id, jobName, state, startedAt, endedAt, exit } = run;
-  const alive = current?.run === id;
-  const lockOwner = alive || runs.at(-1)?.id === id ? current : null;
-  const newest = runs.findLast(isUnfinished)?.id === id;
+/** A process executes one run; older runs keep their state. */
+async function overviewOf(
+  store: Store,
+  run: Run,
+  { runs, current }: { runs: readonly Run[]; current: LockOwner | null },
+): Promise<RunOverview> {
+  const alive = current?.run === run.id;
+  const newest = runs.findLast(isUnfinished)?.id === run.id;
+  const canResume = isUnfinished(run) && !alive;
+  const isDone = run.exit === "done" && !canResume;
   return {
-    run: id,
-    job: jobName,
-    state,
-    startedAt,
-    endedAt,
-    exit,
+    run,
     alive,
-    lockOwner,
-    resume: isUnfinished(run) && !alive ? resumeCommand(run, newest) : null,
+    lockOwner: alive || runs.at(-1)?.id === run.id ? current : null,
+    resume: canResume ? resumeCommand(run, newest) : null,
+    left: alive || isDone ? null : await leftToDo(store, run),
+    ...(await spentIn(store, run.id)),
   };
 }
+
 /** The status of every run. Times are UTC ms. */
-export interface RunOverview {
-  run: number;
-  job: string;
-  state: string;
+export interface RunOverview extends SpentIn {
+  run: Run;
   /** A process is working on it now. */
   alive: boolean;
   /** The process that has the workspace's lock; shown with the run that it executes, and with the newest. */
   lockOwner: { pid: number; host: string; since: number } | null;
-  startedAt: number;
-  endedAt: number | null;
-  exit: string | null;
   /** The command that continues it; null if it is finished or in progress. */
   resume: string | null;
-  /** Charged for good. */
-  spent: Credits;
-  /** Charged, or possibly charged. */
-  pending: Credits;
-  /** The maximum cost of lost requests whose items were submitted again or skipped. */
-  lostCredits: Credits;
-  requests: number;
+  /** What may be left to do; null while it is in progress, and when all is done. */
+  left: LeftToDo | null;
 }
 
 /** An item that did not go as it should. */
@@ -147,8 +137,6 @@ export interface RunStatus extends RunOverview {
   /** The forecast from the start of the run; null if there was none. */
   forecast: Forecast | null;
   trouble: readonly ItemTrouble[];
-  /** The lost requests. */
-  lost: readonly WaitingItem[];
 }
 
 /** A run as `bulkgen status --all` shows it, counting the items that changed in it by their last state. */
@@ -156,4 +144,7 @@ export interface RunLine extends RunOverview {
   archived: number;
   failed: number;
   held: number;
+  unknown: number;
+  /** Those of the failed items that no later run took over. */
+  failures: readonly Reason[];
 }

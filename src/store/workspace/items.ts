@@ -156,7 +156,12 @@ const spent = `
                       WHEN a.outcome = 'accepted' THEN coalesce(a.charged, a.price)
                       WHEN a.verdict = 'not_charged' THEN 0
                       WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN a.price
-                      ELSE 0 END), 0) AS pending
+                      ELSE 0 END), 0) AS pending,
+    coalesce(sum(CASE WHEN NOT a.closed AND a.outcome = 'accepted' THEN coalesce(a.charged, a.price) ELSE 0 END), 0)
+      AS atService,
+    count(*) FILTER (WHERE NOT a.closed AND a.outcome = 'accepted') AS tasks,
+    count(*) FILTER (WHERE NOT a.closed AND a.verdict IS NOT 'not_charged'
+      AND (a.outcome IS NULL OR a.outcome = 'unanswered')) AS inDoubt
   FROM attempts a WHERE a.run_id = @runId`;
 const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.item_id)`;
 

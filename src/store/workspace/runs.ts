@@ -9,7 +9,7 @@ const owes =
   "EXISTS (SELECT 1 FROM items WHERE items.run_id = runs.id AND items.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
 const select = `
   SELECT runs.id, job_id AS jobId, jobs.name AS jobName, state, manifest, origin, account_id AS accountId, edition,
-    out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, requests, ${owes} AS owes
+    out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, ending, requests, ${owes} AS owes
   FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
@@ -30,7 +30,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         return sql("SELECT id, name FROM jobs WHERE name = ?").get(name) as Job;
       }),
 
-    startRun: async (jobId, start) =>
+    startRun: async (jobId, start, number) =>
       atomic(() => {
         const open = one(
           `WHERE job_id = ? AND edition = ? AND account_id = ? AND origin = ? AND ${unfinished}
@@ -47,13 +47,13 @@ export function runMethods(connection: RootedDatabase): RunMethods {
           outFolder: keptPath(root, start.outFolder),
           options: JSON.stringify(start.options),
           now: clock.now(),
-          id: open?.id ?? null,
+          id: open?.id ?? number ?? null,
         };
         const { lastInsertRowid } = sql(
           `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
              VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
              ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
-               options = @options, exit = NULL, ended_at = NULL`,
+               options = @options, exit = NULL, ending = NULL, ended_at = NULL`,
         ).run(values);
         // A killed run of another edition still counts as running, so the newest run may be that one.
         return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;
@@ -75,6 +75,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
     async setRun(runId, change) {
       sql(
         `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
+           ending = CASE WHEN @hasExit THEN @ending ELSE ending END,
            ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
            options = coalesce(@options, options)
          WHERE id = @runId`,
@@ -83,6 +84,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
         state: change.state ?? null,
         hasExit: change.exit === undefined ? 0 : 1,
         exit: change.exit ?? null,
+        ending: change.ending === undefined ? null : JSON.stringify(change.ending),
         hasEnd: change.endedAt === undefined ? 0 : 1,
         endedAt: change.endedAt ?? null,
         requests: change.requests ?? null,
@@ -112,7 +114,11 @@ function dropUnsubmitted(connection: WorkspaceDatabase, runId: number, busy: Rea
   return chosen.length;
 }
 /** A run under the names of its record; SQLite has neither booleans nor objects, and keeps paths relative to the root. */
-type RunRow = Omit<Run, "options" | "owes"> & { options: string; owes: number };
+type RunRow = Omit<Run, "options" | "ending" | "owes"> & {
+  options: string;
+  ending: string | null;
+  owes: number;
+};
 
 function asRun(row: RunRow, root: string): Run {
   return {
@@ -120,6 +126,7 @@ function asRun(row: RunRow, root: string): Run {
     manifest: toldPath(root, row.manifest),
     outFolder: toldPath(root, row.outFolder),
     options: JSON.parse(row.options),
+    ending: row.ending === null ? null : JSON.parse(row.ending),
     owes: row.owes === 1,
   };
 }

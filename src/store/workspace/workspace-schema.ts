@@ -48,6 +48,8 @@ const tables = `
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
     exit TEXT,
+    -- Why it ended, as JSON; recorded with the exit.
+    ending TEXT,
     requests INTEGER NOT NULL DEFAULT 0
   );
 

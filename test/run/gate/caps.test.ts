@@ -140,7 +140,13 @@ describe("caps", () => {
     const caps = capped();
     let committed = credits(18);
     const store = {
-      spending: async () => ({ charged: noCredits, pending: committed }),
+      spending: async () => ({
+        charged: noCredits,
+        pending: committed,
+        atService: committed,
+        tasks: 1,
+        inDoubt: 0,
+      }),
     };
     const rooms = await caps.rooms(store, 1);
     expect(rooms).toEqual(new Map([["film", credits(2)]]));

@@ -260,7 +260,7 @@ describe("what a run has committed", () => {
     const a = await submitted("a", "t1");
     const stands = async (charged: number, pending: number) => {
       const spending = { charged: credits(charged), pending: credits(pending) };
-      expect(await store.spending(runId)).toEqual(spending);
+      expect(await store.spending(runId)).toMatchObject(spending);
     };
     await stands(0, 4);
     const attempt = await store.intend(b?.id ?? 0, intent());

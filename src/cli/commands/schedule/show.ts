@@ -1,6 +1,9 @@
 import { EarlyExit } from "../../../core/exit.js";
+import { historyOf } from "../../../job/workspace/status.js";
+import { workspaceExists } from "../../../job/workspace/workspace.js";
 import type { Machine } from "../../../machine.js";
 import { cronLine, systemdService } from "../../../schedule/print.js";
+import { asItStands } from "../../../schedule/standing.js";
 import {
   listedSchedule,
   schedulesTable,
@@ -11,7 +14,7 @@ import type { Schedule, Schedules } from "../../../store/schedules.js";
 import type { ScheduleFlags } from "../../flags/schedule.js";
 import { print } from "../../output/print.js";
 import { configFiles, heldSettings } from "../../settings/settings.js";
-import { settledWorkspace } from "../../settings/workspace.js";
+import { settledWorkspace, workspaceOf } from "../../settings/workspace.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
@@ -67,14 +70,16 @@ async function tonightOf(
   schedules: Schedules,
   schedule: Schedule,
   root: string,
-  { env }: Machine,
+  machine: Machine,
 ): Promise<UpcomingRun> {
+  const { clock, env } = machine;
   const scheduledRuns = await schedules.scheduledRuns(schedule.name, runsMax);
-  return {
-    schedule,
-    scheduledRuns,
-    settings: heldSettings(schedule.flags, await configFiles(root, env), env),
-  };
+  const settings = heldSettings(schedule.flags, await configFiles(root, env), env);
+  const sandbox = settings.some(({ name }) => name === "sandbox");
+  const workspace = workspaceOf({ workspace: root, sandbox }, machine);
+  const since = scheduledRuns.at(-1)?.dueAt ?? clock.now();
+  const runs = workspaceExists(workspace) ? await historyOf(workspace, clock, since) : [];
+  return { schedule, scheduledRuns: scheduledRuns.map((run) => asItStands(run, runs)), settings };
 }
 
 export async function printSchedule({ flags, machine }: Call<ScheduleFlags>): Promise<undefined> {

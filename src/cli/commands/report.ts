@@ -1,0 +1,52 @@
+import { existsSync } from "node:fs";
+import { refuseLost } from "../../job/workspace/history.js";
+import { historyOf } from "../../job/workspace/status.js";
+import { workspaceExists } from "../../job/workspace/workspace.js";
+import type { Machine } from "../../machine.js";
+import { runsReportJson, runsReportText } from "../../report/runs-report.js";
+import { flagOf } from "../../schedule/scheduled-run.js";
+import { dueKey, dueOf } from "../../schedule/standing.js";
+import { openSchedules, type ScheduledRun } from "../../store/schedules.js";
+import type { ReportFlags } from "../flags/setup.js";
+import { print } from "../output/print.js";
+import { workspaceOf } from "../settings/workspace.js";
+import type { Call } from "./call.js";
+import { schedulesFile } from "./schedule/place.js";
+
+export async function report({ flags, machine }: Call<ReportFlags>): Promise<undefined> {
+  const workspace = workspaceOf(flags, machine);
+  refuseLost(workspace);
+  const since = flags.since(machine.clock.now());
+  const runs = workspaceExists(workspace) ? await historyOf(workspace, machine.clock, since) : [];
+  const begun = new Set(runs.map((run) => dueOf(run)));
+  const scheduled = await scheduledSince(since, flags, machine);
+  const notBegun = scheduled.filter(
+    ({ schedule, dueAt, run }) => run === null && !begun.has(dueKey(schedule, dueAt)),
+  );
+  const facts = { since, runs, notBegun };
+  const document = {
+    workspace: workspace.root,
+    sandbox: flags.sandbox ?? false,
+    ...runsReportJson(facts),
+  };
+  print(flags, machine, document, (style) => runsReportText(facts, machine.cwd, style));
+}
+
+/** The scheduled runs that came due since then and are not in progress, rehearsals apart. */
+async function scheduledSince(since: number, flags: ReportFlags, machine: Machine): Promise<ScheduledRun[]> {
+  const file = schedulesFile(workspaceOf({ ...flags, sandbox: false }, machine));
+  if (!existsSync(file)) return [];
+  const schedules = openSchedules(file, machine.clock);
+  try {
+    const all = await schedules.all();
+    const rehearsed = new Set(
+      all.filter((schedule) => flagOf(schedule, "--sandbox") !== null).map(({ name }) => name),
+    );
+    const ended = await schedules.scheduledRunsIn("ended", "waiting", "missed", "skipped");
+    return ended.filter(
+      ({ dueAt, schedule }) => dueAt >= since && rehearsed.has(schedule) === (flags.sandbox ?? false),
+    );
+  } finally {
+    schedules.close();
+  }
+}

@@ -1,0 +1,60 @@
+import type { ItemState } from "../../core/item.js";
+import { type Credits, noCredits, plus } from "../../core/money.js";
+import type { Item, Run, Store } from "../../core/ports/store.js";
+import { isUnfinished } from "./find-run.js";
+
+/** What a run left undone, and when it can be continued. Times are UTC ms. */
+export interface LeftToDo {
+  run: Run;
+  /** A resume without a number continues this run. */
+  isNewest: boolean;
+  counts: Readonly<Record<ItemState, number>>;
+  /** The cap that covers what is spent or open, and the items that are left. */
+  capNeeded: Credits;
+  /** Row ids of the items whose tasks take longer than expected, and when the first is polled again. */
+  overdue: readonly string[];
+  nextPollAt: number | null;
+  /** When it is decided at the latest whether the unanswered requests were charged; null if there are none. */
+  decidesAt: number | null;
+}
+
+/** `items` are those of the run that are overdue or unknown, where they were read already. */
+export async function leftToDo(store: Store, run: Run, items?: readonly Item[]): Promise<LeftToDo> {
+  const waiting = items ?? (await store.items(run.id, ["overdue", "unknown"]));
+  const overdue = waiting.filter(({ state }) => state === "overdue");
+  const newest = await store.run("unfinished");
+  return {
+    run,
+    isNewest: newest === null || newest.id === run.id,
+    counts: await store.counts(run.id),
+    capNeeded: isUnfinished(run) ? await capNeeded(store, run) : noCredits,
+    overdue: overdue.map(({ rowId }) => rowId),
+    nextPollAt: earliest(overdue.map(({ nextAt }) => nextAt)),
+    decidesAt: await decidesAt(store, run, waiting),
+  };
+}
+
+async function capNeeded(store: Store, { id }: Run): Promise<Credits> {
+  const { charged, pending } = await store.spending(id);
+  const groups = await store.waiting(id, { models: [], prices: [] });
+  return plus(charged, pending, ...groups.map(({ credits }) => credits));
+}
+
+/** The last of the two times at which an unanswered request must show no charge. */
+async function decidesAt(
+  store: Store,
+  { options: { settleMs } }: Run,
+  items: readonly Item[],
+): Promise<number | null> {
+  let latest: number | null = null;
+  for (const { id, state } of items) {
+    const attempt = state === "unknown" ? await store.attempt(id) : null;
+    if (attempt === null) continue;
+    latest = Math.max(latest ?? 0, (attempt.answeredAt ?? attempt.sentAt) + settleMs[1]);
+  }
+  return latest;
+}
+
+function earliest(times: readonly number[]): number | null {
+  return times.length === 0 ? null : Math.min(...times);
+}

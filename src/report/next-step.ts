@@ -1,0 +1,107 @@
+import { localMinute, localTime } from "../core/local-time.js";
+import { toNumber } from "../core/money.js";
+import type { Run } from "../core/ports/store.js";
+import type { StopKind } from "../core/stop.js";
+import { afterText, heldAdvice } from "../job/workspace/evidence.js";
+import { isUnfinished, resumeCommand } from "../job/workspace/find-run.js";
+import type { LeftToDo } from "../job/workspace/left-to-do.js";
+import { count } from "../text/amounts.js";
+import { shellWord } from "../text/shell.js";
+import { shownPath } from "./problem-text.js";
+
+const namesMax = 5;
+
+/**
+ * What to do next with a run that is not in progress, with the command to type; null if nothing is left to do. The
+ * manifest is named as seen from `folder`, or by its whole path.
+ */
+export function nextStep(left: LeftToDo, folder: string | null = null): string | null {
+  const { run, counts, isNewest } = left;
+  const { exit, ending, state } = run;
+  const resume = `\`${resumeCommand(run, isNewest)}\``;
+  const isOpen = isUnfinished(run);
+  if (state === "cancelled") return isOpen ? `${resume} collects what is still at the service` : null;
+  if (state === "paused" || exit === "interrupted")
+    return isOpen ? `${resume} continues; submitted tasks keep running at the service` : null;
+  if (exit === "failed" && counts.failed + counts.planned > 0) return runFailedAgain(run, folder);
+  if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
+  if (exit === "credits" && ending !== null && ending.leftOut > 0)
+    return `top up, then ${runAgain(run, folder)}`;
+  if (!isOpen) return null;
+  if (exit === "key")
+    return `set a valid key of the same user (BULKGEN_API_KEY or --api-key-file), or activate a plan, then ${resume}`;
+  if (exit === "unreachable") return `${resume} when the service is reachable again`;
+  if (exit === "credits") return `top up, then ${resume}`;
+  if (exit === "cap") return afterCap(left, folder);
+  if (exit === "unfinished") return whenToResume(left, resume);
+  return `${resume} continues it`;
+}
+
+/** When an unfinished run can continue, and what for. */
+function whenToResume({ run, counts, overdue, nextPollAt, decidesAt }: LeftToDo, resume: string): string {
+  const { resumeAt, reasons } = run.ending ?? { resumeAt: null, reasons: [] };
+  if (counts.unknown > 0 && reasons.length === 0) {
+    const lost = count(counts.unknown, "lost request");
+    const question = `whether ${lost} ${counts.unknown === 1 ? "was" : "were"} charged`;
+    if (resumeAt === null || decidesAt === null) return `${resume} later finds out ${question}`;
+    return resumeAt >= decidesAt
+      ? `${resume} ${afterText(resumeAt)} decides ${question}`
+      : `${resume} ${afterText(resumeAt)} looks again, and decides by ${laterTime(decidesAt, resumeAt)} ${question}`;
+  }
+  if (nextPollAt !== null && reasons.length === 0)
+    return `${resume} ${afterText(nextPollAt)}, when ${namesOf(overdue)} can be polled again`;
+  return `${resume} ${resumeAt === null ? "later" : afterText(resumeAt)}`;
+}
+
+/** A time rounded up to the minute; only the time of day where `before` is on the same day. */
+function laterTime(at: number, before: number): string {
+  const [day, time] = localMinute(at + 59_999).split(" ");
+  return localMinute(before).startsWith(`${day} `) ? `${time}` : localTime(at + 59_999);
+}
+
+/** How to continue after a cap, by which cap it was. */
+function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): string {
+  const resumeWith = (flags: string) => {
+    const { sandbox, ...options } = run.options;
+    const words = resumeCommand({ ...run, options: { ...options, sandbox: false } }, false);
+    return `\`${words}${flags}${sandbox ? " --sandbox" : ""}\``;
+  };
+  const steps: Partial<Record<StopKind, string>> = {
+    cap: `${count(counts.planned, "item is", "items are")} left: ${resumeWith(` --max-credits ${toNumber(capNeeded)}`)}`,
+    keep: `top up, then ${resumeWith("")}; or ${resumeWith(" --keep-credits N")} with a lower N`,
+    daily: `${resumeWith("")} continues tomorrow; to continue now, ${resumeWith(" --max-credits-per-day N")} with a higher N`,
+    failures: `find out why they failed, then ${resumeWith(" --max-failures N")}`,
+  };
+  const reached = run.ending?.stops.map((kind) => steps[kind]).find((step) => step !== undefined);
+  if (reached !== undefined) return reached;
+  return run.options.modelCaps === undefined
+    ? `check the model's new price, then ${runAgain(run, folder)}`
+    : `${resumeWith(" --max-credits-per-model MODEL=N")} with a higher N`;
+}
+
+function runFailedAgain(run: Run, folder: string | null): string {
+  return `fix the failed rows, then ${runAgain(run, folder)}; archived items are never charged twice`;
+}
+
+/** The command that plans the run's manifest again, as the same edition and under the same cap. */
+function runAgain(
+  { manifest, edition, options: { maxCredits, sandbox } }: Run,
+  folder: string | null,
+): string {
+  if (manifest === "-") return "run the manifest again";
+  const words = [
+    "bulkgen",
+    "run",
+    folder === null ? manifest : shownPath(manifest, folder),
+    ...(edition === "" ? [] : ["--edition", edition]),
+    ...(maxCredits === null ? [] : ["--max-credits", String(toNumber(maxCredits))]),
+    ...(sandbox ? ["--sandbox"] : []),
+  ];
+  return `\`${words.map(shellWord).join(" ")}\``;
+}
+
+/** The first few row ids, and how many more there are. */
+function namesOf(rowIds: readonly string[]): string {
+  const named = rowIds.slice(0, namesMax).join(", ");
+  return rowIds.length <= namesMax ? named : `${named} and ${rowIds.length - namesMax} more`;
+}

@@ -1,0 +1,199 @@
+import { exitCode, exitCodes } from "../core/exit.js";
+import { localMinute, localTime } from "../core/local-time.js";
+import { type Credits, noCredits, plus, showCredits, toNumber } from "../core/money.js";
+import { groupedReasons } from "../job/workspace/evidence.js";
+import type { RunLine } from "../job/workspace/status.js";
+import { count } from "../text/amounts.js";
+import {
+  type Cell,
+  type Column,
+  labelled,
+  paint,
+  plainStyle,
+  type TerminalStyle,
+  table,
+} from "../text/table.js";
+import { terminalText } from "../text/terminal.js";
+import { creditsText, hintsOf, iso, runJson, starterText, stateText } from "./status.js";
+
+/** What happened in a workspace since a time: read in the morning, by whoever looks after the nights. */
+export interface RunsReport {
+  /** UTC ms. */
+  since: number;
+  runs: readonly RunLine[];
+  /** Scheduled runs that came due and never became a run. */
+  notBegun: readonly NotBegun[];
+}
+
+export interface NotBegun {
+  schedule: string;
+  /** UTC ms. */
+  dueAt: number;
+  /** `missed`, `skipped`, or how its process ended. */
+  state: string;
+  /** The exit code of its process; null if it had none. */
+  exit: number | null;
+  note: string | null;
+}
+
+/** How many different reasons are named for a run. */
+const reasonsMax = 3;
+
+/** The totals first, then one line a run, then what needs a person. Manifests are named as seen from `folder`. */
+export function runsReportText(
+  report: RunsReport,
+  folder: string,
+  style: TerminalStyle = plainStyle,
+): string {
+  const { since, runs, notBegun } = report;
+  const total = labelled(
+    [
+      ["since", localTime(since)],
+      ["total", { text: totalsText(report), tone: "strong" }],
+      ...(runs.length === 0 ? [] : [["credits", creditsText(totalsOf(runs))] satisfies [string, Cell]]),
+    ],
+    style,
+  );
+  const missing = notBegun.map((scheduled): [string, Cell] => [
+    scheduled.schedule,
+    { text: notBegunText(scheduled), tone: "warning" },
+  ]);
+  const failures = runs.flatMap(({ run, failures }) => linesOf(run, groupedReasons(failures, reasonsMax)));
+  const todo = runs.flatMap((facts) => linesOf(facts.run, hintsOf(facts, folder)));
+  return [
+    total,
+    ...(runs.length === 0 ? [] : ["", runsText(runs, style)]),
+    ...section("Not begun", missing, style),
+    ...section("Failed", failures, style),
+    ...section("To do", todo, style),
+  ].join("\n");
+}
+
+function linesOf({ id }: RunLine["run"], lines: readonly string[]): [string, Cell][] {
+  return lines.map((line, index) => [index === 0 ? `run ${id}` : "", line]);
+}
+
+function section(title: string, lines: readonly (readonly [string, Cell])[], style: TerminalStyle): string[] {
+  return lines.length === 0 ? [] : ["", paint(title, "strong", style), labelled(lines, style)];
+}
+
+function totalsText({ runs, notBegun }: RunsReport): string {
+  if (runs.length === 0 && notBegun.length === 0) return "no runs";
+  const { archived, failed, undecided } = totalsOf(runs);
+  return [
+    count(runs.length, "run"),
+    ...(notBegun.length === 0 ? [] : [`${notBegun.length} not begun`]),
+    `${archived} archived`,
+    ...(failed === 0 ? [] : [`${failed} failed`]),
+    ...(undecided === 0 ? [] : [`${undecided} undecided`]),
+  ].join(", ");
+}
+
+function totalsOf(runs: readonly RunLine[]) {
+  const sum = (of: (run: RunLine) => number) => runs.reduce((total, run) => total + of(run), 0);
+  const credits = (of: (run: RunLine) => Credits) => plus(noCredits, ...runs.map(of));
+  return {
+    archived: sum((run) => run.archived),
+    failed: sum((run) => run.failed),
+    undecided: sum(undecidedIn),
+    spent: credits((run) => run.spent),
+    pending: credits((run) => run.pending),
+    atService: credits((run) => run.atService),
+    tasks: sum((run) => run.tasks),
+    inDoubt: sum((run) => run.inDoubt),
+    lostCredits: credits((run) => run.lostCredits),
+  };
+}
+
+/** Items of which it is not known, or not decided by a person, whether they are to be paid for again. */
+function undecidedIn({ held, unknown }: RunLine): number {
+  return held + unknown;
+}
+
+const columns: readonly Column[] = [
+  { title: "run", align: "right" },
+  { title: "started" },
+  { title: "job", flexible: true },
+  { title: "by", flexible: true },
+  { title: "archived", align: "right" },
+  { title: "failed", align: "right" },
+  { title: "undecided", align: "right" },
+  { title: "credits", align: "right" },
+  { title: "ended" },
+];
+
+/** One line a run, or a few where the terminal is too narrow. */
+function runsText(runs: readonly RunLine[], style: TerminalStyle): string {
+  const rows = runs.map((facts): Cell[] => {
+    const { run, archived, failed } = facts;
+    const undecided = undecidedIn(facts);
+    return [
+      run.id,
+      localMinute(run.startedAt),
+      run.jobName,
+      byText(facts),
+      archived,
+      failed === 0 ? 0 : { text: String(failed), tone: "bad" },
+      undecided === 0 ? 0 : { text: String(undecided), tone: "warning" },
+      showCredits(facts.spent) + (facts.pending === 0 ? "" : ` +${showCredits(facts.pending)}`),
+      { text: endedText(facts), tone: run.exit === "done" ? "good" : "warning" },
+    ];
+  });
+  const width = Math.max(
+    ...table(columns, rows)
+      .split("\n")
+      .map((line) => line.length),
+  );
+  if (style.width === null || width <= style.width) return table(columns, rows, style);
+  return labelled(runs.flatMap(shortLines), style);
+}
+
+function shortLines(facts: RunLine): [string, Cell][] {
+  const { run, archived, failed } = facts;
+  const undecided = undecidedIn(facts);
+  const by = byText(facts);
+  const others = `${failed === 0 ? "" : `, ${failed} failed`}${undecided === 0 ? "" : `, ${undecided} undecided`}`;
+  return [
+    [`run ${run.id}`, `${run.jobName}: ${endedText(facts)}`],
+    ["", `${localMinute(run.startedAt)}${by === "" ? "" : ` by ${by}`}`],
+    ["", `${archived} archived${others}`],
+    ["", `credits: ${creditsText(facts)}`],
+  ];
+}
+
+function byText({ run: { options } }: RunLine): string {
+  return options.beganBy === undefined ? "" : starterText(options.beganBy);
+}
+
+function endedText(facts: RunLine): string {
+  const { exit } = facts.run;
+  return exit === null ? stateText(facts) : exit === "done" ? "done" : `${exitCode(exit)} ${exit}`;
+}
+
+function notBegunText({ dueAt, state, exit, note }: NotBegun): string {
+  const why = exit === null ? state : (exitCodes.find(({ code }) => code === exit)?.name ?? `exit ${exit}`);
+  return terminalText(`due ${localTime(dueAt)}: ${why}${note === null ? "" : `: ${note}`}`);
+}
+
+/** The same for programs: credits as numbers, times as ISO 8601. */
+export function runsReportJson({ since, runs, notBegun }: RunsReport): Record<string, unknown> {
+  const { archived, failed, undecided, spent, pending, atService, lostCredits } = totalsOf(runs);
+  return {
+    since: iso(since),
+    totals: {
+      runs: runs.length,
+      notBegun: notBegun.length,
+      archived,
+      failed,
+      undecided,
+      credits: {
+        spent: toNumber(spent),
+        pending: toNumber(pending),
+        atService: toNumber(atService),
+        lost: toNumber(lostCredits),
+      },
+    },
+    runs: runs.map((run) => ({ ...runJson(run), undecided: undecidedIn(run), failures: run.failures })),
+    notBegun: notBegun.map(({ dueAt, ...scheduled }) => ({ ...scheduled, due: iso(dueAt) })),
+  };
+}

@@ -1,0 +1,41 @@
+import { exitCode } from "../core/exit.js";
+import type { RunLine } from "../job/workspace/status.js";
+import type { ScheduledRun } from "../store/schedules.js";
+
+/** Names a due time of a schedule. */
+export function dueKey(schedule: string, dueAt: number): string {
+  return `${schedule} ${dueAt}`;
+}
+
+/** The due time that a run was begun for; null if a person began it. */
+export function dueOf({ run: { options } }: Pick<RunLine, "run">): string | null {
+  const { schedule, due } = options.beganBy ?? {};
+  return schedule === undefined || due === undefined ? null : dueKey(schedule, Date.parse(due));
+}
+
+/**
+ * A scheduled run with the results of its run as they are now. The schedule recorded how its own process ended; a person
+ * may have resumed the run since.
+ */
+export function asItStands(scheduledRun: ScheduledRun, runs: readonly RunLine[]): ScheduledRun {
+  const own = dueKey(scheduledRun.schedule, scheduledRun.dueAt);
+  const line = runs.find((each) =>
+    scheduledRun.run === null ? dueOf(each) === own : each.run.id === scheduledRun.run,
+  );
+  if (line === undefined || scheduledRun.state !== "ended") return scheduledRun;
+  const { run, alive, spent, archived, failed, held } = line;
+  const known = { ...scheduledRun, run: run.id };
+  if (alive) return { ...known, state: "running", note: "resumed" };
+  if (run.exit === null || run.endedAt === null || run.endedAt <= (scheduledRun.endedAt ?? 0)) return known;
+  const others = `${failed === 0 ? "" : `, ${failed} failed`}${held === 0 ? "" : `, ${held} held`}`;
+  return {
+    ...known,
+    exit: exitCode(run.exit),
+    endedAt: run.endedAt,
+    note: `resumed, ${archived} archived${others}`,
+    credits: spent,
+    archived,
+    failed,
+    held,
+  };
+}
