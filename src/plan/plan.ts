@@ -34,6 +34,8 @@ export interface PlanInput {
   pace?: (group: string) => DurationEstimate;
   /** Requests of the last 24 hours. */
   usedToday?: number;
+  /** Requests that occupy the minute now. */
+  usedNow?: number;
   /** The user's own limits, below the plan's. */
   ownLimits?: OwnLimits;
   caps?: Partial<SpendingCaps>;

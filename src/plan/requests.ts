@@ -18,7 +18,7 @@ export interface RequestsInput {
 
 /** The requests that a run needs, and how long they take. */
 export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, input: PlanInput): Requests {
-  const { me, usedToday = 0, ownLimits = {} } = input;
+  const { me, usedToday = 0, usedNow = 0, ownLimits = {} } = input;
   const due = sums.reduce((sum, group) => sum + group.due, 0);
   const plan = me.subscription?.plan ?? null;
   const { perMinute, perDay } = limitsOf(plan ?? "");
@@ -33,6 +33,7 @@ export function requestsOf({ sums, open, isShortOfCredits }: RequestsInput, inpu
       limits: narrowed({ perMinute, perDay }, ownLimits),
       plan: plan ?? "",
       usedToday,
+      usedNow,
       isShortOfCredits,
     },
     above.map((name) => ({ plan: name, limits: narrowed(planLimits[name], ownLimits) })),

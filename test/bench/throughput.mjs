@@ -36,7 +36,9 @@ function numberOf(flag, fallback) {
 async function serve() {
   const { default: sharp } = await import("sharp");
   const noise = Buffer.from(Array.from({ length: 18 * 18 * 3 }, (_, at) => (at * 7_919) % 251));
-  const picture = await sharp(noise, { raw: { width: 18, height: 18, channels: 3 } }).png().toBuffer();
+  const picture = await sharp(noise, { raw: { width: 18, height: 18, channels: 3 } })
+    .png()
+    .toBuffer();
   const model = {
     model_key: "plain-image",
     model_name: "Plain",
@@ -213,7 +215,17 @@ async function ours(url, place) {
   const rows = Array.from({ length: items }, (_, at) => `n-${at},plain-image,picture ${at}`);
   writeFileSync(join(place, "sheet.csv"), `id,model,prompt\n${rows.join("\n")}\n`);
   const env = { ...process.env, BULKGEN_BASE_URL: url, BULKGEN_API_KEY: key };
-  const words = ["run", "sheet.csv", "--yes", "--quiet", "--json", "--lanes", `${lanes}`, "--downloads", "16"];
+  const words = [
+    "run",
+    "sheet.csv",
+    "--yes",
+    "--quiet",
+    "--json",
+    "--lanes",
+    `${lanes}`,
+    "--downloads",
+    "16",
+  ];
   const log = await open(join(place, "stdout"), "w");
   const child = spawn(process.execPath, [...profiled(), main, ...words], {
     cwd: place,

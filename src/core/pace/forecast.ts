@@ -38,6 +38,8 @@ export interface Outlook {
   plan: string;
   /** Requests already used of the day. */
   usedToday: number;
+  /** Requests that occupy the minute now. */
+  usedNow: number;
   /** The credits do not cover all items. */
   isShortOfCredits: boolean;
 }
@@ -71,12 +73,13 @@ export function forecastOf(
 }
 
 function reckon(outlook: Outlook): Omit<Forecast, "larger" | "guessed"> {
-  const { groups, open, limits, usedToday } = outlook;
+  const { groups, open, limits, usedToday, usedNow } = outlook;
   const items = groups.reduce((sum, group) => sum + group.items, 0);
   const needed = Math.ceil(requestsEach * items + (requestsEach - 1) * open);
   const requests = Math.max(needed, Math.ceil((requestsEach - 1) * open + expectedRequests(outlook)));
   if (requests === 0) return { requests, ms: 0, binds: "generation" };
-  const minuteNeed = limits.perMinute === null ? 0 : Math.max(0, needed / limits.perMinute - 1) * roundMs;
+  const minuteNeed =
+    limits.perMinute === null ? 0 : Math.max(0, (needed + usedNow) / limits.perMinute - 1) * roundMs;
   const dayNeed = limits.perDay === null ? 0 : daysFor(needed, usedToday, limits.perDay) * dayMs;
   const generationNeed = generationMs(outlook);
   const ms = Math.max(minuteNeed, dayNeed, generationNeed);
@@ -135,13 +138,14 @@ function daysFor(requests: number, used: number, perDay: number): number {
 }
 
 /** When the last generation ends if each starts as early as the limit allows, the longest first. */
-function generationMs({ groups, limits, plan }: Outlook): number {
+function generationMs({ groups, limits, plan, usedNow }: Outlook): number {
   let [begun, ends] = [0, 0];
   for (const { items, pace } of groups.toSorted((a, b) => b.pace.mean - a.pace.mean)) {
     if (items === 0) continue;
     begun += items;
     const lanesMs = (begun * answerMs) / lanesOf(plan);
-    const windowsMs = limits.perMinute === null ? 0 : Math.floor((begun - 1) / limits.perMinute) * roundMs;
+    const windowsMs =
+      limits.perMinute === null ? 0 : Math.floor((begun - 1 + usedNow) / limits.perMinute) * roundMs;
     // The median time of the slowest of them. How little is known of the model is the same for all, so it spreads none.
     const slowestMs = ageWhen(usual(pace), 0.5 ** (1 / items), 0);
     ends = Math.max(ends, Math.max(lanesMs, windowsMs) + slowestMs + answerMs);

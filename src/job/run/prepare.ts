@@ -204,11 +204,11 @@ async function roomFor(folder: string): Promise<number | null> {
   return free === null ? null : free - reserveBytes;
 }
 
-/** Known generation times, and the requests of the last day. */
+/** Known generation times, and the requests of the last day and minute. */
 async function timingOf(
   { accounts, accountId }: OpenAccount,
   models: readonly Model[],
-): Promise<{ pace: (group: string) => DurationEstimate; usedToday: number }> {
+): Promise<{ pace: (group: string) => DurationEstimate; usedToday: number; usedNow: number }> {
   const paces = new DurationEstimates();
   const categories = new Map(models.map((model) => [model.model_key, model.category]));
   const known = await accounts.durations(accountId(), [...categories.keys()]);
@@ -216,13 +216,13 @@ async function timingOf(
     paces.introduce(group, model, categories.get(model) ?? "");
     paces.finished(group, 0, ms);
   }
-  const { day } = await accounts.quota(accountId());
+  const { day, minute } = await accounts.quota(accountId());
   const pace = (group: string) => {
     const [model = ""] = JSON.parse(group) as [string];
     paces.introduce(group, model, categories.get(model) ?? "");
     return paces.of(group);
   };
-  return { pace, usedToday: day.used };
+  return { pace, usedToday: day.used, usedNow: minute.used };
 }
 
 /** The refusal of a manifest, with all its problems. */

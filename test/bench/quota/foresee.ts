@@ -17,6 +17,7 @@ export function foresee(jobs: readonly Job[], plan: PlanName): Forecast {
     limits: planLimits[plan],
     plan,
     usedToday: 0,
+    usedNow: 0,
     isShortOfCredits: false,
   });
 }

@@ -10,6 +10,7 @@ const outlook = (change: Partial<Outlook>): Outlook => ({
   limits: planLimits.Starter,
   plan: "Starter",
   usedToday: 0,
+  usedNow: 0,
   isShortOfCredits: false,
   ...change,
 });
@@ -26,6 +27,12 @@ describe("what binds a run", () => {
     expect(minutes(found.ms)).toBeGreaterThan(26);
     expect(minutes(found.ms)).toBeLessThan(28);
     expect(found.larger?.ms ?? 0).toBeLessThan(0.55 * found.ms);
+  });
+
+  test("the minute, with what of it is used already: a set that fits into the rest is quick, another waits", () => {
+    const ten = { groups: [{ items: 10, pace: pace(1_000) }] };
+    expect(forecastOf(outlook(ten)).ms).toBeLessThan(10_000);
+    expect(forecastOf(outlook({ ...ten, usedNow: 28 })).ms).toBeGreaterThan(30_000);
   });
 
   test("the generation itself, where few take long; a larger plan changes nothing", () => {
