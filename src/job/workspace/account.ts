@@ -14,7 +14,7 @@ import type { Lanes } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
-import { openLanes } from "../../store/lanes.js";
+import { openLanes } from "../../store/lock.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
