@@ -64,6 +64,7 @@ const notOfPlan = [
   "--json",
   "--quiet",
   "--log-level",
+  "--log-format",
   "--workspace",
   "--base-url",
   "--api-key-file",
@@ -87,7 +88,7 @@ export async function plan({
     ...sheetOptions(flags, machine),
     spending: spendingOptions(flags),
     clock: machine.clock,
-    log: await openLog(flags.logLevel, machine),
+    log: await openLog(flags, machine),
     signal: machine.interrupt(),
   };
   let exit: ExitName = "done";

@@ -1,5 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
+import { logFlags } from "./shared.js";
 import { anyText, oneOf, wholeNumber } from "./values.js";
 
 /** Flags of every command about schedules. */
@@ -40,7 +41,7 @@ export const scheduleStartFlags = {
     defaultText: "any free port",
     inFiles: "never",
   }),
-  logLevel: option("<level>", "debug, info, warn, error or silent", anyText, { default: "info" }),
+  ...logFlags("info"),
   ...scheduleFlags,
 };
 export type ScheduleStartFlags = FlagsOf<typeof scheduleStartFlags>;

@@ -15,6 +15,7 @@ import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quot
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
 import { openLanes } from "../../store/lock.js";
+import { count } from "../../text/amounts.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
@@ -85,8 +86,8 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     const foreign = await accounts.counted(caller(), { requests, over });
     if (foreign > 0) {
       log.warn(
-        { requests: foreign },
-        "another machine or program uses this key too; its requests are counted. Leave it a part of the quota with --share",
+        {},
+        `${count(foreign, "request")} with this key ${foreign === 1 ? "was" : "were"} not made from here: another machine or program uses the key, or you tried another address of the service. If others use it, leave them a part of the quota: --share 50%`,
       );
     }
   };
