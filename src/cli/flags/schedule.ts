@@ -35,6 +35,12 @@ export const scheduleAddFlags = {
 };
 export type ScheduleAddFlags = RunFlags & Omit<FlagsOf<typeof scheduleAddFlags>, "cron"> & { cron: string };
 
+export const scheduleRunFlags = {
+  quiet: toggle("print nothing unless the run fails, as cron wants it"),
+  ...scheduleFlags,
+};
+export type ScheduleRunFlags = FlagsOf<typeof scheduleRunFlags>;
+
 export const scheduleStartFlags = {
   port: option("<n>", "port of /healthz on 127.0.0.1", wholeNumber, {
     default: 0,
