@@ -4,12 +4,12 @@ import type { Disk } from "../core/ports/disk.js";
 import type { Download } from "../core/ports/send.js";
 import type { MediaContent } from "./check/content.js";
 import { folderBelow, numberedName, outputName, safeName } from "./disk/names.js";
-import { type DiskRefusal, refusalOf } from "./disk/space.js";
+import { type DiskRefusal, refusalNow, refusalOf } from "./disk/space.js";
 import type { Temporary } from "./disk/temporary.js";
-import type { Partial as PartialFile, Partials } from "./download/partial.js";
+import { type Partial as PartialFile, Partials } from "./download/partial.js";
 import { type Limits, limitsFor, type Transfer, transfer } from "./download/transfer.js";
 import {
-  type Indexes,
+  Indexes,
   type IndexFacts,
   type IndexLine,
   identityOf,
@@ -81,6 +81,27 @@ export type SaveResult =
   /** For good: an address that is not allowed, or an output that is too large. */
   | { kind: "refused"; reason: string }
   | DiskRefusal;
+
+/** The archive of one process. All saves share the open indexes and the broken transfers. */
+export interface Archive {
+  save(request: SaveRequest, signal?: AbortSignal): Promise<SaveResult>;
+  /** Why the disk would refuse every file of a job's folder now; null where there is room. */
+  refusal(jobFolder: string): Promise<DiskRefusal | null>;
+  /** The index of a job's folder. */
+  indexOf(jobFolder: string): Promise<JobIndex>;
+  /** Removes the temporary files of broken transfers. */
+  close(): Promise<void>;
+}
+
+export function openArchive(ports: Omit<SavePorts, "indexes" | "partials" | "signal">): Archive {
+  const shared = { ...ports, indexes: new Indexes(ports.disk), partials: new Partials() };
+  return {
+    save: (request, signal) => saveOutput(request, signal === undefined ? shared : { ...shared, signal }),
+    refusal: (jobFolder) => refusalNow(ports.disk, jobFolder),
+    indexOf: (jobFolder) => shared.indexes.of(jobFolder),
+    close: () => shared.partials.close(),
+  };
+}
 
 /** Fetches one output into the archive, unless it is there already. Rejects only on a defect of the program. */
 export async function saveOutput(request: SaveRequest, ports: SavePorts): Promise<SaveResult> {

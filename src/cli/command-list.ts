@@ -4,7 +4,7 @@ import { type FlagSet, option } from "./flags/definition.js";
 import { redoFlags, resolveFlags, retryFlags } from "./flags/orders.js";
 import { resumeFlags, runFlags } from "./flags/run.js";
 import { sandboxAccountFlags, sandboxFlags, sandboxKeyFlags } from "./flags/sandbox.js";
-import { scheduleAddFlags, scheduleFlags, scheduleStartFlags } from "./flags/schedule.js";
+import { scheduleAddFlags, scheduleFlags, scheduleRunFlags, scheduleStartFlags } from "./flags/schedule.js";
 import { doctorFlags, initFlags, modelsFlags, planFlags, reportFlags, statusFlags } from "./flags/setup.js";
 import { serviceFlags, workspaceFlags } from "./flags/shared.js";
 import { percentOrZero, positive } from "./flags/values.js";
@@ -92,7 +92,7 @@ const scheduleCommands: readonly CommandDefinition[] = [
     name: "run",
     describe: "start a scheduled run now, and wait until it ends",
     positionals: [scheduleName],
-    flags: scheduleFlags,
+    flags: scheduleRunFlags,
     load: async () => (await import("./commands/schedule/run.js")).runScheduleNow,
   },
   {

@@ -1,7 +1,6 @@
 import type { Place, Problem } from "../core/problem.js";
 import { axesOf, type Combination, Layers } from "./combinations.js";
-import { ParamSets } from "./param-sets.js";
-import { type RowOptions, rowOf } from "./row.js";
+import { ParamSets, type RowOptions, rowOf } from "./row.js";
 import { isKnown, labelled, outputName } from "./shape/columns.js";
 import type { Row } from "./shape/manifest.js";
 import type { Cells, SourceJob, SourceRow, Written } from "./shape/source.js";

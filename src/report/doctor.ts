@@ -37,22 +37,21 @@ export function doctorText(checks: readonly Check[], style: TerminalStyle = plai
   return `${table(columns, rows, style)}\n${counted(problems, "problem")}, ${counted(warnings, "warning")}`;
 }
 
-/** The settings of a run without flags, and their sources. */
+/** The settings of a run without flags that somebody has set, and their sources; the defaults are only counted. */
 export function settingsText(
   settings: readonly { name: string; value: string; from: string }[],
   style: TerminalStyle = plainStyle,
 ): string {
-  const rows = settings.map(({ name, value, from }): Cell[] => [
-    name,
-    value,
-    from === "default" ? { text: from, tone: "dim" } : from,
-  ]);
+  const own = settings.filter(({ from }) => from !== "default");
+  const others = `${own.length === 0 ? "all" : "the other"} ${settings.length - own.length} settings have their defaults: \`bulkgen doctor --json\` lists them`;
+  if (own.length === 0) return others;
+  const rows = own.map(({ name, value, from }): Cell[] => [name, value, from]);
   const columns = [
     { title: "setting" },
     { title: "value", flexible: true },
     { title: "from", flexible: true },
   ];
-  return table(columns, rows, style);
+  return `${table(columns, rows, style)}\n${others}`;
 }
 
 function counted(number: number, what: string): string {

@@ -31,7 +31,8 @@ export function systemdService({ node, main, root }: DaemonCommand): string {
 }
 
 export function cronLine({ node, main, root }: DaemonCommand): string {
-  const words = [node, main, "schedule", "start", "--workspace", root].map(shellWord);
+  // Cron sends mail about whatever is printed: only trouble is worth one.
+  const words = [node, main, "schedule", "start", "--workspace", root, "--log-level", "warn"].map(shellWord);
   // In a crontab a percent sign ends the command.
   return `@reboot ${words.join(" ").replaceAll("%", "\\%")}`;
 }

@@ -67,6 +67,7 @@ const carried = [
   "--base-url",
   "--api-key-file",
   "--log-level",
+  "--log-format",
   "--unreachable-wait",
   "--if-locked",
   "--notify",

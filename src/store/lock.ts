@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import type { Lanes } from "../core/quota/quota.js";
 import { named, openSqlite, type Sqlite } from "../sqlite.js";
 
 /** A reference to each lock: a garbage-collected database closes itself and would drop its lock. */
@@ -46,5 +47,37 @@ function locked(path: string, statements: readonly string[]): Lock | null {
       db.exec("ROLLBACK");
       db.close();
     },
+  };
+}
+
+export interface LaneOptions {
+  /** The folder that the processes of an account share. */
+  folder: string;
+  /** How many lanes this process may use. */
+  count: number;
+  /** The file that all processes with the same key share. */
+  gateFile: string;
+}
+
+/** Lanes as locks: one file for each lane, and one for the key, on which each taken lane holds a shared lock. */
+export function openLanes({ folder, count, gateFile }: LaneOptions): Lanes {
+  return {
+    take() {
+      const gate = shareLock(gateFile);
+      if (!gate) return null;
+      for (let number = 1; number <= count; number++) {
+        const lane = takeLock(join(folder, `lane-${number}.lock`));
+        if (!lane) continue;
+        return {
+          release() {
+            lane.release();
+            gate.release();
+          },
+        };
+      }
+      gate.release();
+      return null;
+    },
+    bracket: () => takeLock(gateFile),
   };
 }

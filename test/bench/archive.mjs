@@ -81,7 +81,7 @@ async function openOurs(url) {
   const [{ openArchive }, { undiciDownloads }, { openInspector }, { nodeDisk }, { systemClock }] =
     await Promise.all(
       [
-        "archive/archive",
+        "archive/save",
         "archive/download/download",
         "archive/check/inspector",
         "archive/disk/node-disk",

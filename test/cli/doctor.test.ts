@@ -194,6 +194,39 @@ describe("doctor", () => {
     });
   });
 
+  test("what nobody changed of the settings is not listed, only counted; --json has it", async () => {
+    const plain = await run(at, ["doctor", "--sandbox"]);
+    expect(plain.stdout).toMatch(
+      /\nall \d+ settings have their defaults: `bulkgen doctor --json` lists them\n$/,
+    );
+    expect(plain.stdout).not.toContain("settle-seconds");
+    const own = await run(at, ["doctor", "--sandbox"], { env: { BULKGEN_RETRIES: "3" } });
+    expect(own.stdout).toMatch(/^retries +3 +BULKGEN_RETRIES\nthe other \d+ settings have their defaults/m);
+    const { stdout } = await run(at, ["doctor", "--sandbox", "--json"]);
+    expect(stdout).toContain('"settle-seconds"');
+  });
+
+  test("if HOME cannot be written, both doctor and a command say so, with the command that helps", async () => {
+    writeFileSync(join(at.root, "no-home"), "");
+    const { BULKGEN_BASE_URL, ...env } = {
+      BULKGEN_BASE_URL: "http://127.0.0.1:1",
+      BULKGEN_API_KEY: canaryKey,
+      HOME: join(at.root, "no-home"),
+      XDG_STATE_HOME: "",
+    };
+    const folder = join(env.HOME, ".local", "state", "bulkgen");
+    const advice = `always: \`export XDG_STATE_HOME=${join(at.folder, ".state")}\``;
+    const account = await run(at, ["account"], { env: { ...env, BULKGEN_BASE_URL } });
+    expect(account).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`${folder} cannot be made (ENOTDIR)`),
+    });
+    expect(account.stderr).toContain(advice);
+    const { of, checks } = await doctor([], { ...env, BULKGEN_BASE_URL });
+    expect(of["accounts"]).toBe(`problem: ${folder} cannot be made (ENOTDIR)`);
+    expect(checks.find(({ name }) => name === "accounts")?.todo).toContain(advice);
+  });
+
   test("a damaged accounts.db is one line that says what it contains, and the rest is checked", async () => {
     writeFileSync(join(whole(), "accounts.db"), "no database ".repeat(200));
     const { code, of, checks } = await doctor(["--sandbox"]);

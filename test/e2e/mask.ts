@@ -14,7 +14,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   // How many of these there are depends on how fast the machine is.
   [/^(\d+\/\d+ archived( · .*)?\n)+/gm, "<progress>\n"],
   // Nor is it sure that there is any between a message and the end.
-  [/(<progress>\n(?:\{.*\}\n)+)<progress>\n/g, "$1"],
+  [/(<progress>\n(?:\[<when>\] .*\n)+)<progress>\n/g, "$1"],
 ];
 
 export function masked(text: string, place: Place, service: ScriptedService): string {

@@ -26,7 +26,7 @@ test("P21: a service in another process is used by address and key, and the key 
   ];
   expect(ends.map((end) => end.code)).toEqual([0, 0, 2, 0, 0, 0, 0]);
   expect(ends[0]?.stdout).toContain("4 spent, 46 left");
-  expect(ends[0]?.stderr).toContain('"level"');
+  expect(ends[0]?.stderr).toContain("DEBUG: answered");
   expectArchived(join(place.folder, "outputs", "set"), ids(4));
   expectNoKey(place, sandbox.key, ends);
   expect(await sandbox.tasks()).toHaveLength(4);

@@ -133,6 +133,34 @@ describe.concurrent("schedules of the built command", () => {
     expect((await run(place, ["schedule", "list"])).stdout).toContain("0 done: resumed, 2 archived");
   });
 
+  test("in a crontab, schedule run --quiet prints nothing unless the run fails", async () => {
+    const place = newPlace();
+    place.write("set.csv", sheet(2));
+    place.write("poor.csv", sheet(2).replaceAll("a0", "b0"));
+    await run(place, ["schedule", "add", "good", "set.csv", ...minutely, "--notify-command", "true"]);
+    await run(place, ["schedule", "add", "poor", "poor.csv", ...minutely, "--max-credits", "1"]);
+    await run(place, ["schedule", "add", "gone", "set.csv", ...minutely]);
+    expect(await spawned(place, ["schedule", "run", "good", "--quiet"])).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
+    expect((await shown(place, "good")).scheduledRuns).toMatchObject([{ state: "ended", archived: 2 }]);
+    expect(await spawned(place, ["schedule", "run", "poor", "--quiet"])).toMatchObject({
+      code: 6,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /^bulkgen: scheduled run of poor: 1 of 2 archived, 1 credit \(exit 6\): `bulkgen status --workspace \S+` says why/,
+      ),
+    });
+    place.write("set.csv", "");
+    expect(await spawned(place, ["schedule", "run", "gone", "--quiet"])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^bulkgen: scheduled run of gone: .*\(exit 2\)$/m),
+    });
+  });
+
   test("a missing manifest and a revoked key give a scheduled run its exit code", async () => {
     const place = newPlace();
     place.write("set.csv", sheet(2));

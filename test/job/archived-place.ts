@@ -1,10 +1,10 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openArchive } from "../../src/archive/archive.js";
 import { inspect } from "../../src/archive/check/content.js";
 import { jobFolder } from "../../src/archive/disk/names.js";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
+import { openArchive } from "../../src/archive/save.js";
 import { credits } from "../../src/core/money.js";
 import type { NewItem, Run, Store } from "../../src/core/ports/store.js";
 import { findWorkspace, type Workspace } from "../../src/job/workspace/workspace.js";

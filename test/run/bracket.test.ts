@@ -5,7 +5,7 @@ import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { noCredits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { Run } from "../../src/core/ports/store.js";
-import { openLanes } from "../../src/store/lanes.js";
+import { openLanes } from "../../src/store/lock.js";
 import { carryOn, openWorld, picture, type RunChange, start, states, type World } from "./harness.js";
 
 /** A request without an answer, after which the key's counters cannot be read for a while, or not at all. */

@@ -7,14 +7,14 @@ const odd = { ...plain, root: `/srv/our "jobs" 100% $HOME it's` };
 test("the service runs the daemon of the workspace and restarts it after a crash", () => {
   const lines = systemdService(plain).split("\n");
   expect(lines).toContain(
-    "ExecStart=/usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs",
+    "ExecStart=/usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs --log-level warn",
   );
   expect(lines).toEqual(expect.arrayContaining(["WorkingDirectory=/srv/jobs", "Restart=on-failure"]));
 });
 
 test("the line for cron starts the daemon with the machine", () => {
   expect(cronLine(plain)).toBe(
-    "@reboot /usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs",
+    "@reboot /usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs --log-level warn",
   );
 });
 

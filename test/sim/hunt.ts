@@ -17,7 +17,8 @@ const seedsMax = 600;
 export async function hunt(mutant: Mutant, first = 1, most = seedsMax): Promise<Catch> {
   let runs = 0;
   for (let seed = first; runs < most; seed++) {
-    const scenario = scenarioOf(seed);
+    const drawn = scenarioOf(seed);
+    const scenario = mutant.stage?.(drawn) ?? drawn;
     if (mutant.matters?.(scenario) === false) continue;
     runs++;
     const { violation } = await simulate(scenario, mutant.make());

@@ -15,6 +15,8 @@ export interface Mutant {
   name: string;
   /** Where it can show; anywhere, if not said. */
   matters?(scenario: Scenario): boolean;
+  /** Changes each scenario into one in which it can show, if few seeds have one by themselves. */
+  stage?(scenario: Scenario): Scenario;
   /** A new one for each simulation. */
   make(): Substitution;
 }

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { takeLock } from "../../src/store/lock.js";
+import { openLanes, takeLock } from "../../src/store/lock.js";
 
 let file: string;
 
@@ -90,4 +90,39 @@ test("P18: a file that may only be read locks nothing for others, so it is refus
   await once(child, "close");
   const refusal = `EACCES: permission denied, access '${file}'`;
   expect(said.join("").trim().split("\n")).toEqual([refusal, refusal]);
+});
+
+test("P3: an account has a fixed number of lanes, over all processes", () => {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-lanes-"));
+  const open = () => openLanes({ folder, count: 2, gateFile: join(folder, "key.lock") });
+  const [one, other] = [open(), open()];
+  const first = one.take();
+  expect(first).not.toBeNull();
+  const second = other.take();
+  expect(second).not.toBeNull();
+  expect([one.take(), other.take()]).toEqual([null, null]);
+  first?.release();
+  const third = other.take();
+  expect(third).not.toBeNull();
+  for (const lane of [second, third]) lane?.release();
+});
+
+test("P5: the key's counters are read only while no lane is taken, here or elsewhere, and hold the lanes back", () => {
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-lanes-"));
+  const gateFile = join(folder, "key.lock");
+  const one = openLanes({ folder: join(folder, "one"), count: 2, gateFile });
+  const other = openLanes({ folder: join(folder, "other"), count: 2, gateFile });
+  const [first, second] = [one.take(), other.take()];
+  expect([first, second]).not.toContain(null);
+  expect([one.bracket(), other.bracket()]).toEqual([null, null]);
+  first?.release();
+  expect(one.bracket()).toBeNull();
+  second?.release();
+  const bracket = one.bracket();
+  expect(bracket).not.toBeNull();
+  expect([one.take(), other.take(), other.bracket()]).toEqual([null, null, null]);
+  bracket?.release();
+  const third = other.take();
+  expect(third).not.toBeNull();
+  third?.release();
 });

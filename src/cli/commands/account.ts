@@ -11,7 +11,7 @@ import { withAccount } from "../settings/connect.js";
 import type { Call } from "./call.js";
 
 export async function account({ flags, machine }: Call<SharedFlags>): Promise<undefined> {
-  const log = await openLog(flags.logLevel, machine);
+  const log = await openLog(flags, machine);
   const facts = await withAccount({ flags, machine, log }, async (open) => ({
     me: (await open.identify()).me,
     quota: await open.accounts.quota(open.accountId()),
@@ -26,7 +26,7 @@ export async function models({
   machine,
 }: Call<ModelsFlags, { category?: string }>): Promise<undefined> {
   const { stderr, cwd } = machine;
-  const log = await openLog(flags.logLevel, machine);
+  const log = await openLog(flags, machine);
   const all = await withAccount({ flags, machine, log }, (open) => open.models());
   const list = category === undefined ? all : ofCategory(all, category);
   if (flags.save !== undefined) {

@@ -78,7 +78,7 @@ async function service(
       connection,
       accountsFile,
       clock: machine.clock,
-      log: await openLog(flags.logLevel, machine),
+      log: await openLog(flags, machine),
       signal: machine.interrupt(),
     };
     return [...settings, ...(await examineService(options))];

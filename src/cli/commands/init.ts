@@ -58,7 +58,7 @@ async function accountOf(
     accountsFile,
     stateFile,
     clock: machine.clock,
-    log: await openLog("warn", machine),
+    log: await openLog({ logLevel: "warn", logFormat: "text" }, machine),
     signal: machine.interrupt(),
     onDailyLimit: "stop",
   });

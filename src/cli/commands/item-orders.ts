@@ -1,5 +1,6 @@
 import { EarlyExit, type ExitName } from "../../core/exit.js";
 import { failureKinds } from "../../core/failure.js";
+import { plus } from "../../core/money.js";
 import type { RunOptions } from "../../core/next/options.js";
 import { type Carried, carriedOutHere, continuationOf, giveOrder } from "../../job/orders/give.js";
 import { redoItems, retryFailed } from "../../job/orders/redo.js";
@@ -32,9 +33,7 @@ export async function orderItems(
   const { ifLocked } = flags;
   const carry = { ...flags, ifLocked: ifLocked === "order" ? ("fail" as const) : ifLocked };
   const prepared = await jobOptions(carry, machine, settledWorkspace(flags, machine));
-  const consent = askedOnce((items, credits, note) =>
-    askPrice({ what, items, credits, note }, flags, prepared),
-  );
+  const consent = askedOnce((offer) => askPrice({ what, ...offer }, flags, prepared));
   const here = () =>
     followed(prepared, carry, (show) => continueJob(prepared.options, continuationOf(wish, consent), show));
   return ifLocked === "order" ? hereOrThere(here, wish, consent, flags, prepared) : here();
@@ -51,8 +50,9 @@ async function hereOrThere(
   const carried = await giveOrder(
     { ...options, signal: options.interrupt, onSlow: slow },
     async (store) => {
-      const { run, order, offered, note } = await wish(store);
-      return { run, order: await agreedTo(order, offered, consent, note) };
+      // The process that applies the order submits the rest of its run anyhow.
+      const wanted = await wish(store);
+      return { run: wanted.run, order: await agreedTo(wanted, consent) };
     },
     // If it cannot start here because another process took the workspace, that process gets the order.
     async () => (lockOwnerOf(options.workspace.lockFile) ? null : here().catch(nullWhereLocked)),
@@ -84,9 +84,10 @@ export function endOf(carried: Carried, flags: ItemOrderFlags, machine: Machine)
 /** Does not ask again about a price that was agreed to, when another process comes or goes in the meantime. */
 function askedOnce(consent: PriceConsent): PriceConsent {
   let agreed = -1;
-  return async (items, credits, note) => {
+  return async (offer) => {
+    const credits = plus(offer.credits, offer.rest.credits);
     if (credits <= agreed) return true;
-    const yes = await consent(items, credits, note);
+    const yes = await consent(offer);
     if (yes) agreed = credits;
     return yes;
   };

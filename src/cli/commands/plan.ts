@@ -66,6 +66,7 @@ const notOfPlan = [
   "--json",
   "--quiet",
   "--log-level",
+  "--log-format",
   "--workspace",
   "--base-url",
   "--api-key-file",
@@ -89,7 +90,7 @@ export async function plan({
     ...sheetOptions(flags, machine),
     run: runOptions(flags),
     clock: machine.clock,
-    log: await openLog(flags.logLevel, machine),
+    log: await openLog(flags, machine),
     signal: machine.interrupt(),
   };
   let exit: ExitName = "done";

@@ -1,5 +1,6 @@
 import { type FlagsOf, option, toggle } from "./definition.js";
 import { type RunFlags, runFlags } from "./run.js";
+import { logFlags } from "./shared.js";
 import { anyText, oneOf, wholeNumber } from "./values.js";
 
 /** Flags of every command about schedules. */
@@ -34,13 +35,19 @@ export const scheduleAddFlags = {
 };
 export type ScheduleAddFlags = RunFlags & Omit<FlagsOf<typeof scheduleAddFlags>, "cron"> & { cron: string };
 
+export const scheduleRunFlags = {
+  quiet: toggle("print nothing unless the run fails, as cron wants it"),
+  ...scheduleFlags,
+};
+export type ScheduleRunFlags = FlagsOf<typeof scheduleRunFlags>;
+
 export const scheduleStartFlags = {
   port: option("<n>", "port of /healthz on 127.0.0.1", wholeNumber, {
     default: 0,
     defaultText: "any free port",
     inFiles: "never",
   }),
-  logLevel: option("<level>", "debug, info, warn, error or silent", anyText, { default: "info" }),
+  ...logFlags("info"),
   ...scheduleFlags,
 };
 export type ScheduleStartFlags = FlagsOf<typeof scheduleStartFlags>;

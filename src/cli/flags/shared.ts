@@ -1,6 +1,25 @@
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
 import { amount, anyText, duration, oneOf, repeated } from "./values.js";
 
+/** Flags of every command that writes a log. */
+export function logFlags(defaultLevel: "info" | "warn") {
+  return {
+    logLevel: option(
+      "<level>",
+      "debug, info, warn, error or silent",
+      oneOf("debug", "info", "warn", "error", "silent"),
+      { default: defaultLevel },
+    ),
+    logFormat: option(
+      "<format>",
+      "log lines on stderr for people (text) or for programs (json)",
+      oneOf("text", "json"),
+      { default: "text" },
+    ),
+  };
+}
+export type LogFlags = FlagsOf<ReturnType<typeof logFlags>>;
+
 /** Flags of every command with a workspace. */
 export const workspaceFlags = {
   sandbox: toggle("use the local sandbox: no key, no cost"),
@@ -25,7 +44,7 @@ export const serviceFlags = {
     inFiles: "own files",
     isPath: true,
   }),
-  logLevel: option("<level>", "debug, info, warn, error or silent", anyText, { default: "warn" }),
+  ...logFlags("warn"),
 };
 
 /** A setting and where it comes from. */

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, inCredits, showCredits } from "../../core/money.js";
+import { type Credits, inCredits, plus, showCredits } from "../../core/money.js";
+import type { Offer } from "../../job/orders/request.js";
 import type { Machine } from "../../machine.js";
 import type { Plan } from "../../plan/plan.js";
 import { offerText, planText } from "../../report/plan-table.js";
@@ -33,27 +34,26 @@ export async function askConsent(
   return confirmed(flags, machine, options.interrupt, spending(within, `${items}${left}`));
 }
 
-/** Shows a few items with their price and asks. Throws EarlyExit without a terminal to ask on. */
+/** Shows a few items with their price, counts those that are submitted with them, and asks. Throws EarlyExit as above. */
 export async function askPrice(
-  offer: {
-    what: string;
-    items: readonly { rowId: string; price: Credits }[];
-    credits: Credits;
-    note: string | null;
-  },
+  { what, items, credits, rest, note }: Offer & { what: string },
   flags: ConsentFlags,
   { display, options, machine }: Asking,
 ): Promise<boolean> {
   if (!flags.quiet && !flags.json) {
-    display.say(offerText(offer.what, offer.items, offer.credits));
-    if (offer.note !== null) display.say(offer.note);
+    if (items.length > 0) display.say(offerText(what, items, credits));
+    if (rest.items > 0)
+      display.say(
+        `continuing the run also submits ${count(rest.items, "planned item")}, ${inCredits(rest.credits)}`,
+      );
+    if (note !== null) display.say(note);
   }
   display.end();
   return confirmed(
     flags,
     machine,
     options.interrupt,
-    spending(offer.credits, count(offer.items.length, "item")),
+    spending(plus(credits, rest.credits), count(items.length + rest.items, "item")),
   );
 }
 

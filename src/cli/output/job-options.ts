@@ -27,7 +27,7 @@ export async function jobOptions(
   workspace: Workspace,
 ): Promise<PreparedRun> {
   const { clock, stdout } = machine;
-  const log = await openLog(flags.logLevel, machine);
+  const log = await openLog(flags, machine);
   const display = openDisplay(flags.quiet ?? false, machine);
   const interrupt = machine.interrupt(() =>
     display.say("interrupted: waiting for requests in flight. Press Ctrl-C again to quit now."),

@@ -1,22 +1,22 @@
 import { pino } from "pino";
-import { EarlyExit } from "../../core/exit.js";
 import type { Log } from "../../core/ports/send.js";
 import type { Machine } from "../../machine.js";
+import { terminalStyle } from "../../text/table.js";
 import { terminalText } from "../../text/terminal.js";
+import type { LogFlags } from "../flags/shared.js";
 
-const levels = ["debug", "info", "warn", "error", "silent"];
-
-/** The log on stderr: readable on a terminal, otherwise one JSON document a line. Throws EarlyExit on a bad level. */
-export async function openLog(level: string, { stderr, clock }: Machine): Promise<Log> {
-  if (!levels.includes(level)) {
-    throw new EarlyExit(
-      "usage",
-      `--log-level: expected one of ${levels.join(", ")}, got ${JSON.stringify(level)}`,
-    );
-  }
-  const destination = stderr.isTTY ? await readable(stderr) : stderr;
-  const timestamp = () => `,"time":${clock.now()}`;
-  const logger = pino({ level, base: null, timestamp }, destination);
+/**
+ * The log on stderr: a readable line for each event, with the date where it goes to a file; or, if asked for, a JSON
+ * document a line.
+ */
+export async function openLog(
+  { logLevel: level, logFormat }: LogFlags,
+  { stderr, env, clock }: Machine,
+): Promise<Log> {
+  const timestamp = () => `,"time":"${new Date(clock.now()).toISOString()}"`;
+  const formatters = { level: (label: string) => ({ level: label }) };
+  const destination = logFormat === "json" ? stderr : await readable(stderr, env);
+  const logger = pino({ level, base: null, timestamp, formatters }, destination);
   // A logger cannot be returned from an async function: it has a `then`-like method that the promise would call.
   return {
     debug: (facts, message) => logger.debug(clean(facts), terminalText(message)),
@@ -35,7 +35,14 @@ function clean(facts: object): object {
   return Object.fromEntries(texts);
 }
 
-async function readable(destination: Machine["stderr"]) {
+async function readable(stderr: Machine["stderr"], env: Machine["env"]) {
   const { default: pretty } = await import("pino-pretty");
-  return pretty({ destination, sync: true, ignore: "pid,hostname", translateTime: "HH:MM:ss" });
+  return pretty({
+    destination: stderr,
+    sync: true,
+    singleLine: true,
+    colorize: terminalStyle(stderr, env).colour,
+    // Local times, as everywhere.
+    translateTime: stderr.isTTY ? "SYS:HH:MM:ss" : "SYS:yyyy-mm-dd HH:MM:ss",
+  });
 }

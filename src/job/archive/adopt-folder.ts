@@ -1,11 +1,11 @@
 import { createReadStream, type Dirent, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, extname, join, relative } from "node:path";
-import { openArchive } from "../../archive/archive.js";
 import { openInspector } from "../../archive/check/inspector.js";
 import { foldName, jobFolder, safeName } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import type { SaveRequest } from "../../archive/save.js";
+import { openArchive } from "../../archive/save.js";
 import { EarlyExit } from "../../core/exit.js";
 import { nothingToSubmit } from "../../core/next/options.js";
 import type { PlannedItem } from "../../core/ports/draft.js";

@@ -7,6 +7,7 @@ import { openAccounts } from "../../store/accounts/accounts.js";
 import { madeWritable, openDatabase, wayOut } from "../../store/open.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { filesystemInfo, nearest, tryLock } from "../state-folder/filesystem.js";
+import { sharedElsewhere } from "../workspace/account.js";
 import { isRehearsal, lostHistory, outdatedHistory } from "../workspace/history.js";
 import { claimedBy, readIdentity, type Workspace } from "../workspace/workspace.js";
 
@@ -113,13 +114,20 @@ export function onlyOne(workspace: Workspace): Check {
 /** Whether the output folder is writable. */
 export function writable(folder: string): Check {
   const expected = "a writable output folder";
-  const at = nearest(folder);
-  try {
-    rmdirSync(mkdtempSync(join(at, ".bulkgen-doctor-")));
+  const code = refusalToWrite(folder);
+  if (code === null)
     return fine("output folder", expected, existsSync(folder) ? folder : `${folder} (will be created)`);
+  const todo = "make it writable, or name another with --out";
+  return problem("output folder", { expected, got: `${code} in ${nearest(folder)}`, todo });
+}
+
+/** Why a folder, or the nearest above it that exists, cannot be written to; null if it can. */
+function refusalToWrite(folder: string): string | null {
+  try {
+    rmdirSync(mkdtempSync(join(nearest(folder), ".bulkgen-doctor-")));
+    return null;
   } catch (error) {
-    const todo = "make it writable, or name another with --out";
-    return problem("output folder", { expected, got: `${codeOf(error)} in ${at}`, todo });
+    return codeOf(error);
   }
 }
 
@@ -222,7 +230,7 @@ export async function examineMachine({ workspace, clock, node, mounts }: Machine
         : [placeOfState(workspace, mounts), sqlite(scratch.path), lock(scratch.path)]),
       onlyOne(workspace),
       await history(workspace, clock),
-      accountsData(workspace.accountsFile, clock),
+      accountsData(workspace, clock),
       writable(workspace.outFolder),
       await diskSpace(workspace.outFolder),
     ];
@@ -271,9 +279,18 @@ function lock(folder: string): Check {
 }
 
 /** Whether what accounts share, in a database beside no workspace, can be read and written. */
-export function accountsData(accountsFile: string, clock: Clock): Check {
+export function accountsData(
+  { accountsFile, stateFile }: Pick<Workspace, "accountsFile" | "stateFile">,
+  clock: Clock,
+): Check {
   const expected = "a quota ledger and a spend log that can be read, or none yet";
-  if (!existsSync(accountsFile)) return fine("accounts", expected, "none yet");
+  if (!existsSync(accountsFile)) {
+    const folder = dirname(accountsFile);
+    const code = refusalToWrite(folder);
+    if (code === null) return fine("accounts", expected, "none yet");
+    const todo = `to keep it elsewhere, always: ${sharedElsewhere(stateFile)}`;
+    return problem("accounts", { expected, got: `${folder} cannot be made (${code})`, todo });
+  }
   try {
     openAccounts(accountsFile, clock).close();
     return fine("accounts", expected, accountsFile);

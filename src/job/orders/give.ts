@@ -16,6 +16,7 @@ import {
   type ItemRequest,
   needsFacts,
   type PriceConsent,
+  plannedRest,
 } from "./request.js";
 
 export interface GiveOptions {
@@ -123,10 +124,11 @@ export function continuationOf(wish: FindItems, consent: PriceConsent): Continua
     },
     async change({ store, account }) {
       if (!wanted) throw new Error("an order that was never found");
-      const { run, order, offered, note } = wanted;
+      const { run, order, offered, note = null } = wanted;
       const facts = await factsFor(order, account);
       const charges = await account.accounts.highestCharges(account.accountId());
-      const agreed = await agreedTo(order, pricesNow(offered, facts, charges), consent, note);
+      const priced = { order, offered: pricesNow(offered, facts, charges), note };
+      const agreed = await agreedTo(priced, consent, await plannedRest(store, run));
       const { run: changed } = await orderItems(
         { store, spendLog: account.spendLog, facts, charges },
         run,

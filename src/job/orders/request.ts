@@ -1,7 +1,7 @@
 import type { ModelList, Task } from "../../api/records.js";
 import { ServiceError } from "../../client/service.js";
 import { EarlyExit } from "../../core/exit.js";
-import { type Credits, plus } from "../../core/money.js";
+import { type Credits, noCredits, plus } from "../../core/money.js";
 import { type GivenOrder, type ItemOrder, isRunOrder } from "../../core/ports/orders.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { freeSlots, NoRequestsUntil, owedRequests, slotsLeft } from "../../core/quota/quota.js";
@@ -45,24 +45,51 @@ export function selectItems(
   throw new EarlyExit("usage", `no item of run ${run.id} is selected by ${selectionText(selection)}`);
 }
 
-/** Asked before anything is paid: the items and what they cost together. */
-export type PriceConsent = (
-  offered: readonly Offered[],
-  credits: Credits,
-  note: string | null,
-) => Promise<boolean>;
+/** The planned items of a run, and their price. Every process that continues the run submits them. */
+export interface PlannedRest {
+  items: number;
+  credits: Credits;
+}
 
-/** The order with the price that the person agreed to, if it has one. Throws EarlyExit if they decline. */
+const noRest: PlannedRest = { items: 0, credits: noCredits };
+
+/** A cancelled run submits nothing but what is ordered. */
+export async function plannedRest(store: Pick<Store, "waiting">, run: Run): Promise<PlannedRest> {
+  if (run.state === "cancelled") return noRest;
+  const groups = await store.waiting(run.id, { models: [], prices: [] });
+  const items = groups.reduce((sum, group) => sum + group.items, 0);
+  return { items, credits: plus(noCredits, ...groups.map(({ credits }) => credits)) };
+}
+
+/** What a person agrees to before anything is paid. */
+export interface Offer {
+  /** The ordered items that cost something. */
+  items: readonly Offered[];
+  /** What they cost together. */
+  credits: Credits;
+  /** The other items that are submitted along with them. */
+  rest: PlannedRest;
+  note: string | null;
+}
+
+export type PriceConsent = (offer: Offer) => Promise<boolean>;
+
+/**
+ * The order with the price that the person agreed to, if it has one. An order without a price is asked about as well if
+ * carrying it out submits other items. Throws EarlyExit if they decline.
+ */
 export async function agreedTo(
-  order: ItemOrder,
-  offered: readonly Offered[],
+  { order, offered, note = null }: Pick<ItemRequest, "order" | "offered" | "note">,
   consent: PriceConsent,
-  note: string | null = null,
+  rest: PlannedRest = noRest,
 ): Promise<ItemOrder> {
-  if (!("agreed" in order)) return order;
-  const agreed = plus(...offered.map(({ price }) => price));
-  if (await consent(offered, agreed, note)) return { ...order, agreed };
-  throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+  const isPriced = "agreed" in order;
+  if (!isPriced && rest.items === 0) return order;
+  const items = isPriced ? offered : [];
+  const credits = plus(noCredits, ...items.map(({ price }) => price));
+  if (!(await consent({ items, credits, rest, note })))
+    throw new EarlyExit("usage", "not confirmed; nothing was submitted");
+  return isPriced ? { ...order, agreed: credits } : order;
 }
 
 /** Whether the service must be asked before an order can be applied. */

@@ -1,9 +1,9 @@
-import { openArchive } from "../../archive/archive.js";
 import { openInspector } from "../../archive/check/inspector.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { undiciDownloads } from "../../archive/download/download.js";
 import { removeLeftovers } from "../../archive/leftovers.js";
+import { openArchive } from "../../archive/save.js";
 import type { AlarmClock, Clock } from "../../clock.js";
 import { residual } from "../../core/charges/readings.js";
 import { reconcile } from "../../core/charges/verdict.js";

@@ -14,7 +14,9 @@ import type { Lanes } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
-import { openLanes } from "../../store/lanes.js";
+import { openLanes } from "../../store/lock.js";
+import { count } from "../../text/amounts.js";
+import { shellWord } from "../../text/shell.js";
 
 /** Which service, as whom. */
 export interface ServiceConnection {
@@ -56,9 +58,28 @@ export interface OpenAccount {
   close(): Promise<void>;
 }
 
+/** Opens what the accounts share. Throws EarlyExit where its folder cannot be made. */
+function openShared({ accountsFile, stateFile, clock }: AccountOptions): Accounts {
+  try {
+    return openAccounts(accountsFile, clock);
+  } catch (error) {
+    const { syscall, code } = error as NodeJS.ErrnoException;
+    if (syscall !== "mkdir") throw error;
+    throw new EarlyExit(
+      "usage",
+      `${dirname(accountsFile)} cannot be made (${code}): bulkgen keeps there what all your workspaces share. Nothing was sent. To keep it elsewhere, always: ${sharedElsewhere(stateFile)}`,
+    );
+  }
+}
+
+/** The command that keeps what all workspaces share beside this workspace. */
+export function sharedElsewhere(stateFile: string): string {
+  return `\`export XDG_STATE_HOME=${shellWord(join(dirname(dirname(stateFile)), ".state"))}\``;
+}
+
 export async function openAccount(options: AccountOptions): Promise<OpenAccount> {
   const { connection, clock, log } = options;
-  const accounts = openAccounts(options.accountsFile, clock);
+  const accounts = openShared(options);
   const keyPrint = fingerprint(connection.key);
   let account = await accounts.accountOf(connection.origin, keyPrint);
   await accounts.narrowLimits(account.id, options.limits ?? {});
@@ -85,8 +106,8 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     const foreign = await accounts.counted(caller(), { requests, over });
     if (foreign > 0) {
       log.warn(
-        { requests: foreign },
-        "another machine or program uses this key too; its requests are counted. Leave it a part of the quota with --share",
+        {},
+        `${count(foreign, "request")} with this key ${foreign === 1 ? "was" : "were"} not made from here: another machine or program uses the key, or you tried another address of the service. If others use it, leave them a part of the quota: --share 50%`,
       );
     }
   };

@@ -2,12 +2,12 @@ import type { PlanLimits } from "../../api/plans.js";
 import { planLimits } from "../../api/plans.js";
 import type { Clock } from "../../clock.js";
 import type { Credits } from "../../core/money.js";
+import { observationsMax } from "../../core/pace/pace.js";
 import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import { narrowed } from "../../core/quota/quota.js";
 import { type Sql, type Sqlite, statements } from "../../sqlite.js";
 import { openDatabase, transactions } from "../open.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
-import { durationMethods } from "./durations.js";
 import { ledgerMethods } from "./ledger.js";
 import { spendLogOf } from "./spend-log.js";
 import { spentOn, takenFrom } from "./spending.js";
@@ -57,7 +57,6 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
     },
 
     ...ledgerMethods(connection),
-    ...durationMethods(connection),
 
     charged: async (accountId, group, amount) =>
       atomic(() => {
@@ -72,6 +71,32 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
         "SELECT price_group, highest FROM charges WHERE origin = (SELECT origin FROM accounts WHERE id = ?)",
       ).all(accountId) as { price_group: string; highest: number }[];
       return new Map(rows.map((row) => [row.price_group, row.highest as Credits]));
+    },
+
+    // For each model with its params, only as many durations are kept as an estimate uses.
+    lasted: async (accountId, { model, group }, ms) =>
+      atomic(() => {
+        const { origin } = sql("SELECT origin FROM accounts WHERE id = ?").get(accountId) as {
+          origin: string;
+        };
+        sql("INSERT INTO durations (origin, model, price_group, ms, at) VALUES (?, ?, ?, ?, ?)").run(
+          origin,
+          model,
+          group,
+          Math.round(ms),
+          clock.now(),
+        );
+        sql(
+          `DELETE FROM durations WHERE origin = ? AND model = ? AND price_group = ? AND id <= (SELECT id FROM durations
+             WHERE origin = ? AND model = ? AND price_group = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
+        ).run(origin, model, group, origin, model, group, observationsMax);
+      }),
+
+    async durations(accountId, models) {
+      return sql(
+        `SELECT model, price_group AS "group", ms FROM durations
+         WHERE origin = (SELECT origin FROM accounts WHERE id = ?) AND model IN (SELECT value FROM json_each(?)) ORDER BY id`,
+      ).all(accountId, JSON.stringify(models)) as { model: string; group: string; ms: number }[];
     },
 
     spentOn: async (accountId, day) => spentOn(connection, accountId, day),

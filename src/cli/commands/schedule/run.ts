@@ -1,17 +1,21 @@
 import { launchScheduledRun } from "../../../schedule/launch.js";
-import { scheduledCommand } from "../../../schedule/scheduled-run.js";
+import { endText, type ScheduledRunEnd, scheduledCommand } from "../../../schedule/scheduled-run.js";
+import { shellWord } from "../../../text/shell.js";
 import { jsonText } from "../../../text/terminal.js";
-import type { ScheduleFlags } from "../../flags/schedule.js";
+import type { ScheduleRunFlags } from "../../flags/schedule.js";
 import type { Call } from "../call.js";
 import { scheduleNamed, withSchedules } from "./place.js";
 
-/** Starts a scheduled run now. It prints what `bulkgen run` prints, and ends with the same code. */
+/**
+ * Starts a scheduled run now. It prints what `bulkgen run` prints, with --quiet only how a run that failed ended, and ends with the
+ * same code.
+ */
 export async function runScheduleNow({
   flags,
   args,
   machine,
-}: Call<ScheduleFlags, { name: string }>): Promise<number> {
-  const { clock, env, program, stdout } = machine;
+}: Call<ScheduleRunFlags, { name: string }>): Promise<number> {
+  const { clock, env, program, stdout, stderr } = machine;
   const { name } = args;
   return withSchedules(flags, machine, async (schedules, { root }) => {
     const schedule = await scheduleNamed(schedules, name);
@@ -22,12 +26,20 @@ export async function runScheduleNow({
       root,
       environment: env,
       clock,
-      watched: flags.json ?? false,
+      watched: (flags.json || flags.quiet) ?? false,
     });
     machine.interrupt(() => run.stop());
-    const { resumeAt: _, ...end } = await run.ended;
+    const ended = await run.ended;
+    const { resumeAt: _, ...end } = ended;
     await schedules.change(name, dueAt, { ...end, state: "ended", endedAt: clock.now() });
     if (flags.json) stdout.write(`${jsonText({ schedule: name, ...end })}\n`);
+    else if (flags.quiet && end.exit !== 0) stderr.write(`${failureText(name, ended, root)}\n`);
     return end.exit ?? 1;
   });
+}
+
+/** The process itself has said on stderr why a run could not start. */
+function failureText(name: string, end: ScheduledRunEnd, root: string): string {
+  const hint = `: \`bulkgen status --workspace ${shellWord(root)}\` says why, and what to do`;
+  return `bulkgen: scheduled run of ${name}: ${endText(end)}${end.run === null ? "" : hint}`;
 }

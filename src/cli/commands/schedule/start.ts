@@ -27,7 +27,7 @@ interface DaemonPlace {
 }
 
 export async function startSchedules({ flags, machine }: Call<ScheduleStartFlags>): Promise<undefined> {
-  const log = await openLog(flags.logLevel, machine);
+  const log = await openLog(flags, machine);
   const stop = machine.interrupt(() =>
     log.info(
       {},
