@@ -85,7 +85,7 @@ function runFailedAgain(run: Run, folder: string | null): string {
 
 /** The command that plans the run's manifest again, as the same edition and under the same cap. */
 function runAgain(
-  { manifest, edition, options: { maxCredits, sandbox } }: Run,
+  { manifest, edition, options: { maxCredits, sandbox, sheetFlags = [] } }: Run,
   folder: string | null,
 ): string {
   if (manifest === "-") return "run the manifest again";
@@ -93,6 +93,7 @@ function runAgain(
     "bulkgen",
     "run",
     folder === null ? manifest : shownPath(manifest, folder),
+    ...sheetFlags.flat(),
     ...(edition === "" ? [] : ["--edition", edition]),
     ...(maxCredits === null ? [] : ["--max-credits", String(toNumber(maxCredits))]),
     ...(sandbox ? ["--sandbox"] : []),

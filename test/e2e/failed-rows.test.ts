@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newPlace, type Place, run } from "./command.js";
@@ -37,6 +37,26 @@ describe.concurrent("a failed row that was corrected", () => {
     expect(whole, whole.stderr).toMatchObject({ code: 0 });
     expect(whole.stdout).toContain("2 of 2 items, all of them before, not paid again");
     expect(await spent(call)).toBe(before);
+  });
+
+  test("is run again by the command that the summary names, with the flags that its sheet needs", async () => {
+    const place = newPlace();
+    const text = "id;model;prompt;params.aspect_ratio\na;aurora-image-mini;[[moderation]] a mug;16:09\n";
+    place.write("s.csv", text);
+    const first = await run(place, ["run", "s.csv", "--repair", "--delimiter", "semicolon", ...sandbox]);
+    const [, command = ""] = /then `bulkgen (.+?)`/.exec(first.stdout) ?? [];
+    expect(command).toBe("run s.csv --delimiter semicolon --repair --sandbox");
+    place.write("s.csv", text.replace("[[moderation]] ", ""));
+    expect((await run(place, [...command.split(" "), "--yes"])).code).toBe(0);
+  });
+
+  test("is run again from another folder by a command for the folder that the summary names", async () => {
+    const place = newPlace();
+    place.write("team/s.csv", "id,model,prompt\na,aurora-image-mini,[[moderation]] a mug\n");
+    expect((await run(place, ["init", "team", "--sandbox"])).code).toBe(0);
+    mkdirSync(join(place.folder, "elsewhere"));
+    const { stdout } = await run(place, ["run", "../team/s.csv", ...sandbox], { cwd: join(place.folder, "elsewhere") });
+    expect(stdout).toContain("Next: in ../team: fix the failed rows, then `bulkgen run s.csv --sandbox`");
   });
 
   test("in a workbook that export --failed writes belongs to its own job too", async () => {

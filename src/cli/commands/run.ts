@@ -1,7 +1,7 @@
 import type { ExitName } from "../../core/exit.js";
 import { runJob } from "../../job/run/run-job.js";
 import { scheduledIn } from "../../schedule/scheduled-run.js";
-import { manifestPath, sheetOptions } from "../flags/manifest.js";
+import { manifestPath, sheetFlagsOf, sheetOptions } from "../flags/manifest.js";
 import { type RunFlags, runOptions } from "../flags/run.js";
 import { askConsent } from "../output/consent.js";
 import { followed } from "../output/follow.js";
@@ -29,7 +29,10 @@ export async function run({
         manifest: manifestPath(manifest, machine),
         ...sheetOptions(flags, machine),
         skipInvalid: flags.skipInvalid ?? false,
-        run: runOptions(flags),
+        run: {
+          ...runOptions(flags),
+          sheetFlags: sheetFlagsOf([...(saved?.flags ?? []), ...given] as string[][]),
+        },
         scheduled: schedule === null || due === null ? null : { schedule, due },
         async consent(plan) {
           if (saved) checkDrift(saved, plan, called.tolerance, prepared.display.say);

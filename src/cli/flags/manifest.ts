@@ -5,7 +5,7 @@ import type { Machine } from "../../machine.js";
 import type { ReadOptions } from "../../manifest/read.js";
 import type { Defaults } from "../../manifest/shape/manifest.js";
 import type { Filter, Selection } from "../../plan/plan.js";
-import { type FlagsOf, grouped, option, toggle } from "./definition.js";
+import { type FlagsOf, grouped, nameOf, option, toggle } from "./definition.js";
 import { anyText, FlagError, jobName, oneOf, parameter, positive } from "./values.js";
 
 const inFiles = "never";
@@ -107,6 +107,12 @@ export function sheetOptions(flags: ManifestFlags, machine: Machine): SheetOptio
     onMissing: missing,
     job: flags.job ?? null,
   };
+}
+
+/** The given flags that say how the manifest is read. The edition is on record with the run. */
+export function sheetFlagsOf(given: readonly (readonly string[])[]): (readonly string[])[] {
+  const names = Object.keys(manifestFlags).map((attribute) => `--${nameOf(attribute)}`);
+  return given.filter(([name = ""]) => names.includes(name) && name !== "--edition" && name !== "--fresh");
 }
 
 /** The manifest's absolute path; standard input has none. */

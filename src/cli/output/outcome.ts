@@ -30,7 +30,7 @@ export async function showOutcome(
   const shown = {
     ...facts,
     folder: shownPath(facts.folder, machine.cwd),
-    nextStep: nextStep(left, machine.cwd),
+    nextStep: nextStepHere(left, outcome, machine),
     skipped: skipped && { ...skipped, file: shownPath(skipped.file, machine.cwd) },
   };
   const text = flags.json
@@ -76,6 +76,15 @@ async function factsOf(outcome: Outcome, machine: Machine): Promise<{ facts: Run
     look: counts.archived === 0 ? null : await galleryCommand(outcome, machine),
   };
   return { facts, left };
+}
+
+/** What to do next, and in which folder, where another workspace or none is found from the current one. */
+function nextStepHere(left: LeftToDo, { opened }: Outcome, { cwd, env }: Machine): string | null {
+  const { root } = opened.workspace;
+  if (findWorkspace({ cwd, sandbox: left.run.options.sandbox, env }).root === root)
+    return nextStep(left, cwd);
+  const step = nextStep(left, root);
+  return step && `in ${shownPath(root, cwd)}: ${step}`;
 }
 
 /** The command that makes the gallery of the run's job, from the current folder. */

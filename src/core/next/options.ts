@@ -48,6 +48,8 @@ export interface RunOptions {
   /** Credits that may be spent automatically on a second attempt for items whose first charge was lost. */
   orphanCredits: Credits;
   sandbox: boolean;
+  /** The flags that the manifest was read with, as they were given: `[["--repair"], ["--delimiter", "tab"]]`. */
+  sheetFlags?: readonly (readonly string[])[];
   /** Who began the run, and on which machine; the schedule and its due time (ISO 8601) if a schedule did. */
   beganBy?: { user: string; host: string; schedule?: string; due?: string };
 }

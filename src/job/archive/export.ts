@@ -291,7 +291,7 @@ async function read(store: Store, options: ExportOptions): Promise<Export> {
   const all = rows.flatMap(({ item }) => item ?? []);
   const picks = await store.picks();
   const wanted = all.filter(({ id, state }) => (!failed || state === "failed") && (!picked || picks.has(id)));
-  if (picked && wanted.length === 0) throw nothingPicked(`run ${run.id}`);
+  if (picked && wanted.length === 0) throw nothingPicked(`run ${run.id}`, run.options.sandbox);
   if (failed && wanted.length === 0) throw new EarlyExit("done", `no item of run ${run.id} has failed`);
   const allFiles = await store.files(run.jobName);
   const chosen = new Set(selectItems(run, wanted, selection, ownValues(sheet.columns, allFiles, picks)));

@@ -55,7 +55,8 @@ export async function writeGallery(options: GalleryOptions): Promise<Gallery> {
     const outputs = (await store.archived(run.jobId)).filter(
       (output) => jobFolder(output) === folder && (!options.picked || picks.has(output.item.id)),
     );
-    if (options.picked && outputs.length === 0) throw nothingPicked(`job ${run.jobName}`);
+    if (options.picked && outputs.length === 0)
+      throw nothingPicked(`job ${run.jobName}`, run.options.sandbox);
     const files = await filesOf(folder, inSheetOrder(outputs), picks, options);
     const failed = options.picked ? [] : failedOf(await store.itemsOf(run.jobName));
     const page = options.render({ job: run.jobName, madeAt: clock.now(), files, failed });

@@ -93,10 +93,10 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
 }
 
 /** Refuses to write an export or a page without anything on it. */
-export function nothingPicked(where: string): EarlyExit {
+export function nothingPicked(where: string, sandbox: boolean): EarlyExit {
   return new EarlyExit(
     "usage",
-    `nothing of ${where} is picked. Pick with \`bulkgen pick ITEM\`. Nothing was written.`,
+    `nothing of ${where} is picked. Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
   );
 }
 
