@@ -216,7 +216,7 @@ export function creditsText(facts: Omit<SpentIn, "lost">): string {
 }
 
 const troubleShown = 20;
-const reasonCharactersMax = 160;
+const reasonCharactersMax = 240;
 const tones: Readonly<Record<string, Tone>> = { failed: "bad" };
 
 /** A run on a few lines, and below them the items in trouble. Its manifest is named as seen from `folder`. */

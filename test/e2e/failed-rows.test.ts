@@ -55,7 +55,9 @@ describe.concurrent("a failed row that was corrected", () => {
     place.write("team/s.csv", "id,model,prompt\na,aurora-image-mini,[[moderation]] a mug\n");
     expect((await run(place, ["init", "team", "--sandbox"])).code).toBe(0);
     mkdirSync(join(place.folder, "elsewhere"));
-    const { stdout } = await run(place, ["run", "../team/s.csv", ...sandbox], { cwd: join(place.folder, "elsewhere") });
+    const { stdout } = await run(place, ["run", "../team/s.csv", ...sandbox], {
+      cwd: join(place.folder, "elsewhere"),
+    });
     expect(stdout).toContain("Next: in ../team: fix the failed rows, then `bulkgen run s.csv --sandbox`");
   });
 

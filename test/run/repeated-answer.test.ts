@@ -50,7 +50,9 @@ describe("an answer with the task of another request", () => {
     expect(await states(world, run)).toEqual({ a: "archived", b: "held", c: "archived" });
     const task = (await attemptOf(run, "a"))?.taskId;
     const repeated = `the answer names task ${task}, which is that of an earlier request (a)`;
-    expect((await named(run, "b")).note).toContain(`charged, but its task id was lost (${repeated}); read`);
+    expect((await named(run, "b")).note).toContain(
+      `charged, but its task id was lost (${repeated}); the service counts`,
+    );
     expect(await attemptOf(run, "b")).toMatchObject({ taskId: null, charged: null, status: 200 });
     expect(posts()).toBe(3);
   });

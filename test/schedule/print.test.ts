@@ -7,7 +7,7 @@ const odd = { ...plain, root: `/srv/our "jobs" 100% $HOME it's` };
 test("the service runs the daemon of the workspace and restarts it after a crash", () => {
   const lines = systemdService(plain).split("\n");
   expect(lines).toContain(
-    "ExecStart=/usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs --log-level warn",
+    "ExecStart=/usr/bin/node /opt/bulkgen/main.js schedule start --workspace /srv/jobs",
   );
   expect(lines).toEqual(expect.arrayContaining(["WorkingDirectory=/srv/jobs", "Restart=on-failure"]));
 });

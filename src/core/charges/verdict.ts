@@ -10,7 +10,7 @@
  * was measured: of 119,580 items in the same 10,000 simulated runs 17,116 ended held with it and 17,652 with this rule,
  * 1 in 223 more, and no promise was broken in either.
  */
-import { type Credits, inCredits, noCredits, plus, showCredits } from "../money.js";
+import { type Credits, inCredits, noCredits, plus } from "../money.js";
 import { dayMs } from "../quota/quota.js";
 import {
   type ChargeEvidence,
@@ -48,7 +48,7 @@ export function judge(facts: ChargeEvidence, entry: SpendLogEntry): ChargeFindin
   const after = facts.readings.filter((reading) => reading.seq > ended);
   const clear = after.filter((reading) => clarity(facts, reading) === "clear");
   const charge = clear.find((reading) => shownBy(facts, reading) === "charged");
-  if (charge) return { verdict: "charged", evidence: chargeText(facts, charge, entry), seq: charge.seq };
+  if (charge) return { verdict: "charged", evidence: chargeText(facts, charge), seq: charge.seq };
   const proof = zeroProof(facts, clear, entry);
   if (proof !== null) return { verdict: "not_charged", evidence: proof, seq: null };
   const why = hopeless(facts, clear, entry);
@@ -75,7 +75,7 @@ function zeroProof(
   const late = zeros.findLast((reading) => since(reading) >= second);
   const early = zeros.find((reading) => reading !== late && since(reading) >= first);
   const proof = late && early ? late : entry.completeError ? zeros[0] : undefined;
-  return proof ? `${timeText(proof)}: the key was charged nothing that the spend log does not explain` : null;
+  return proof ? `the service counts no credits that bulkgen does not know of (${timeText(proof)})` : null;
 }
 
 /** Why no later reading would help; null if one may. */
@@ -126,24 +126,28 @@ function ambiguity(facts: ChargeEvidence, reading: CounterReading): string {
   if (residuals(facts, reading).length > 1)
     return "it is not known yet whether failed tasks keep their credits, so the key's counters prove nothing";
   const possible = candidates(facts, reading);
+  const grown = grownText(facts, reading);
   const sum = inCredits(sumOf(possible));
-  return possible.length === 1
-    ? `${grownText(facts, reading)}, but the unanswered request costs ${sum}`
-    : `${grownText(facts, reading)}, for 1 or more of ${possible.length} unanswered requests that cost ${sum} together`;
+  if (possible.length === 1) return `${grown}, but the unanswered request costs ${sum}`;
+  const [rest = noCredits] = residuals(facts, reading);
+  const [{ price } = { price: noCredits }, ...others] = possible;
+  const charged = rest / price;
+  const isCountable = others.every((other) => other.price === price) && Number.isInteger(charged);
+  return isCountable && charged > 0 && charged < possible.length
+    ? `${grown}: ${charged} of ${possible.length} unanswered requests ${charged === 1 ? "was" : "were"} charged`
+    : `${grown}, but the ${possible.length} unanswered requests cost ${sum} together`;
 }
 
-/** What the key was charged by then, and the share of this POST if there are others. */
-function chargeText(facts: ChargeEvidence, reading: CounterReading, entry: SpendLogEntry): string {
+/** What the service counts beyond what is known, and for how many requests. */
+function chargeText(facts: ChargeEvidence, reading: CounterReading): string {
   const grown = grownText(facts, reading);
   const count = candidates(facts, reading).length;
-  return count === 1
-    ? grown
-    : `${grown}, ${showCredits(entry.price)} of them for this one of ${count} unanswered requests`;
+  return count === 1 ? grown : `${grown}, the price of all ${count} unanswered requests`;
 }
 
 function grownText(facts: ChargeEvidence, reading: CounterReading): string {
   const [rest = noCredits] = residuals(facts, reading);
-  return `${timeText(reading)}: the key was charged ${inCredits(rest)} that the spend log does not explain`;
+  return `the service counts ${inCredits(rest)} more than bulkgen knows of (${timeText(reading)})`;
 }
 
 function timeText(reading: CounterReading): string {

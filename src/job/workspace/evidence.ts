@@ -106,7 +106,7 @@ export interface WaitingItem {
 
 const itemsMax = 20;
 const hashCharacters = 12;
-const reasonCharactersMax = 160;
+const reasonCharactersMax = 240;
 
 /** `POST 2026-11-21 04:10:23 UTC, answer 502, body 3f2a91c40b7d`, with the hash shortened to `characters`. */
 export function evidenceText(

@@ -92,7 +92,7 @@ export class Reachability {
     if (this.outage === null) {
       this.outage = { since: this.ports.clock.now(), reason };
       const next = wait(this.silence.until - this.outage.since);
-      this.ports.log.warn({ reason }, `the service is unreachable (${reason}), next try in ${next}`);
+      this.ports.log.warn({}, `no connection to the service (${reason}); trying again in ${next}`);
     }
     return left <= 0;
   }

@@ -350,28 +350,33 @@ describe("an unanswered request is settled by the key's counters", () => {
         entries: [paid, unknown, lost(3, 8, 3, { price: credits(7) })],
         readings: [reading(2, 12, 3, used), reading(3, 13, 7, used), reading(4, 14, 19, used)],
         ...change,
-      }).verdicts.map(({ evidence: text }) => text.replace(/^read .* UTC: the key was charged /, ""));
-    const unexplained = "that the spend log does not explain";
+      }).verdicts.map(({ evidence: text }) => text.replace(/ \(read .* UTC\)/, ""));
+    const more = "more than bulkgen knows of";
 
     it("nothing", () => {
-      expect(evidence(104)).toEqual([`nothing ${unexplained}`, `nothing ${unexplained}`]);
+      const nothing = "the service counts no credits that bulkgen does not know of";
+      expect(evidence(104)).toEqual([nothing, nothing]);
     });
 
-    it("the share of each, where all were charged", () => {
-      expect(evidence(115)).toEqual([
-        `11 credits ${unexplained}, 4 of them for this one of 2 unanswered requests`,
-        `11 credits ${unexplained}, 7 of them for this one of 2 unanswered requests`,
-      ]);
-      expect(evidence(108, { entries: [paid, unknown] })).toEqual([`4 credits ${unexplained}`]);
+    it("the price of all, where all were charged", () => {
+      const all = `the service counts 11 credits ${more}, the price of all 2 unanswered requests`;
+      expect(evidence(115)).toEqual([all, all]);
+      expect(evidence(108, { entries: [paid, unknown] })).toEqual([`the service counts 4 credits ${more}`]);
     });
 
     it("all of them together, where it is not known whose the charge is", () => {
-      const whose = `4 credits ${unexplained}, for 1 or more of 2 unanswered requests that cost 11 credits together`;
+      const whose = `the service counts 4 credits ${more}, but the 2 unanswered requests cost 11 credits together`;
       expect(evidence(108)).toEqual([whose, whose]);
     });
 
+    it("how many of them were charged, where all cost the same", () => {
+      const entries = [paid, unknown, lost(3, 8, 3, { price: credits(4) })];
+      const one = `the service counts 4 credits ${more}: 1 of 2 unanswered requests was charged`;
+      expect(evidence(108, { entries })).toEqual([one, one]);
+    });
+
     it("a single request's price, where the charge is another", () => {
-      const other = `3 credits ${unexplained}, but the unanswered request costs 4 credits`;
+      const other = `the service counts 3 credits ${more}, but the unanswered request costs 4 credits`;
       expect(evidence(107, { entries: [paid, unknown] })).toEqual([other]);
     });
 
@@ -387,7 +392,7 @@ describe("an unanswered request is settled by the key's counters", () => {
       const readings = [reading(2, 12, 3, 108, { at: start + 3_650 * 24 * 60 * minute })];
       const [found] = judged({ trusted: true, entries: [paid, unknown], readings }).verdicts;
       expect(found?.evidence).toContain(
-        `read ${new Date(start + 3 * minute).toISOString().slice(0, 19).replace("T", " ")} UTC: `,
+        `(read ${new Date(start + 3 * minute).toISOString().slice(0, 19).replace("T", " ")} UTC)`,
       );
     });
   });
