@@ -96,7 +96,7 @@ function flat(headers: Record<string, string | string[] | undefined>): Record<st
 function describe(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER")
-    return "it does not speak HTTPS; did you mean http:// in its address?";
+    return "it does not speak HTTPS; try http:// in its address";
   if (error instanceof errors.SocketError || (error as NodeJS.ErrnoException).code === "ECONNRESET")
     return "the connection was reset";
   if (error instanceof errors.UndiciError) return `${error.message} (${error.code})`;
