@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import type { AlarmClock, Random } from "./clock.js";
 import { exitCode } from "./core/exit.js";
@@ -83,6 +84,8 @@ export async function runOnSystem(
 
 function interruption(onFirst: () => void = () => {}): AbortSignal {
   const controller = new AbortController();
+  // Every request in flight listens to it.
+  setMaxListeners(0, controller.signal);
   const hit = () => {
     if (controller.signal.aborted) process.exit(exitCode("interrupted"));
     controller.abort();

@@ -61,7 +61,10 @@ export class JobIndex {
   private readonly identities = new Map<string, string | null>();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
+  /** Lines that wait for the append in progress; they share the next one, and its sync. */
+  private waiting: IndexLine[] = [];
   private writing: Promise<void> = Promise.resolve();
+  private next: Promise<void> | null = null;
 
   private constructor(
     private readonly disk: Disk,
@@ -147,19 +150,22 @@ export class JobIndex {
   async add(line: IndexLine): Promise<void> {
     const last = this.lines.get(identityOf(line));
     if (last?.file === line.file && last.sha256 === line.sha256) return;
+    this.waiting.push(line);
     // One append at a time: two at once could mix their lines.
-    const write = this.writing.then(() => this.write(line));
+    this.next ??= this.writing.then(() => this.writeWaiting());
+    const write = this.next;
     this.writing = write.catch(() => undefined);
     await write;
     this.know(line);
   }
 
-  private async write(line: IndexLine): Promise<void> {
-    const path = join(this.jobFolder, indexName);
+  private async writeWaiting(): Promise<void> {
+    const lines = this.waiting.splice(0).map((line) => `${JSON.stringify(line)}\n`);
+    this.next = null;
     // Start a new line after one that a full disk or a crash cut short.
-    const text = `${this.endsInLine ? "" : "\n"}${JSON.stringify(line)}\n`;
+    const begin = this.endsInLine ? "" : "\n";
     this.endsInLine = false;
-    await this.disk.append(path, text);
+    await this.disk.append(join(this.jobFolder, indexName), begin + lines.join(""));
     this.endsInLine = true;
   }
 }

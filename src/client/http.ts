@@ -53,7 +53,8 @@ export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; cl
       if (!watch.sent) return { kind: "not_sent", reason };
       return { kind: "no_answer", reason, ...(status === undefined ? {} : { status }) } satisfies Reply;
     } finally {
-      ended.abort();
+      // Given a reason, abort does not create an error with a stack.
+      ended.abort("ended");
     }
   };
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import PQueue from "p-queue";
 import type { Credits } from "../core/money.js";
 import { type Decision, type Due, hasWork, type NextStep, next, type View } from "../core/next/next.js";
@@ -106,6 +107,8 @@ class Loop {
   ) {
     const { ports, settings, gate } = session;
     const { lanes, polls, downloads } = settings;
+    // Every download in progress listens to it.
+    setMaxListeners(0, this.cutDownloads.signal);
     this.gate = gate;
     this.bell = ports.bell;
     this.savedRequests = { number: gate.requests, at: Number.NEGATIVE_INFINITY };
@@ -129,7 +132,7 @@ class Loop {
     try {
       while (this.crash === undefined) {
         const turnAt = await this.beginTurn();
-        const terms = await gate.terms();
+        const terms = await gate.terms(this.beginning());
         const loaded = await this.load(terms);
         const answer = await gate.mayBuy(loaded.counts);
         const view = this.view(terms, loaded, answer);
@@ -168,7 +171,7 @@ class Loop {
     const waiting = await this.waiting.groups(parked);
     const inOrder = settings.inOrder || modelBudgets.size > 0 || !reachesAll(waiting, committed, cap);
     const heads = inOrder ? null : firstHeads(waiting, (group) => this.paces.of(group), limit);
-    const due = await ports.store.due(run.id, limit, parked, heads);
+    const due = await ports.store.due(run.id, limit, parked, heads, this.beginning());
     const quota = await ports.accounts.quota(ports.accountId, claimantOf(this.session));
     const { stops } = this.gate;
     const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, stops });
@@ -222,15 +225,27 @@ class Loop {
     };
   }
 
+  /** The items whose submits are in progress. */
+  private beginning(): number[] {
+    return [...this.busy].filter(([, kind]) => kind === "submit").map(([item]) => item);
+  }
+
   private count(kind: StepKind): number {
     return [...this.busy.values()].filter((value) => value === kind).length;
   }
 
-  /** Begins the steps in order; false when another process took the slot in the quota that a step was to have. */
+  /**
+   * Begins the steps, whose reservations share a commit; false when another process took the slot in the quota that a
+   * step was to have.
+   */
   private async beginAll(steps: readonly NextStep[], counts: View["counts"]): Promise<boolean> {
     this.debt.is(counts);
-    for (const step of steps) if (!(await this.begin(step))) return false;
-    return true;
+    const begun = await Promise.allSettled(steps.map((step) => this.begin(step)));
+    // Nothing may begin after the loop has ended with an error.
+    return begun.every((step) => {
+      if (step.status === "rejected") throw step.reason;
+      return step.value;
+    });
   }
 
   /** Begins a step if it gets what it needs: a submit a lane, a request a slot in the quota. */
@@ -249,12 +264,12 @@ class Loop {
     }
     const lane = lanes.take();
     if (lane === null) return false;
-    const { ticket } = await accounts.reserve(caller, "generate", this.debt.withOneMore);
+    const { ticket } = await accounts.reserve(caller, "generate", this.debt.grow());
     if (!ticket) {
+      this.debt.shrink();
       lane.release();
       return false;
     }
-    this.debt.grew();
     const answered = this.lanesNeeded.began();
     const send = () =>
       submit(this.session, step.item, ticket).finally(() => {

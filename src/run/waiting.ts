@@ -75,15 +75,17 @@ export class Debt {
     this.requests = owedRequests(counts);
   }
 
-  /** What is owed once one more item is submitted. */
-  get withOneMore(): Claim {
-    return { claimant: this.claimant, requests: this.requests + 1 };
-  }
-
-  /** One more was submitted, and the account knows it from the reservation. */
-  grew(): void {
+  /** One more item is to be submitted: what is owed then, which the account learns with its reservation. */
+  grow(): Claim {
     this.requests++;
     this.reported = this.requests;
+    return { claimant: this.claimant, requests: this.requests };
+  }
+
+  /** It was not submitted after all. */
+  shrink(): void {
+    this.requests--;
+    this.reported = null;
   }
 
   /** Reports the debt, so that requests that this run no longer needs are free for others. */

@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 import type { Lanes } from "../core/quota/quota.js";
 import { named, openSqlite, type Sqlite } from "../sqlite.js";
 
-/** A reference to each lock: a garbage-collected database closes itself and would drop its lock. */
-const held = new Set<Sqlite>();
-
 /** A lock that the kernel frees when the process ends, also after kill -9. */
 export interface Lock {
   release(): void;
 }
+
+/** A reference to each lock: a garbage-collected database closes itself and would drop its lock. */
+const held = new Set<LockFile>();
 
 /**
  * Takes the lock at `path`, or returns null when another process holds it. The lock is an exclusive transaction on a
@@ -18,36 +18,67 @@ export interface Lock {
  * error, or the system's where the file may not be written.
  */
 export function takeLock(path: string): Lock | null {
-  return locked(path, ["BEGIN EXCLUSIVE"]);
-}
-
-/** Takes a shared lock at `path`: others may share it, but no one can take it exclusively. Null while it is exclusive. */
-export function shareLock(path: string): Lock | null {
-  // Until this transaction ends, others cannot write what it has read.
-  return locked(path, ["BEGIN", "SELECT count(*) FROM sqlite_schema"]);
-}
-
-function locked(path: string, statements: readonly string[]): Lock | null {
-  mkdirSync(dirname(path), { recursive: true });
-  const db = openSqlite(path, { timeout: 0 });
+  const file = new LockFile(path);
   try {
-    db.pragma("journal_mode = DELETE");
-    for (const statement of statements) db.exec(statement);
-    // SQLite opens a read-only file without an error, but its lock then excludes no one.
-    accessSync(path, constants.W_OK);
-  } catch (error) {
-    db.close();
-    if ((error as { code?: string }).code?.startsWith("SQLITE_BUSY")) return null;
-    throw named(path, error);
+    if (!file.take(exclusive)) return null;
+    held.add(file);
+  } finally {
+    if (!held.has(file)) file.close();
   }
-  held.add(db);
   return {
     release() {
-      if (!held.delete(db)) return;
-      db.exec("ROLLBACK");
-      db.close();
+      if (!held.delete(file)) return;
+      file.release();
+      file.close();
     },
   };
+}
+
+const exclusive = ["BEGIN EXCLUSIVE"];
+/** Others may share it, but no one can take it exclusively: until it ends, others cannot write what it has read. */
+const shared = ["BEGIN", "SELECT count(*) FROM sqlite_schema"];
+
+/** A lock's database, kept open so that taking the lock again costs no opening. */
+class LockFile {
+  private db: Sqlite | null = null;
+  private isWritable = false;
+
+  constructor(private readonly path: string) {}
+
+  /** False while another process holds it. */
+  take(statements: readonly string[]): boolean {
+    this.db ??= this.open();
+    const { db } = this;
+    try {
+      for (const statement of statements) db.exec(statement);
+      // SQLite opens a read-only file without an error, but its lock then excludes no one.
+      if (!this.isWritable) accessSync(this.path, constants.W_OK);
+      this.isWritable = true;
+      return true;
+    } catch (error) {
+      if (db.inTransaction) db.exec("ROLLBACK");
+      if (isBusy(error)) return false;
+      throw named(this.path, error);
+    }
+  }
+
+  release(): void {
+    this.db?.exec("ROLLBACK");
+  }
+
+  close(): void {
+    this.db?.close();
+    this.db = null;
+  }
+
+  private open(): Sqlite {
+    mkdirSync(dirname(this.path), { recursive: true });
+    return openSqlite(this.path, { timeout: 0 });
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return (error as { code?: string }).code?.startsWith("SQLITE_BUSY") ?? false;
 }
 
 export interface LaneOptions {
@@ -59,25 +90,51 @@ export interface LaneOptions {
   gateFile: string;
 }
 
-/** Lanes as locks: one file for each lane, and one for the key, on which each taken lane holds a shared lock. */
-export function openLanes({ folder, count, gateFile }: LaneOptions): Lanes {
+/** Lanes of this process, whose files stay open until they are closed. */
+export interface OpenLanes extends Lanes {
+  close(): void;
+}
+
+/** Lanes as locks: one file for each lane, and one for the key, which all taken lanes of this process share. */
+export function openLanes({ folder, count, gateFile }: LaneOptions): OpenLanes {
+  const gate = new LockFile(gateFile);
+  const lanes = Array.from({ length: count }, (_, at) => ({
+    file: new LockFile(join(folder, `lane-${at + 1}.lock`)),
+    isTaken: false,
+  }));
+  let taken = 0;
+  const leave = () => {
+    taken -= 1;
+    if (taken === 0) gate.release();
+  };
   return {
     take() {
-      const gate = shareLock(gateFile);
-      if (!gate) return null;
-      for (let number = 1; number <= count; number++) {
-        const lane = takeLock(join(folder, `lane-${number}.lock`));
-        if (!lane) continue;
-        return {
-          release() {
-            lane.release();
-            gate.release();
-          },
-        };
+      if (taken === 0 && !gate.take(shared)) return null;
+      taken += 1;
+      try {
+        const lane = lanes.find(({ file, isTaken }) => !isTaken && file.take(exclusive));
+        if (lane) {
+          lane.isTaken = true;
+          return {
+            release() {
+              if (!lane.isTaken) return;
+              lane.isTaken = false;
+              lane.file.release();
+              leave();
+            },
+          };
+        }
+      } catch (error) {
+        leave();
+        throw error;
       }
-      gate.release();
+      leave();
       return null;
     },
     bracket: () => takeLock(gateFile),
+    close() {
+      for (const { file } of lanes) file.close();
+      gate.close();
+    },
   };
 }

@@ -95,6 +95,67 @@ export function transactions(db: Sqlite): Atomic {
   };
 }
 
+/**
+ * Runs work in a transaction as `Atomic` does, and resolves when it is durable. Works that are asked for within one turn
+ * of the event loop share one commit, and so one sync: each is a savepoint of its own, so one that throws takes only
+ * itself back.
+ */
+export type Grouped = <Result>(work: () => Result) => Promise<Result>;
+
+export interface GroupCommits {
+  atomic: Grouped;
+  /** Commits what was asked for until now. */
+  commit(): void;
+}
+
+/** Runs something later in this turn of the event loop, or at its end. */
+export type Defer = (act: () => void) => void;
+
+export function groupCommits(db: Sqlite, defer: Defer = setImmediate): GroupCommits {
+  const atomic = transactions(db);
+  const savepoint = db.transaction((work: () => unknown) => work());
+  let waiting: Asked[] = [];
+  const commit = () => {
+    const group = waiting;
+    waiting = [];
+    if (group.length > 0) commitGroup(group);
+  };
+  const commitGroup = (group: readonly Asked[]) => {
+    const answers: (() => void)[] = [];
+    const run = (asked: Asked) => {
+      try {
+        const result = savepoint(asked.work);
+        answers.push(() => asked.resolve(result));
+      } catch (error) {
+        // Some errors, such as a full disk, end the transaction and with it the whole group.
+        if (!db.inTransaction) throw error;
+        answers.push(() => asked.reject(named(db.name, error)));
+      }
+    };
+    try {
+      atomic(() => group.forEach(run));
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+      return;
+    }
+    for (const answer of answers) answer();
+  };
+  return {
+    atomic: <Result>(work: () => Result) =>
+      new Promise<Result>((resolve, reject) => {
+        waiting.push({ work, resolve: resolve as (result: unknown) => void, reject });
+        if (waiting.length === 1) defer(commit);
+      }),
+    commit,
+  };
+}
+
+interface Asked {
+  work(): unknown;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
 /** Copies a database, including its write-ahead log. Throws SQLite's error. */
 export function copyDatabase(from: string, to: string): void {
   const db = openSqlite(from, { fileMustExist: true });

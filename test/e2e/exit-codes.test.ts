@@ -96,7 +96,7 @@ describe.concurrent("every documented exit code is reached", () => {
     }
     // A stack is for defects alone; it names the positions in the bundle with their modules.
     expect(/\bat .*\.js:\d+/.test(end.stderr)).toBe(code === exitCode("crash"));
-    if (code === exitCode("crash")) expect(end.stderr).toMatch(/\.js:\d+:\d+, run\/[\w-]+\.js\b/);
+    if (code === exitCode("crash")) expect(end.stderr).toMatch(/\.js:\d+:\d+, store\/[\w-]+\.js\b/);
   });
 });
 

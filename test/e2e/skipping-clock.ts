@@ -11,7 +11,7 @@ interface Sleeper {
 }
 
 /** For so many turns of the event loop nothing may be in progress before time is skipped. */
-const quietTurns = 5;
+const quietTurns = 20;
 
 /**
  * Real time, of which the waits are left out: while a command runs in this process and everything in the process

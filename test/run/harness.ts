@@ -266,7 +266,7 @@ function full(): Promise<never> {
 
 /** Lets what is ready to run do so; moves the clock only when still nothing is in progress. */
 async function settledThenAdvance(clock: ManualClock, underWay: () => number): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) {
+  for (let turn = 0; turn < 20; turn++) {
     await new Promise((resolve) => setImmediate(resolve));
     if (underWay() > 0) return;
   }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
 import { credits } from "../../src/core/money.js";
 import type { Attempt } from "../../src/core/ports/attempt.js";
+import type { Disk } from "../../src/core/ports/disk.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { Item, Run } from "../../src/core/ports/store.js";
 import { openReceipts } from "../../src/run/receipts/receipts.js";
@@ -78,6 +79,54 @@ describe("the receipts", () => {
     await Promise.all(keys.map((key) => receipts.answer(run, { ...item, key }, attempt, accepted)));
     const lines = readFileSync(file, "utf8").trim().split("\n");
     expect(lines.map((line) => JSON.parse(line).key)).toEqual(keys);
+  });
+});
+
+describe("lines that are written at about the same time", () => {
+  /** How many lines each append had. */
+  const appends: number[] = [];
+  let refuse: (path: string) => void = () => {};
+  const disk: Disk = {
+    ...nodeDisk,
+    append: async (path, text) => {
+      refuse(path);
+      if (path === file) appends.push(text.trim().split("\n").length);
+      await nodeDisk.append(path, text);
+    },
+  };
+  beforeEach(() => {
+    appends.length = 0;
+    refuse = () => {};
+  });
+
+  test("share one append and its sync, and each is there before its writer continues", async () => {
+    const receipts = openReceipts(disk, place(), () => 0);
+    const keys = Array.from({ length: 20 }, (_, index) => `k1:${index}`);
+    await Promise.all(
+      keys.map(async (key) => {
+        await receipts.intent(run, { ...item, key }, attempt, "{}");
+        expect(readFileSync(file, "utf8")).toContain(`"${key}"`);
+      }),
+    );
+    expect(appends.reduce((sum, lines) => sum + lines)).toBe(20);
+    expect(appends.length).toBeLessThanOrEqual(3);
+  });
+
+  test("P17: on a full disk the answers are written where room was kept, and no request is sent for the others", async () => {
+    const receipts = openReceipts(disk, place(), () => 0);
+    await receipts.intent(run, item, attempt, "{}");
+    refuse = () => {
+      if (existsSync(join(dirname(file), "receipts.reserve"))) throw systemError("ENOSPC");
+    };
+    const [, answer, intent] = await Promise.allSettled([
+      receipts.answer(run, other, first, accepted),
+      receipts.answer(run, item, attempt, accepted),
+      receipts.intent(run, other, attempt, "{}"),
+    ]);
+    expect(answer).toMatchObject({ status: "fulfilled" });
+    expect(intent).toMatchObject({ status: "rejected", reason: { code: "ENOSPC" } });
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(accepted);
+    expect(readFileSync(file, "utf8").match(/"type":"intent"/g)).toHaveLength(1);
   });
 });
 

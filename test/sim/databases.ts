@@ -4,7 +4,7 @@ import type { Store } from "../../src/core/ports/store.js";
 import type { Sqlite } from "../../src/sqlite.js";
 import { accountsOn } from "../../src/store/accounts/accounts.js";
 import { accountsMigrations } from "../../src/store/accounts/accounts-schema.js";
-import { type Migration, openDatabase } from "../../src/store/open.js";
+import { type Defer, type Migration, openDatabase } from "../../src/store/open.js";
 import { workspaceOn } from "../../src/store/workspace/workspace.js";
 import { workspaceMigrations } from "../../src/store/workspace/workspace-schema.js";
 
@@ -19,6 +19,9 @@ interface Database<Port> {
   /** The clock of the run that has it. */
   clock: { current: Clock };
 }
+
+/** In the simulation the gates of a process hold works back until the end of the turn; here each is committed at once. */
+const atOnce: Defer = (act) => act();
 
 class Pool<Port> {
   private readonly idle: Database<Port>[] = [];
@@ -52,8 +55,8 @@ class Pool<Port> {
   }
 }
 
-const workspaces = new Pool<Store>(workspaceMigrations, (db, clock) => workspaceOn(db, clock, "/"));
-const accounts = new Pool<Accounts>(accountsMigrations, accountsOn);
+const workspaces = new Pool<Store>(workspaceMigrations, (db, clock) => workspaceOn(db, clock, "/", atOnce));
+const accounts = new Pool<Accounts>(accountsMigrations, (db, clock) => accountsOn(db, clock, atOnce));
 
 /** The databases of one run: of each workspace one, and the account's. */
 export class Databases {

@@ -6,6 +6,24 @@ import { never, type Process } from "./machine.js";
 
 type Method = (...values: unknown[]) => Promise<unknown>;
 
+/** Works that are asked for and not done yet: virtual time has to wait for them. */
+let pending = 0;
+
+export function hasPendingWorks(): boolean {
+  return pending > 0;
+}
+
+/**
+ * Does it at the end of the turn of the event loop, as the program does what it asks of its databases: what others do
+ * in the meantime comes before it, and a process that dies in the meantime has not done it.
+ */
+async function atEndOfTurn<Result>(process: Process, act: () => Promise<Result>): Promise<Result> {
+  pending++;
+  await new Promise((resolve) => setImmediate(resolve));
+  pending--;
+  return process.isAlive() ? act() : never();
+}
+
 /** A port whose methods are transactions. Those in `looks` change nothing. */
 export function gatedPort<Port extends object>(
   process: Process,
@@ -18,7 +36,12 @@ export function gatedPort<Port extends object>(
     const call = (...values: unknown[]) =>
       looksOnly
         ? process.look(() => act(...values))
-        : process.effect(`${name}.${method}`, values, () => act(...values));
+        : process.effect(
+            `${name}.${method}`,
+            values,
+            () => atEndOfTurn(process, () => act(...values)),
+            "whole",
+          );
     return [method, call];
   });
   return Object.fromEntries(gated) as Port;

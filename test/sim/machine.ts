@@ -56,7 +56,12 @@ export class Process implements Sender {
   }
 
   /** Something that changes the world. */
-  effect<Result>(name: string, values: readonly unknown[], act: () => Promise<Result>): Promise<Result> {
+  effect<Result>(
+    name: string,
+    values: readonly unknown[],
+    act: () => Promise<Result>,
+    done: "begun" | "whole" = "begun",
+  ): Promise<Result> {
     if (!this.alive) return never();
     const { desk } = this.machine;
     if (desk.effectCount >= effectsMax)
@@ -71,7 +76,7 @@ export class Process implements Sender {
       (value) => this.outcome({ sender: this, name, values, result: value }, value),
       (error: unknown) => (this.alive ? Promise.reject(error) : never<Result>()),
     );
-    return crash === null ? result : this.crashAfter(crash, result);
+    return crash === null ? result : this.crashAfter(crash, result, done);
   }
 
   /** Something that only looks. */
@@ -110,10 +115,17 @@ export class Process implements Sender {
     return value;
   }
 
-  /** What waits for the network has left by now, and that is the effect. */
-  private async crashAfter<Result>(crash: Crash, result: Promise<Result>): Promise<Result> {
-    result.catch(() => undefined);
-    await null;
+  /** What waits for the network has left by now, and that is the effect; a transaction is one when it is committed. */
+  private async crashAfter<Result>(
+    crash: Crash,
+    result: Promise<Result>,
+    done: "begun" | "whole",
+  ): Promise<Result> {
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    await (done === "whole" ? settled : null);
     this.crash(crash);
     return never();
   }

@@ -132,7 +132,15 @@ export const moneyMutants: readonly Mutant[] = [
     make: () =>
       ofStore((store) => ({
         ...store,
-        spending: async (run) => ({ ...(await store.spending(run)), pending: credits(0) }),
+        spending: async (run, of) => ({ ...(await store.spending(run, of)), pending: credits(0) }),
+      })),
+  },
+  {
+    name: "forgets under the cap what is about to be submitted",
+    make: () =>
+      ofStore((store) => ({
+        ...store,
+        spending: (run, of) => store.spending(run, of?.model === undefined ? {} : { model: of.model }),
       })),
   },
   {

@@ -8,6 +8,7 @@ import { CancelRules } from "./cancel-rules.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
+import { hasPendingWorks } from "./gated.js";
 import { jobOf } from "./jobs.js";
 import { Kernel, ProcessClock } from "./kernel.js";
 import type { Machine } from "./machine.js";
@@ -80,7 +81,10 @@ class Simulation {
     private readonly mutant: Substitution | undefined,
   ) {
     const { seed } = scenario;
-    const kernel: Kernel = new Kernel(beginning, () => this.machine.processes.some((one) => one.isWorking()));
+    const kernel: Kernel = new Kernel(
+      beginning,
+      () => hasPendingWorks() || this.machine.processes.some((one) => one.isWorking()),
+    );
     const now = () => kernel.now();
     const wall = { offsetMs: 0 };
     this.databases = new Databases(new ProcessClock(kernel, wall, () => true));

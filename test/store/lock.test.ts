@@ -64,7 +64,7 @@ test("P18: a file that may only be read locks nothing for others, so it is refus
   chmodSync(dirname(file), 0o777);
   chmodSync(file, 0o444);
   const script = `
-    const { shareLock, takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
+    const { openLanes, takeLock } = await import(${JSON.stringify(new URL("../../dist/store/lock.js", import.meta.url).href)});
     // Another user may not be allowed to read the program where it lies, so all of it is loaded before.
     takeLock(${JSON.stringify(`${file}.other`)})?.release();
     // To the system's administrator nothing is read-only.
@@ -73,9 +73,11 @@ test("P18: a file that may only be read locks nothing for others, so it is refus
       process.setgid(65534);
       process.setuid(65534);
     }
-    for (const take of [takeLock, shareLock]) {
+    const gateFile = ${JSON.stringify(file)};
+    const lanes = openLanes({ folder: gateFile + ".lanes", count: 1, gateFile });
+    for (const take of [() => takeLock(gateFile), () => lanes.take()]) {
       try {
-        take(${JSON.stringify(file)});
+        take();
         console.log("held");
       } catch (error) {
         console.log(error.message);

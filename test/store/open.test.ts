@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { openSqlite, type Sqlite } from "../../src/sqlite.js";
-import { type Migration, NewerDatabase, openDatabase } from "../../src/store/open.js";
+import { groupCommits, type Migration, NewerDatabase, openDatabase } from "../../src/store/open.js";
 
 let file: string;
 const first: Migration = (db) => {
@@ -42,6 +42,62 @@ test("P4: a database that does not take synchronous=FULL is found out after the 
   } finally {
     prototype.pragma = pragma;
   }
+});
+
+describe("works that are asked for at about the same time", () => {
+  const grouped = () => {
+    const db = openDatabase(file, [first]);
+    let commits = 0;
+    const group = groupCommits(db, (act) => {
+      commits++;
+      setImmediate(act);
+    });
+    const add = (x: number) => group.atomic(() => db.prepare("INSERT INTO t VALUES (?)").run(x).changes);
+    const rows = () => db.prepare("SELECT x FROM t ORDER BY x").pluck().all();
+    return { db, group, add, rows, commits: () => commits };
+  };
+
+  test("P4: share a commit, in their order, and are durable when they resolve", async () => {
+    const { group, add, rows, commits } = grouped();
+    const elsewhere = openSqlite(file, { readonly: true });
+    const seen = await Promise.all([
+      add(1).then(() => elsewhere.prepare("SELECT count(*) FROM t").pluck().get()),
+      group.atomic(rows),
+      add(2),
+    ]);
+    expect(seen).toEqual([2, [1], 1]);
+    expect(commits()).toBe(1);
+    await add(3);
+    expect(commits()).toBe(2);
+    expect(rows()).toEqual([1, 2, 3]);
+  });
+
+  test("one that throws takes only itself back", async () => {
+    const { db, group, add, rows } = grouped();
+    const broken = group.atomic(() => {
+      db.prepare("INSERT INTO t VALUES (7)").run();
+      throw new Error("no");
+    });
+    const [one, two, three] = await Promise.allSettled([add(1), broken, add(2)]);
+    expect([one.status, two.status, three.status]).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(rows()).toEqual([1, 2]);
+  });
+
+  test("are all refused where the commit is, and none of them is there", async () => {
+    const { db, add, rows } = grouped();
+    db.pragma("busy_timeout = 0");
+    const other = openSqlite(file);
+    other.exec("BEGIN IMMEDIATE");
+    const refused = await Promise.allSettled([add(1), add(2)]);
+    expect(refused).toMatchObject([
+      { status: "rejected", reason: { code: "SQLITE_BUSY" } },
+      { status: "rejected", reason: { code: "SQLITE_BUSY" } },
+    ]);
+    other.exec("ROLLBACK");
+    expect(rows()).toEqual([]);
+    await add(3);
+    expect(rows()).toEqual([3]);
+  });
 });
 
 test("P19: a migration copies the database first and then changes all or nothing", () => {

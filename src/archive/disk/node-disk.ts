@@ -106,7 +106,32 @@ export async function renameToFreeName(from: string, to: string): Promise<void> 
 /** The errors of filesystems that cannot sync a folder. Nothing more can be done on them. */
 const noFolderSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 
+/** Syncs that have not begun yet, by folder, and those that are in progress. */
+const syncsToCome = new Map<string, Promise<void>>();
+const syncsInProgress = new Map<string, Promise<void>>();
+
+/** Who asks while a sync of the folder is in progress shares the next one: only that has all names made until then. */
 async function syncFolder(path: string): Promise<void> {
+  const running = syncsInProgress.get(path);
+  if (running === undefined) return startSync(path);
+  const next =
+    syncsToCome.get(path) ??
+    running.then(
+      () => startSync(path),
+      () => startSync(path),
+    );
+  syncsToCome.set(path, next);
+  return next;
+}
+
+function startSync(path: string): Promise<void> {
+  syncsToCome.delete(path);
+  const sync = syncNames(path).finally(() => syncsInProgress.delete(path));
+  syncsInProgress.set(path, sync);
+  return sync;
+}
+
+async function syncNames(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();

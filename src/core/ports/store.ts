@@ -54,9 +54,16 @@ export interface Store extends Orders {
   find(name: string): Promise<Item[]>;
   /**
    * What a run has to do soon: its items counted, all open tasks, and at most `limit` items of each other kind. Of the
-   * planned ones that are not parked so many of each head; with `heads` null, the first in the manifest's order.
+   * planned ones that are not parked so many of each head; with `heads` null, the first in the manifest's order. Items in
+   * `beginning` are about to be submitted, and are counted as if they were.
    */
-  due(runId: number, limit: number, parked: Parked, heads: readonly Head[] | null): Promise<Due>;
+  due(
+    runId: number,
+    limit: number,
+    parked: Parked,
+    heads: readonly Head[] | null,
+    beginning?: readonly number[],
+  ): Promise<Due>;
   /** The price groups of a run's items, at each price that was planned. */
   groups(runId: number): Promise<RunGroup[]>;
   /** The planned items of a run that are not parked, counted. */
@@ -67,8 +74,11 @@ export interface Store extends Orders {
    * The items of a run; only those in these states, where some are named: a run may have more items than memory holds.
    */
   items(runId: number, states?: readonly ItemState[]): Promise<Item[]>;
-  /** Credits of the run, or of one of its models: charged for good, and those that are or may be charged. */
-  spending(runId: number, of?: { model: string }): Promise<Spending>;
+  /**
+   * Credits of the run, or of one of its models: charged for good, and those that are or may be charged. Items in
+   * `beginning` are about to be submitted, and count from then on.
+   */
+  spending(runId: number, of?: { model?: string; beginning?: readonly number[] }): Promise<Spending>;
 
   /** Before a POST: the item is `submitting` and its attempt is on record. */
   intend(itemId: number, intent: Intent): Promise<Attempt>;

@@ -14,7 +14,7 @@ import type { Lanes } from "../../core/quota/quota.js";
 import { NoRequestsUntil, narrowed, type OwnLimits } from "../../core/quota/quota.js";
 import { type AccountReading, countersIn, readAccount } from "../../run/gate/balance.js";
 import { openAccounts } from "../../store/accounts/accounts.js";
-import { openLanes } from "../../store/lock.js";
+import { type OpenLanes, openLanes } from "../../store/lock.js";
 import { count } from "../../text/amounts.js";
 import { shellWord } from "../../text/shell.js";
 
@@ -89,7 +89,12 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     workspace: options.stateFile,
   });
   const caller = () => ({ accountId: account.id, fingerprint: keyPrint });
-  const lanes = (count: number) => lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
+  const opened: OpenLanes[] = [];
+  const lanes = (count: number) => {
+    const some = lanesOfAccount(options.accountsFile, account.id, keyPrint, count);
+    opened.push(some);
+    return some;
+  };
   let isWarned = false;
   const onMe = async ({ me, over }: MeRead) => {
     const counters = countersIn(me);
@@ -159,6 +164,7 @@ export async function openAccount(options: AccountOptions): Promise<OpenAccount>
     },
     async close() {
       await close();
+      for (const some of opened) some.close();
       accounts.close();
     },
   };
@@ -185,8 +191,8 @@ function usableModels(list: ModelList, log: Log): ModelList {
 }
 
 /** Lane locks are kept beside the account's data. In-memory data is not shared, so neither are its lanes. */
-function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: string, count: number): Lanes {
-  const free = { take: () => ({ release() {} }), bracket: () => ({ release() {} }) };
+function lanesOfAccount(accountsFile: string, accountId: number, keyPrint: string, count: number): OpenLanes {
+  const free = { take: () => ({ release() {} }), bracket: () => ({ release() {} }), close() {} };
   if (accountsFile === ":memory:") return free;
   const shared = join(dirname(accountsFile), "lanes");
   return openLanes({

@@ -160,10 +160,14 @@ export class Caps {
   }
 
   /** What models with a cap may still cost. A model that waits continues when one of its tasks has failed. */
-  async rooms(store: Pick<Store, "spending">, runId: number): Promise<Map<string, Credits>> {
+  async rooms(
+    store: Pick<Store, "spending">,
+    runId: number,
+    beginning: readonly number[],
+  ): Promise<Map<string, Credits>> {
     const rooms = new Map<string, Credits>();
     for (const [model, cap] of this.settings.modelCaps) {
-      const { charged, pending } = await store.spending(runId, { model });
+      const { charged, pending } = await store.spending(runId, { model, beginning });
       const committed = plus(charged, pending);
       if (committed < (this.waiting.get(model) ?? committed)) this.waiting.delete(model);
       rooms.set(model, minus(cap, committed));

@@ -64,13 +64,14 @@ export class Gate {
   }
 
   /**
-   * Which items may be bought at most, by what is on record now. A cap that was reached is lifted where it leaves more.
+   * Which items may be bought at most, by what is on record now, and by the items in `beginning`, whose submits have begun
+   * but may not be on record yet. A cap that was reached is lifted where it leaves more.
    */
-  async terms(): Promise<Terms> {
+  async terms(beginning: readonly number[]): Promise<Terms> {
     const { caps, ports, settings } = this;
     const { store, accounts, accountId, service } = ports;
-    const modelBudgets = await caps.rooms(store, settings.run.id);
-    const spending = await store.spending(settings.run.id);
+    const modelBudgets = await caps.rooms(store, settings.run.id, beginning);
+    const spending = await store.spending(settings.run.id, { beginning });
     const committed = plus(spending.charged, spending.pending);
     await caps.updateKept(accounts, accountId, committed);
     await caps.updateDay(accounts, accountId, { now: service.time.now, committed });

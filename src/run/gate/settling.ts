@@ -57,6 +57,11 @@ export class Settling {
   /** Entries whose tasks must be polled before every reading is clear. */
   private awaited: readonly number[] = [];
 
+  /** The judgement in progress. */
+  private judging: Promise<void> = Promise.resolve();
+  /** How many requests this execution has lost. */
+  private losses = 0;
+
   constructor(
     private readonly ports: GatePorts,
     private readonly settings: SettlingSettings,
@@ -151,21 +156,31 @@ export class Settling {
 
   /** A paid request has ended without an answer: the counters are read before anything else is submitted. */
   lost(entry: number | null): void {
+    this.losses++;
     this.unsettled++;
     if (entry !== null) this.lostHere.add(entry);
     this.reading = this.time.wait(0);
   }
 
-  /** Judges by what the spend log holds now. */
-  async judge(): Promise<void> {
+  /** Judges by what the spend log holds now. One judgement follows the other: both would give verdicts to the same items. */
+  judge(): Promise<void> {
+    const judged = this.judging.then(() => this.judgeNow());
+    this.judging = judged.catch(() => undefined);
+    return judged;
+  }
+
+  private async judgeNow(): Promise<void> {
     const { spendLog, log } = this.ports;
+    const { losses } = this;
     const seq = await spendLog.seq();
     this.judgedSeq = seq;
     const evidence = await spendLog.evidence(this.settings);
     if (evidence) {
       const judgement = reconcile(evidence);
       // Most judgements find nothing new, and each one that is kept costs the disk a sync.
-      if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judge();
+      if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judgeNow();
+      // What was lost in the meantime is not in this evidence.
+      if (losses !== this.losses) return this.judgeNow();
       this.unsettled = judgement.unsettled;
       this.keepUnsettled(evidence, judgement);
       this.readAt(judgement.nextReadingAt);

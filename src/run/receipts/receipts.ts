@@ -94,13 +94,15 @@ export function openReceipts(
   { receiptsFile: path, root }: ReceiptsPlace,
   now: () => number,
 ): Receipts {
-  // One after the other, because two appends at once could tear each other's lines.
-  let last: Promise<void> = Promise.resolve();
+  // Lines that wait for the append in progress: they share the next one, and its sync. Two appends at once could tear
+  // each other's lines.
+  let waiting: Waiting[] = [];
+  let isWriting = false;
   // A line that a crash cut short must not swallow the next one.
   let begin = "\n";
   const reserve = new Reserve(disk, join(dirname(path), "receipts.reserve"));
-  const write = async (line: object) => {
-    const text = `${begin}${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`;
+  const append = async (group: readonly Waiting[]) => {
+    const text = begin + group.map(({ text }) => text).join("");
     begin = "\n";
     await disk.append(path, text);
     begin = "";
@@ -114,33 +116,64 @@ export function openReceipts(
       await work();
     });
   };
-  const inTurn = (work: () => Promise<void>) => {
-    const done = last.then(() => inFolder(work));
-    last = done.catch(() => undefined);
-    return done;
+  const writeGroup = async (group: readonly Waiting[]) => {
+    const [answers, intents] = [
+      group.filter(({ isAnswer }) => isAnswer),
+      group.filter(({ isAnswer }) => !isAnswer),
+    ];
+    try {
+      await inFolder(async () => {
+        if (intents.length > 0) await reserve.take();
+        await append(group);
+      });
+    } catch (error) {
+      for (const { reject } of intents) reject(error);
+      if (answers.length > 0) await writeAnswers(answers, error);
+      return;
+    }
+    for (const { resolve } of group) resolve();
   };
+  /** What was paid for is written even when the disk is full, or this user's quota of it. */
+  const writeAnswers = async (answers: readonly Waiting[], refusal: unknown) => {
+    try {
+      if (isError(refusal, "ENOSPC", "EDQUOT")) await reserve.give();
+      await append(answers);
+      for (const { resolve } of answers) resolve();
+    } catch (error) {
+      for (const { reject } of answers) reject(error);
+    }
+  };
+  const writeWaiting = async () => {
+    isWriting = true;
+    while (waiting.length > 0) {
+      const group = waiting;
+      waiting = [];
+      await writeGroup(group);
+    }
+    isWriting = false;
+  };
+  const write = (line: object, isAnswer: boolean) =>
+    new Promise<void>((resolve, reject) => {
+      const text = `${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`;
+      waiting.push({ text, isAnswer, resolve, reject });
+      if (!isWriting) void writeWaiting();
+    });
   return {
-    intent: (run, item, attempt, body) =>
-      inTurn(async () => {
-        await reserve.take();
-        await write(intentLine(root, run, item, attempt, body));
-      }),
-    answer: (run, item, attempt, conclusion) => {
-      const line = answerLine(run, item, attempt, conclusion);
-      return inTurn(() =>
-        write(line).catch(async (error: unknown) => {
-          // The disk is full, or this user's quota of it.
-          if (!isError(error, "ENOSPC", "EDQUOT") || !(await reserve.give())) throw error;
-          await write(line);
-        }),
-      );
-    },
+    intent: (run, item, attempt, body) => write(intentLine(root, run, item, attempt, body), false),
+    answer: (run, item, attempt, conclusion) => write(answerLine(run, item, attempt, conclusion), true),
     async answerTo(run, item, attempt) {
       const known = new KnownAttempts();
       for (const line of await linesOf(disk, path)) known.note(line);
       return known.find(run.jobName, item.key, attempt.number)?.answer?.conclusion ?? null;
     },
   };
+}
+
+interface Waiting {
+  text: string;
+  isAnswer: boolean;
+  resolve(): void;
+  reject(error: unknown): void;
 }
 
 function isError(error: unknown, ...codes: readonly string[]): boolean {

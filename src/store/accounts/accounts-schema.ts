@@ -51,7 +51,8 @@ const quotaTables = `
   );
 
   CREATE TABLE requests (
-    id INTEGER PRIMARY KEY,
+    -- Never used again: an answer that comes late must not end another request.
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     account_id INTEGER NOT NULL REFERENCES accounts,
     fingerprint TEXT,
     endpoint TEXT NOT NULL,

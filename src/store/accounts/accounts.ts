@@ -6,7 +6,7 @@ import { observationsMax } from "../../core/pace/pace.js";
 import { type Account, type Accounts, OtherUser } from "../../core/ports/accounts.js";
 import { narrowed } from "../../core/quota/quota.js";
 import { type Sql, type Sqlite, statements } from "../../sqlite.js";
-import { openDatabase, transactions } from "../open.js";
+import { type Defer, groupCommits, openDatabase } from "../open.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { ledgerMethods } from "./ledger.js";
 import { spendLogOf } from "./spend-log.js";
@@ -19,9 +19,9 @@ export function openAccounts(path: string, clock: Clock): Accounts {
 }
 
 /** The accounts in an open database with the newest schema. */
-export function accountsOn(db: Sqlite, clock: Clock): Accounts {
+export function accountsOn(db: Sqlite, clock: Clock, defer?: Defer): Accounts {
   const sql = statements(db);
-  const atomic = transactions(db);
+  const { atomic, commit } = groupCommits(db, defer);
   const connection = { sql, atomic, clock };
 
   return {
@@ -45,11 +45,11 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
 
     name: async (accountId, userId) => atomic(() => name(sql, accountId, userId)),
 
-    setLimits: async (accountId, limits) => setLimits(sql, accountId, limits),
+    setLimits: async (accountId, limits) => atomic(() => setLimits(sql, accountId, limits)),
 
     async narrowLimits(accountId, { rpm, rpd }) {
       if (rpm === undefined && rpd === undefined) return;
-      atomic(() => {
+      await atomic(() => {
         const { limit_minute: perMinute, limit_day: perDay } = accountRow(sql, accountId);
         const limits = narrowed({ perMinute, perDay }, { ...(rpm ? { rpm } : {}), ...(rpd ? { rpd } : {}) });
         setLimits(sql, accountId, limits);
@@ -99,12 +99,15 @@ export function accountsOn(db: Sqlite, clock: Clock): Accounts {
       ).all(accountId, JSON.stringify(models)) as { model: string; group: string; ms: number }[];
     },
 
-    spentOn: async (accountId, day) => spentOn(connection, accountId, day),
+    spentOn: async (accountId, day) => atomic(() => spentOn(sql, accountId, day)),
     takenFrom: async (accountId, mark) => takenFrom(sql, accountId, mark),
 
     spendLog: (owner) => spendLogOf(connection, owner),
 
-    close: () => db.close(),
+    close() {
+      commit();
+      db.close();
+    },
   };
 }
 

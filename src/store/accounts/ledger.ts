@@ -17,7 +17,7 @@ import type { WorkspaceDatabase } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
 import { countForeign, overSoFar } from "./foreign-requests.js";
 import { lastSeq } from "./spend-log.js";
-import { accountRow, bringBack, pacingOf, quotaOf } from "./windows.js";
+import { accountRow, bringBack, correctedQuota, pacingOf, quotaOf } from "./windows.js";
 
 /** The quota ledger: the requests in the windows, the requests that open tasks need, and the refusals. */
 type LedgerMethods = Pick<
@@ -28,13 +28,16 @@ type LedgerMethods = Pick<
 export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): LedgerMethods {
   return {
     // Reads without a lock: the reservation checks again.
-    quota: async (accountId, claimant) => quotaOf({ sql, atomic }, accountId, { now: clock.now(), claimant }),
+    async quota(accountId, claimant) {
+      const asking = { now: clock.now(), claimant };
+      return quotaOf(sql, accountId, asking) ?? atomic(() => correctedQuota(sql, accountId, asking));
+    },
 
     reserve: async ({ accountId, fingerprint }, endpoint, claim) =>
       atomic(() => {
         const now = clock.now();
         forget(sql, accountId, now);
-        const current = quotaOf({ sql, atomic }, accountId, { now, claimant: claim?.claimant });
+        const current = correctedQuota(sql, accountId, { now, claimant: claim?.claimant });
         if (freeSlots(current, now) < 1) {
           return { ticket: null, waitUntil: nextSendAt(current, now), waitsFor: waitsFor(current, now) };
         }
@@ -55,6 +58,11 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
     answered: async (ticket, isRefused = false) =>
       atomic(() => {
         const now = clock.now();
+        if (!isRefused && isUnlimited(sql, ticket.id)) {
+          sql(noMoreStrikes).run(ticket.id);
+          sql("DELETE FROM requests WHERE id = ?").run(ticket.id);
+          return;
+        }
         // After the clock was set back, the request seems to be sent later than it ended.
         sql("UPDATE requests SET ended_at = ?, sent_at = min(sent_at, ?) WHERE id = ?").run(
           now,
@@ -63,10 +71,7 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
         );
         if (isRefused) return;
         // An answer to a request sent before the silence does not show that the silence is over.
-        sql(
-          `UPDATE accounts SET strikes = 0 FROM requests AS r
-           WHERE r.id = ? AND accounts.id = r.account_id AND silent_until <= r.sent_at`,
-        ).run(ticket.id);
+        sql(noMoreStrikes).run(ticket.id);
       }),
 
     release: async (ticket) =>
@@ -104,6 +109,20 @@ export function ledgerMethods({ sql, atomic, clock }: WorkspaceDatabase): Ledger
     counted: async ({ accountId, fingerprint }, told) =>
       atomic(() => countForeign(sql, accountRow(sql, accountId), { ...told, fingerprint, now: clock.now() })),
   };
+}
+
+const noMoreStrikes = `
+  UPDATE accounts SET strikes = 0 FROM requests AS r
+  WHERE r.id = ? AND accounts.id = r.account_id AND strikes > 0 AND silent_until <= r.sent_at`;
+
+/** Where nothing limits an account, an answered request occupies no window, and its line would only be in the way. */
+function isUnlimited(sql: Sql, request: number): boolean {
+  return (
+    sql(
+      `SELECT limit_minute IS NULL AND limit_day IS NULL FROM accounts
+       WHERE id = (SELECT account_id FROM requests WHERE id = ?)`,
+    ).value(request) === 1
+  );
 }
 
 /** Strikes are consecutive when the next comes within ten minutes of the last silence. */
@@ -160,12 +179,7 @@ function owe(sql: Sql, accountId: number, { claimant, requests }: Claim, now: nu
   ).run(accountId, claimant, requests, now);
 }
 
-/**
- * Deletes requests that are in no window any more. The newest stays, or its number would be used again: a request that was
- * deleted while in flight, because the clock was set ahead, would then end another request with its answer.
- */
+/** Deletes requests that are in no window any more. */
 function forget(sql: Sql, accountId: number, now: number): void {
-  sql(
-    "DELETE FROM requests WHERE account_id = ? AND ended_at <= ? AND id <> (SELECT max(id) FROM requests)",
-  ).run(accountId, now - dayMs);
+  sql("DELETE FROM requests WHERE account_id = ? AND ended_at <= ?").run(accountId, now - dayMs);
 }

@@ -46,7 +46,7 @@ export function spendLogOf({ sql, atomic, clock }: WorkspaceDatabase, owner: Spe
 
     intendWithin: async (bounds, intent) =>
       atomic(() => {
-        const room = remainingWithin({ sql, atomic }, accountOf(sql, owner), bounds);
+        const room = remainingWithin(sql, accountOf(sql, owner), bounds);
         return room !== null && intent.price > room ? null : intend(intent);
       }),
 

@@ -2,7 +2,6 @@ import { type Credits, minus, plus } from "../../core/money.js";
 import type { BalanceMark, Bounds, TakenCredits } from "../../core/ports/spend-log.js";
 import type { Day } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
-import type { WorkspaceDatabase } from "../workspace/transition.js";
 
 /** What a paid request has cost, or may have cost. A failed task and an answer without a charge free its price. */
 const cost = `
@@ -28,14 +27,13 @@ const find = `
   WHERE sent_at >= @to AND (found_at IS NULL OR found_at >= @to)
     AND (origin, fingerprint) IN (SELECT origin, fingerprint FROM keys WHERE account_id = @accountId)`;
 
-/** What the paid requests that were sent on a day have cost or may have cost, over all keys of the account and all workspaces. */
-export function spentOn(
-  { sql, atomic }: Pick<WorkspaceDatabase, "sql" | "atomic">,
-  accountId: number,
-  { from, to }: Day,
-): Credits {
+/**
+ * What the paid requests that were sent on a day have cost or may have cost, over all keys of the account and all
+ * workspaces. Call it inside a transaction.
+ */
+export function spentOn(sql: Sql, accountId: number, { from, to }: Day): Credits {
   const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
-  if (found > 0) atomic(() => sql(find).run({ accountId, to }));
+  if (found > 0) sql(find).run({ accountId, to });
   return credits;
 }
 
@@ -58,15 +56,11 @@ export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): Taken
 }
 
 /** The credits that the caps leave for another paid request of the account; null without caps. */
-export function remainingWithin(
-  connection: Pick<WorkspaceDatabase, "sql" | "atomic">,
-  accountId: number,
-  { daily, kept }: Bounds,
-): Credits | null {
+export function remainingWithin(sql: Sql, accountId: number, { daily, kept }: Bounds): Credits | null {
   const rooms: Credits[] = [];
-  if (daily !== null) rooms.push(minus(daily.most, spentOn(connection, accountId, daily.day)));
+  if (daily !== null) rooms.push(minus(daily.most, spentOn(sql, accountId, daily.day)));
   if (kept !== null) {
-    const { since, before } = takenFrom(connection.sql, accountId, kept.mark);
+    const { since, before } = takenFrom(sql, accountId, kept.mark);
     rooms.push(minus(kept.most, plus(since, before)));
   }
   return rooms.length === 0 ? null : (Math.min(...rooms) as Credits);

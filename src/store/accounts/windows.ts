@@ -12,25 +12,18 @@ import {
   type Window,
 } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
-import type { WorkspaceDatabase } from "../workspace/transition.js";
 import type { AccountRow } from "./accounts-schema.js";
 
 /**
- * What an account's requests leave free. A run asks at every turn, so the requests of the last minute are read once and
- * everything about the minute is computed from them.
+ * What an account's requests leave free; null where something was recorded at a time in the future, which is to be brought
+ * back first. A run asks at every turn, so the requests of the last minute are read once and everything about the minute
+ * is computed from them.
  */
-export function quotaOf(
-  { sql, atomic }: Pick<WorkspaceDatabase, "sql" | "atomic">,
-  accountId: number,
-  { now, claimant }: { now: number; claimant: string | undefined },
-): Quota {
+export function quotaOf(sql: Sql, accountId: number, { now, claimant }: Asking): Quota | null {
   const since = now - dayMs;
   const row = sql(accountOfDay).get(since, since, claimant ?? null, since, accountId) as AccountOfDay;
   const requests = requestsSince(sql, accountId, now - minuteMs);
-  if (isOfFuture(row, requests, now)) {
-    atomic(() => bringBack(sql, accountId, now));
-    return quotaOf({ sql, atomic }, accountId, { now, claimant });
-  }
+  if (isOfFuture(row, requests, now)) return null;
   return {
     minute: minuteWindow(row.limit_minute, requests, now),
     day: dayWindow(sql, row, now),
@@ -39,6 +32,20 @@ export function quotaOf(
     owedElsewhere: row.owed,
     blockedUntil: row.silent_until !== null && row.silent_until > now ? row.silent_until : null,
   };
+}
+
+/** The same, when nothing is of the future any more. Call it inside a transaction. */
+export function correctedQuota(sql: Sql, accountId: number, asking: Asking): Quota {
+  const quota = quotaOf(sql, accountId, asking);
+  if (quota !== null) return quota;
+  bringBack(sql, accountId, asking.now);
+  return correctedQuota(sql, accountId, asking);
+}
+
+/** When it is asked, and which run does: its own needs are not counted as those of others. */
+interface Asking {
+  now: number;
+  claimant: string | undefined;
 }
 
 /** The limits and the state of an account, its requests of the day, and what other runs need of it. */

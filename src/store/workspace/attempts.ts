@@ -2,7 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
-import { applyTransition, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type InTransaction, type WorkspaceDatabase } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
 type AttemptMethods = Pick<
@@ -125,12 +125,13 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
     outputs: async (itemId) =>
       sql("SELECT number, url, file FROM outputs WHERE item_id = ? ORDER BY number").all(itemId) as Output[],
 
-    async expire(itemId, note) {
-      sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
-        note,
-        itemId,
-      );
-    },
+    expire: async (itemId, note) =>
+      atomic(() => {
+        sql("UPDATE items SET expired = 1, next_at = 0, note = ? WHERE id = ? AND state = 'ready'").run(
+          note,
+          itemId,
+        );
+      }),
 
     refreshOutputs: async (itemId, fresh) =>
       atomic(() => {
@@ -160,9 +161,10 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
          ORDER BY i.position, i.id, o.number`,
       ).all(jobName) as ArchivedFile[],
 
-    async moved(itemId, number, file) {
-      sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
-    },
+    moved: async (itemId, number, file) =>
+      atomic(() => {
+        sql("UPDATE outputs SET file = ? WHERE item_id = ? AND number = ?").run(file, itemId, number);
+      }),
 
     async filesOf(runId) {
       return sql(
@@ -185,7 +187,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
 }
 
 function conclude(
-  connection: WorkspaceDatabase,
+  connection: InTransaction,
   attemptId: number,
   event: ItemEvent,
   outcome: AttemptOutcome,
@@ -221,7 +223,7 @@ function conclude(
   );
 }
 
-function refuseTaken({ sql }: WorkspaceDatabase, taskId: string): void {
+function refuseTaken({ sql }: InTransaction, taskId: string): void {
   const owner = sql(
     "SELECT i.row_id FROM attempts a JOIN items i ON i.id = a.item_id WHERE a.task_id = ?",
   ).get(taskId) as { row_id: string } | undefined;
@@ -233,7 +235,7 @@ const newestBalance = `
   ORDER BY answered_at DESC, id DESC LIMIT 1`;
 
 /** Sets the URLs of outputs that have no file yet. */
-function address({ sql }: WorkspaceDatabase, itemId: number, { urls, fetchBy }: Addresses): void {
+function address({ sql }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): void {
   sql("UPDATE items SET next_at = 0, fetch_by = ? WHERE id = ?").run(fetchBy, itemId);
   for (const [index, url] of urls.entries()) {
     sql(

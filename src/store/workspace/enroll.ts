@@ -1,11 +1,11 @@
 import { priceGroup } from "../../core/identity.js";
 import type { NewItem } from "../../core/ports/store.js";
-import { applyTransition, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type InTransaction } from "./transition.js";
 
 /** How items are added to a run. Call both functions inside a transaction. */
 
 /** Adds items to a run. Items that the job has already get the new order and names. */
-export function put({ sql }: WorkspaceDatabase, runId: number, items: Iterable<NewItem>): void {
+export function put({ sql }: InTransaction, runId: number, items: Iterable<NewItem>): void {
   const { jobId } = runOf({ sql }, runId);
   for (const item of items) {
     sql(
@@ -38,7 +38,7 @@ const othersOpen = `state IN ('planned', 'blocked', 'submitting', 'unknown', 'he
  * stay as they are. So do items whose rows are in the manifest but not selected, except that they leave their run.
  */
 export function enroll(
-  connection: WorkspaceDatabase,
+  connection: InTransaction,
   runId: number,
   items: Iterable<NewItem>,
   unselected: Iterable<string> = [],
@@ -78,7 +78,7 @@ interface RunKey {
   origin: string;
 }
 
-function runOf({ sql }: Pick<WorkspaceDatabase, "sql">, runId: number): RunKey {
+function runOf({ sql }: Pick<InTransaction, "sql">, runId: number): RunKey {
   return sql("SELECT job_id AS jobId, edition, account_id AS accountId, origin FROM runs WHERE id = ?").get(
     runId,
   ) as RunKey;

@@ -1,4 +1,5 @@
 import { itemStates } from "../../core/item.js";
+import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Spending, Store } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
@@ -94,7 +95,16 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
 
     find: async (name) => select(namedItems, { name }),
 
-    due: async (runId, limit, parked, heads) => due(sql, runId, limit, parked, heads),
+    due: async (runId, limit, parked, heads, beginning = []) => {
+      const found = due(sql, runId, limit, parked, heads);
+      if (beginning.length === 0) return found;
+      const begun = sql(notYetIntended).value({ beginning: JSON.stringify(beginning) }) as number;
+      const { planned, submitting } = found.counts;
+      return {
+        ...found,
+        counts: { ...found.counts, planned: planned - begun, submitting: submitting + begun },
+      };
+    },
     groups: async (runId) =>
       sql(
         `WITH charges AS (
@@ -134,18 +144,19 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
         }
       }),
 
-    async reschedule(itemId, nextAt, change = {}) {
-      sql(
-        "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
-      ).run(
-        nextAt,
-        change.looks ?? 0,
-        change.seenAt ?? null,
-        change.note === undefined ? 0 : 1,
-        change.note ?? null,
-        itemId,
-      );
-    },
+    reschedule: async (itemId, nextAt, change = {}) =>
+      atomic(() => {
+        sql(
+          "UPDATE items SET next_at = ?, polls = polls + ?, seen_at = coalesce(?, seen_at), note = CASE WHEN ? THEN ? ELSE note END WHERE id = ?",
+        ).run(
+          nextAt,
+          change.looks ?? 0,
+          change.seenAt ?? null,
+          change.note === undefined ? 0 : 1,
+          change.note ?? null,
+          itemId,
+        );
+      }),
   };
 }
 
@@ -164,11 +175,26 @@ const spent = `
       AND (a.outcome IS NULL OR a.outcome = 'unanswered')) AS inDoubt
   FROM attempts a WHERE a.run_id = @runId`;
 const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.item_id)`;
+// An item that has left this state has its attempt, which counts above.
+const areBegun = "FROM items WHERE id IN (SELECT value FROM json_each(@beginning)) AND state = 'planned'";
+const notYetIntended = `SELECT count(*) ${areBegun}`;
+const begun = `SELECT coalesce(sum(price), 0) ${areBegun}`;
+const begunOf = `${begun} AND model = @model`;
 
 /**
  * Credits of a run. An attempt without an answer counts with its price until it is settled, because it may turn out to have
  * been charged, and a cap must hold even then.
  */
-function spending(sql: Sql, runId: number, of?: { model: string }): Spending {
-  return (of ? sql(spentOf).get({ runId, model: of.model }) : sql(spent).get({ runId })) as Spending;
+function spending(
+  sql: Sql,
+  runId: number,
+  { model, beginning = [] }: Parameters<Store["spending"]>[1] = {},
+): Spending {
+  const found = (
+    model === undefined ? sql(spent).get({ runId }) : sql(spentOf).get({ runId, model })
+  ) as Spending;
+  if (beginning.length === 0) return found;
+  const ids = { beginning: JSON.stringify(beginning) };
+  const prices = model === undefined ? sql(begun).value(ids) : sql(begunOf).value({ ...ids, model });
+  return { ...found, pending: plus(found.pending, prices as Credits) };
 }

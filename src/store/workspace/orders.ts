@@ -2,16 +2,17 @@ import type { GivenOrder, Order, OrderOutcome, Orders } from "../../core/ports/o
 import type { WorkspaceDatabase } from "./transition.js";
 
 /** Orders to the process that has the workspace's lock. */
-export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
+export function orderMethods({ sql, atomic, clock }: WorkspaceDatabase): Orders {
   return {
-    async give(runId, order) {
-      const { lastInsertRowid } = sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").run(
-        runId,
-        clock.now(),
-        JSON.stringify(order),
-      );
-      return Number(lastInsertRowid);
-    },
+    give: async (runId, order) =>
+      atomic(() => {
+        const { lastInsertRowid } = sql("INSERT INTO orders (run_id, given_at, what) VALUES (?, ?, ?)").run(
+          runId,
+          clock.now(),
+          JSON.stringify(order),
+        );
+        return Number(lastInsertRowid);
+      }),
 
     async waitingOrders() {
       const rows = sql("SELECT * FROM orders WHERE outcome IS NULL ORDER BY id").all() as OrderRow[];
@@ -25,24 +26,26 @@ export function orderMethods({ sql, clock }: WorkspaceDatabase): Orders {
       );
     },
 
-    async finishOrder(orderId, { kind, message }) {
-      sql("UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL").run(
-        kind,
-        message,
-        clock.now(),
-        orderId,
-      );
-    },
+    finishOrder: async (orderId, { kind, message }) =>
+      atomic(() => {
+        sql("UPDATE orders SET outcome = ?, message = ?, ended_at = ? WHERE id = ? AND outcome IS NULL").run(
+          kind,
+          message,
+          clock.now(),
+          orderId,
+        );
+      }),
 
     async outcomeOf(orderId) {
       const row = sql("SELECT * FROM orders WHERE id = ?").get(orderId) as OrderRow | undefined;
       return row?.outcome ? { kind: row.outcome, message: row.message ?? "" } : null;
     },
 
-    async withdraw(orderId) {
-      const { changes } = sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").run(orderId);
-      return changes > 0;
-    },
+    withdraw: async (orderId) =>
+      atomic(() => {
+        const { changes } = sql("DELETE FROM orders WHERE id = ? AND outcome IS NULL").run(orderId);
+        return changes > 0;
+      }),
   };
 }
 

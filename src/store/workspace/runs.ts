@@ -1,6 +1,6 @@
 import type { Job, Run, Store } from "../../core/ports/store.js";
 import { keptPath, toldPath } from "./own-paths.js";
-import { applyTransition, type RootedDatabase, type WorkspaceDatabase } from "./transition.js";
+import { applyTransition, type InTransaction, type RootedDatabase } from "./transition.js";
 
 /** Jobs and their runs. */
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
@@ -72,25 +72,26 @@ export function runMethods(connection: RootedDatabase): RunMethods {
 
     runs: async () => (sql(`${select} ORDER BY runs.id`).all() as RunRow[]).map((row) => asRun(row, root)),
 
-    async setRun(runId, change) {
-      sql(
-        `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
+    setRun: async (runId, change) =>
+      atomic(() => {
+        sql(
+          `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
            ending = CASE WHEN @hasExit THEN @ending ELSE ending END,
            ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
            options = coalesce(@options, options)
          WHERE id = @runId`,
-      ).run({
-        runId,
-        state: change.state ?? null,
-        hasExit: change.exit === undefined ? 0 : 1,
-        exit: change.exit ?? null,
-        ending: change.ending === undefined ? null : JSON.stringify(change.ending),
-        hasEnd: change.endedAt === undefined ? 0 : 1,
-        endedAt: change.endedAt ?? null,
-        requests: change.requests ?? null,
-        options: change.options === undefined ? null : JSON.stringify(change.options),
-      });
-    },
+        ).run({
+          runId,
+          state: change.state ?? null,
+          hasExit: change.exit === undefined ? 0 : 1,
+          exit: change.exit ?? null,
+          ending: change.ending === undefined ? null : JSON.stringify(change.ending),
+          hasEnd: change.endedAt === undefined ? 0 : 1,
+          endedAt: change.endedAt ?? null,
+          requests: change.requests ?? null,
+          options: change.options === undefined ? null : JSON.stringify(change.options),
+        });
+      }),
 
     cancelRun: async (runId, busy) =>
       atomic(() => {
@@ -100,7 +101,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
   };
 }
 
-function dropUnsubmitted(connection: WorkspaceDatabase, runId: number, busy: ReadonlySet<number>): number {
+function dropUnsubmitted(connection: InTransaction, runId: number, busy: ReadonlySet<number>): number {
   const { sql } = connection;
   const waiting = sql(
     `SELECT id, EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id) AS tried FROM items

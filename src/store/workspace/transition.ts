@@ -2,13 +2,17 @@ import type { Clock } from "../../clock.js";
 import { follow, type ItemEvent, type ItemState } from "../../core/item.js";
 import type { Item } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
-import type { Atomic } from "../open.js";
+import type { Grouped } from "../open.js";
 
-/** An open workspace database. */
-export interface WorkspaceDatabase {
+/** What works inside a transaction. */
+export interface InTransaction {
   sql: Sql;
-  atomic: Atomic;
   clock: Clock;
+}
+
+/** An open database. */
+export interface WorkspaceDatabase extends InTransaction {
+  atomic: Grouped;
 }
 
 /** A connection for code that stores paths. */
@@ -21,7 +25,7 @@ export interface RootedDatabase extends WorkspaceDatabase {
  * Changes an item's state by an event and records the event. No other code changes the state of an item. Call it inside
  * a transaction. Throws IllegalTransition.
  */
-export function applyTransition({ sql, clock }: WorkspaceDatabase, itemId: number, event: ItemEvent): void {
+export function applyTransition({ sql, clock }: InTransaction, itemId: number, event: ItemEvent): void {
   const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
     | { state: ItemState; run_id: number | null }
     | undefined;

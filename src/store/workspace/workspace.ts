@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.js";
 import type { Store } from "../../core/ports/store.js";
 import { type Sqlite, statements } from "../../sqlite.js";
-import { copyInto, openDatabase, transactions } from "../open.js";
+import { copyInto, type Defer, groupCommits, openDatabase, transactions } from "../open.js";
 import { attemptMethods } from "./attempts.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";
@@ -46,8 +46,11 @@ export async function makeWorkspace(
 ): Promise<void> {
   const db = openDatabase(":memory:", workspaceMigrations);
   try {
-    const connection = { sql: statements(db), atomic: transactions(db), clock };
-    await fill(workspaceOn(db, clock, root), (runId, item) => restoreItem(connection, runId, item));
+    const connection = { sql: statements(db), clock };
+    const atomic = transactions(db);
+    await fill(workspaceOn(db, clock, root), (runId, item) =>
+      atomic(() => restoreItem(connection, runId, item)),
+    );
     copyInto(db, stateFile);
   } finally {
     db.close();
@@ -55,8 +58,9 @@ export async function makeWorkspace(
 }
 
 /** The store on an open database with the newest schema. */
-export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
-  const connection: RootedDatabase = { sql: statements(db), atomic: transactions(db), clock, root };
+export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defer): Store {
+  const { atomic, commit } = groupCommits(db, defer);
+  const connection: RootedDatabase = { sql: statements(db), atomic, clock, root };
   return {
     ...runMethods(connection),
     ...itemMethods(connection),
@@ -65,6 +69,9 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string): Store {
     ...orderMethods(connection),
     ...sheetMethods(connection),
     ...pickMethods(connection),
-    close: () => db.close(),
+    close() {
+      commit();
+      db.close();
+    },
   };
 }

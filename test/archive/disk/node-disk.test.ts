@@ -64,6 +64,18 @@ test("text is appended, and not through a symbolic link", async () => {
   await expect(nodeDisk.append(join(folder, "planted"), "x")).rejects.toMatchObject({ code: "ELOOP" });
 });
 
+test("P13: who asks for a folder's sync while one is in progress waits for the next, which they share", async () => {
+  const done: string[] = [];
+  const sync = (name: string) => nodeDisk.syncFolder(folder).then(() => done.push(name));
+  await Promise.all([sync("first"), sync("second"), sync("third")]);
+  expect(done).toEqual(["first", "second", "third"]);
+  const missing = join(folder, "none");
+  const refused = await Promise.allSettled([nodeDisk.syncFolder(missing), nodeDisk.syncFolder(missing)]);
+  expect(refused.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  await mkdir(missing);
+  await nodeDisk.syncFolder(missing);
+});
+
 test("a range is read from its start up to its end, or the file's", async () => {
   const path = join(folder, "a");
   await writeFile(path, "0123456789");

@@ -148,15 +148,15 @@ describe("caps", () => {
         inDoubt: 0,
       }),
     };
-    const rooms = await caps.rooms(store, 1);
+    const rooms = await caps.rooms(store, 1, []);
     expect(rooms).toEqual(new Map([["film", credits(2)]]));
     expect(caps.wait([], rooms)).toBe(false);
     expect(caps.wait(["film"], rooms)).toBe(true);
-    await caps.rooms(store, 1);
+    await caps.rooms(store, 1, []);
     expect(caps.models).toEqual(["film"]);
     expect(caps.messages).toEqual(["film has reached its cap of 20 credits; its other items wait"]);
     committed = credits(9);
-    expect(await caps.rooms(store, 1)).toEqual(new Map([["film", credits(11)]]));
+    expect(await caps.rooms(store, 1, [])).toEqual(new Map([["film", credits(11)]]));
     expect(caps.models).toEqual([]);
   });
 });

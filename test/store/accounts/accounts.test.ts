@@ -89,6 +89,29 @@ test("an unlimited plan never waits, but a 429 silences it too", async () => {
   expect((await accounts.reserve(own, "task")).ticket).not.toBeNull();
 });
 
+test("where nothing limits, only requests without an answer are kept, and all are counted for the key", async () => {
+  await accounts.setLimits(id, { perMinute: null, perDay: null });
+  expect(await accounts.counted(own, { requests: 0, over: 0 })).toBe(0);
+  const tickets = await Promise.all(Array.from({ length: 50 }, () => send()));
+  expect((await accounts.quota(id)).minute.used).toBe(50);
+  for (const ticket of tickets.slice(1)) await accounts.answered(ticket);
+  expect((await accounts.quota(id)).minute.used).toBe(1);
+  const { over } = await accounts.past(own);
+  expect(over).toBe(49);
+  expect(await accounts.counted(own, { requests: 49, over })).toBe(0);
+  expect(await accounts.counted(own, { requests: 52, over })).toBe(3);
+});
+
+test("P9: a number of the ledger is never used again, so that a late answer ends no other request", async () => {
+  await accounts.setLimits(id, { perMinute: null, perDay: null });
+  const first = await send();
+  await accounts.answered(first);
+  const second = await send();
+  expect(second.id).not.toBe(first.id);
+  await accounts.answered(first);
+  expect((await accounts.quota(id)).minute.used).toBe(1);
+});
+
 test("the user's own limits hold before the service has told the plan, and never widen it", async () => {
   await accounts.setLimits(id, { perMinute: null, perDay: 1_000 });
   await accounts.narrowLimits(id, { rpm: 4, rpd: 5_000 });

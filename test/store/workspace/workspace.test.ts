@@ -277,6 +277,26 @@ describe("what a run has committed", () => {
     expect(c?.price).toBe(credits(4));
   });
 
+  test("P7: an item that is about to be submitted counts from then on, and once", async () => {
+    const [a, b] = (await enrolled("a", "b")).map(({ id }) => id) as [number, number];
+    const stands = async (pending: number, counts: object) => {
+      const beginning = [a];
+      expect(await store.spending(runId, { beginning })).toMatchObject({ pending: credits(pending) });
+      const model = (await store.item(a)).model;
+      expect(await store.spending(runId, { model, beginning })).toMatchObject({ pending: credits(pending) });
+      expect(await store.spending(runId, { model: "another", beginning })).toMatchObject({
+        pending: noCredits,
+      });
+      const due = await store.due(runId, 10, { models: [], prices: [] }, null, beginning);
+      expect(due.counts).toMatchObject(counts);
+    };
+    await stands(4, { planned: 1, submitting: 1 });
+    await store.intend(a, intent());
+    await stands(4, { planned: 1, submitting: 1 });
+    await store.intend(b, intent());
+    await stands(8, { planned: 0, submitting: 2 });
+  });
+
   test.each([
     ["what its request was charged", credits(3), credits(3)],
     ["its price, where that is not known either", undefined, credits(4)],
