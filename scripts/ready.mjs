@@ -116,6 +116,7 @@ function fingerprint() {
     inRoot("package-lock.json"),
     bundler,
     inRoot("scripts", "bundled-undici.cjs"),
+    inRoot("scripts", "bundled-sharp.mjs"),
     ...sources,
   ]) {
     const text = readText(file) ?? "";

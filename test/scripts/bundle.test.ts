@@ -32,6 +32,17 @@ describe("the bundled command", () => {
     expect(existsSync("dist/cli/main.js")).toBe(false);
   });
 
+  test("loads in each thread only what that thread is made of", () => {
+    const roomsOf = (thread: string) =>
+      files
+        .filter((name) => name.includes(thread))
+        .flatMap(
+          (name) => readFileSync(join("dist/bin", name), "utf8").match(/^\/\/ (archive|sandbox)\//gm) ?? [],
+        );
+    expect(new Set(roomsOf("inspector-worker"))).toEqual(new Set());
+    expect(new Set(roomsOf("media/worker"))).toEqual(new Set(["// sandbox/"]));
+  });
+
   test("names each package that is in it", () => {
     expect(packages).toContain("undici");
     expect(packages).toContain("@hono/node-server");
@@ -60,6 +71,8 @@ describe("bundling", () => {
     root = mkdtempSync(join(tmpdir(), "bulkgen-bundle-"));
     write("node_modules/.cache/build/package.json", `{"type":"module"}`);
     write("node_modules/.cache/build/cli/main.d.ts", "");
+    for (const thread of ["archive/check/inspector-worker.js", "sandbox/media/worker.js"])
+      write(`node_modules/.cache/build/${thread}`, `import { greeting } from "kind"; console.log(greeting);`);
     write(
       "node_modules/kind/package.json",
       `{"name":"kind","version":"1.2.3","license":"MIT","main":"kind.js"}`,
@@ -82,6 +95,16 @@ describe("bundling", () => {
       "kind 1.2.3 (MIT)\n================\n\nBe kind.\n",
     );
     expect(existsSync(join(out(), "cli/main.js"))).toBe(false);
+  });
+
+  test("bundles each worker thread where it is, so that it needs no package", async () => {
+    main(`console.log("main");`);
+    expect(bundle()).toEqual({ status: 0, stderr: "" });
+    rmSync(join(root, "node_modules/kind"), { recursive: true });
+    for (const thread of ["archive/check/inspector-worker.js", "sandbox/media/worker.js"]) {
+      const { stdout } = spawnSync(process.execPath, [join(out(), thread)], { encoding: "utf8" });
+      expect(stdout).toBe("good day\n");
+    }
   });
 
   test("fails for a package without the text of its licence", () => {
