@@ -1,10 +1,13 @@
 import { Worker } from "node:worker_threads";
+import PQueue from "p-queue";
 import { packageFile } from "../../package-file.js";
 import type { MediaJob } from "./job.js";
+import { isPicture, makePicture } from "./picture.js";
 import type { WorkerAnswer } from "./worker.js";
 
 /**
- * A few worker threads that make media, so that encoding never delays answers to requests. Threads start with
+ * A few worker threads that make sounds and films, so that encoding never delays answers to requests. Pictures need
+ * none: sharp works on threads of its own, and a worker thread would load it once more. Threads start with
  * the first jobs and do not keep the process alive. The compiled worker is used also when this file runs from its
  * TypeScript source, because Node cannot start a thread from that.
  */
@@ -33,17 +36,22 @@ export class MediaPool {
   private readonly all = new Set<Worker>();
   private readonly busy = new Map<Worker, Waiting>();
   private readonly queue: Waiting[] = [];
+  private readonly pictures: PQueue;
   private closed = false;
 
   constructor(
     private readonly threads: number,
     private readonly queueMax: number,
-  ) {}
+  ) {
+    this.pictures = new PQueue({ concurrency: threads });
+  }
 
   /** The bytes of a job. Rejects with what was wrong with its media, or with PoolFull. */
   run(job: MediaJob): Promise<Uint8Array> {
     if (this.closed) return Promise.reject(new Error("the sandbox is closing"));
-    if (this.queue.length >= this.queueMax) return Promise.reject(new PoolFull());
+    const waiting = isPicture(job.maker) ? this.pictures.size : this.queue.length;
+    if (waiting >= this.queueMax) return Promise.reject(new PoolFull());
+    if (isPicture(job.maker)) return this.pictures.add(() => this.picture(job));
     return new Promise((resolve, reject) => {
       this.queue.push({ job, resolve, reject });
       this.dispatch();
@@ -53,7 +61,12 @@ export class MediaPool {
   async close(): Promise<void> {
     this.closed = true;
     for (const waiting of this.queue.splice(0)) waiting.reject(new Error("the sandbox is closing"));
-    await Promise.all([...this.all].map((worker) => worker.terminate()));
+    await Promise.all([this.pictures.onIdle(), ...[...this.all].map((worker) => worker.terminate())]);
+  }
+
+  private async picture(job: MediaJob): Promise<Uint8Array> {
+    if (this.closed) throw new Error("the sandbox is closing");
+    return new Uint8Array(await makePicture(job));
   }
 
   private dispatch(): void {

@@ -1,17 +1,18 @@
 import { parentPort } from "node:worker_threads";
+import type { Maker } from "../catalogue/model.js";
 import type { MediaJob } from "./job.js";
+import type { PictureMaker } from "./picture.js";
+
+interface ThreadJob extends MediaJob {
+  maker: Exclude<Maker, PictureMaker>;
+}
 
 /**
- * Makes one output. Throws with a plain message when the media it was given cannot be used. Makers are loaded when
+ * Makes one sound or film. Throws with a plain message when the media it was given cannot be used. Makers are loaded when
  * they are first needed, because the encoders of one medium are dead weight for the others.
  */
-export async function make(job: MediaJob): Promise<Uint8Array> {
+export async function make(job: ThreadJob): Promise<Uint8Array> {
   switch (job.maker) {
-    case "paint":
-    case "repaint":
-    case "upscale":
-    case "vignette":
-      return makePicture(job);
     case "speak":
     case "compose":
       return makeSound(job);
@@ -26,15 +27,7 @@ export async function make(job: MediaJob): Promise<Uint8Array> {
   }
 }
 
-async function makePicture(job: MediaJob): Promise<Uint8Array> {
-  const { painting, pictureFile } = await import("./painting.js");
-  if (job.maker === "paint") return pictureFile(await painting(job), job.extension);
-  const { repainted, upscaled, vignetted } = await import("./retouching.js");
-  const change = job.maker === "repaint" ? repainted : job.maker === "upscale" ? upscaled : vignetted;
-  return pictureFile(await change(job), job.extension);
-}
-
-async function makeSound(job: MediaJob): Promise<Uint8Array> {
+async function makeSound(job: ThreadJob): Promise<Uint8Array> {
   const { soundFile } = await import("./sound.js");
   if (job.maker === "speak") return soundFile(await (await import("./sound.js")).speech(job), job.extension);
   const seconds = Number.parseInt(job.input["duration"] ?? "10", 10);
@@ -44,7 +37,7 @@ async function makeSound(job: MediaJob): Promise<Uint8Array> {
 /** The inside of a worker thread: one job at a time, each answered with its bytes or with what went wrong. */
 export type WorkerAnswer = { bytes: Uint8Array } | { problem: string };
 
-parentPort?.on("message", async (job: MediaJob) => {
+parentPort?.on("message", async (job: ThreadJob) => {
   try {
     const made = await make(job);
     // Copied into memory of its own, which can then be handed over and not copied again.
