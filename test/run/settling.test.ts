@@ -9,6 +9,7 @@ import type { Run } from "../../src/core/ports/store.js";
 import type { RunSettings } from "../../src/run/ports.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { openAccounts } from "../../src/store/accounts/accounts.js";
+import { judgementOf } from "../store/judgement-fixture.js";
 import { carryOn, openWorld, picture, start, states, type World } from "./harness.js";
 
 let world: World;
@@ -129,6 +130,19 @@ describe("a request whose answer was lost", () => {
     expect(Object.values(await states(world, run))).toEqual(["archived", "archived", "archived"]);
     expect(judged.length).toBeGreaterThan(3);
     expect(judged).toEqual([...new Set(judged)]);
+  });
+
+  test("P5: judgements that are asked for at the same time give a verdict once", async () => {
+    await open();
+    const run = await start(world, pictures(3));
+    loses([2], "request");
+    const { ports, gate } = await carryOn(world, run, { lanes: 1, reads: true });
+    const [lost] = await world.store.items(run.id, ["unknown"]);
+    const entry = (await world.store.attempt(lost?.id ?? 0))?.spendLogId ?? 0;
+    const verdict = { entry, verdict: "charged", evidence: "the counter moved", seq: null } as const;
+    await ports.spendLog.keep(judgementOf([verdict]), await ports.spendLog.seq());
+    await Promise.all([gate.settling.judge(), gate.settling.judge(), gate.settling.judge()]);
+    expect(await states(world, run)).toMatchObject({ p2: "held" });
   });
 
   test("P5: a poll of an open task is written to the spend log only if a reading waits for it", async () => {
