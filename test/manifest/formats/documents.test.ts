@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { parsed } from "../../../src/manifest/formats/document.js";
 import { readDocument } from "../../../src/manifest/job-file/rows.js";
 import { wholeSource } from "../read.js";
 
@@ -191,4 +192,27 @@ test("any text is either refused with a problem, or read row by row as a YAML pa
     { numRuns: 1_500 },
   );
   expect(whole).toBeGreaterThan(50);
+});
+
+test.each([
+  ["brackets", "[".repeat(20_000)],
+  ["maps", `${"{b: ".repeat(300)}1${"}".repeat(300)}`],
+  ["dashes on one line", `${"- ".repeat(5_000)}1`],
+  ["question marks on one line", `${"? ".repeat(5_000)}1`],
+  [
+    "lines that are indented more and more",
+    Array.from({ length: 3_000 }, (_, at) => `${" ".repeat(at)}a:`).join("\n"),
+  ],
+])("nesting deeper than any manifest's is refused before the parser follows it: %s", (_, text) => {
+  expect(parsed("f", text, "YAML")).toMatchObject({ problem: { got: "values nested hundreds deep" } });
+});
+
+test("brackets, dashes and blanks within texts nest nothing", () => {
+  const many = "[".repeat(5_000);
+  const text = `- prompt: '${many}'\n- prompt: a ${many}\n- prompt: |\n    ${"- ".repeat(4_000)}\n${" ".repeat(2_000)}b\n`;
+  expect(parsed("f", text, "YAML")).toMatchObject({ plain: [{ prompt: many }, { prompt: `a ${many}` }, {}] });
+  expect(parsed("f", JSON.stringify([{ prompt: many }]), "JSON")).toMatchObject({
+    plain: [{ prompt: many }],
+  });
+  expect(parsed("f", "- a\n".repeat(1_000), "YAML")).toHaveProperty("plain.length", 1_000);
 });
