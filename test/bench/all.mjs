@@ -2,7 +2,16 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-for (const bench of ["startup", "throughput", "sandbox", "manifest", "archive", "hostile", "truncations", "quota"]) {
+for (const bench of [
+  "startup",
+  "throughput",
+  "sandbox",
+  "manifest",
+  "archive",
+  "hostile",
+  "truncations",
+  "quota",
+]) {
   const file = fileURLToPath(new URL(`${bench}.mjs`, import.meta.url));
   console.log(`\n-- ${bench}`);
   const { status } = spawnSync(process.execPath, [file, ...process.argv.slice(2)], { stdio: "inherit" });
