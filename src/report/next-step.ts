@@ -8,6 +8,7 @@ import type { LeftToDo } from "../job/workspace/left-to-do.js";
 import { count } from "../text/amounts.js";
 import { shellWord } from "../text/shell.js";
 import { shownPath } from "./problem-text.js";
+import { changedFlags } from "./run-options.js";
 
 const namesMax = 5;
 
@@ -83,22 +84,17 @@ function runFailedAgain(run: Run, folder: string | null): string {
   return `fix the failed rows, then ${runAgain(run, folder)}; archived items are never charged twice`;
 }
 
-/** The command that plans the run's manifest again, as the same edition and under the same cap. */
-function runAgain(
-  { manifest, edition, options: { maxCredits, sandbox, sheetFlags = [] } }: Run,
-  folder: string | null,
-): string {
+/** The command that plans the run's manifest again, as the same edition and with the same options. */
+function runAgain({ manifest, edition, options }: Run, folder: string | null): string {
   if (manifest === "-") return "run the manifest again";
   const words = [
     "bulkgen",
     "run",
     folder === null ? manifest : shownPath(manifest, folder),
-    ...sheetFlags.flat(),
+    ...(options.sheetFlags ?? []).flat(),
     ...(edition === "" ? [] : ["--edition", edition]),
-    ...(maxCredits === null ? [] : ["--max-credits", String(toNumber(maxCredits))]),
-    ...(sandbox ? ["--sandbox"] : []),
-  ];
-  return `\`${words.map(shellWord).join(" ")}\``;
+  ].map(shellWord);
+  return `\`${[...words, ...changedFlags(options)].join(" ")}\``;
 }
 
 /** The first few row ids, and how many more there are. */

@@ -16,7 +16,7 @@ import {
 import { terminalText } from "../text/terminal.js";
 import { creditsText, hintsOf, iso, runJson, starterText, stateText } from "./status.js";
 
-/** What happened in a workspace since a time: read in the morning, by whoever looks after the nights. */
+/** What happened in a workspace since a given time, for the morning after scheduled runs. */
 export interface RunsReport {
   /** UTC ms. */
   since: number;

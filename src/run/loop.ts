@@ -60,6 +60,8 @@ const contendedMs = 1_000;
 
 /** What a turn has read. */
 interface Loaded extends Due {
+  /** The items that were being worked on then: they may have changed since. */
+  busyThen: readonly number[];
   waiting: View["waiting"];
   inOrder: boolean;
   quota: Quota;
@@ -167,6 +169,7 @@ class Loop {
   private async load({ parked, committed, cap, modelBudgets }: Terms): Promise<Loaded> {
     const { ports, settings } = this.session;
     const { run, lanes, polls, downloads } = settings;
+    const busyThen = [...this.busy.keys()];
     const limit = this.busy.size + lanes + polls + downloads;
     const waiting = await this.waiting.groups(parked);
     const inOrder = settings.inOrder || modelBudgets.size > 0 || !reachesAll(waiting, committed, cap);
@@ -176,7 +179,7 @@ class Loop {
     const { stops } = this.gate;
     const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, stops });
     const awaitsOverdue = this.overdueWait.keepsOpen(due.counts.overdue, hasOthers);
-    return { ...due, waiting, inOrder, quota, awaitsOverdue };
+    return { ...due, busyThen, waiting, inOrder, quota, awaitsOverdue };
   }
 
   /** The turn's whole picture. It changes nothing. */
@@ -191,7 +194,7 @@ class Loop {
       planned: gate.prices.allowed(loaded.planned),
       pace: (group) => this.paces.of(group),
       profile,
-      busy: new Set(busy.keys()),
+      busy: new Set([...loaded.busyThen, ...busy.keys()]),
       quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
       holdsBack: !yes,
       free: {
@@ -241,11 +244,10 @@ class Loop {
   private async beginAll(steps: readonly NextStep[], counts: View["counts"]): Promise<boolean> {
     this.debt.is(counts);
     const begun = await Promise.allSettled(steps.map((step) => this.begin(step)));
-    // Nothing may begin after the loop has ended with an error.
-    return begun.every((step) => {
-      if (step.status === "rejected") throw step.reason;
-      return step.value;
-    });
+    // Nothing may begin after the loop has ended with an error, so all have begun or failed by now.
+    const failed = begun.find((step) => step.status === "rejected");
+    if (failed) throw failed.reason;
+    return begun.every((step) => step.status === "fulfilled" && step.value);
   }
 
   /** Begins a step if it gets what it needs: a submit a lane, a request a slot in the quota. */

@@ -19,6 +19,11 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   const { gate, settings } = session;
   const { store, service, receipts, spendLog, clock } = session.ports;
   const item = await store.item(itemId);
+  // Nothing but a planned item is paid for, whatever chose it.
+  if (item.state !== "planned") {
+    await session.ports.accounts.release(ticket);
+    return;
+  }
   const body = requestBody(item);
   const bodySha256 = createHash("sha256").update(body).digest("hex");
   gate.prices.trying(item);
@@ -57,7 +62,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** Another run of the account took the last credits. */
+/** Another run of the account took the last credits, or another item of this one. */
 async function giveWay({ ports, gate }: Session, item: Item, ticket: Ticket): Promise<void> {
   await ports.accounts.release(ticket);
   gate.prices.refused(item);

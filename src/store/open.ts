@@ -96,15 +96,14 @@ export function transactions(db: Sqlite): Atomic {
 }
 
 /**
- * Runs work in a transaction as `Atomic` does, and resolves when it is durable. Works that are asked for within one turn
- * of the event loop share one commit, and so one sync: each is a savepoint of its own, so one that throws takes only
- * itself back.
+ * Runs work in a transaction as `Atomic` does, and resolves when it is durable. Writes requested in one turn of the event
+ * loop share one commit, and so one sync. Each is a savepoint of its own, so one that throws undoes only itself.
  */
 export type Grouped = <Result>(work: () => Result) => Promise<Result>;
 
 export interface GroupCommits {
   atomic: Grouped;
-  /** Commits what was asked for until now. */
+  /** Commits what was requested until now. */
   commit(): void;
 }
 
@@ -114,22 +113,22 @@ export type Defer = (act: () => void) => void;
 export function groupCommits(db: Sqlite, defer: Defer = setImmediate): GroupCommits {
   const atomic = transactions(db);
   const savepoint = db.transaction((work: () => unknown) => work());
-  let waiting: Asked[] = [];
+  let waiting: PendingWrite[] = [];
   const commit = () => {
     const group = waiting;
     waiting = [];
     if (group.length > 0) commitGroup(group);
   };
-  const commitGroup = (group: readonly Asked[]) => {
+  const commitGroup = (group: readonly PendingWrite[]) => {
     const answers: (() => void)[] = [];
-    const run = (asked: Asked) => {
+    const run = (pending: PendingWrite) => {
       try {
-        const result = savepoint(asked.work);
-        answers.push(() => asked.resolve(result));
+        const result = savepoint(pending.work);
+        answers.push(() => pending.resolve(result));
       } catch (error) {
         // Some errors, such as a full disk, end the transaction and with it the whole group.
         if (!db.inTransaction) throw error;
-        answers.push(() => asked.reject(named(db.name, error)));
+        answers.push(() => pending.reject(named(db.name, error)));
       }
     };
     try {
@@ -150,7 +149,7 @@ export function groupCommits(db: Sqlite, defer: Defer = setImmediate): GroupComm
   };
 }
 
-interface Asked {
+interface PendingWrite {
   work(): unknown;
   resolve(result: unknown): void;
   reject(error: unknown): void;

@@ -140,6 +140,20 @@ describe.concurrent("where several runs are unfinished and none is in progress",
     expect((await run(place, [order, "1"])).stdout).toMatch(/^run 1 is (paused|cancelled)/);
   });
 
+  test.each(["pause", "cancel"])(
+    "%s without a number means the only one that is not cancelled",
+    async (order) => {
+      const { place } = await twoUnfinished();
+      // The newer run is cancelled, with a task still at the service.
+      inState(place, (db) => {
+        db.exec("UPDATE runs SET state = 'cancelled' WHERE id = 2");
+        for (const state of ["submitting", "processing"])
+          db.exec(`UPDATE items SET state = '${state}' WHERE run_id = 2 AND state <> 'archived'`);
+      });
+      expect((await run(place, [order])).stdout).toMatch(/^run 1 is (paused|cancelled)/);
+    },
+  );
+
   test("cancel asks on a terminal", async () => {
     const { place, service } = await twoUnfinished();
     const asked = startOnTerminal(place, 100, ["cancel"], service);

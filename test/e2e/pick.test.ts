@@ -59,7 +59,7 @@ describe.concurrent("bulkgen pick", () => {
   test("the gallery marks what is picked, and --picked shows nothing else", slow, async () => {
     const place = await twoTakes();
     const refused = await run(place, ["gallery", "--sandbox", "--picked"]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("nothing of job s is picked") });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("no item of job s is picked") });
     await done(place, "pick", "a01-v2");
     const page = (name: string) => readFileSync(join(place.folder, "sandbox-outputs", "s", name), "utf8");
     await done(place, "gallery");

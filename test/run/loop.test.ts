@@ -6,6 +6,7 @@ import { credits } from "../../src/core/money.js";
 import type { Reply } from "../../src/core/ports/send.js";
 import type { Run } from "../../src/core/ports/store.js";
 import { keeping } from "../../src/run/gate/caps.js";
+import { submit } from "../../src/run/submit.js";
 import type { SandboxOptions } from "../../src/sandbox/sandbox.js";
 import { carryOn, markNow, openWorld, picture, start, states, type World } from "./harness.js";
 
@@ -35,6 +36,22 @@ describe("a whole run", () => {
     const files = lines.map((line) => JSON.parse(line).file as string);
     expect(files.toSorted()).toEqual(["p1.png", "p2.png", "p3.png", "p4.png", "p5.png", "p6.png"]);
     for (const file of files) expect(existsSync(join(folder, file))).toBe(true);
+  });
+
+  test("P2: an item that was chosen as planned and is not any more is not submitted, and gives its place back", async () => {
+    await open();
+    const run = await start(world, pictures(1));
+    const session = await carryOn(world, run);
+    const [item] = await world.store.items(run.id);
+    const { accounts, accountId, fingerprint: key } = session.ports;
+    const used = async () => (await accounts.quota(accountId)).minute.used;
+    const before = await used();
+    const { ticket } = await accounts.reserve({ accountId, fingerprint: key }, "generate");
+    if (!ticket) throw new Error("no place");
+    await submit(session, item?.id ?? 0, ticket);
+    expect(posts()).toBe(1);
+    expect(await used()).toBe(before);
+    expect(await session.ports.spendLog.open()).toEqual([]);
   });
 
   test("P2: going on with a finished run sends nothing", async () => {

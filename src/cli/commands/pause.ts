@@ -38,7 +38,7 @@ export async function orderRun(
   showCarried(await giveOrder(options, wanted, () => carriedOutHere(options, wanted)), flags, machine);
 }
 
-/** Which of several unfinished runs is meant; null if one is in progress or there is no choice. */
+/** Which unfinished run is meant, asked where there are several; null if one is in progress or there is none. */
 async function chosenRun(
   what: "pause" | "cancel",
   workspace: Workspace,
@@ -48,7 +48,8 @@ async function chosenRun(
   const runs = await withWorkspace(workspace, clock, (store) =>
     runsToChoose(store, lockOwnerOf(workspace.lockFile)),
   );
-  if (runs.length < 2) return null;
+  const [first, second] = runs;
+  if (!second) return first?.id ?? null;
   const lines = runs.map(({ id, jobName, manifest, state, startedAt, options: { sandbox } }) => {
     const name = `run ${id} of ${jobName} (${shownPath(manifest, cwd)})`;
     const command = `bulkgen ${what} ${id}${sandbox ? " --sandbox" : ""}`;

@@ -36,8 +36,8 @@ function columnNames(text: string): string[] {
 }
 
 export const pickFlags = {
-  undo: toggle("take the mark away", { conflicts: ["also"], inFiles: "never" }),
-  also: toggle("leave what else is picked of the same row", { inFiles: "never" }),
+  undo: toggle("remove the pick", { conflicts: ["also"], inFiles: "never" }),
+  also: toggle("keep the other picks of the same row", { inFiles: "never" }),
   ...workspaceFlags,
 };
 export type PickFlags = FlagsOf<typeof pickFlags>;

@@ -50,7 +50,7 @@ export type StatusFlags = FlagsOf<typeof statusFlags>;
 export const reportFlags = {
   since: option(
     "<when>",
-    "runs that have not ended before: yesterday, a day (2026-11-20), a time (18:00) or a duration (12h)",
+    "report runs that are unfinished or ended after this time: yesterday, a day (2026-11-20), a time (18:00) or a duration (12h)",
     since,
     { default: since("yesterday"), defaultText: "yesterday", inFiles: "never" },
   ),

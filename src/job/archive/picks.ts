@@ -96,7 +96,7 @@ export async function listPicks(workspace: Workspace, clock: Clock): Promise<Pic
 export function nothingPicked(where: string, sandbox: boolean): EarlyExit {
   return new EarlyExit(
     "usage",
-    `nothing of ${where} is picked. Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
+    `no item of ${where} is picked. Pick with \`bulkgen pick ITEM${sandbox ? " --sandbox" : ""}\`. Nothing was written.`,
   );
 }
 

@@ -170,7 +170,7 @@ export class Settling {
   }
 
   private async judgeNow(): Promise<void> {
-    const { spendLog, log } = this.ports;
+    const { spendLog } = this.ports;
     const { losses } = this;
     const seq = await spendLog.seq();
     this.judgedSeq = seq;
@@ -179,22 +179,27 @@ export class Settling {
       const judgement = reconcile(evidence);
       // Most judgements find nothing new, and each one that is kept costs the disk a sync.
       if (isNews(judgement, evidence) && !(await spendLog.keep(judgement, seq))) return this.judgeNow();
+      this.tell(evidence, judgement);
       // What was lost in the meantime is not in this evidence.
       if (losses !== this.losses) return this.judgeNow();
       this.unsettled = judgement.unsettled;
       this.keepUnsettled(evidence, judgement);
       this.readAt(judgement.nextReadingAt);
       this.awaited = judgement.awaited;
-      for (const { entry, verdict, evidence: why } of judgement.verdicts) log.info({ entry, verdict }, why);
-      if (judgement.foreignAt !== evidence.foreignAt)
-        log.warn(
-          {},
-          "another machine or program sends requests with this key, so its counters prove nothing for a day. If it is yours, set --share; if not, change the key",
-        );
     }
     if (evidence === null) this.lostHere.clear();
     this.planNext();
     await this.deliver(evidence !== null);
+  }
+
+  private tell(evidence: ChargeEvidence, { verdicts, foreignAt }: Judgement): void {
+    const { log } = this.ports;
+    for (const { entry, verdict, evidence: why } of verdicts) log.info({ entry, verdict }, why);
+    if (foreignAt !== evidence.foreignAt)
+      log.warn(
+        {},
+        "another machine or program sends requests with this key, so its counters prove nothing for a day. If it is yours, set --share; if not, change the key",
+      );
   }
 
   /** Forgets the lost requests that have a verdict by now. */

@@ -96,12 +96,12 @@ export function openReceipts(
 ): Receipts {
   // Lines that wait for the append in progress: they share the next one, and its sync. Two appends at once could tear
   // each other's lines.
-  let waiting: Waiting[] = [];
+  let waiting: PendingLine[] = [];
   let isWriting = false;
   // A line that a crash cut short must not swallow the next one.
   let begin = "\n";
   const reserve = new Reserve(disk, join(dirname(path), "receipts.reserve"));
-  const append = async (group: readonly Waiting[]) => {
+  const append = async (group: readonly PendingLine[]) => {
     const text = begin + group.map(({ text }) => text).join("");
     begin = "\n";
     await disk.append(path, text);
@@ -116,7 +116,7 @@ export function openReceipts(
       await work();
     });
   };
-  const writeGroup = async (group: readonly Waiting[]) => {
+  const writeGroup = async (group: readonly PendingLine[]) => {
     const [answers, intents] = [
       group.filter(({ isAnswer }) => isAnswer),
       group.filter(({ isAnswer }) => !isAnswer),
@@ -134,7 +134,7 @@ export function openReceipts(
     for (const { resolve } of group) resolve();
   };
   /** What was paid for is written even when the disk is full, or this user's quota of it. */
-  const writeAnswers = async (answers: readonly Waiting[], refusal: unknown) => {
+  const writeAnswers = async (answers: readonly PendingLine[], refusal: unknown) => {
     try {
       if (isError(refusal, "ENOSPC", "EDQUOT")) await reserve.give();
       await append(answers);
@@ -169,7 +169,7 @@ export function openReceipts(
   };
 }
 
-interface Waiting {
+interface PendingLine {
   text: string;
   isAnswer: boolean;
   resolve(): void;

@@ -10,7 +10,7 @@ import { type Defer, groupCommits, openDatabase } from "../open.js";
 import { type AccountRow, accountsMigrations } from "./accounts-schema.js";
 import { ledgerMethods } from "./ledger.js";
 import { spendLogOf } from "./spend-log.js";
-import { spentOn, takenFrom } from "./spending.js";
+import { spentOn, spentSoFar, takenFrom } from "./spending.js";
 import { accountRow } from "./windows.js";
 
 /** Opens the database that all workspaces of this user share. Throws NewerDatabase, or SQLite's error. */
@@ -99,7 +99,11 @@ export function accountsOn(db: Sqlite, clock: Clock, defer?: Defer): Accounts {
       ).all(accountId, JSON.stringify(models)) as { model: string; group: string; ms: number }[];
     },
 
-    spentOn: async (accountId, day) => atomic(() => spentOn(sql, accountId, day)),
+    async spentOn(accountId, day) {
+      // A run asks at every turn, and writes only where a clock was ahead.
+      const { credits, hasNew } = spentSoFar(sql, accountId, day);
+      return hasNew ? atomic(() => spentOn(sql, accountId, day)) : credits;
+    },
     takenFrom: async (accountId, mark) => takenFrom(sql, accountId, mark),
 
     spendLog: (owner) => spendLogOf(connection, owner),

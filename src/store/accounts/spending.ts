@@ -31,10 +31,20 @@ const find = `
  * What the paid requests that were sent on a day have cost or may have cost, over all keys of the account and all
  * workspaces. Call it inside a transaction.
  */
-export function spentOn(sql: Sql, accountId: number, { from, to }: Day): Credits {
-  const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
-  if (found > 0) sql(find).run({ accountId, to });
+export function spentOn(sql: Sql, accountId: number, day: Day): Credits {
+  const { credits, hasNew } = spentSoFar(sql, accountId, day);
+  if (hasNew) sql(find).run({ accountId, to: day.to });
   return credits;
+}
+
+/** The same as it is on record, and whether some request with a time in the future is to be marked as found. */
+export function spentSoFar(
+  sql: Sql,
+  accountId: number,
+  { from, to }: Day,
+): { credits: Credits; hasNew: boolean } {
+  const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
+  return { credits, hasNew: found > 0 };
 }
 
 const ofAccount = "FROM spend_log JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";

@@ -19,7 +19,7 @@ import type { AccountRow } from "./accounts-schema.js";
  * back first. A run asks at every turn, so the requests of the last minute are read once and everything about the minute
  * is computed from them.
  */
-export function quotaOf(sql: Sql, accountId: number, { now, claimant }: Asking): Quota | null {
+export function quotaOf(sql: Sql, accountId: number, { now, claimant }: QuotaQuery): Quota | null {
   const since = now - dayMs;
   const row = sql(accountOfDay).get(since, since, claimant ?? null, since, accountId) as AccountOfDay;
   const requests = requestsSince(sql, accountId, now - minuteMs);
@@ -35,7 +35,7 @@ export function quotaOf(sql: Sql, accountId: number, { now, claimant }: Asking):
 }
 
 /** The same, when nothing is of the future any more. Call it inside a transaction. */
-export function correctedQuota(sql: Sql, accountId: number, asking: Asking): Quota {
+export function correctedQuota(sql: Sql, accountId: number, asking: QuotaQuery): Quota {
   const quota = quotaOf(sql, accountId, asking);
   if (quota !== null) return quota;
   bringBack(sql, accountId, asking.now);
@@ -43,7 +43,7 @@ export function correctedQuota(sql: Sql, accountId: number, asking: Asking): Quo
 }
 
 /** When it is asked, and which run does: its own needs are not counted as those of others. */
-interface Asking {
+interface QuotaQuery {
   now: number;
   claimant: string | undefined;
 }

@@ -4,7 +4,7 @@ import type { Item } from "../../core/ports/store.js";
 import type { Sql } from "../../sqlite.js";
 import type { Grouped } from "../open.js";
 
-/** What works inside a transaction. */
+/** The connection, for code that runs inside a transaction. */
 export interface InTransaction {
   sql: Sql;
   clock: Clock;
