@@ -29,6 +29,11 @@ describe.concurrent("one clear message, the documented exit code, nothing paid",
     ["an unknown model", "id,model,prompt\na,plain-imag,x", /row 2.*plain-imag.*did you mean "plain-image"/],
     ["a missing prompt", "id,model,prompt\na,plain-image,", /row 2.*needs prompt/],
     [
+      "a misspelt column",
+      "id,modell,prompt\na,plain-image,x",
+      /column "modell" is used by nothing; did you mean "model"/,
+    ],
+    [
       "an unknown parameter",
       "id,model,prompt,params.aspect_ration\na,plain-image,x,1:1",
       /did you mean "aspect_ratio"/,

@@ -225,11 +225,12 @@ async function timingOf(
   return { pace, usedToday: day.used, usedNow: minute.used };
 }
 
-/** The refusal of a manifest, with all its problems. */
-export function manifestProblems(problems: Iterable<Problem>): EarlyExit {
+/** The refusal of a manifest, with all its problems, and the notes that may say how they came about. */
+export function manifestProblems(problems: Iterable<Problem>, notes: readonly string[] = []): EarlyExit {
   const digest = digestOf(problems);
   const count = `${digest.count} ${digest.count === 1 ? "problem" : "problems"} in the manifest`;
-  return new EarlyExit("usage", `${count}; nothing was submitted`, digest);
+  const hints = notes.filter((note) => note.includes("did you mean")).map((note) => `. Note: ${note}`);
+  return new EarlyExit("usage", `${count}; nothing was submitted${hints.join("")}`, digest);
 }
 
 /** What a run may spend, as its flags say. */

@@ -192,7 +192,7 @@ function isFitted({ blockers }: Plan, { run }: RunJobOptions): boolean {
 
 /** With --skip-invalid, writes the invalid rows to a file and continues without them. */
 async function skipInvalid(plan: Plan, { skipInvalid, workspace, log }: RunJobOptions): Promise<SkippedRows> {
-  if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems);
+  if (!skipInvalid || !onlyRowsAreWrong(plan.problems)) throw manifestProblems(plan.problems, plan.notes);
   const folder = jobFolder({ outFolder: workspace.outFolder, jobName: plan.job });
   const file = join(folder, "problems.csv");
   mkdirSync(folder, { recursive: true });
