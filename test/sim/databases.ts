@@ -7,6 +7,7 @@ import { accountsMigrations } from "../../src/store/accounts/accounts-schema.js"
 import { type Defer, type Migration, openDatabase } from "../../src/store/open.js";
 import { workspaceOn } from "../../src/store/workspace/workspace.js";
 import { workspaceMigrations } from "../../src/store/workspace/workspace-schema.js";
+import { wrongSums } from "../store/wrong-sums.js";
 
 /**
  * Databases in memory for one run after the other. To make one with its schema, and to prepare its statements, takes as
@@ -29,6 +30,8 @@ class Pool<Port> {
   constructor(
     private readonly migrations: readonly Migration[],
     private readonly portOn: (db: Sqlite, clock: Clock) => Port,
+    /** Throws where a database is not as it must be at the end of a run. */
+    private readonly check: (db: Sqlite) => void,
   ) {}
 
   take(clock: Clock): Database<Port> {
@@ -39,6 +42,7 @@ class Pool<Port> {
   }
 
   giveBack(database: Database<Port>): void {
+    this.check(database.db);
     database.db.exec("ROLLBACK");
     this.idle.push(database);
   }
@@ -55,8 +59,19 @@ class Pool<Port> {
   }
 }
 
-const workspaces = new Pool<Store>(workspaceMigrations, (db, clock) => workspaceOn(db, clock, "/", atOnce));
-const accounts = new Pool<Accounts>(accountsMigrations, (db, clock) => accountsOn(db, clock, atOnce));
+const workspaces = new Pool<Store>(
+  workspaceMigrations,
+  (db, clock) => workspaceOn(db, clock, "/", atOnce),
+  (db) => {
+    const wrong = wrongSums(db);
+    if (wrong.length > 0) throw new Error(`sums that a workspace keeps are wrong: ${JSON.stringify(wrong)}`);
+  },
+);
+const accounts = new Pool<Accounts>(
+  accountsMigrations,
+  (db, clock) => accountsOn(db, clock, atOnce),
+  () => {},
+);
 
 /** The databases of one run: of each workspace one, and the account's. */
 export class Databases {

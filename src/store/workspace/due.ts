@@ -31,16 +31,15 @@ const headItems = (condition: string) =>
   `${plannedItem} AND price_group = @group AND priority = @priority ${condition} ORDER BY position ${first}`;
 const allOfHead = headItems("");
 const unparkedOfHead = headItems(`AND NOT ${isParked}`);
-const groups = (condition: string) =>
-  `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits ${ofRun} 'planned' ${condition} GROUP BY price_group, priority`;
-const allGroups = groups("");
-const unparkedGroups = groups(`AND NOT ${isParked}`);
+const allGroups = `SELECT price_group AS "group", priority, items, credits FROM run_groups WHERE run_id = @runId`;
+const unparkedGroups = `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits
+  ${ofRun} 'planned' AND NOT ${isParked} GROUP BY price_group, priority`;
 const parked = `SELECT count(*) ${ofRun} 'planned' AND ${isParked}`;
 const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
 export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
   const counts = { ...noItems };
-  const rows = sql("SELECT state, count(*) AS n FROM items WHERE run_id = ? GROUP BY state").all(runId);
+  const rows = sql("SELECT state, items AS n FROM run_states WHERE run_id = ?").all(runId);
   for (const row of rows as { state: ItemState; n: number }[]) counts[row.state] = row.n;
   return counts;
 }

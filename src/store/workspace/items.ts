@@ -161,20 +161,10 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
 }
 
 const spent = `
-  SELECT
-    coalesce(sum(CASE WHEN a.closed THEN a.charged ELSE 0 END), 0) AS charged,
-    coalesce(sum(CASE WHEN a.closed THEN 0
-                      WHEN a.outcome = 'accepted' THEN coalesce(a.charged, a.price)
-                      WHEN a.verdict = 'not_charged' THEN 0
-                      WHEN a.outcome IS NULL OR a.outcome = 'unanswered' THEN a.price
-                      ELSE 0 END), 0) AS pending,
-    coalesce(sum(CASE WHEN NOT a.closed AND a.outcome = 'accepted' THEN coalesce(a.charged, a.price) ELSE 0 END), 0)
-      AS atService,
-    count(*) FILTER (WHERE NOT a.closed AND a.outcome = 'accepted') AS tasks,
-    count(*) FILTER (WHERE NOT a.closed AND a.verdict IS NOT 'not_charged'
-      AND (a.outcome IS NULL OR a.outcome = 'unanswered')) AS inDoubt
-  FROM attempts a WHERE a.run_id = @runId`;
-const spentOf = `${spent} AND @model = (SELECT model FROM items WHERE id = a.item_id)`;
+  SELECT coalesce(sum(charged), 0) AS charged, coalesce(sum(pending), 0) AS pending,
+    coalesce(sum(at_service), 0) AS atService, coalesce(sum(tasks), 0) AS tasks, coalesce(sum(in_doubt), 0) AS inDoubt
+  FROM run_spending WHERE run_id = @runId`;
+const spentOf = `${spent} AND model = @model`;
 // An item that has left this state has its attempt, which counts above.
 const areBegun = "FROM items WHERE id IN (SELECT value FROM json_each(@beginning)) AND state = 'planned'";
 const notYetIntended = `SELECT count(*) ${areBegun}`;

@@ -7,6 +7,7 @@ export const workspaceMigrations: readonly Migration[] = [
     const rows = legalSteps.map((step) => `('${step.join("','")}')`);
     db.exec(`INSERT INTO transitions VALUES ${rows.join(",")}`);
     db.exec(guards);
+    db.exec(sums);
   },
 ];
 
@@ -172,6 +173,30 @@ const tables = `
     FOREIGN KEY (from_state, event) REFERENCES transitions
   );
   CREATE INDEX events_item ON events (item_id);
+
+  -- Sums of items and attempts that triggers keep, because a run asks for them at each turn.
+  CREATE TABLE run_states (
+    run_id INTEGER NOT NULL, state TEXT NOT NULL, items INTEGER NOT NULL, PRIMARY KEY (run_id, state)
+  ) WITHOUT ROWID;
+  CREATE TABLE run_groups (
+    run_id INTEGER NOT NULL,
+    price_group TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    -- Planned items, and their prices together.
+    items INTEGER NOT NULL,
+    credits INTEGER NOT NULL,
+    PRIMARY KEY (run_id, price_group, priority)
+  ) WITHOUT ROWID;
+  CREATE TABLE run_spending (
+    run_id INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    charged INTEGER NOT NULL,
+    pending INTEGER NOT NULL,
+    at_service INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    in_doubt INTEGER NOT NULL,
+    PRIMARY KEY (run_id, model)
+  ) WITHOUT ROWID;
 `;
 
 /** The legal transitions, written out: a released version never changes. A test compares them with core's table. */
@@ -224,4 +249,55 @@ const guards = `
   WHEN OLD.state IN ('planned', 'failed') AND NEW.state = 'archived'
     AND NOT EXISTS (SELECT 1 FROM outputs WHERE item_id = OLD.id AND file IS NOT NULL)
   BEGIN SELECT RAISE(ABORT, 'illegal transition of an item: it has no file'); END;
+`;
+
+const leaves = `
+    UPDATE run_states SET items = items - 1 WHERE run_id = OLD.run_id AND state = OLD.state;
+    UPDATE run_groups SET items = items - 1, credits = credits - OLD.price
+      WHERE OLD.state = 'planned' AND run_id = OLD.run_id AND price_group = OLD.price_group AND priority = OLD.priority;
+    DELETE FROM run_groups WHERE OLD.state = 'planned' AND run_id = OLD.run_id AND price_group = OLD.price_group
+      AND priority = OLD.priority AND items = 0;`;
+const joins = `
+    INSERT INTO run_states SELECT NEW.run_id, NEW.state, 1 WHERE NEW.run_id IS NOT NULL
+      ON CONFLICT DO UPDATE SET items = items + 1;
+    INSERT INTO run_groups SELECT NEW.run_id, NEW.price_group, NEW.priority, 1, NEW.price
+      WHERE NEW.state = 'planned' AND NEW.run_id IS NOT NULL
+      ON CONFLICT DO UPDATE SET items = items + 1, credits = credits + NEW.price;`;
+
+/** What an attempt adds to the sums of its run. */
+const partsOf = (attempt: "OLD" | "NEW") => {
+  const { charged, price, closed, outcome, verdict } = Object.fromEntries(
+    ["charged", "price", "closed", "outcome", "verdict"].map((column) => [column, `${attempt}.${column}`]),
+  );
+  const isAtService = `(NOT ${closed} AND ${outcome} IS 'accepted')`;
+  const isInDoubt = `(NOT ${closed} AND ${verdict} IS NOT 'not_charged' AND (${outcome} IS NULL OR ${outcome} = 'unanswered'))`;
+  const atService = `${isAtService} * coalesce(${charged}, ${price})`;
+  return {
+    charged: `${closed} * coalesce(${charged}, 0)`,
+    pending: `${atService} + ${isInDoubt} * ${price}`,
+    at_service: atService,
+    tasks: isAtService,
+    in_doubt: isInDoubt,
+  };
+};
+const parts = Object.entries(partsOf("NEW"));
+const before = partsOf("OLD") as Readonly<Record<string, string>>;
+const modelOf = "(SELECT model FROM items WHERE id = NEW.item_id)";
+
+/** An attempt stays with its run, and an item with its model. */
+const sums = `
+  CREATE TRIGGER items_added AFTER INSERT ON items BEGIN ${joins} END;
+  CREATE TRIGGER items_changed AFTER UPDATE OF run_id, state, price, priority ON items
+  WHEN (OLD.run_id, OLD.state, OLD.price, OLD.priority) IS NOT (NEW.run_id, NEW.state, NEW.price, NEW.priority)
+  BEGIN ${leaves} ${joins} END;
+
+  CREATE TRIGGER attempts_added AFTER INSERT ON attempts BEGIN
+    INSERT INTO run_spending (run_id, model, ${parts.map(([sum]) => sum).join(", ")})
+    VALUES (NEW.run_id, ${modelOf}, ${parts.map(([, part]) => part).join(", ")})
+    ON CONFLICT DO UPDATE SET ${parts.map(([sum]) => `${sum} = ${sum} + excluded.${sum}`).join(", ")};
+  END;
+  CREATE TRIGGER attempts_changed AFTER UPDATE OF price, closed, outcome, verdict, charged ON attempts BEGIN
+    UPDATE run_spending SET ${parts.map(([sum, part]) => `${sum} = ${sum} + (${part}) - (${before[sum]})`).join(", ")}
+    WHERE run_id = NEW.run_id AND model = ${modelOf};
+  END;
 `;
