@@ -29,7 +29,7 @@ export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; cl
     const watch: Watch = { sent: false };
     const ended = new AbortController();
     const abort = signal ? AbortSignal.any([ended.signal, signal]) : ended.signal;
-    void clock.sleep(request.timeoutMs, ended.signal).then(() => ended.abort());
+    void clock.sleep(request.timeoutMs, ended.signal).then(() => ended.signal.aborted || ended.abort());
     let status: number | undefined;
     try {
       const pending = watched(watch, () =>

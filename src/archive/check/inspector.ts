@@ -121,7 +121,8 @@ class Pool {
   private finish(worker: Worker): Waiting | undefined {
     const found = this.busy.get(worker);
     this.busy.delete(worker);
-    found?.over.abort();
+    // Given a reason, abort does not create an error with a stack.
+    found?.over.abort("ended");
     worker.unref();
     return found?.job;
   }

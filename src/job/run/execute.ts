@@ -29,8 +29,8 @@ import { pollOrders } from "../orders/attend.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { endRefused } from "../workspace/open.js";
 
-/** Polls in flight at once. The quota limits them far more than this does. */
-const pollsMax = 8;
+/** Polls in flight at once, where there are no more lanes. The quota limits them far more than this does. */
+const pollsAtOnce = 8;
 
 /** With the account as it was when the run began. */
 export interface ExecuteOptions extends AccountReading {
@@ -113,7 +113,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       run,
       lanes,
       savesLanes: run.options.lanes === undefined,
-      polls: pollsMax,
+      polls: Math.max(pollsAtOnce, lanes),
       downloads: run.options.downloads,
       maxCredits: run.options.maxCredits,
       modelCaps: new Map(Object.entries(run.options.modelCaps ?? {})),
