@@ -30,7 +30,10 @@ export function accountsOn(db: Sqlite, clock: Clock, defer?: Defer): Accounts {
         const known = sql(
           "SELECT a.* FROM keys k JOIN accounts a ON a.id = k.account_id WHERE k.origin = ? AND k.fingerprint = ?",
         ).get(origin, fingerprint) as AccountRow | undefined;
-        if (known) return asAccount(known);
+        if (known) {
+          takeStrays(sql, known, fingerprint);
+          return asAccount(known);
+        }
         const most = planLimits.Starter;
         const { lastInsertRowid } = sql(
           "INSERT INTO accounts (origin, limit_minute, limit_day) VALUES (?, ?, ?)",
@@ -40,7 +43,9 @@ export function accountsOn(db: Sqlite, clock: Clock, defer?: Defer): Accounts {
           fingerprint,
           lastInsertRowid,
         );
-        return { id: Number(lastInsertRowid), origin, userId: null };
+        const id = Number(lastInsertRowid);
+        takeStrays(sql, { id, origin }, fingerprint);
+        return { id, origin, userId: null };
       }),
 
     name: async (accountId, userId) => atomic(() => name(sql, accountId, userId)),
@@ -136,6 +141,26 @@ function name(sql: Sql, accountId: number, userId: string): Account {
   sql("UPDATE OR REPLACE owed SET account_id = ? WHERE account_id = ?").run(other.id, accountId);
   sql("DELETE FROM accounts WHERE id = ?").run(accountId);
   return asAccount(other);
+}
+
+/**
+ * Counts requests sent with the key to other paths of the same host, where the service has never answered, as requests
+ * of this account: a mistyped base URL. The service may count them, and would then seem to be used from elsewhere.
+ */
+function takeStrays(sql: Sql, { id, origin }: Pick<AccountRow, "id" | "origin">, fingerprint: string): void {
+  const host = URL.canParse(origin) ? new URL(origin).origin : origin;
+  const strays = sql(
+    `SELECT k.origin, k.sent, a.id FROM keys k JOIN accounts a ON a.id = k.account_id
+     WHERE (k.origin = @host OR k.origin > @host || '/' AND k.origin < @host || '0')
+       AND k.fingerprint = @fingerprint AND k.origin <> @origin AND k.sent > 0
+       AND a.user_id IS NULL AND k.counted IS NULL AND k.baseline IS NULL`,
+  ).all({ host, fingerprint, origin }) as Pick<AccountRow, "origin" | "sent" | "id">[];
+  const key = "origin = @origin AND fingerprint = @fingerprint";
+  for (const stray of strays) {
+    sql(`UPDATE keys SET sent = 0 WHERE ${key}`).run({ origin: stray.origin, fingerprint });
+    sql(`UPDATE keys SET sent = sent + @sent WHERE ${key}`).run({ origin, fingerprint, sent: stray.sent });
+    sql("UPDATE requests SET account_id = ? WHERE account_id = ?").run(id, stray.id);
+  }
 }
 
 function asAccount(row: AccountRow): Account {

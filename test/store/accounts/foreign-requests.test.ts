@@ -23,10 +23,10 @@ interface TestedKey {
   requests: number;
 }
 
-async function keyOf(fingerprint: string): Promise<TestedKey> {
-  const { id } = await accounts.accountOf(origin, fingerprint);
+async function keyOf(fingerprint: string, at = origin): Promise<TestedKey> {
+  const { id } = await accounts.accountOf(at, fingerprint);
   await accounts.setLimits(id, { perMinute: null, perDay: null });
-  const spendLog = accounts.spendLog({ origin, fingerprint, workspace: "here" });
+  const spendLog = accounts.spendLog({ origin: at, fingerprint, workspace: "here" });
   return { caller: { accountId: id, fingerprint }, spendLog, used: 100, requests: 0 };
 }
 
@@ -77,6 +77,63 @@ async function judge(of = key): Promise<Judgement> {
 }
 
 const isForeign = async (of = key) => (await judge(of)).foreignAt !== null;
+
+describe("requests with the same key to a wrong path of the service's host", () => {
+  /** A base URL with a mistake in it was tried: the host's answer is no answer of the service. */
+  async function mistyped(path = "/wrong", host = origin): Promise<void> {
+    await answered(await keyOf("f1", host + path), "me");
+    key.requests++;
+  }
+  const reopened = async () => void (await accounts.accountOf(origin, "f1"));
+
+  test("P5: are ours, whether they came before the first reading or between two", async () => {
+    await mistyped("/wrong");
+    await mistyped("/api");
+    await reopened();
+    await read();
+    expect(await isForeign()).toBe(false);
+    await mistyped();
+    await reopened();
+    await read();
+    expect(await isForeign()).toBe(false);
+  });
+
+  test("P5: explain requests in their own interval only", async () => {
+    await read();
+    await mistyped();
+    // This service does not count what it has no path for.
+    key.requests--;
+    await reopened();
+    await read();
+    key.requests++;
+    await read();
+    expect(await isForeign()).toBe(true);
+  });
+
+  test("P9: occupy the windows of the account", async () => {
+    await accounts.setLimits(key.caller.accountId, { perMinute: 20, perDay: 100 });
+    const wrong = await keyOf("f1", `${origin}/wrong`);
+    await accounts.setLimits(wrong.caller.accountId, { perMinute: 5, perDay: 50 });
+    await answered(wrong, "me");
+    await reopened();
+    expect((await accounts.quota(key.caller.accountId)).minute.used).toBe(1);
+  });
+
+  test("P5: are not ours at another host, nor at an address where the service has answered", async () => {
+    await read();
+    await mistyped("", "https://other.example");
+    await reopened();
+    await read();
+    expect(await isForeign()).toBe(true);
+    const other = await keyOf("f1", `${origin}/staging`);
+    await ofSameUser(other);
+    await answered(other, "task");
+    const fresh = await keyOf("f1", `${origin}/production`);
+    fresh.requests = 1;
+    await read(fresh);
+    expect(await isForeign(fresh)).toBe(true);
+  });
+});
 
 describe("P9: requests of somebody else with the same key", () => {
   const counted = async () => accounts.counted(key.caller, await look(key));
