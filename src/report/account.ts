@@ -44,9 +44,8 @@ function subscription(subscription: Me["subscription"]): Cell {
 }
 
 function usage({ used, limit }: Window): string {
-  const requests =
-    limit === null ? `${count(used, "request")}, no limit` : `${used} of ${count(limit, "request")}`;
-  return `${requests}, from this machine`;
+  // What nothing limits is not recorded.
+  return limit === null ? "no limit" : `${used} of ${count(limit, "request")}, from this machine`;
 }
 
 /** More models than anybody reads as a table. */

@@ -157,9 +157,7 @@ function holdLine({ unsettled, until }: NonNullable<ProgressNow["hold"]>, now: n
 }
 
 function requests({ minute }: Quota): string {
-  return minute.limit === null
-    ? `${minute.used} requests this minute`
-    : `${minute.used}/${minute.limit} requests this minute`;
+  return minute.limit === null ? "" : `${minute.used}/${minute.limit} requests this minute`;
 }
 
 function some(number: number, what: string): string {

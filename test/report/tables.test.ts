@@ -75,9 +75,7 @@ describe("the account", () => {
     });
     expect(text).toContain("user         <ada@example.com>\n");
     expect(text).toContain("plan         no active subscription: generation needs one\n");
-    expect(text).toContain(
-      "this minute  31 requests, no limit, from this machine\n24 hours     1 request, no limit, from this machine\n",
-    );
+    expect(text).toContain("this minute  no limit\n24 hours     no limit\n");
   });
   test("that does not report its numbers", () => {
     const odd = { ...me, credits: { balance: null, used_this_key: "7" }, api_key: { id: "k", name: "n" } };
