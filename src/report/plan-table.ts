@@ -1,5 +1,5 @@
 import { type Credits, inCredits, minus, noCredits, showCredits } from "../core/money.js";
-import type { PlannedItem } from "../core/ports/draft.js";
+import type { PlannedItem, VanishedItem } from "../core/ports/draft.js";
 import { digestOf } from "../core/problem.js";
 import type { Plan } from "../plan/plan.js";
 import { count, fileSize } from "../text/amounts.js";
@@ -191,8 +191,8 @@ function requestsText({ requests: { forecast, plan, perMinute, perDay } }: Shown
 /** What has changed, as far as it is shown, and how many lines there are. */
 function changes({ changed = [], vanished = [], renamed = [], restored = [] }: ShownPlan): Listing<string> {
   const lines = shownChanges({ changed, vanished, renamed, restored });
-  const replacing = vanished.length === 0 ? 0 : countOf(vanished, ({ replacedBy }) => replacedBy !== null);
-  const length = changed.length + restored.length + renamed.length + vanished.length - replacing;
+  const told = vanished.length === 0 ? 0 : countOf(vanished, isTold);
+  const length = changed.length + restored.length + renamed.length + told;
   return { length, [Symbol.iterator]: () => lines };
 }
 
@@ -215,8 +215,18 @@ function* shownChanges({
     yield `row ${rowNumber} (${rowId}): made before; its file is restored at no cost`;
   for (const { rowNumber, from, to } of renamed)
     yield `row ${rowNumber}: ${from} becomes ${to}; its file is renamed at no cost`;
-  for (const { rowId, state, replacedBy } of vanished)
-    if (replacedBy === null) yield `${rowId} (${state}) is no longer in the manifest`;
+  for (const item of vanished) if (isTold(item)) yield vanishedText(item);
+}
+
+/** An item of a row that went back to another version is told only where something was made for it. */
+function isTold({ replacedBy, hasRow, state }: VanishedItem): boolean {
+  return replacedBy === null && (!hasRow || state === "archived");
+}
+
+function vanishedText({ rowId, state, hasRow }: VanishedItem): string {
+  return hasRow
+    ? `${rowId}: the row no longer asks for its archived version`
+    : `${rowId} (${state}) is no longer in the manifest`;
 }
 
 function countOf<Thing>(things: Iterable<Thing>, wanted: (thing: Thing) => boolean): number {

@@ -80,8 +80,8 @@ describe("an edited manifest", () => {
     const existing = kept(before, "archived", "planned", "dropped");
     const plan = await planOf("id,model,prompt\nd,paint,new\n", { existing });
     expect(plan.vanished).toEqual([
-      { key: before.items[0]?.key, rowId: "a", state: "archived", replacedBy: null },
-      { key: before.items[1]?.key, rowId: "b", state: "planned", replacedBy: null },
+      { key: before.items[0]?.key, rowId: "a", state: "archived", replacedBy: null, hasRow: false },
+      { key: before.items[1]?.key, rowId: "b", state: "planned", replacedBy: null, hasRow: false },
     ]);
   });
 

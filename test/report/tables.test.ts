@@ -308,11 +308,13 @@ test("a plan names what changed and what no row asks for any more", () => {
     },
   ];
   const vanished = [
-    { key: "k1:c", rowId: "old", state: "planned" as const, replacedBy: null },
-    { key: "k1:b", rowId: "cover-3", state: "archived" as const, replacedBy: "k1:a" },
+    { key: "k1:c", rowId: "old", state: "planned" as const, replacedBy: null, hasRow: false },
+    { key: "k1:b", rowId: "cover-3", state: "archived" as const, replacedBy: "k1:a", hasRow: true },
+    { key: "k1:d", rowId: "cover-4", state: "archived" as const, replacedBy: null, hasRow: true },
+    { key: "k1:e", rowId: "cover-5", state: "failed" as const, replacedBy: null, hasRow: true },
   ];
   expect(planText({ ...plan, changed, vanished }, here)).toContain(
-    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is no longer in the manifest\n\n",
+    "\n\nChanged:\n- row 4 (cover-3): prompt, params.size; the old file will move to _superseded/\n- old (planned) is no longer in the manifest\n- cover-4: the row no longer asks for its archived version\n\n",
   );
 });
 

@@ -189,8 +189,10 @@ export interface VanishedItem {
   key: string;
   rowId: string;
   state: ItemState;
-  /** The item that the row asks for now, where the row is still there. */
+  /** The new item that the row asks for now. */
   replacedBy: string | null;
+  /** A row of its id is still there. */
+  hasRow: boolean;
 }
 
 export interface RenamedItem {

@@ -115,8 +115,10 @@ function comparison(db: Sqlite): Comparison {
     vanished: listing(
       db,
       `SELECT key, row_id AS rowId, state,
-         (SELECT key FROM changes WHERE old_key = known.key ORDER BY id DESC LIMIT 1) AS replacedBy
+         (SELECT key FROM changes WHERE old_key = known.key ORDER BY id DESC LIMIT 1) AS replacedBy,
+         row_id IN (SELECT row_id FROM planned) AS hasRow
        FROM known WHERE gone AND NOT vanished AND state <> 'dropped' ORDER BY id`,
+      (row) => ({ ...row, hasRow: row["hasRow"] === 1 }) as never,
     ),
     renamed: listing(
       db,
