@@ -1,12 +1,12 @@
-import { existsSync } from "node:fs";
-import { relative, resolve } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { isCancel, password, select, text } from "@clack/prompts";
 import { isKeyForm } from "../../api/key.js";
 import { EarlyExit } from "../../core/exit.js";
 import { type Credits, inCredits } from "../../core/money.js";
 import { openAccount } from "../../job/workspace/account.js";
-import { firstJobOf, makeStarter, type Started, sandboxJob } from "../../job/workspace/starter.js";
+import { firstJob, firstJobOf, makeStarter, type Started, sandboxJob } from "../../job/workspace/starter.js";
 import type { Machine } from "../../machine.js";
 import { manifestSchema } from "../../manifest/job-file/job-shape.js";
 import { accountText } from "../../report/account.js";
@@ -37,7 +37,12 @@ export async function init({
   const found = await accountOf(answers, folder, machine);
   const started = makeStarter({ folder, ...answers, job: found?.job?.text ?? sandboxJob });
   const lost = hasSettings && (given.baseUrl !== null || given.key !== null);
-  const steps = next(relative(cwd, folder), answers, found?.job?.price ?? null);
+  const steps = next(relative(cwd, folder), {
+    // An earlier call may have made it.
+    isSandboxJob: readFileSync(join(folder, firstJob), "utf8") === sandboxJob,
+    isConnected: found !== null,
+    price: found?.job?.price ?? null,
+  });
   const account = found === null ? [] : [found.account, ""];
   stdout.write(`${[...account, ...report(started, lost), "", ...steps].join("\n")}\n`);
 }
@@ -89,17 +94,27 @@ function report({ made, kept, ignored }: Started, lost: boolean): string[] {
   ];
 }
 
+interface Made {
+  /** The first job is one of the sandbox. */
+  isSandboxJob: boolean;
+  /** Address and key were given, and work. */
+  isConnected: boolean;
+  /** Of the first job; null if unknown. */
+  price: Credits | null;
+}
+
 /** What to type next; `way` leads from here to the folder. */
-function next(way: string, { baseUrl, key }: ServiceAnswers, price: Credits | null): string[] {
+function next(way: string, { isSandboxJob, isConnected, price }: Made): string[] {
+  const cost = price === null ? "" : `, for about ${inCredits(price)}`;
   const steps: [string, string][] = [
     ...(way === "" ? [] : [[`cd ${quoted(way)}`, ""] as [string, string]]),
-    ...(price === null
-      ? [["bulkgen run jobs/first.csv --sandbox", "a rehearsal: no key, no cost"] as [string, string]]
+    ...(isSandboxJob
+      ? [[`bulkgen run ${firstJob} --sandbox`, "a rehearsal: no key, no cost"] as [string, string]]
       : [
-          ["bulkgen plan jobs/first.csv", "check the sheet and its price"] as [string, string],
-          ["bulkgen run jobs/first.csv", `make it, for about ${inCredits(price)}`] as [string, string],
+          [`bulkgen plan ${firstJob}`, "check the sheet and its price"] as [string, string],
+          [`bulkgen run ${firstJob}`, `make it${cost}`] as [string, string],
         ]),
-    ...(baseUrl === null || key === null
+    ...(isSandboxJob && !isConnected
       ? [["bulkgen models --sandbox", "names for the model column"] as [string, string]]
       : [
           ["bulkgen doctor", "check that address and key work"] as [string, string],

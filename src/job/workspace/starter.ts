@@ -21,6 +21,8 @@ export interface Started {
   ignored: string[];
 }
 
+/** The name of the first sheet, below the folder. */
+export const firstJob = "jobs/first.csv";
 const secretMode = 0o600;
 const ignoredNames = [".env", ".bulkgen/", "outputs/", "sandbox-outputs/"];
 
@@ -46,7 +48,7 @@ export function makeStarter(starter: Starter): Started {
   try {
     make(".bulkgen/", (path) => mkdirSync(path));
     make(".env", (path) => writeFileSync(path, settingsText(starter), { flag: "wx", mode: secretMode }));
-    make("jobs/first.csv", (path) => writeFileSync(path, starter.job, { flag: "wx" }));
+    make(firstJob, (path) => writeFileSync(path, starter.job, { flag: "wx" }));
     started.ignored = ignore(join(folder, ".gitignore"));
     return started;
   } catch (error) {
