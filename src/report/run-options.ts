@@ -7,21 +7,23 @@ import { shellWord } from "../text/shell.js";
 export function changedFlags(options: RunOptions): string[] {
   const { maxFailures: failures, orphanCredits } = options;
   const pays = orphanCredits > 0;
+  // Nobody chose the options that a rebuilt run begins with.
+  const [noCap, insufficient, retries] = options.rebuilt === true ? ["0", "stop", "0"] : ["", "refuse", "1"];
   const values: readonly (readonly [
     flag: string,
     value: string | number | null | undefined,
     usual?: string,
   ])[] = [
-    ["--max-credits", amount(options.maxCredits)],
+    ["--max-credits", amount(options.maxCredits), noCap],
     ...Object.entries(options.modelCaps ?? {}).map(
       ([model, cap]) => ["--max-credits-per-model", `${model}=${showCredits(cap)}`] as const,
     ),
     ["--keep-credits", amount(options.keepCredits)],
     ["--max-credits-per-day", amount(options.dailyCredits)],
-    ["--on-insufficient", options.onInsufficient, "refuse"],
+    ["--on-insufficient", options.onInsufficient, insufficient],
     ["--on-daily-limit", options.onDailyLimit, "stop"],
     ["--max-failures", failures && ("count" in failures ? failures.count : `${failures.percent}%`)],
-    ["--retries", options.retries, "1"],
+    ["--retries", options.retries, retries],
     ["--until", options.until],
     ["--max-duration", options.maxDurationMs === null ? null : time(options.maxDurationMs)],
     ["--overdue-wait", time(options.overdueWaitMs), "0s"],

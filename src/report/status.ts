@@ -1,7 +1,7 @@
 import { exitCode } from "../core/exit.js";
 import { itemStates } from "../core/item.js";
 import { localMinute, localTime } from "../core/local-time.js";
-import { minus, showCredits, toNumber } from "../core/money.js";
+import { minus, noCredits, showCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import {
   afterText,
@@ -47,6 +47,7 @@ function overviewJson(facts: RunOverview): Record<string, unknown> {
     crashed: stateText(facts) === "crashed",
     beganBy: options.beganBy ?? null,
     options: changedFlags(options),
+    rebuilt: options.rebuilt ?? false,
     startedAt: iso(startedAt),
     endedAt: endedAt === null ? null : iso(endedAt),
     exit,
@@ -196,11 +197,25 @@ export function starterText({ user, schedule }: NonNullable<Run["options"]["bega
 function beginningLines({ startedAt, options }: Run): [string, Cell][] {
   const { beganBy } = options;
   const by = beganBy === undefined ? "" : ` by ${starterText(beganBy)} on ${beganBy.host}`;
-  const flags = changedFlags(options);
+  const flags = changedFlags(options).join(" ");
+  if (options.rebuilt === true) {
+    const own = options.maxCredits === noCredits ? "it submits nothing without --max-credits" : flags;
+    return [
+      ["rebuilt", `${localTime(startedAt)} from receipts and archive`],
+      ["options", `lost; ${own}`],
+    ];
+  }
   return [
     ["started", `${localTime(startedAt)}${by}`],
-    ...(flags.length === 0 ? [] : [["options", flags.join(" ")] satisfies [string, Cell]]),
+    ...(flags === "" ? [] : [["options", flags] satisfies [string, Cell]]),
   ];
+}
+
+/** The requests on record: those of a running process are recorded now and then, those before a rebuild are lost. */
+function requestsLine({ requests, state, options }: Run): [string, Cell][] {
+  const isPart = state === "running" || options.rebuilt === true;
+  if (isPart && requests === 0) return [];
+  return [["requests", isPart ? `at least ${requests}` : requests]];
 }
 
 /** Only what may have been charged, or may not, is in doubt: a task at the service has a price, and is still coming. */
@@ -231,7 +246,7 @@ export function statusText(facts: RunStatus, folder: string, style: TerminalStyl
     ...endText(run),
     ["items", counted.join(", ") || "none"],
     ["credits", creditsText(facts)],
-    ["requests", run.requests],
+    ...requestsLine(run),
     ...forecastLine(facts),
     ["files", shownPath(facts.folder, folder)],
     ...lockOwnerText(facts),

@@ -50,6 +50,8 @@ export interface RunOptions {
   sandbox: boolean;
   /** The flags that the manifest was read with, as they were given: `[["--repair"], ["--delimiter", "tab"]]`. */
   sheetFlags?: readonly (readonly string[])[];
+  /** The run was rebuilt: its own options are lost, and it submits nothing until it gets a cap. */
+  rebuilt?: true;
   /** Who began the run, and on which machine; the schedule and its due time (ISO 8601) if a schedule did. */
   beganBy?: { user: string; host: string; schedule?: string; due?: string };
 }

@@ -172,7 +172,7 @@ function startOf(found: FoundItem, group: readonly FoundItem[], unsaid: Unsaid):
     edition: found.item.edition,
     outFolder: placeOf(found, unsaid),
     // The caps of the old runs are lost, so `resume` only collects.
-    options: { ...nothingToSubmit, sandbox: unsaid.sandbox },
+    options: { ...nothingToSubmit, rebuilt: true, sandbox: unsaid.sandbox },
   };
 }
 
