@@ -1,5 +1,5 @@
 import { localMinute, localTime } from "../core/local-time.js";
-import { toNumber } from "../core/money.js";
+import { noCredits, toNumber } from "../core/money.js";
 import type { Run } from "../core/ports/store.js";
 import type { StopKind } from "../core/stop.js";
 import { afterText, heldAdvice } from "../job/workspace/evidence.js";
@@ -94,7 +94,9 @@ function runAgain({ manifest, edition, options }: Run, folder: string | null): s
     ...(options.sheetFlags ?? []).flat(),
     ...(edition === "" ? [] : ["--edition", edition]),
   ].map(shellWord);
-  return `\`${[...words, ...changedFlags(options)].join(" ")}\``;
+  // The cap of a rebuilt run was set for what was ordered, and is no cap for its manifest.
+  const own = options.rebuilt === true ? { ...options, maxCredits: noCredits } : options;
+  return `\`${[...words, ...changedFlags(own)].join(" ")}\``;
 }
 
 /** The first few row ids, and how many more there are. */

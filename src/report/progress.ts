@@ -100,7 +100,8 @@ function clockText(ms: number): string {
 }
 
 function creditsPiece({ spent, cap }: ProgressNow): Piece {
-  if (cap === null) return { text: spent === 0 ? "" : inCredits(spent) };
+  // A run that only collects has no cap of its own to show.
+  if (cap === null || cap === 0) return { text: spent === 0 ? "" : inCredits(spent) };
   return {
     text: `${showCredits(spent)} of ${inCredits(cap)}`,
     short: `${showCredits(spent)}/${inCredits(cap)}`,

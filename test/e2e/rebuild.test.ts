@@ -12,6 +12,8 @@ const stateOf = (place: Place, name = "") => join(place.folder, ".bulkgen", name
 const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => prompt).toSorted();
 const allPrompts = ids(items).map((id) => `a picture of ${id}`);
 
+const refusal = { status: 400, json: { error: { code: "CONTENT_POLICY", message: "no" } } };
+
 /** A workspace whose run was interrupted: some items archived, some at the service, some not submitted. */
 async function interrupted(): Promise<{ place: Place; service: ScriptedService }> {
   const service = await startService();
@@ -72,6 +74,7 @@ describe.concurrent("a workspace whose database", () => {
 
     const resumed = await run(place, ["resume"], service);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(resumed.stderr).not.toContain("of 0 credits");
     expect(service.made).toHaveLength(paid);
     const last = await run(place, begin, service);
     expect(last, last.stderr).toMatchObject({ code: 0 });
@@ -231,6 +234,30 @@ describe("after a rebuild", () => {
     place.write("two.csv", sheet(2, "plain-image").replaceAll("a picture", "two: a picture"));
     expect((await command("run", "two.csv", "--yes")).code).toBe(0);
     expect(await jobs()).toContain("5 two");
+  });
+
+  test("what a person agrees to pay for is made", async () => {
+    const { place, service } = await interrupted();
+    const command = (...args: string[]) => run(place, args, service);
+    service.script(({ what }) => (what === "POST generate" ? refusal : "serve"));
+    expect((await command("resume")).code).toBe(5);
+    service.script(() => "serve");
+    rmSync(stateOf(place, "state.db"));
+    expect((await command("doctor", "--rebuild", "--yes")).code).toBe(0);
+    const paid = service.made.length;
+    service.script(({ what }) => (what === "POST generate" ? refusal : "serve"));
+    const refused = await command("retry", "--yes");
+    expect(refused, refused.stderr).toMatchObject({ code: 5 });
+    expect(refused.stdout).toContain("then `bulkgen run set.csv`;");
+    service.script(() => "serve");
+    const retried = await command("retry", "--yes");
+    expect(retried, retried.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(paid + 2);
+    expect((await command("status")).stdout).toMatch(/^options +lost; --max-credits 12$/m);
+    const redone = await command("redo", "a01", "a02", "--yes");
+    expect(redone, redone.stderr).toMatchObject({ code: 0 });
+    expect(service.made).toHaveLength(paid + 4);
+    expect((await command("status")).stdout).toMatch(/^run +2 of set \(set\.csv\): finished\nstarted /);
   });
 
   test("an export has the provider's task ids, as the index has them", async () => {

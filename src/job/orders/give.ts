@@ -5,6 +5,7 @@ import type { Run, Store } from "../../core/ports/store.js";
 import { takeLock } from "../../store/lock.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { mustHaveRuns } from "../workspace/history.js";
+import { capNeeded } from "../workspace/left-to-do.js";
 import { type LockOwner, lockOwnerOf, noteLockOwner } from "../workspace/lock-owner.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import type { Workspace } from "../workspace/workspace.js";
@@ -134,9 +135,18 @@ export function continuationOf(wish: FindItems, consent: PriceConsent): Continua
         run,
         agreed,
       );
-      return { ...changed, requests: changed.requests + (needsFacts(order) ? 1 : 0) };
+      const own = await coveringOrder(store, changed);
+      return { ...own, requests: own.requests + (needsFacts(order) ? 1 : 0) };
     },
   };
+}
+
+/** A rebuilt run has no cap of a person's choice: it gets one that covers what was just agreed to, and no more. */
+async function coveringOrder(store: Store, run: Run): Promise<Run> {
+  if (run.options.rebuilt !== true) return run;
+  const options = { ...run.options, maxCredits: await capNeeded(store, run) };
+  await store.setRun(run.id, { options });
+  return { ...run, options };
 }
 
 /** What resume, retry and redo have in common: they continue an existing run and read no manifest. */

@@ -3,11 +3,12 @@ import { EarlyExit } from "../../core/exit.js";
 import type { FailureKind } from "../../core/failure.js";
 import { offeredPrice, variantKey } from "../../core/identity.js";
 import { type Credits, credits, plus } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
 import type { Item, NewItem, Run, Store } from "../../core/ports/store.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
-import { newestRun } from "../workspace/find-run.js";
+import { isUnfinished, newestRun } from "../workspace/find-run.js";
 import { type FindItems, type Offered, selectItems } from "./request.js";
 import { itemNamed } from "./resolve.js";
 
@@ -125,9 +126,17 @@ export async function variantsOf(store: Store, run: Run, items: readonly Item[])
 
 /** Puts variants into the job's unfinished run, or a new one. */
 export async function addVariants(store: Store, run: Run, variants: readonly NewItem[]): Promise<Run> {
-  const started = await store.startRun(run.jobId, run);
+  const started = await store.startRun(
+    run.jobId,
+    isUnfinished(run) ? run : { ...run, options: anew(run.options) },
+  );
   await store.add(started.id, variants);
   return started;
+}
+
+/** A new run that follows a rebuilt one was not rebuilt itself, and has what was agreed to as its only items. */
+function anew({ rebuilt, ...options }: RunOptions): RunOptions {
+  return rebuilt === true ? { ...options, maxCredits: null } : options;
 }
 
 function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "name"> {

@@ -34,7 +34,8 @@ export async function leftToDo(store: Store, run: Run, items?: readonly Item[]):
   };
 }
 
-async function capNeeded(store: Store, { id }: Run): Promise<Credits> {
+/** The cap of a run that covers what is spent or open, and the items that are left. */
+export async function capNeeded(store: Store, { id }: Run): Promise<Credits> {
   const { charged, pending } = await store.spending(id);
   const groups = await store.waiting(id, { models: [], prices: [] });
   return plus(charged, pending, ...groups.map(({ credits }) => credits));
