@@ -10,9 +10,8 @@ import { ids, sheet } from "./sheet.js";
 
 const refusal = { code: "CONTENT_POLICY", message: "The prompt names a brand." };
 
-const caller = (place: Place, service: ScriptedService, cwd?: string) => {
-  const call = async (...words: string[]) =>
-    run(place, words, { env: service.env, ...(cwd === undefined ? {} : { cwd }) });
+const caller = (place: Place, service: ScriptedService) => {
+  const call = (...words: string[]) => run(place, words, service);
   const ends = async (code: number, ...words: string[]) => {
     const end = await call(...words);
     expect(end, end.stderr).toMatchObject({ code });
