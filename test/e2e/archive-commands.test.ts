@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { newPlace, type Place, run, start } from "./command.js";
+import { newPlace, type Place, run, started } from "./command.js";
 import { cheapModel, sheet } from "./sheet.js";
 
 const slow = { timeout: 120_000 };
@@ -99,9 +99,9 @@ describe.concurrent("commands that look after an archive", () => {
       const { place, file } = await archived(sheet(1));
       symlinkSync(place.root, file("sub"));
       place.write("s.csv", `id,model,prompt,output\nb,${cheapModel},b,sub/b`);
-      const waiting = start(place, ["run", "s.csv", "--sandbox", "--yes"]);
+      const waiting = started(place, ["run", "s.csv", "--sandbox", "--yes"]);
       await waiting.prints(/is a symbolic link; expected a folder/);
-      waiting.signal("SIGINT");
+      waiting.interrupt();
       expect((await waiting.ended).code).toBe(130);
       expect(existsSync(join(place.root, "b.png"))).toBe(false);
       rmSync(file("sub"));

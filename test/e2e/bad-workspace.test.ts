@@ -1,23 +1,15 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { AlarmClock } from "../../src/clock.js";
 import { openSqlite } from "../../src/sqlite.js";
 import { systemClock } from "../../src/system.js";
 import { spoil } from "../store/spoil.js";
 import { expectArchived } from "./archive.js";
-import {
-  type Ended,
-  main,
-  newPlace,
-  type Place,
-  type Running,
-  run,
-  start,
-  started,
-  startProcess,
-} from "./command.js";
+import { type Ended, main, newPlace, type Place, run, start, started, startProcess } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
+import { skippingClock } from "./skipping-clock.js";
 
 const begin = ["run", "set.csv", "--yes", "--lanes", "1"];
 
@@ -222,17 +214,20 @@ test("P18: two workspaces of one account work at the same time, independently", 
 test("P20: a clock that is set back by ten years in the middle of a run stops nothing and pays nothing twice", async () => {
   const { place, service } = await openStage();
   const tenYears = 10 * 365 * 24 * 60 * 60 * 1_000;
-  place.write("ahead.mjs", `const now = Date.now; Date.now = () => now() + ${tenYears};`);
-  let running: Running | null = null;
+  const ahead: AlarmClock = {
+    now: () => skippingClock.now() + tenYears,
+    monotonic: () => skippingClock.monotonic(),
+    sleep: (ms, signal) => skippingClock.sleep(ms, signal),
+    alarm: (at, ring) => skippingClock.alarm(at - tenYears, ring),
+  };
   service.script(async ({ what, before }): Promise<Scripted> => {
     if (what === "POST generate" && before === 2) {
-      running?.signal("SIGINT");
-      await running?.prints(/interrupted: /);
+      running.interrupt();
+      await running.prints(/interrupted: /);
     }
     return "serve";
   });
-  const env = { ...service.env, NODE_OPTIONS: `--import=${join(place.folder, "ahead.mjs")}` };
-  running = start(place, begin, { env });
+  const running = started(place, begin, { ...service, clock: ahead });
   expect((await running.ended).code).toBe(130);
   expect((await run(place, ["status"])).stdout).toMatch(/ended +20[3-9]\d-/);
   service.script(() => "serve");

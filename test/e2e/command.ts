@@ -14,7 +14,7 @@ import {
   startProcess,
 } from "./process.js";
 
-export { run, started } from "./in-process.js";
+export { run, type Started, started } from "./in-process.js";
 export {
   type Circumstances,
   type Ended,

@@ -2,19 +2,19 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type ExitName, exitCode, exitCodes } from "../../src/core/exit.js";
 import { openSqlite } from "../../src/sqlite.js";
-import { newPlace, type Place, type Running, run, start } from "./command.js";
+import { newPlace, type Place, type Started, start, started } from "./command.js";
 import { type Script, type Scripted, type ScriptedService, startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
 /** One way to each exit code. */
 interface Way {
-  /** A signal and a stack need a process; the first code shows that a process ends with what the program returns. */
+  /** A stack needs the built command; it also shows that a process ends with what the program returns. */
   isProcess?: boolean;
   flags?: readonly string[];
   balance?: number;
   /** Whether the run begins, and so has a summary. */
   begins: boolean;
-  script?: (stage: { place: Place; running(): Running }) => Script;
+  script?: (stage: { place: Place; running(): Started }) => Script;
   before?: (place: Place, service: ScriptedService) => Promise<unknown>;
 }
 
@@ -26,7 +26,7 @@ const onPost =
     what === "POST generate" && before === number ? scripted : "serve";
 
 const ways: Record<ExitName, Way> = {
-  done: { begins: true, isProcess: true },
+  done: { begins: true },
   crash: {
     isProcess: true,
     begins: false,
@@ -55,13 +55,12 @@ const ways: Record<ExitName, Way> = {
   locked: { begins: false, before: openSession },
   held: { begins: true, script: onPost(1, "serve and cut") },
   interrupted: {
-    isProcess: true,
     begins: true,
     script:
       ({ running }) =>
       async ({ what }): Promise<Scripted> => {
         if (what === "POST generate") {
-          running().signal("SIGINT");
+          running().interrupt();
           await running().prints(/interrupted: /);
         }
         return "serve";
@@ -76,7 +75,7 @@ describe.concurrent("every documented exit code is reached", () => {
     const place = newPlace();
     place.write("set.csv", sheet(2, "plain-image"));
     await before?.(place, service);
-    let running: Running | null = null;
+    let running: Started | null = null;
     const stage = {
       place,
       running: () => {
@@ -86,8 +85,8 @@ describe.concurrent("every documented exit code is reached", () => {
     };
     if (script) service.script(script(stage));
     const words = ["run", "set.csv", "--json", ...flags];
-    if (isProcess) running = start(place, words, service);
-    const end = await (running?.ended ?? run(place, words, service));
+    if (!isProcess) running = started(place, words, service);
+    const end = await (running ?? start(place, words, service)).ended;
     expect(end, end.stderr).toMatchObject({ code, signal: null });
     if (begins) expect(JSON.parse(end.stdout)).toMatchObject({ exitCode: code });
     else {
@@ -108,7 +107,7 @@ async function openSession(place: Place, service: ScriptedService): Promise<void
       return "serve";
     },
   });
-  start(place, ["run", "set.csv", "--yes"], other);
+  started(place, ["run", "set.csv", "--yes"], other);
   await other.wasAsked("GET models", 1);
   expect(service.asked).toEqual([]);
 }
@@ -136,6 +135,6 @@ function failedTask(path: string) {
 test("0: help and the version are no errors", async () => {
   const place = newPlace();
   for (const flag of ["--help", "--version"]) {
-    expect(await run(place, [flag])).toMatchObject({ code: 0, stderr: "" });
+    expect(await started(place, [flag]).ended).toMatchObject({ code: 0, stderr: "" });
   }
 });

@@ -1,4 +1,4 @@
-import { Readable, Writable } from "node:stream";
+import { PassThrough, Readable, Writable } from "node:stream";
 import { runCommand } from "../../src/cli/program.js";
 import type { AlarmClock } from "../../src/clock.js";
 import type { Machine } from "../../src/machine.js";
@@ -24,6 +24,8 @@ export interface InProcess {
   serves?: boolean;
   /** What the command reads from its standard input. Default: nothing. */
   stdin?: string;
+  /** Its standard input is a terminal, on which `type` types. */
+  keyboard?: boolean;
   /** It prints to a terminal of this width. Default: to a pipe. */
   columns?: number;
 }
@@ -38,6 +40,8 @@ export interface Started {
   stderr(): string;
   /** Does what the first Ctrl-C does. */
   interrupt(): void;
+  /** Types on its keyboard. */
+  type(text: string): void;
   /** Resolves when the pattern is in what was printed; rejects when the command ends without it. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<Ended>;
@@ -59,10 +63,12 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     return how.columns === undefined ? made : Object.assign(made, { isTTY: true, columns: how.columns });
   };
   const interrupts = new Set<() => void>();
+  const keyboard = Object.assign(new PassThrough(), { isTTY: true });
+  const given = Readable.from(how.stdin === undefined ? [] : [Buffer.from(how.stdin)]);
   const machine: Machine = {
     cwd: how.cwd ?? place.folder,
     env: { ...place.env, ...how.env },
-    stdin: Readable.from(how.stdin === undefined ? [] : [Buffer.from(how.stdin)]),
+    stdin: how.keyboard === true ? keyboard : given,
     stdout: stream("stdout"),
     stderr: stream("stderr"),
     clock: how.clock ?? skippingClock,
@@ -92,6 +98,7 @@ export function started(place: Place, args: readonly string[], how: InProcess = 
     interrupt() {
       for (const hit of interrupts) hit();
     },
+    type: (typed) => keyboard.write(typed),
     prints: (pattern) =>
       new Promise((resolve, reject) => {
         const look = () => {

@@ -77,7 +77,7 @@ test("a job from standard input is the same job, and its paths are relative to t
   const made = await piped(place, service, ["run", "-", "--yes"], job);
   expect(made, made.stderr).toMatchObject({ code: 0 });
   expectArchived(join(place.folder, "outputs", "shots"), all);
-  const again = await piped(place, service, ["plan", "-", "--json"], job);
+  const again = await run(place, ["plan", "-", "--json"], { ...service, stdin: job });
   expect(JSON.parse(again.stdout)).toMatchObject({ file: "stdin", standings: { archived: 8 } });
 });
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite, type Sqlite } from "../../src/sqlite.js";
 import { expectArchived } from "./archive.js";
-import { type Ended, eventually, newPlace, type Place, run, start, startOnTerminal } from "./command.js";
+import { type Ended, eventually, newPlace, type Place, run, start, started } from "./command.js";
 import { failedTask, type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 import { isStopped } from "./state.js";
@@ -156,7 +156,7 @@ describe.concurrent("where several runs are unfinished and none is in progress",
 
   test("cancel asks on a terminal", async () => {
     const { place, service } = await twoUnfinished();
-    const asked = startOnTerminal(place, 100, ["cancel"], service);
+    const asked = started(place, ["cancel"], { ...service, columns: 100, keyboard: true });
     await asked.prints(/Which run\? \[2\/1\]/);
     asked.type("1\n");
     expect(await asked.ended).toMatchObject({

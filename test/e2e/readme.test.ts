@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pages } from "../../scripts/readme-sections.mjs";
-import { newPlace, type Place, run, startOnTerminal } from "./command.js";
+import { newPlace, type Place, run } from "./command.js";
 import { aNight } from "./night.js";
 import { startService } from "./service.js";
 
@@ -28,9 +28,8 @@ const examples = [...texts].flatMap(([page, text]): Example[] =>
 /** How each example is made, by the beginning of its first command. The help is a generated section. */
 const recipes: Readonly<Record<string, (words: readonly string[]) => Promise<string>>> = {
   "plan jobs/product-shots.yaml": async (words) => {
-    const { stdout } = await startOnTerminal(placeWithJobs(), 96, [...words], { env: { NO_COLOR: "1" } })
-      .ended;
-    return stdout.replaceAll("\r\n", "\n");
+    const { stdout, stderr } = await run(placeWithJobs(), words, { env: { NO_COLOR: "1" }, columns: 96 });
+    return stderr + stdout;
   },
   "schedule add nightly": (words) =>
     printed(placeWithJobs(), words, { SLACK_URL: "https://hooks.slack.com/services/T/B/x" }),

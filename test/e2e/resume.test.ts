@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.js";
-import { newPlace, type Place, run, startOnTerminal } from "./command.js";
+import { newPlace, type Place, run, started } from "./command.js";
 import { startService } from "./service.js";
 import { sheet } from "./sheet.js";
 
@@ -67,7 +67,11 @@ describe.concurrent("a run that ended at its cap", () => {
 
   test("asks on a terminal before it spends more", async () => {
     const { service, place } = await capped();
-    const asked = startOnTerminal(place, 80, ["resume", "1", "--max-credits", "8"], service);
+    const asked = started(place, ["resume", "1", "--max-credits", "8"], {
+      ...service,
+      columns: 80,
+      keyboard: true,
+    });
     await asked.prints(/Spend 4 credits on 2 items\? \[y\/N\]/);
     asked.type("\n");
     expect((await asked.ended).code).toBe(2);

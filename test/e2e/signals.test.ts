@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectArchived } from "./archive.js";
-import { eventually, newPlace, type Place, type Running, run, start } from "./command.js";
+import { eventually, newPlace, type Place, type Running, run, start, started } from "./command.js";
 import { type Scripted, type ScriptedService, startService } from "./service.js";
 import { ids, sheet } from "./sheet.js";
 import { isStopped } from "./state.js";
@@ -59,15 +59,16 @@ describe.concurrent("a run that is interrupted", () => {
   });
 
   test("while it asks about the account submits nothing and leaves nothing to resume", async () => {
-    const { service, running } = await begun();
+    const { place, service } = await begun();
     service.script(async ({ what }): Promise<Scripted> => {
       if (what === "GET models") {
-        running().signal("SIGINT");
-        await running().prints(/interrupted: /);
+        asking.interrupt();
+        await asking.prints(/interrupted: /);
       }
       return "serve";
     });
-    const end = await running(begin).ended;
+    const asking = started(place, begin, service);
+    const end = await asking.ended;
     expect(end, end.stderr).toMatchObject({ code: 130, signal: null });
     expect(service.count("POST generate")).toBe(0);
   });

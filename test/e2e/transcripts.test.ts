@@ -4,11 +4,12 @@ import { describe, expect, test } from "vitest";
 import {
   type Ended,
   eventually,
-  run as inProcess,
   newPlace,
   type Place,
   type Running,
+  type Started,
   start,
+  started,
 } from "./command.js";
 import { masked } from "./mask.js";
 import { me, type Script, type Scripted, type ScriptedService, startService, taskId } from "./service.js";
@@ -26,7 +27,7 @@ interface Case {
   service?: { balance?: number; plan?: string };
   /** What the service does; and what happens around the running command. */
   script?: (stage: Stage) => Script;
-  /** The commands are processes, which get signals. */
+  /** The commands are processes, which can be stopped. */
   isProcess?: boolean;
   /** In order; `run set.csv --yes` when not given. A function changes the world between two commands. */
   commands?: readonly (readonly string[] | ((stage: Stage) => void | Promise<void>))[];
@@ -35,8 +36,10 @@ interface Case {
 interface Stage {
   place: Place;
   service: ScriptedService;
-  /** The running process. */
+  /** The running process, where the commands are processes. */
   running(): Running;
+  /** Does what Ctrl-C does, and waits until the command has said so. */
+  interrupted(): Promise<unknown>;
 }
 
 const run = ["run", "set.csv", "--yes"] as const;
@@ -124,7 +127,6 @@ const cases: readonly Case[] = [
   },
   {
     name: "task-that-vanishes",
-    isProcess: true,
     script: vanishing,
     commands: [run, ({ place }) => backdate(place, 11 * 60_000), ["resume"], ["status"]],
   },
@@ -157,12 +159,17 @@ async function play({
   place.write("set.csv", sheet(3, "plain-image"));
   for (const [name, text] of Object.entries(files)) place.write(name, text);
   let running: Running | null = null;
+  let own: Started | null = null;
   const stage: Stage = {
     place,
     service,
     running() {
       if (!running) throw new Error("no process is under way");
       return running;
+    },
+    async interrupted() {
+      own?.interrupt();
+      await own?.prints(/interrupted: /);
     },
   };
   if (script) service.script(script(stage));
@@ -173,7 +180,8 @@ async function play({
       continue;
     }
     if (isProcess) running = start(place, command, service);
-    texts.push(told(command, await (running?.ended ?? inProcess(place, command, service))));
+    else own = started(place, command, service);
+    texts.push(told(command, await (running ?? (own as Started)).ended));
   }
   return masked(texts.join("\n"), place, service);
 }
@@ -216,15 +224,12 @@ function onceTheFirstIsArchived(act: (stage: Stage) => void): (stage: Stage) => 
 }
 
 /** The service knows nothing of a task that it made. The run is interrupted where it would wait for it. */
-function vanishing({ running }: Stage): Script {
+function vanishing({ interrupted }: Stage): Script {
   let looks = 0;
   return async ({ what, path }): Promise<Scripted> => {
     if (what !== "GET task" || !path.endsWith(taskId(2))) return "serve";
     // The second look is the last before it would only wait.
-    if (++looks === 2) {
-      running().signal("SIGINT");
-      await running().prints(/interrupted: /);
-    }
+    if (++looks === 2) await interrupted();
     return refused(404, "TASK_NOT_FOUND", "The task does not exist.");
   };
 }
