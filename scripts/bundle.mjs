@@ -3,12 +3,14 @@
  *
  *   node scripts/bundle.mjs FOLDER
  *
- * Takes FOLDER/cli/main.js, makes FOLDER/bin/bulkgen.js of it with what it needs, and removes it: one file is the
- * command. What the sources load only when it is needed stays in files of its own, so each command still loads its own.
+ * Takes FOLDER/cli/main.js, makes parts of it with what it needs, and removes it: FOLDER/bin/bulkgen.js, which loads the
+ * parts (start.mjs), is the command. What the sources load only when it is needed stays in files of its own, so each command still loads its own.
  * The worker threads are bundled in the same way, each where it is, because the command starts it from there.
  * Nothing is minified, and a stack tells the module of each place (src/cli/stack.ts).
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
@@ -41,9 +43,10 @@ const folder = resolve(process.argv[2]);
 const main = join(folder, "cli", "main.js");
 /**
  * What is bundled, by the path of the bundled file. Each has parts of its own, so that none loads what only another needs.
+ * Code can be kept of CommonJS alone; it would gain little in the threads.
  */
 const bundles = [
-  { name: "bin/bulkgen", file: main, parts: "bin/parts" },
+  { name: "bin/parts/main", file: main, parts: "bin/parts", isCommonJs: true },
   ...["archive/check/inspector-worker", "sandbox/media/worker"].map((name) => ({
     name,
     file: join(folder, `${name}.js`),
@@ -54,6 +57,8 @@ const modules = [];
 for (const each of bundles) modules.push(...(await bundle(each)));
 writeFileSync(join(folder, "bin", "NOTICES.txt"), notices(modules));
 for (const each of [main, main.replace(/\.js$/, ".d.ts")]) rmSync(each);
+copyFileSync(beside("start.mjs"), join(folder, "bin", "bulkgen.js"));
+keepCode();
 
 /** The path of a file beside this one. */
 function beside(name) {
@@ -61,28 +66,45 @@ function beside(name) {
 }
 
 /** Writes a bundle, and answers with the paths of the modules whose code is in it. */
-async function bundle({ name, file, parts }) {
+async function bundle({ name, file, parts, isCommonJs = false }) {
   const made = await rolldown({
     input: { [name]: file },
     cwd: folder,
     platform: "node",
     external: outside,
     plugins: [widthForYargs],
+    // yargs looks for settings in other packages by it, when it is asked to.
+    ...(isCommonJs ? { transform: { define: { "import.meta.resolve": "undefined" } } } : {}),
     resolve: { alias: { undici$: beside("bundled-undici.cjs"), sharp$: beside("bundled-sharp.mjs") } },
     onLog(_, { message }) {
       // Whatever the bundler doubts is a defect of the build.
       throw new Error(message);
     },
   });
+  const ending = isCommonJs ? "cjs" : "js";
   const { output } = await made.write({
     dir: folder,
-    format: "esm",
-    chunkFileNames: `${parts}/[name].js`,
+    format: isCommonJs ? "cjs" : "esm",
+    // What is outside is then found from the part, which has no place that import() knows.
+    ...(isCommonJs ? { dynamicImportInCjs: false } : {}),
+    entryFileNames: `[name].${ending}`,
+    chunkFileNames: `${parts}/[name].${ending}`,
     comments: { jsdoc: false },
   });
   const modules = output.flatMap((part) => (part.type === "chunk" ? Object.entries(part.modules) : []));
   // Of some modules nothing is left. Of others little is, and that may still be taken out after it was counted.
   return modules.filter(([, { renderedLength }]) => renderedLength > 0).map(([path]) => path);
+}
+
+/** Has the command run, and V8's code of its parts kept. If it does not run, it starts all the same, only slower. */
+function keepCode() {
+  const place = mkdtempSync(join(tmpdir(), "bulkgen-code-"));
+  writeFileSync(join(place, "sheet.csv"), "model,prompt\naurora-image-mini,a red fox\n");
+  const env = { ...process.env, XDG_STATE_HOME: place };
+  const start = ["--import", beside("keep-code.mjs"), join(folder, "bin", "bulkgen.js")];
+  for (const words of [["status"], ["plan", "sheet.csv", "--sandbox"]])
+    spawnSync(process.execPath, [...start, ...words], { cwd: place, env, stdio: "ignore" });
+  rmSync(place, { recursive: true });
 }
 
 /** What the licences of the bundled packages ask for: who made them, and the licences themselves. */

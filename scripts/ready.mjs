@@ -115,8 +115,9 @@ function fingerprint() {
     inRoot("tsconfig.json"),
     inRoot("package-lock.json"),
     bundler,
-    inRoot("scripts", "bundled-undici.cjs"),
-    inRoot("scripts", "bundled-sharp.mjs"),
+    ...["bundled-undici.cjs", "bundled-sharp.mjs", "start.mjs", "keep-code.mjs"].map((name) =>
+      inRoot("scripts", name),
+    ),
     ...sources,
   ]) {
     const text = readText(file) ?? "";

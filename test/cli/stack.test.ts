@@ -23,16 +23,18 @@ test("positions in the bundle name their module, the others stay as they are", (
     "function two() {}",
     "two();",
   ];
-  writeFileSync(join(root, "dist/bin/part.js"), text.join("\n"));
-  const part = pathToFileURL(join(root, "dist/bin/part.js")).href;
-  const gone = pathToFileURL(join(root, "dist/bin/gone.js")).href;
+  writeFileSync(join(root, "dist/bin/part.cjs"), text.join("\n"));
+  const part = "dist/bin/part.cjs";
+  const ofThread = pathToFileURL(join(root, part)).href;
+  const gone = "dist/bin/gone.cjs";
   const places = [
     [`at one (${part}:3:9)`, `at one (${part}:3:9, store/runs.js)`],
     [`at async ${part}:6:1`, `at async ${part}:6:1, zod/v4/core.cjs`],
+    [`at async ${ofThread}:6:1`, `at async ${ofThread}:6:1, zod/v4/core.cjs`],
     [`at ${part}:1:1`, `at ${part}:1:1`],
     [`at three (${gone}:3:9)`, `at three (${gone}:3:9)`],
     ["at open (/somewhere/lib/wrappers.js:5:21)", "at open (/somewhere/lib/wrappers.js:5:21)"],
   ];
   const stack = (column: 0 | 1) => ["Error: no", ...places.map((place) => place[column])].join("\n    ");
-  expect(stackWithModules(stack(0))).toBe(stack(1));
+  expect(stackWithModules(stack(0), (path) => join(root, path))).toBe(stack(1));
 });

@@ -226,5 +226,5 @@ function expectRefusal(end: Ended, code: number, message: RegExp): void {
   expect(end.stderr).toMatch(message);
   expect(end).toMatchObject({ code, signal: null, stdout: "" });
   expect(end.stderr.trimEnd().split("\n").at(-1)).toMatch(/^bulkgen: /);
-  expect(end.stderr).not.toMatch(/\bat .*\.js:\d+/);
+  expect(end.stderr).not.toMatch(/\bat .*\.c?js:\d+/);
 }

@@ -24,7 +24,7 @@ async function openStage(items = 4): Promise<{ place: Place; service: ScriptedSe
 function expectRefusal(end: Ended, code: number, message: RegExp): void {
   expect(end.stderr).toMatch(message);
   expect(end).toMatchObject({ code, signal: null, stdout: "" });
-  expect(end.stderr).not.toMatch(/\bat .*\.js:\d+/);
+  expect(end.stderr).not.toMatch(/\bat .*\.c?js:\d+/);
 }
 
 const prompts = (service: ScriptedService) => service.made.map(({ prompt }) => prompt).toSorted();

@@ -94,8 +94,8 @@ describe.concurrent("every documented exit code is reached", () => {
       expect(end.stderr).toMatch(/^bulkgen: /m);
     }
     // A stack is for defects alone; it names the positions in the bundle with their modules.
-    expect(/\bat .*\.js:\d+/.test(end.stderr)).toBe(code === exitCode("crash"));
-    if (code === exitCode("crash")) expect(end.stderr).toMatch(/\.js:\d+:\d+, store\/[\w-]+\.js\b/);
+    expect(/\bat .*\.c?js:\d+/.test(end.stderr)).toBe(code === exitCode("crash"));
+    if (code === exitCode("crash")) expect(end.stderr).toMatch(/\.c?js:\d+:\d+, store\/[\w-]+\.js\b/);
   });
 });
 

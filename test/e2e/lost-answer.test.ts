@@ -44,7 +44,7 @@ test("P2: a paid request with no answer is held, never sent again; the others go
 
   for (const again of [["resume"], ["run", "set.csv", "--yes"]]) {
     const end = await run(place, again, proxy);
-    expect(end.stdout + end.stderr).not.toMatch(/\bat .*\.js:\d+/);
+    expect(end.stdout + end.stderr).not.toMatch(/\bat .*\.c?js:\d+/);
   }
   expect(bodies).toHaveLength(5);
   expectArchived(folder, others);

@@ -56,7 +56,7 @@ describe.concurrent("a workspace whose database", () => {
       const refused = await run(place, args, service);
       expect(refused, args[0]).toMatchObject({ code: 2, stdout: "" });
       expect(refused.stderr).toMatch(told);
-      expect(refused.stderr).not.toMatch(/\bat .*\.js:\d+/);
+      expect(refused.stderr).not.toMatch(/\bat .*\.c?js:\d+/);
     }
     expect((await run(place, ["doctor"], service)).code).toBe(2);
 

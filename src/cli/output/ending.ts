@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { EarlyExit, type ExitName, exitCode } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
+import { packageFile } from "../../package-file.js";
 
 /**
  * Turns what a command throws into one clear message and the documented exit code. Errors that no command foresaw are
@@ -41,20 +41,17 @@ async function refusal(error: unknown, message: string): Promise<string> {
 }
 
 /** Adds the name of its module to each place of a stack in the bundle, where one file holds many modules. */
-export function stackWithModules(stack: string): string {
-  return stack.replace(
-    /(file:\/\/\S+\/dist\/bin\/\S+\.js):(\d+):\d+/g,
-    (place, file: string, line: string) => {
-      const found = moduleAt(file, Number(line));
-      return found === undefined ? place : `${place}, ${found}`;
-    },
-  );
+export function stackWithModules(stack: string, fileOf = packageFile): string {
+  return stack.replace(/(dist\/bin\/[^\s:]+\.c?js):(\d+):\d+/g, (place, file: string, line: string) => {
+    const found = moduleAt(fileOf(file), Number(line));
+    return found === undefined ? place : `${place}, ${found}`;
+  });
 }
 
 /** The bundler heads the code of each module with its path. */
 function moduleAt(file: string, line: number): string | undefined {
   try {
-    const before = readFileSync(fileURLToPath(file), "utf8").split("\n").slice(0, line);
+    const before = readFileSync(file, "utf8").split("\n").slice(0, line);
     const head = /^\/\/ (?:\.\.\/)*(\S+\.[cm]?js)$/;
     return head.exec(before.findLast((text) => head.test(text)) ?? "")?.[1];
   } catch {
