@@ -1,4 +1,5 @@
 import { join, posix } from "node:path";
+import { inBatches } from "../core/batches.js";
 import type { Disk } from "../core/ports/disk.js";
 import { foldName } from "./disk/names.js";
 
@@ -61,10 +62,8 @@ export class JobIndex {
   private readonly identities = new Map<string, string | null>();
   private readonly listed = new Map<string, Promise<void>>();
   private endsInLine = true;
-  /** Lines that wait for the append in progress; they share the next one, and its sync. */
-  private waiting: IndexLine[] = [];
-  private writing: Promise<void> = Promise.resolve();
-  private next: Promise<void> | null = null;
+  /** One append at a time: two at once could mix their lines. */
+  private readonly write = inBatches<IndexLine>((lines) => this.append(lines));
 
   private constructor(
     private readonly disk: Disk,
@@ -150,22 +149,16 @@ export class JobIndex {
   async add(line: IndexLine): Promise<void> {
     const last = this.lines.get(identityOf(line));
     if (last?.file === line.file && last.sha256 === line.sha256) return;
-    this.waiting.push(line);
-    // One append at a time: two at once could mix their lines.
-    this.next ??= this.writing.then(() => this.writeWaiting());
-    const write = this.next;
-    this.writing = write.catch(() => undefined);
-    await write;
+    await this.write(line);
     this.know(line);
   }
 
-  private async writeWaiting(): Promise<void> {
-    const lines = this.waiting.splice(0).map((line) => `${JSON.stringify(line)}\n`);
-    this.next = null;
+  private async append(lines: readonly IndexLine[]): Promise<void> {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     // Start a new line after one that a full disk or a crash cut short.
     const begin = this.endsInLine ? "" : "\n";
     this.endsInLine = false;
-    await this.disk.append(join(this.jobFolder, indexName), begin + lines.join(""));
+    await this.disk.append(join(this.jobFolder, indexName), begin + text);
     this.endsInLine = true;
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { nodeDisk } from "../../src/archive/disk/node-disk.js";
-import { Indexes, type IndexLine, identityOf } from "../../src/archive/index-file.js";
+import { Indexes, type IndexLine, identityOf, JobIndex } from "../../src/archive/index-file.js";
 import { moveFile, supersede } from "../../src/archive/move.js";
 import { writeSidecar } from "../../src/archive/sidecar.js";
 import type { Disk } from "../../src/core/ports/disk.js";
@@ -114,15 +114,17 @@ describe("a file that is moved", () => {
   async function movedUntil(line: IndexLine, end: number): Promise<boolean> {
     let step = 0;
     let order = "";
+    let isMoving = false;
     const disk = watchedDisk(nodeDisk, (what) => {
+      if (!isMoving) return;
       order += ` ${what}`;
       if (++step === end) throw systemError("EIO");
     });
-    const opened = await index();
+    const opened = await JobIndex.open(disk, folder);
     const now = opened.find(identityOf(line)) as IndexLine;
-    const watched = Object.assign(Object.create(Object.getPrototypeOf(opened)), opened, { disk });
+    isMoving = true;
     try {
-      await moveFile(disk, folder, watched, { line: now, name: "b" });
+      await moveFile(disk, folder, opened, { line: now, name: "b" });
       expect(order).toMatch(/link syncFolder( size)? append unlink syncFolder$/);
       return false;
     } catch (error) {

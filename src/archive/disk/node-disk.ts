@@ -12,6 +12,7 @@ import {
   unlink,
 } from "node:fs/promises";
 import { dirname } from "node:path";
+import { inBatches } from "../../core/batches.js";
 import type { ByteRange, Disk, NewFile } from "../../core/ports/disk.js";
 
 /**
@@ -106,29 +107,19 @@ export async function renameToFreeName(from: string, to: string): Promise<void> 
 /** The errors of filesystems that cannot sync a folder. Nothing more can be done on them. */
 const noFolderSync = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 
-/** Syncs that have not begun yet, by folder, and those that are in progress. */
-const syncsToCome = new Map<string, Promise<void>>();
-const syncsInProgress = new Map<string, Promise<void>>();
+/** The folders that are being synced, and how many wait for it. */
+const syncing = new Map<string, { sync: () => Promise<void>; callers: number }>();
 
-/** Who asks while a sync of the folder is in progress shares the next one: only that has all names made until then. */
+/** A sync that is in progress may have missed a name that was just made; the next one has it. */
 async function syncFolder(path: string): Promise<void> {
-  const running = syncsInProgress.get(path);
-  if (running === undefined) return startSync(path);
-  const next =
-    syncsToCome.get(path) ??
-    running.then(
-      () => startSync(path),
-      () => startSync(path),
-    );
-  syncsToCome.set(path, next);
-  return next;
-}
-
-function startSync(path: string): Promise<void> {
-  syncsToCome.delete(path);
-  const sync = syncNames(path).finally(() => syncsInProgress.delete(path));
-  syncsInProgress.set(path, sync);
-  return sync;
+  const folder = syncing.get(path) ?? { sync: inBatches(() => syncNames(path)), callers: 0 };
+  syncing.set(path, folder);
+  folder.callers++;
+  try {
+    await folder.sync();
+  } finally {
+    if (--folder.callers === 0) syncing.delete(path);
+  }
 }
 
 async function syncNames(path: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { createCipheriv } from "node:crypto";
 import { dirname, join } from "node:path";
+import { inBatches } from "../../core/batches.js";
 import type { Attempt } from "../../core/ports/attempt.js";
 import type { Disk } from "../../core/ports/disk.js";
 import type { Item, Run } from "../../core/ports/store.js";
@@ -94,10 +95,6 @@ export function openReceipts(
   { receiptsFile: path, root }: ReceiptsPlace,
   now: () => number,
 ): Receipts {
-  // Lines that wait for the append in progress: they share the next one, and its sync. Two appends at once could tear
-  // each other's lines.
-  let waiting: PendingLine[] = [];
-  let isWriting = false;
   // A line that a crash cut short must not swallow the next one.
   let begin = "\n";
   const reserve = new Reserve(disk, join(dirname(path), "receipts.reserve"));
@@ -143,20 +140,12 @@ export function openReceipts(
       for (const { reject } of answers) reject(error);
     }
   };
-  const writeWaiting = async () => {
-    isWriting = true;
-    while (waiting.length > 0) {
-      const group = waiting;
-      waiting = [];
-      await writeGroup(group);
-    }
-    isWriting = false;
-  };
+  // Two appends at once could tear each other's lines.
+  const writeNext = inBatches(writeGroup);
   const write = (line: object, isAnswer: boolean) =>
     new Promise<void>((resolve, reject) => {
       const text = `${JSON.stringify({ at: new Date(now()).toISOString(), ...line })}\n`;
-      waiting.push({ text, isAnswer, resolve, reject });
-      if (!isWriting) void writeWaiting();
+      void writeNext({ text, isAnswer, resolve, reject });
     });
   return {
     intent: (run, item, attempt, body) => write(intentLine(root, run, item, attempt, body), false),
