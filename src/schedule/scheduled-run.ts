@@ -1,5 +1,5 @@
 import { EarlyExit } from "../core/exit.js";
-import { type Credits, inCredits } from "../core/money.js";
+import { inCredits } from "../core/money.js";
 import { boundedLiquid } from "../manifest/templates/engine.js";
 import type { Schedule, ScheduledRun } from "../store/schedules.js";
 import { localTime, nextDue } from "./due.js";
@@ -106,18 +106,10 @@ export function scheduledCommand(
 }
 
 /** How the process of a scheduled run ended. */
-export interface ScheduledRunEnd {
-  /** Null when a signal ended the process, or it could not be started. */
-  exit: number | null;
+export interface ScheduledRunEnd
+  extends Pick<ScheduledRun, "exit" | "run" | "credits" | "archived" | "failed" | "held" | "resumeAt"> {
   /** One line. */
   note: string;
-  run: number | null;
-  credits: Credits | null;
-  archived: number | null;
-  failed: number | null;
-  held: number | null;
-  /** When the run can continue without a person (UTC ms). */
-  resumeAt: number | null;
 }
 
 /** Time until a run whose process was lost continues (ms), and how often it does. */

@@ -197,11 +197,11 @@ export function listedSchedule({ schedule, settings, scheduledRuns }: UpcomingRu
     edition: next === null ? null : scheduledEdition(schedule, next),
     until: next === null ? null : iso(scheduledEnd(schedule, next)),
     settings,
-    scheduledRuns: scheduledRuns.map(listedNight),
+    scheduledRuns: scheduledRuns.map(listedRun),
   };
 }
 
-function listedNight({
+function listedRun({
   schedule: _,
   dueAt,
   startedAt,

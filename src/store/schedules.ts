@@ -26,17 +26,17 @@ export interface Schedule {
  * running: its process is alive, or was when the daemon died. waiting: it continues at `resumeAt`. ended: with an exit
  * code. skipped: it came due while the previous run was in progress. missed: no daemon ran, and it is not caught up.
  */
-type NightState = "running" | "waiting" | "ended" | "skipped" | "missed";
+type ScheduledRunState = "running" | "waiting" | "ended" | "skipped" | "missed";
 
 /** A scheduled run: one due time of a schedule. */
 export interface ScheduledRun {
   schedule: string;
   /** UTC ms; for a run started by hand, its start. */
   dueAt: number;
-  state: NightState;
+  state: ScheduledRunState;
   startedAt: number | null;
   endedAt: number | null;
-  /** The exit code of its process; null when a signal ended it. */
+  /** The exit code of its process; null when a signal ended it, or it could not be started. */
   exit: number | null;
   /** The run's number in the workspace, once it is known, and its results. */
   run: number | null;
@@ -44,6 +44,7 @@ export interface ScheduledRun {
   archived: number | null;
   failed: number | null;
   held: number | null;
+  /** When the run can continue without a person (UTC ms). */
   resumeAt: number | null;
   /** How often a signal or a defect ended its process. */
   losses: number;
@@ -64,7 +65,7 @@ export interface Schedules {
   claim(
     schedule: string,
     dueAt: number,
-    change: ScheduledRunChange & { state: NightState },
+    change: ScheduledRunChange & { state: ScheduledRunState },
   ): Promise<boolean>;
   change(schedule: string, dueAt: number, change: ScheduledRunChange): Promise<void>;
   /** Marks due times up to here as handled. */
@@ -72,7 +73,7 @@ export interface Schedules {
   /** Newest first. */
   scheduledRuns(schedule: string, limit: number): Promise<ScheduledRun[]>;
   /** Runs in one of these states, oldest first. */
-  scheduledRunsIn(...states: NightState[]): Promise<ScheduledRun[]>;
+  scheduledRunsIn(...states: ScheduledRunState[]): Promise<ScheduledRun[]>;
   close(): void;
 }
 

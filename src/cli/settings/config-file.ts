@@ -33,16 +33,21 @@ export function userConfig(environment: Readonly<Record<string, string | undefin
 
 const tooDeep = "values are too deeply nested";
 
-/** Null when there is no file. Throws EarlyExit, with the place, for a file that cannot be read. */
-export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
-  let text: string;
+/** Null when there is no file. Throws EarlyExit, which ends with what to do, for a file that cannot be read. */
+export function settingsText(path: string, todo = ""): string | null {
   try {
-    text = readFileSync(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return null;
-    throw new EarlyExit("usage", `the settings file ${path} cannot be read (${code ?? message})`);
+    throw new EarlyExit("usage", `the settings file ${path} cannot be read (${code ?? message})${todo}`);
   }
+}
+
+/** Null when there is no file. Throws EarlyExit, with the place, for a file that cannot be read. */
+export async function readConfig(path: string, own: boolean): Promise<ConfigFile | null> {
+  const text = settingsText(path);
+  if (text === null) return null;
   const { isMap, isScalar, LineCounter, parseDocument } = await import("yaml");
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });

@@ -4,7 +4,7 @@ import { parseEnv } from "node:util";
 import { EarlyExit } from "../../core/exit.js";
 import type { Machine } from "../../machine.js";
 import type { Configured, ServiceSetting } from "../flags/shared.js";
-import { workspaceConfig } from "./config-file.js";
+import { settingsText, workspaceConfig } from "./config-file.js";
 
 /**
  * The service's address and the key come from a flag, the environment, the workspace's `.env`, or a
@@ -77,17 +77,8 @@ function given(value: string | undefined, from: string): ServiceSetting | null {
 }
 
 function readEnvFile(path: string): Readonly<Record<string, string | undefined>> | null {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return null;
-    throw new EarlyExit(
-      "usage",
-      `the settings file ${path} cannot be read (${code ?? message}). Make it readable, or set ${baseUrlName} and ${keyName} yourself.`,
-    );
-  }
+  const text = settingsText(path, `. Make it readable, or set ${baseUrlName} and ${keyName} yourself.`);
+  if (text === null) return null;
   // Some editors start a file with a byte order mark, which would become part of the first name.
   return parseEnv(text.replace(/^\ufeff/, ""));
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type GenerateRequest, parseJson } from "../../api/records.js";
+import { type GenerateRequest, generateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
 import type { Attempt, AttemptOutcome } from "../../core/ports/attempt.js";
@@ -178,14 +178,7 @@ export function conclusionIn({
 
 const time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 const amount = z.number().refine((value) => creditsTold(value) !== null);
-const requestShape = z.strictObject({
-  model: z.string(),
-  prompt: z.string().optional(),
-  params: z.record(z.string(), z.string()).optional(),
-  image_url: z.string().optional(),
-  video_url: z.string().optional(),
-  audio_url: z.string().optional(),
-});
+const requestShape = z.strictObject(generateRequest.shape);
 
 /** Strict, so that a damaged name of a field that may be missing is noticed too. */
 const lineShape = z.discriminatedUnion("type", [

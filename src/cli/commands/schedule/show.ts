@@ -25,7 +25,7 @@ export async function listSchedules({ flags, machine }: Call<ScheduleFlags>): Pr
   const { clock } = machine;
   await withSchedules(flags, machine, async (schedules, { root }) => {
     const all = await Promise.all(
-      (await schedules.all()).map((each) => tonightOf(schedules, each, root, machine)),
+      (await schedules.all()).map((each) => upcomingOf(schedules, each, root, machine)),
     );
     const documents = all.map((each) => listedSchedule(each, clock.now()));
     print(flags, machine, documents, (look) =>
@@ -44,7 +44,7 @@ export async function showSchedules({
   await withSchedules(flags, machine, async (schedules, { root }) => {
     const chosen = name === undefined ? await schedules.all() : [await scheduleNamed(schedules, name)];
     if (chosen.length === 0) throw new EarlyExit("usage", `there is no schedule in ${root}`);
-    const all = await Promise.all(chosen.map((each) => tonightOf(schedules, each, root, machine)));
+    const all = await Promise.all(chosen.map((each) => upcomingOf(schedules, each, root, machine)));
     const documents = all.map((each) => listedSchedule(each, clock.now()));
     print(flags, machine, name === undefined ? documents : documents[0], (style) =>
       all.map((each) => upcomingText(each, clock, style)).join("\n\n"),
@@ -66,7 +66,7 @@ export async function removeSchedule({
 }
 
 /** A schedule with its last runs and the settings that apply to the next one. */
-async function tonightOf(
+async function upcomingOf(
   schedules: Schedules,
   schedule: Schedule,
   root: string,
