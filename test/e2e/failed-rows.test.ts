@@ -50,6 +50,17 @@ describe.concurrent("a failed row that was corrected", () => {
     expect((await run(place, [...command.split(" "), "--yes"])).code).toBe(0);
   });
 
+  test("is run again by a command that leaves out the invalid rows once more", async () => {
+    const place = newPlace();
+    const text = "id,model,prompt\na,aurora-image-mini,[[moderation]] a mug\nb,no-such-model,a cup\n";
+    place.write("s.csv", text);
+    const first = await run(place, ["run", "s.csv", "--skip-invalid", ...sandbox]);
+    const [, command = ""] = /then `bulkgen (.+?)`/.exec(first.stdout) ?? [];
+    place.write("s.csv", text.replace("[[moderation]] ", ""));
+    const again = await run(place, [...command.split(" "), "--yes"]);
+    expect(again, again.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("1 of 1 item") });
+  });
+
   test("is run again from another folder by a command for the folder that the summary names", async () => {
     const place = newPlace();
     place.write("team/s.csv", "id,model,prompt\na,aurora-image-mini,[[moderation]] a mug\n");
