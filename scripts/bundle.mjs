@@ -3,10 +3,10 @@
  *
  *   node scripts/bundle.mjs FOLDER
  *
- * Takes FOLDER/cli/main.js, makes parts of it with what it needs, and removes it: FOLDER/bin/bulkgen.js, which loads the
- * parts (start.mjs), is the command. What the sources load only when it is needed stays in files of its own, so each command still loads its own.
- * The worker threads are bundled in the same way, each where it is, because the command starts it from there.
- * Nothing is minified, and a stack tells the module of each place (src/cli/stack.ts).
+ * Takes FOLDER/cli/main.js, makes parts of it with what it needs, and removes it. The command is FOLDER/bin/bulkgen.js,
+ * which loads the parts (start.mjs). What the sources load only when it is needed is a part of its own, so each command
+ * loads only what it needs. The worker threads are bundled in the same way, each where it is, because the command starts
+ * it from there. Nothing is minified, and a stack tells the module of each place (src/cli/output/ending.ts).
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -100,7 +100,9 @@ async function bundle({ name, file, parts, isCommonJs = false }) {
 function keepCode() {
   const place = mkdtempSync(join(tmpdir(), "bulkgen-code-"));
   writeFileSync(join(place, "sheet.csv"), "model,prompt\naurora-image-mini,a red fox\n");
-  const env = { ...process.env, XDG_STATE_HOME: place };
+  // Settings in the environment could lead the command to a workspace of the user.
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("BULKGEN_"));
+  const env = { ...Object.fromEntries(own), HOME: place, XDG_STATE_HOME: place };
   const start = ["--import", beside("keep-code.mjs"), join(folder, "bin", "bulkgen.js")];
   for (const words of [["status"], ["plan", "sheet.csv", "--sandbox"]])
     spawnSync(process.execPath, [...start, ...words], { cwd: place, env, stdio: "ignore" });

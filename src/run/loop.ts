@@ -58,7 +58,7 @@ const requestsMs = 60_000;
 /** Sleep after another process took the slot in the quota (ms). */
 const contendedMs = 1_000;
 /**
- * After a turn the loop leaves the process to the steps for so many times as long as the turn took to decide, but never for
+ * The next turn begins no sooner than so many times the time that this one took to decide, but the loop never rests for
  * longer than `restMsMax`. What ends meanwhile shares the next turn.
  */
 const restTimes = 4;
@@ -140,13 +140,13 @@ class Loop {
     try {
       while (this.crash === undefined) {
         const turnAt = await this.beginTurn();
-        const turn = this.stopwatch();
+        const elapsedMs = this.stopwatch();
         const terms = await gate.terms(this.beginning());
         const loaded = await this.load(terms);
         const answer = await gate.mayBuy(loaded.counts);
         const view = this.view(terms, loaded, answer);
         const decision = next(view);
-        const decided = turn();
+        const decidedMs = elapsedMs();
         this.control.onProgress(this.progress(view, decision));
         if (await gate.reconsider(view, decision)) continue;
         if (decision.done && (await this.fetching.fetchMissing()) > 0) continue;
@@ -154,7 +154,7 @@ class Loop {
         const began = await this.beginAll(decision.steps, view.counts);
         if (!this.isFirstTurn) await this.sleep(began ? decision.wakeAt : view.now + contendedMs, turnAt);
         this.isFirstTurn = false;
-        await this.rest(decided, turn);
+        await this.rest(restTimes * decidedMs - elapsedMs());
       }
     } finally {
       this.control.interrupt.removeEventListener("abort", onInterrupt);
@@ -325,10 +325,8 @@ class Loop {
     return () => clock.monotonic() - began;
   }
 
-  /** `decidedMs` is what the turn took to decide, and `turn` how long ago it began. */
-  private async rest(decidedMs: number, turn: () => number): Promise<void> {
-    const left = Math.min(restMsMax, restTimes * decidedMs) - turn();
-    if (left > 0) await this.session.ports.clock.sleep(left);
+  private async rest(ms: number): Promise<void> {
+    if (ms > 0) await this.session.ports.clock.sleep(Math.min(restMsMax, ms));
   }
 
   /** Waits for what is in flight: for all answers, and for downloads only a moment if the run was interrupted. */

@@ -109,7 +109,7 @@ export function sheetOptions(flags: ManifestFlags, machine: Machine): SheetOptio
   };
 }
 
-/** The given flags without which the manifest would be read, or refused, in another way. The edition is on record with the run. */
+/** The given flags that decide how the manifest is read, and which rows. The edition is on record with the run. */
 export function sheetFlagsOf(given: readonly (readonly string[])[]): (readonly string[])[] {
   const names = [...Object.keys(manifestFlags), "skipInvalid"].map((attribute) => `--${nameOf(attribute)}`);
   return given.filter(([name = ""]) => names.includes(name) && name !== "--edition" && name !== "--fresh");

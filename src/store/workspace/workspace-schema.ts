@@ -265,16 +265,13 @@ const joins = `
       ON CONFLICT DO UPDATE SET items = items + 1, credits = credits + NEW.price;`;
 
 /** What an attempt adds to the sums of its run. */
-const partsOf = (attempt: "OLD" | "NEW") => {
-  const { charged, price, closed, outcome, verdict } = Object.fromEntries(
-    ["charged", "price", "closed", "outcome", "verdict"].map((column) => [column, `${attempt}.${column}`]),
-  );
-  const isAtService = `(NOT ${closed} AND ${outcome} IS 'accepted')`;
-  const isInDoubt = `(NOT ${closed} AND ${verdict} IS NOT 'not_charged' AND (${outcome} IS NULL OR ${outcome} = 'unanswered'))`;
-  const atService = `${isAtService} * coalesce(${charged}, ${price})`;
+const partsOf = (a: "OLD" | "NEW") => {
+  const isAtService = `(NOT ${a}.closed AND ${a}.outcome IS 'accepted')`;
+  const isInDoubt = `(NOT ${a}.closed AND ${a}.verdict IS NOT 'not_charged' AND (${a}.outcome IS NULL OR ${a}.outcome = 'unanswered'))`;
+  const atService = `${isAtService} * coalesce(${a}.charged, ${a}.price)`;
   return {
-    charged: `${closed} * coalesce(${charged}, 0)`,
-    pending: `${atService} + ${isInDoubt} * ${price}`,
+    charged: `${a}.closed * coalesce(${a}.charged, 0)`,
+    pending: `${atService} + ${isInDoubt} * ${a}.price`,
     at_service: atService,
     tasks: isAtService,
     in_doubt: isInDoubt,
