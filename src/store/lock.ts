@@ -50,6 +50,8 @@ class LockFile {
     this.db ??= this.open();
     const { db } = this;
     try {
+      // Nothing is written, so there is nothing to roll back; else each lock would create a journal file and remove it.
+      if (!this.isWritable) db.pragma("journal_mode = MEMORY");
       for (const statement of statements) db.exec(statement);
       // SQLite opens a read-only file without an error, but its lock then excludes no one.
       if (!this.isWritable) accessSync(this.path, constants.W_OK);

@@ -24,6 +24,8 @@ export function openDatabase(path: string, migrations: readonly Migration[]): Sq
     if (path !== ":memory:") db.pragma("journal_mode = WAL");
     db.pragma("synchronous = FULL");
     db.pragma("foreign_keys = ON");
+    // What a savepoint would restore is kept in memory; else each group of writes copies its pages to a temporary file.
+    db.pragma("temp_store = MEMORY");
     migrate(db, path, migrations);
     db.prepare("UPDATE opened SET count = count + 1").run();
     const level = db.pragma("synchronous", { simple: true });

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { ByteRange, Disk } from "../../core/ports/disk.js";
-import { decodable, isTooLargeToDecode, pictureFault } from "./pictures.js";
+import { decodable, decodedSize, pictureFault } from "./pictures.js";
 
 /**
  * What a downloaded file really is. A server may answer 200 with an error page, end a transfer early, or send a video
@@ -13,6 +13,9 @@ import { decodable, isTooLargeToDecode, pictureFault } from "./pictures.js";
  * `decoded` proves that the end of the file is there: players accept a truncated video or sound.
  */
 type CheckLevel = "decoded" | "packets" | "type";
+
+/** A file of so many bytes is read once, whole. */
+const smallBytes = 4 * 2 ** 20;
 
 export type MediaContent =
   /** `because` says why no more than the type was checked of a format that is read otherwise. */
@@ -33,7 +36,8 @@ export async function inspect(
   const size = await disk.size(path);
   if (size === null) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
   if (size === 0) return { kind: "bad", reason: "the file is empty" };
-  const type = await typeOf(disk, path);
+  const small = size <= smallBytes ? await readAll(disk, path, { start: 0, end: size }) : null;
+  const type = await typeOf(small ?? Readable.from(disk.read(path), { objectMode: false }));
   if (type === undefined || type.mime === "application/xml")
     return { kind: "bad", reason: `expected ${category}, got ${await describe(disk, path)}` };
   const { ext: extension, mime } = type;
@@ -48,9 +52,10 @@ export async function inspect(
   });
   if (typeBecause !== undefined) return unread(typeBecause);
   if (decodable.has(mime)) {
-    const bytes = await readAll(disk, path);
-    if (await isTooLargeToDecode(bytes)) return unread("too large to decode");
-    const fault = await pictureFault(bytes, mime);
+    const bytes = small ?? (await readAll(disk, path));
+    const decoded = await decodedSize(bytes);
+    if (decoded === "too large") return unread("too large to decode");
+    const fault = await pictureFault(bytes, mime, decoded);
     if (fault !== null) return { kind: "bad", reason: `${mime} ${fault}` };
     return { kind: "media", extension, mime, check: "decoded" };
   }
@@ -65,16 +70,19 @@ function fits(category: string, media: string): boolean {
   return true;
 }
 
-async function typeOf(disk: Disk, path: string): Promise<{ ext: string; mime: string } | undefined> {
-  const { fileTypeFromStream } = await import("file-type");
-  const stream = Readable.from(disk.read(path), { objectMode: false });
+async function typeOf(content: Buffer | Readable): Promise<{ ext: string; mime: string } | undefined> {
+  const { fileTypeFromBuffer, fileTypeFromStream } = await import("file-type");
+  if (Buffer.isBuffer(content)) return plain(await fileTypeFromBuffer(content));
   try {
-    const type = await fileTypeFromStream(stream);
-    // Such as `audio/ogg; codecs=opus`.
-    return type === undefined ? undefined : { ext: type.ext, mime: type.mime.replace(/\s*;.*$/, "") };
+    return plain(await fileTypeFromStream(content));
   } finally {
-    stream.destroy();
+    content.destroy();
   }
+}
+
+/** Without a media type's parameters, such as in `audio/ogg; codecs=opus`. */
+function plain(type: { ext: string; mime: string } | undefined): { ext: string; mime: string } | undefined {
+  return type && { ext: type.ext, mime: type.mime.replace(/\s*;.*$/, "") };
 }
 
 /** What a file that is not media looks like, for the message. */

@@ -19,28 +19,35 @@ const decodedBytesMax = 512 * 2 ** 20;
 const wholeFormats = new Set(["webp", "heif"]);
 /** Beyond this sharp refuses to decode at all. */
 const pixelsMax = 268_402_689;
+/** A picture that takes more is shrunk while it is decoded, in strips: that takes more time, and hardly any memory. */
+const smallBytesMax = 32 * 2 ** 20;
 
-/** Whether decoding a picture would take more memory than a file may. One whose header cannot be read is not. */
-export async function isTooLargeToDecode(bytes: Buffer): Promise<boolean> {
+/** How much memory it takes to decode a picture whole: little, much, or more than a file may take. */
+export type DecodedSize = "small" | "large" | "too large";
+
+/** A picture's size when it is decoded, by its header. */
+export async function decodedSize(bytes: Buffer): Promise<DecodedSize> {
   const { default: sharp } = await import("sharp");
   const facts = await sharp(bytes, { limitInputPixels: false })
     .metadata()
     .catch(() => null);
-  if (facts === null) return false;
-  const { width, height, channels, depth, isProgressive, format } = facts;
+  if (facts === null) return "large";
+  const { width, height, channels, depth, isProgressive, format, pages = 1 } = facts;
   const pixels = width * height;
   const sampleBytes = depth === "uchar" || depth === "char" ? 1 : depth.endsWith("short") ? 2 : 4;
+  const decodedBytes = pixels * channels * sampleBytes;
   const whole = isProgressive || wholeFormats.has(format);
-  return pixels > pixelsMax || (whole && pixels * channels * sampleBytes > decodedBytesMax);
+  if (pixels > pixelsMax || (whole && decodedBytes > decodedBytesMax)) return "too large";
+  return decodedBytes * pages <= smallBytesMax ? "small" : "large";
 }
 
 /** What is wrong with a picture, in words; null when every pixel could be decoded. */
-export async function pictureFault(bytes: Buffer, mime: string): Promise<string | null> {
+export async function pictureFault(bytes: Buffer, mime: string, size: DecodedSize): Promise<string | null> {
   if (!hasEndMark(bytes, mime)) return "is truncated: it has no end mark";
-  const error = await decodeError(bytes, mime, warning.has(mime) ? "warning" : "error");
+  const error = await decodeError(bytes, mime, warning.has(mime) ? "warning" : "error", size);
   if (error === null) return null;
   if (tellsOfDamage.test(error) || !warning.has(mime)) return `cannot be decoded: ${error}`;
-  const worse = await decodeError(bytes, mime, "error");
+  const worse = await decodeError(bytes, mime, "error", size);
   return worse === null ? null : `cannot be decoded: ${worse}`;
 }
 
@@ -55,16 +62,20 @@ function hasEndMark(bytes: Buffer, mime: string): boolean {
 }
 
 /**
- * Decodes every pixel, shrinking on the way so that a large picture needs little memory. The level "error" still
- * catches every cut, but accepts odd colour profiles, which stricter levels refuse.
+ * Decodes every pixel. The level "error" still catches every cut, but accepts odd colour profiles, which stricter levels
+ * refuse.
  */
-async function decodeError(bytes: Buffer, mime: string, failOn: "warning" | "error"): Promise<string | null> {
+async function decodeError(
+  bytes: Buffer,
+  mime: string,
+  failOn: "warning" | "error",
+  size: DecodedSize,
+): Promise<string | null> {
   const { default: sharp } = await import("sharp");
+  const picture = sharp(bytes, { failOn, sequentialRead: true, animated: animated.has(mime) });
+  if (size !== "small") picture.resize(8, 8, { fit: "fill", kernel: "linear", fastShrinkOnLoad: false });
   try {
-    await sharp(bytes, { failOn, sequentialRead: true, animated: animated.has(mime) })
-      .resize(8, 8, { fit: "fill", kernel: "linear", fastShrinkOnLoad: false })
-      .raw()
-      .toBuffer();
+    await picture.raw().toBuffer();
     return null;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Disk } from "../../core/ports/disk.js";
 import { folderBelow } from "../disk/names.js";
 import { openTemporary } from "../disk/temporary.js";
-import { isTooLargeToDecode } from "./pictures.js";
+import { decodedSize } from "./pictures.js";
 
 /** Small pictures for the gallery. Each is named after the hash of its picture, so it is made once and never stale. */
 export const thumbnailFolder = "_gallery";
@@ -38,7 +38,7 @@ async function shrunk(disk: Disk, path: string): Promise<Buffer | null> {
   const pieces: Uint8Array[] = [];
   for await (const piece of disk.read(path)) pieces.push(piece);
   const bytes = Buffer.concat(pieces);
-  if (await isTooLargeToDecode(bytes)) return null;
+  if ((await decodedSize(bytes)) === "too large") return null;
   const picture = sharp(bytes, { sequentialRead: true }).autoOrient();
   const small = picture.resize(sideMax, sideMax, { fit: "inside", withoutEnlargement: true });
   return small
