@@ -2,13 +2,15 @@
  * Items a second where nothing limits: an unlimited plan, tasks that are done at once, pictures of 1 kB. The whole command
  * (`bulkgen run`, submit, poll, download, archive) against a bare undici loop with the same three requests that keeps
  * nothing, and against a plain script: p-queue, three commits an item with `synchronous=FULL`, one file with its sync. All
- * run in processes of their own and take turns; the service is a process too. Needs the build in dist/.
+ * run in processes of their own and take turns; the service is a process too. Needs the build in dist/. `--bullmq` adds
+ * the script's work as jobs of BullMQ, its Redis writing its log every second and at every change; it needs `redis-server`
+ * on the PATH and BullMQ (`npm install --no-save bullmq ioredis`), which nothing else here uses.
  *
- *   node test/bench/throughput.mjs [--short] [--items N] [--lanes N]
+ *   node test/bench/throughput.mjs [--short] [--items N] [--lanes N] [--bullmq]
  */
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -22,7 +24,19 @@ const items = numberOf("--items", short ? 300 : 3_000);
 const lanes = numberOf("--lanes", 32);
 const key = `svc_${"b".repeat(32)}`;
 
-const roles = { serve, bare, script };
+const withBullmq = process.argv.includes("--bullmq");
+/** Redis's `appendfsync`: how often its log of changes reaches the disk. */
+const syncs = withBullmq ? ["everysec", "always"] : [];
+
+const titles = {
+  bare: "bare undici loop",
+  script: "p-queue script",
+  bulkgen: "bulkgen run",
+  "bullmq-everysec": "BullMQ, a sync every second",
+  "bullmq-always": "BullMQ, a sync a change",
+};
+
+const roles = { serve, bare, script, bullmq };
 const role = roles[process.argv[2]];
 if (role) await role(...process.argv.slice(3));
 else await measure();
@@ -160,17 +174,63 @@ async function script(url, count, folder) {
       insert.run(id, `picture ${id}`);
       const { task, poll } = await threeRequests(request, url, `picture ${id}`);
       accepted.run(task, id);
-      const bytes = await poll();
       const path = join(folder, `${id}.png`);
-      const file = await open(`${path}.part`, "wx");
-      await file.write(bytes);
-      await file.sync();
-      await file.close();
-      await rename(`${path}.part`, path);
+      await save(path, await poll());
       saved.run(path, id);
     });
   }
   await queue.onIdle();
+}
+
+async function save(path, bytes) {
+  const file = await open(`${path}.part`, "wx");
+  await file.write(bytes);
+  await file.sync();
+  await file.close();
+  await rename(`${path}.part`, path);
+}
+
+/** The script's work as jobs: the task's id is kept in the job, and what it returns is its file. */
+async function bullmq(url, count, folder, socket) {
+  const [{ request }, { Queue, Worker }] = await Promise.all([import("undici"), import("bullmq")]);
+  const connection = { path: socket, maxRetriesPerRequest: null };
+  const queue = new Queue("items", { connection });
+  const jobs = Array.from({ length: Number(count) }, (_, at) => ({
+    name: "item",
+    data: { prompt: `picture ${at}` },
+  }));
+  while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
+  const work = async (job) => {
+    const { task, poll } = await threeRequests(request, url, job.data.prompt);
+    await job.updateData({ ...job.data, task });
+    const path = join(folder, `${job.id}.png`);
+    await save(path, await poll());
+    return path;
+  };
+  let left = Number(count);
+  const worker = new Worker("items", work, { connection, concurrency: lanes });
+  await new Promise((resolve, reject) => {
+    worker.on("completed", () => --left === 0 && resolve());
+    worker.on("failed", (_, error) => reject(error));
+  });
+  await worker.close();
+  await queue.close();
+}
+
+/** A Redis of its own for one turn. */
+async function withRedis(folder, appendfsync, act) {
+  const socket = join(folder, "redis.sock");
+  const settings = { port: "0", unixsocket: socket, dir: folder, save: "", appendonly: "yes", appendfsync };
+  const words = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const redis = spawn("redis-server", words, { stdio: "ignore" });
+  await once(redis, "spawn");
+  try {
+    while (!existsSync(socket)) await new Promise((resolve) => setTimeout(resolve, 20));
+    await act(socket);
+  } finally {
+    redis.kill();
+    await once(redis, "exit");
+  }
 }
 
 async function measure() {
@@ -178,7 +238,7 @@ async function measure() {
   const [url] = await once(server, "message");
   const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-throughput-"));
   const rounds = short ? 1 : 3;
-  const rates = { bulkgen: [], bare: [], script: [] };
+  const rates = {};
   const flags = ["--lanes", `${lanes}`];
   try {
     for (let round = 0; round < rounds; round++) {
@@ -191,24 +251,32 @@ async function measure() {
         ["bare", () => ended(fork(self, ["bare", url, `${items}`, ...flags]))],
         ["script", () => ended(fork(self, ["script", url, `${items}`, place("script"), ...flags]))],
         ["bulkgen", () => ours(url, place("bulkgen"))],
+        ...syncs.map((sync) => [`bullmq-${sync}`, () => queued(url, place(`bullmq-${sync}`), sync, flags)]),
       ];
       for (const [name, act] of turns) {
         const began = process.hrtime.bigint();
         await act();
+        rates[name] ??= [];
         rates[name].push(items / (Number(process.hrtime.bigint() - began) / 1e9));
       }
     }
-    const [own, loop, plain] = [rates.bulkgen, rates.bare, rates.script].map(median);
     console.log(`${items} items of 1 kB, ${lanes} lanes; items a second by the clock, medians of ${rounds}`);
-    console.log(`bare undici loop   ${loop.toFixed(0)}/s`);
-    console.log(`p-queue script     ${plain.toFixed(0)}/s`);
-    console.log(
-      `bulkgen run        ${own.toFixed(0)}/s   ${(own / loop).toFixed(3)} of the loop, ${(own / plain).toFixed(3)} of the script`,
-    );
+    const own = median(rates.bulkgen);
+    for (const [name, values] of Object.entries(rates)) {
+      const rate = median(values);
+      const ratio = name === "bulkgen" ? "" : `bulkgen has ${(own / rate).toFixed(3)} of it`;
+      console.log(`${titles[name].padEnd(28)} ${rate.toFixed(0).padStart(6)}/s   ${ratio}`.trimEnd());
+    }
   } finally {
     server.kill();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function queued(url, place, sync, flags) {
+  return withRedis(place, sync, (socket) =>
+    ended(fork(self, ["bullmq", url, `${items}`, place, socket, ...flags])),
+  );
 }
 
 async function ours(url, place) {
