@@ -1,7 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { Agent } from "undici";
 import type { Clock } from "../clock.js";
+import { runShell } from "../shell.js";
 import type { Notification } from "./facts.js";
 import { lines, type Target } from "./target.js";
 
@@ -41,7 +40,13 @@ async function deliverTo(target: Target, facts: Notification, delivery: Delivery
   });
   try {
     if (target.kind === "command") {
-      const trouble = await runCommand(target.command, facts, delivery, over.signal);
+      const { trouble } = await runShell({
+        command: target.command,
+        cwd: delivery.cwd ?? ".",
+        environment: delivery.environment,
+        facts: environmentOf(facts),
+        signal: over.signal,
+      });
       if (trouble !== null) warn(`--notify-command ${trouble}`);
       return;
     }
@@ -179,43 +184,4 @@ function environmentOf(facts: Notification): Record<string, string> {
     BULKGEN_FOLDER: text(facts.folder),
     BULKGEN_NEXT: text(facts.next),
   };
-}
-
-/** Environment and folder of the command. */
-interface Surroundings {
-  environment: Readonly<Record<string, string | undefined>>;
-  cwd?: string;
-}
-
-/**
- * Runs the command in a process group of its own, so that all of it can be ended. Returns what went wrong in a few
- * words, or null.
- */
-export async function runCommand(
-  command: string,
-  facts: Notification,
-  { environment: given, cwd = "." }: Surroundings,
-  signal: AbortSignal,
-): Promise<string | null> {
-  const { BULKGEN_API_KEY: _, ...environment } = given;
-  try {
-    const child = spawn("/bin/sh", ["-c", command], {
-      cwd,
-      env: { ...environment, ...environmentOf(facts) },
-      // stdout belongs to the results of the run.
-      stdio: ["ignore", 2, 2],
-      detached: true,
-    });
-    const kill = () => {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    };
-    signal.addEventListener("abort", kill, { once: true });
-    const [code, by] = await once(child, "exit");
-    signal.removeEventListener("abort", kill);
-    if (signal.aborted) return "did not end in time and was stopped";
-    if (code === 0) return null;
-    return `ended with ${by ?? code}${code === 127 ? " (not found)" : ""}`;
-  } catch (error) {
-    return `could not be started: ${(error as Error).message}`;
-  }
 }

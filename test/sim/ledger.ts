@@ -1,6 +1,6 @@
 import type {
   AccountRecord,
-  Bucket,
+  TokenBucket,
   Change,
   KeyRecord,
   TaskRecord,
@@ -49,7 +49,7 @@ export class Ledger implements WorldState {
   }
 
   /** The simulated service has no token buckets. */
-  bucket(): Bucket | undefined {
+  bucket(): TokenBucket | undefined {
     return undefined;
   }
 

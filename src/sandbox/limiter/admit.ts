@@ -1,5 +1,5 @@
 import { limitsOf } from "../../api/plans.js";
-import type { AccountRecord, Bucket, Change, WorldState } from "../state/state.js";
+import type { AccountRecord, Change, TokenBucket, WorldState } from "../state/state.js";
 import type { LimiterSwitches } from "../state/switches.js";
 import type { RequestLimit, Span } from "./gates.js";
 import { fixedWindow, type RequestLog, refilled, slidingCounter, slidingLog, tokenBucket } from "./gates.js";
@@ -83,7 +83,7 @@ function dayKind({ kind, day }: LimiterSwitches): LimiterSwitches["kind"] {
 function remembered(account: AccountRecord, { span, tokens }: Counting, now: number): Change[] {
   if (tokens === undefined) return [];
   // Refused requests that count may empty a bucket, but never put it into debt.
-  const bucket: Bucket = { tokens: Math.max(0, tokens - 1), at: now };
+  const bucket: TokenBucket = { tokens: Math.max(0, tokens - 1), at: now };
   return [{ kind: "bucket drawn", accountId: account.id, window: span.name, bucket }];
 }
 

@@ -1,4 +1,4 @@
-import type { Bucket, WorldState } from "../state/state.js";
+import type { TokenBucket, WorldState } from "../state/state.js";
 
 /** One limit as a request finds it: so many requests in a window, counted in some manner. */
 export interface RequestLimit {
@@ -27,7 +27,7 @@ const hair = 1e-6;
 
 /** A bucket's tokens at `now`, refilled evenly since its last use. A new bucket is full. */
 export function refilled(
-  bucket: Bucket | undefined,
+  bucket: TokenBucket | undefined,
   capacity: number,
   limit: number,
   span: Span,

@@ -14,11 +14,11 @@ import {
 import {
   type AccountRecord,
   admissionsKept,
-  type Bucket,
   type Change,
   type KeyRecord,
   type RequestWindow,
   type TaskRecord,
+  type TokenBucket,
   type WorldState,
 } from "./state.js";
 
@@ -89,12 +89,12 @@ export class SqliteState implements WorldState {
     return (row as { at: number } | undefined)?.at;
   }
 
-  bucket(accountId: string, window: RequestWindow): Bucket | undefined {
+  bucket(accountId: string, window: RequestWindow): TokenBucket | undefined {
     const row = this.sql("select tokens, at from buckets where account_id = ? and window = ?").get(
       accountId,
       window,
     );
-    return row as Bucket | undefined;
+    return row as TokenBucket | undefined;
   }
 
   /** Tasks whose inputs are not fetched yet, oldest first: a restarted sandbox continues them. */

@@ -16,13 +16,13 @@ export interface WorldState {
   /** When the nth request (from 1) that the limiter counted arrived; undefined when it is no longer kept. */
   admittedAt(accountId: string, n: number): number | undefined;
   /** The token bucket of an account's minute or day; undefined before its first use. */
-  bucket(accountId: string, window: RequestWindow): Bucket | undefined;
+  bucket(accountId: string, window: RequestWindow): TokenBucket | undefined;
 }
 
 export type RequestWindow = "minute" | "day";
 
 /** A token bucket as it was left at an instant. */
-export interface Bucket {
+export interface TokenBucket {
   tokens: number;
   at: number;
 }
@@ -83,7 +83,7 @@ export interface TaskRecord {
 export type Change =
   | { kind: "request counted"; keyId: string }
   | { kind: "request admitted"; accountId: string; n: number; at: number }
-  | { kind: "bucket drawn"; accountId: string; window: RequestWindow; bucket: Bucket }
+  | { kind: "bucket drawn"; accountId: string; window: RequestWindow; bucket: TokenBucket }
   | { kind: "task created"; task: TaskRecord }
   | { kind: "task charged"; accountId: string; keyId: string; micro: number }
   | {

@@ -1,6 +1,6 @@
 import type { PlanName } from "../../../src/api/plans.js";
 import { admit } from "../../../src/sandbox/limiter/admit.js";
-import type { AccountRecord, Bucket, Change, RequestWindow } from "../../../src/sandbox/state/state.js";
+import type { AccountRecord, TokenBucket, Change, RequestWindow } from "../../../src/sandbox/state/state.js";
 import { allSwitches, type Switches, type SwitchSettings } from "../../../src/sandbox/state/switches.js";
 import { Ledger } from "../../sim/ledger.js";
 
@@ -20,7 +20,7 @@ export type LimiterKind = keyof typeof limiters;
 
 /** What stands at the service's door: the sandbox's own limiter, over a log in memory. */
 export class Door extends Ledger {
-  private readonly buckets = new Map<RequestWindow, Bucket>();
+  private readonly buckets = new Map<RequestWindow, TokenBucket>();
   private readonly switches: Switches["limiter"];
   private readonly id = "account";
 
@@ -38,7 +38,7 @@ export class Door extends Ledger {
     return waitMs === null ? null : 1_000 * Math.ceil(waitMs / 1_000);
   }
 
-  override bucket(_account?: string, window?: RequestWindow): Bucket | undefined {
+  override bucket(_account?: string, window?: RequestWindow): TokenBucket | undefined {
     return this.buckets.get(window as RequestWindow);
   }
 

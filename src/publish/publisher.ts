@@ -1,0 +1,153 @@
+import { extname } from "node:path";
+import { type Bucket, BucketError, bucketTarget, linkSecondsMax, openBucket } from "../bucket/bucket.js";
+import type { Clock } from "../clock.js";
+import { runShell } from "../shell.js";
+
+/** Puts local inputs where the service can read them. */
+export interface Publisher {
+  /** Where it puts them, for messages. Addresses that it gave belong to this name. */
+  readonly name: string;
+  /** Rejects with PublishError. */
+  publish(file: PublishFile): Promise<Published>;
+}
+
+export interface PublishFile {
+  /** Absolute. */
+  path: string;
+  /** Relative to the manifest's folder, with `/` between its parts. */
+  name: string;
+  bytes: number;
+  /** Hexadecimal. */
+  sha256: string;
+  mime: string;
+}
+
+export interface Published {
+  url: string;
+  /** When the address expires (UTC ms); null for never. */
+  until: number | null;
+}
+
+/** A file could not be published. The message says why. */
+export class PublishError extends Error {
+  override readonly name = "PublishError";
+}
+
+export interface PublishSettings {
+  /** `s3://bucket/prefix`, or an address under which the files are already; null when a command is given. */
+  to: string | null;
+  /** Prints the address of the file that is named by BULKGEN_FILE. */
+  command: string | null;
+  /** How long an address has to be of use (ms). */
+  expiresMs: number;
+}
+
+export interface Surroundings {
+  environment: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  clock: Clock;
+}
+
+/** How long a publish command may take (ms). */
+const commandMsMax = 600_000;
+
+/** What `publish` may be, for messages. */
+export const publishForms = "s3://bucket/prefix, or the https:// address of a folder";
+
+export function isPublishTarget(text: string): boolean {
+  return bucketTarget(text) !== null || folderAddress(text) !== null;
+}
+
+/** Throws PublishError when it cannot be used as it is set up. */
+export function openPublisher(settings: PublishSettings, surroundings: Surroundings): Publisher {
+  const { to, command } = settings;
+  if (command !== null) return byCommand(command, settings, surroundings);
+  const target = to === null ? null : bucketTarget(to);
+  if (target !== null) {
+    try {
+      return toBucket(openBucket(target, surroundings.environment), settings, surroundings);
+    } catch (error) {
+      throw publishError(error);
+    }
+  }
+  const base = to === null ? null : folderAddress(to);
+  if (base === null) throw new PublishError(`publish: expected ${publishForms}, got ${JSON.stringify(to)}`);
+  return atAddress(base);
+}
+
+/** The files are there already, at the same paths as below the manifest's folder. */
+function atAddress(base: URL): Publisher {
+  return {
+    name: base.href,
+    publish: async ({ name }) => ({
+      url: new URL(name.split("/").map(encodeURIComponent).join("/"), base).href,
+      until: null,
+    }),
+  };
+}
+
+function folderAddress(text: string): URL | null {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
+  const url = new URL(text);
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url.search === "" && url.hash === "" ? url : null;
+}
+
+/** Objects are named after their content, so each is uploaded once, whoever runs it. */
+function toBucket(bucket: Bucket, { expiresMs }: PublishSettings, { clock }: Surroundings): Publisher {
+  return {
+    name: bucket.name,
+    async publish(file) {
+      const key = `${file.sha256}${extname(file.name).toLowerCase()}`;
+      try {
+        const has = await bucket.find(key);
+        if (has?.bytes !== file.bytes || has.sha256 !== file.sha256) await bucket.put(key, file);
+        const seconds = Math.min(Math.ceil(expiresMs / 1000), linkSecondsMax);
+        const until = clock.now() + seconds * 1000;
+        return { url: await bucket.link(key, seconds), until };
+      } catch (error) {
+        throw publishError(error);
+      }
+    },
+  };
+}
+
+function publishError(error: unknown): unknown {
+  return error instanceof BucketError ? new PublishError(error.message, { cause: error }) : error;
+}
+
+function byCommand(command: string, { expiresMs }: PublishSettings, surroundings: Surroundings): Publisher {
+  const { environment, cwd, clock } = surroundings;
+  return {
+    name: `command ${command}`,
+    async publish({ path, name, sha256, mime }) {
+      const began = clock.now();
+      const settled = new AbortController();
+      const late = new AbortController();
+      void clock.sleep(commandMsMax, settled.signal).then(() => {
+        if (!settled.signal.aborted) late.abort();
+      });
+      const { trouble, printed } = await runShell({
+        command,
+        cwd,
+        environment,
+        facts: { BULKGEN_FILE: path, BULKGEN_NAME: name, BULKGEN_SHA256: sha256, BULKGEN_MIME: mime },
+        signal: late.signal,
+        reads: true,
+      });
+      settled.abort();
+      if (trouble !== null) throw new PublishError(`the publish command ${trouble}, for ${name}`);
+      return { url: addressIn(printed, name), until: began + expiresMs };
+    },
+  };
+}
+
+/** The last line of what the command printed. */
+function addressIn(printed: string, name: string): string {
+  const line = printed.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  if (/^https?:\/\/\S+$/i.test(line) && URL.canParse(line)) return line;
+  const got = line === "" ? "nothing" : JSON.stringify(line.slice(0, 100));
+  throw new PublishError(
+    `the publish command gave no address for ${name}: expected an https:// address on its last line, got ${got}`,
+  );
+}

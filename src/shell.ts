@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+export interface ShellCall {
+  command: string;
+  cwd: string;
+  /** What the command is told, beside the program's own environment without the API key. */
+  environment: Readonly<Record<string, string | undefined>>;
+  facts: Readonly<Record<string, string>>;
+  /** Ends the command and all that it started. */
+  signal: AbortSignal;
+  /** Whether its output is wanted; else it goes to the program's stderr, because stdout belongs to results. */
+  reads?: boolean;
+}
+
+/** What went wrong in a few words, or null, and the end of what it printed if that was wanted. */
+export interface ShellResult {
+  trouble: string | null;
+  printed: string;
+}
+
+const printedMax = 10_000;
+
+/** Runs a user's command in a process group of its own, so that all of it can be ended. Never rejects. */
+export async function runShell(call: ShellCall): Promise<ShellResult> {
+  const { BULKGEN_API_KEY: _, ...environment } = call.environment;
+  let printed = "";
+  try {
+    const child = spawn("/bin/sh", ["-c", call.command], {
+      cwd: call.cwd,
+      env: { ...environment, ...call.facts },
+      stdio: ["ignore", call.reads ? "pipe" : 2, 2],
+      detached: true,
+    });
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      printed = (printed + text).slice(-printedMax);
+    });
+    const kill = () => {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    };
+    call.signal.addEventListener("abort", kill, { once: true });
+    const [code, by] = await once(child, call.reads ? "close" : "exit");
+    call.signal.removeEventListener("abort", kill);
+    return {
+      trouble: call.signal.aborted ? "did not end in time and was stopped" : troubleOf(code, by),
+      printed,
+    };
+  } catch (error) {
+    return { trouble: `could not be started: ${(error as Error).message}`, printed };
+  }
+}
+
+function troubleOf(code: number | null, by: string | null): string | null {
+  return code === 0 ? null : `ended with ${by ?? code}${code === 127 ? " (not found)" : ""}`;
+}

@@ -1,0 +1,116 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { bucketTarget, openBucket } from "../../src/bucket/bucket.js";
+import { s3Server } from "./s3-server.js";
+
+const inputs = { bucket: "inputs", prefix: "photos" };
+
+function fileOf(bytes: number) {
+  const content = randomBytes(bytes);
+  const path = join(mkdtempSync(join(tmpdir(), "bulkgen-bucket-")), "photo.png");
+  writeFileSync(path, content);
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  return { content, file: { path, bytes, sha256, mime: "image/png" } };
+}
+
+describe("a bucket's name", () => {
+  it.each([
+    ["s3://inputs", { bucket: "inputs", prefix: "" }],
+    ["s3://inputs/", { bucket: "inputs", prefix: "" }],
+    ["s3://inputs/a/b/", { bucket: "inputs", prefix: "a/b" }],
+    ["s3://In", null],
+    ["s3:/inputs", null],
+    ["https://inputs/a", null],
+  ])("%s", (text, target) => expect(bucketTarget(text)).toEqual(target));
+});
+
+describe("a bucket", () => {
+  it("takes a file, says what it has, and gives an address that anyone can read", async () => {
+    const bucket = openBucket(inputs, await s3Server());
+    const { content, file } = fileOf(5_000);
+    expect(await bucket.find("a.png")).toBeNull();
+    await bucket.put("a.png", file);
+    expect(await bucket.find("a.png")).toEqual({ bytes: 5_000, sha256: file.sha256 });
+    const answer = await fetch(await bucket.link("a.png", 60));
+    expect(answer.headers.get("content-type")).toBe("image/png");
+    expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  it("takes a large file in parts", async () => {
+    const bucket = openBucket(inputs, await s3Server());
+    const { content, file } = fileOf(17 * 2 ** 20 + 1);
+    await bucket.put("large.png", file);
+    const answer = await fetch(await bucket.link("large.png", 60));
+    expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  it("does not take a file that changed for the one it was", async () => {
+    const bucket = openBucket(inputs, await s3Server());
+    const { file } = fileOf(5_000);
+    writeFileSync(file.path, "shorter");
+    await expect(bucket.put("a.png", file)).rejects.toThrow(/another a\.png .* expected 5000 bytes .* got 7/);
+  });
+
+  it("says which variables are missing", () => {
+    expect(() => openBucket(inputs, { AWS_ACCESS_KEY_ID: "x" })).toThrow(
+      "s3://inputs/photos cannot be used: set AWS_SECRET_ACCESS_KEY",
+    );
+  });
+
+  it("says that there is no such bucket", async () => {
+    const bucket = openBucket({ bucket: "others", prefix: "" }, await s3Server());
+    const { file } = fileOf(10);
+    await expect(bucket.put("a.png", file)).rejects.toThrow("there is no bucket for s3://others");
+    await expect(bucket.find("a.png")).rejects.toThrow("there is no bucket for s3://others");
+  });
+
+  it("says that it is not allowed, without the secret", async () => {
+    const body = "<Error><Code>AccessDenied</Code><Message>AWS4 secret</Message></Error>";
+    const environment = await answering((_, reply) => {
+      reply.writeHead(403, { "content-type": "application/xml" }).end(body);
+    });
+    const refused = openBucket(inputs, environment).put("a.png", fileOf(10).file);
+    await expect(refused).rejects.toThrow(
+      /^s3:\/\/inputs\/photos refused the upload of \S+ \(AccessDenied\): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY/,
+    );
+    await expect(refused).rejects.not.toThrow(/wrong-secret|Signature=/);
+  });
+
+  it("says that nothing answers", async () => {
+    const environment = await answering((request) => request.socket.destroy());
+    await expect(openBucket(inputs, environment).put("a.png", fileOf(10).file)).rejects.toThrow(
+      /^s3:\/\/inputs\/photos did not answer the upload of /,
+    );
+  });
+
+  it("does not believe a store that kept only a part", async () => {
+    const environment = await answering((request, reply) => {
+      const isPut = request.method === "PUT";
+      reply.writeHead(isPut ? 200 : 206, isPut ? { etag: '"x"' } : { "content-range": "bytes 0-0/3" }).end();
+    });
+    await expect(openBucket(inputs, environment).put("a.png", fileOf(10).file)).rejects.toThrow(
+      /got 3 with no hash/,
+    );
+  });
+});
+
+/** A store that answers so. Returns the environment that reaches it. */
+async function answering(answer: RequestListener): Promise<Record<string, string>> {
+  const server = createServer((request, reply) => {
+    request.resume().on("end", () => answer(request, reply));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return {
+    AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+    AWS_ACCESS_KEY_ID: "someone",
+    AWS_SECRET_ACCESS_KEY: "wrong-secret",
+  };
+}
