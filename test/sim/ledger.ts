@@ -1,9 +1,9 @@
 import type {
   AccountRecord,
-  TokenBucket,
   Change,
   KeyRecord,
   TaskRecord,
+  TokenBucket,
   WorldState,
 } from "../../src/sandbox/state/state.js";
 

@@ -1,6 +1,6 @@
 import type { PlanName } from "../../../src/api/plans.js";
 import { admit } from "../../../src/sandbox/limiter/admit.js";
-import type { AccountRecord, TokenBucket, Change, RequestWindow } from "../../../src/sandbox/state/state.js";
+import type { AccountRecord, Change, RequestWindow, TokenBucket } from "../../../src/sandbox/state/state.js";
 import { allSwitches, type Switches, type SwitchSettings } from "../../../src/sandbox/state/switches.js";
 import { Ledger } from "../../sim/ledger.js";
 
