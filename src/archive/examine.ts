@@ -27,6 +27,8 @@ export type FileFinding =
   | { kind: "unindexed"; file: string; identity: string }
   /** As it was saved, but it may have been truncated then: the server stated no length. */
   | { kind: "unproven"; file: string; identity: string }
+  /** Intact, but its copy in the bucket is missing or different. */
+  | { kind: "uncopied"; file: string; identity: string; reason: string }
   /** In neither the workspace nor the index. */
   | { kind: "unknown"; file: string; bytes: number }
   /** A temporary file of a crashed run, or a download that failed its check. */

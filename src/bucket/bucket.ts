@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
-import type { S3mini } from "s3mini";
+import type { S3Config, S3mini } from "s3mini";
+import { fetch, type RequestInit as UndiciRequest } from "undici";
 
 /**
  * A bucket of an S3-compatible store. Its address and credentials come from the variables that other S3 programs read
@@ -14,6 +15,8 @@ export interface Bucket {
   put(key: string, file: ObjectFile): Promise<void>;
   /** What the store has under a key; null when it has nothing. */
   find(key: string): Promise<StoredObject | null>;
+  /** The content of an object, in pieces. */
+  read(key: string): AsyncIterable<Uint8Array>;
   /** An address at which anyone can read the object for so many seconds. */
   link(key: string, seconds: number): Promise<string>;
 }
@@ -59,16 +62,20 @@ export const linkSecondsMax = 604_800;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Throws BucketError when the environment does not say how to reach it. */
-export function openBucket({ bucket, prefix }: BucketTarget, environment: Environment): Bucket {
+/** Throws BucketError when the environment does not say how to reach it. The signal ends its requests. */
+export function openBucket(
+  { bucket, prefix }: BucketTarget,
+  environment: Environment,
+  signal?: AbortSignal,
+): Bucket {
   const name = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
   const access = accessTo(name, environment);
   const endpoint = `${endpointOf(environment)}/${bucket}`;
   let opened: Promise<S3mini> | undefined;
   const client = () => {
-    opened ??= import("s3mini").then(
-      ({ S3mini }) =>
-        new S3mini({ ...access, endpoint, minPartSize: partBytes, requestAbortTimeout: requestMsMax }),
+    opened ??= open(
+      { ...access, endpoint, minPartSize: partBytes, requestAbortTimeout: requestMsMax },
+      signal,
     );
     return opened;
   };
@@ -92,9 +99,13 @@ export function openBucket({ bucket, prefix }: BucketTarget, environment: Enviro
     async put(key, file) {
       const { bytes, sha256, mime } = file;
       const headers = { "x-amz-meta-sha256": sha256 };
+      // A store that knows this header refuses content that was damaged on the way.
+      const proof = { "x-amz-checksum-sha256": Buffer.from(sha256, "hex").toString("base64") };
       await attempt(`the upload of ${file.path}`, async (s3) => {
-        const content = bytes <= partBytes ? await readFile(file.path) : streamOf(file.path);
-        await s3.putAnyObject(keyOf(key), content, mime, undefined, headers);
+        if (bytes <= partBytes) {
+          const content = await readFile(file.path);
+          await s3.putObject(keyOf(key), content, mime, undefined, { ...headers, ...proof });
+        } else await s3.putAnyObject(keyOf(key), streamOf(file.path), mime, undefined, headers);
       });
       const has = await find(key);
       if (has.bytes !== bytes || has.sha256 !== sha256)
@@ -102,11 +113,30 @@ export function openBucket({ bucket, prefix }: BucketTarget, environment: Enviro
           `${name} has another ${key} than was uploaded: expected ${bytes} bytes with hash ${sha256}, got ${has.bytes} with ${has.sha256 ?? "no hash"}`,
         );
     },
+    async *read(key) {
+      const what = `to read ${key}`;
+      const answer = await attempt(what, (s3) => s3.getObjectRaw(keyOf(key)));
+      if (answer.body === null) return;
+      try {
+        for await (const piece of answer.body) yield piece;
+      } catch (error) {
+        throw told(error, name, what);
+      }
+    },
     link: (key, seconds) =>
       attempt(`to sign an address for ${key}`, (s3) =>
         s3.getPresignedUrl("GET", keyOf(key), Math.min(seconds, linkSecondsMax)),
       ),
   };
+}
+
+async function open(config: S3Config, signal?: AbortSignal): Promise<S3mini> {
+  const { S3mini: Client } = await import("s3mini");
+  const send = (url: RequestInfo, init: RequestInit = {}) => {
+    const signals = [init.signal, signal].filter((each) => each instanceof AbortSignal);
+    return fetch(url as string, { ...init, signal: AbortSignal.any(signals) } as UndiciRequest);
+  };
+  return new Client({ ...config, fetch: send as unknown as NonNullable<S3Config["fetch"]> });
 }
 
 function streamOf(path: string): ReadableStream {

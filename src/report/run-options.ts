@@ -33,6 +33,7 @@ export function changedFlags(options: RunOptions): string[] {
     ["--rpd", options.rpd],
     ["--share", options.share === undefined ? null : `${options.share}%`],
     ["--poll", options.poll],
+    ["--archive", options.archive],
     ["--settle", options.settle, "stop"],
     ["--settle-seconds", delays(options.settleMs), delays(defaultReconcile.settleMs)],
     ["--max-unsettled", options.unsettledMax],

@@ -10,7 +10,7 @@ export interface ExaminedFolder {
   read: number;
   bytesRead: number;
   findings: readonly {
-    kind: "missing" | "damaged" | "unindexed" | "unproven" | "unknown" | "leftover";
+    kind: "missing" | "damaged" | "unindexed" | "uncopied" | "unproven" | "unknown" | "leftover";
     file: string;
     reason?: string;
     bytes?: number;
@@ -34,6 +34,7 @@ const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string]
   ["missing", "bad", "the file is gone"],
   ["damaged", "bad", "changed since it was archived"],
   ["unindexed", "warning", "intact, but without a line in index.jsonl"],
+  ["uncopied", "bad", "intact, but the bucket has no good copy"],
   [
     "unproven",
     "warning",
@@ -43,7 +44,7 @@ const kinds: readonly [ExaminedFolder["findings"][number]["kind"], Tone, string]
   ["leftover", "dim", "partial downloads and files that failed their check"],
 ];
 
-const broken = ["missing", "damaged", "unindexed"];
+const broken = ["missing", "damaged", "unindexed", "uncopied"];
 
 /** Whether every file is unchanged and in the index. */
 export function isSound({ folders }: Pick<VerifyReport, "folders">): boolean {

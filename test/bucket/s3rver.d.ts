@@ -2,6 +2,7 @@
 declare module "s3rver" {
   import type { AddressInfo } from "node:net";
 
+  // biome-ignore lint/style/noDefaultExport: so it is exported.
   export default class S3rver {
     constructor(options: {
       port: number;

@@ -179,7 +179,7 @@ test("P17: a run that waits for its receipts says why when it is ended", async (
   running.interrupt();
   const { code, stdout } = await running.ended;
   expect(code).toBe(130);
-  expect(stdout).toMatch(/^Ended early: disk error: the receipts cannot be written \(E/m);
+  expect(stdout).toMatch(/^Ended early: files cannot be saved: the receipts cannot be written \(E/m);
   expect(service.made).toEqual([]);
 });
 

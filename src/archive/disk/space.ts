@@ -5,7 +5,7 @@ import { fileSize } from "../../text/amounts.js";
 /** Bytes that stay free, so that the databases always have room. */
 export const reserveBytes = 64 * 2 ** 20;
 
-/** The disk refuses files for now; `code` is Node's (ENOSPC, EACCES, EROFS …). Nothing is lost. */
+/** The disk refuses files for now; `code` is Node's (ENOSPC, EACCES, EROFS …), or BUCKET for the archive's bucket. Nothing is lost. */
 export interface DiskRefusal {
   kind: "disk";
   code: string;

@@ -26,6 +26,7 @@ export async function verify({ flags, machine }: Call<VerifyFlags>): Promise<Exi
       workspace,
       depth,
       clock,
+      environment: machine.env,
       random,
       signal: options.interrupt,
       onProgress: (done, all) => display.status(`${done} of ${all} files checked`),
@@ -70,7 +71,7 @@ function asRead(report: FolderReport, before: readonly FolderReport[]): FolderRe
 }
 
 function brokenCount(reports: readonly FolderReport[]): number {
-  const broken = ["missing", "damaged", "unindexed"];
+  const broken = ["missing", "damaged", "unindexed", "uncopied"];
   return reports
     .flatMap(({ examination }) => examination.findings)
     .filter(({ kind }) => broken.includes(kind)).length;

@@ -8,6 +8,7 @@ import { carryFlags, dailyCapFlags, type SharedFlags, serviceFlags } from "./sha
 import {
   amount,
   anyText,
+  bucketName,
   dailyRequests,
   duration,
   endTime,
@@ -154,6 +155,7 @@ export const runFlags = {
       oneOf("eager", "balanced", "frugal"),
     ),
   }),
+  archive: option("<s3://bucket/prefix>", "copy each file to this bucket too", bucketName),
   sidecars: toggle("write a NAME.json with its details beside each file"),
   ...settleFlags,
 };
@@ -264,6 +266,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     ...settleOptions(flags),
     sandbox: flags.sandbox ?? false,
     ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
+    ...(flags.archive === undefined ? {} : { archive: flags.archive }),
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),
     ...(flags.rpd === undefined ? {} : { rpd: flags.rpd }),

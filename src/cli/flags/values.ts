@@ -1,3 +1,4 @@
+import { bucketTarget } from "../../bucket/bucket.js";
 import { type FailureKind, failureKinds } from "../../core/failure.js";
 
 /** Readers of flag values. Each throws FlagError, which says what was expected and what was given. */
@@ -8,6 +9,12 @@ export class FlagError extends Error {
 }
 
 export function anyText(text: string): string {
+  return text;
+}
+
+export function bucketName(text: string): string {
+  if (bucketTarget(text) === null)
+    throw new FlagError(`expected a bucket such as s3://team/campaign, got ${JSON.stringify(text)}`);
   return text;
 }
 

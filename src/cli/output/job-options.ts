@@ -39,6 +39,7 @@ export async function jobOptions(
     workspace,
     connect: (manifest) => connect(flags, machine, workspace, { manifest }),
     clock,
+    environment: machine.env,
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { copyFault, copyTo, restoreFromCopy } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { type Examination, examine, type FileFinding, type KnownFile } from "../../archive/examine.js";
@@ -7,10 +8,12 @@ import { setAside, writeLine } from "../../archive/repair.js";
 import type { Clock, Random } from "../../clock.js";
 import { EarlyExit } from "../../core/exit.js";
 import { toNumber } from "../../core/money.js";
+import type { RunOptions } from "../../core/next/options.js";
 import type { ArchivedOutput, Item, Run, Store } from "../../core/ports/store.js";
 import { ownVersion } from "../../package-file.js";
 import { withWorkspace } from "../../store/workspace/workspace.js";
 import { continueJob } from "../run/continue-job.js";
+import { openCopies } from "../run/copies.js";
 import type { JobOptions } from "../run/run-job.js";
 import { mustHaveRuns } from "../workspace/history.js";
 import { lockWorkspace } from "../workspace/open.js";
@@ -23,6 +26,8 @@ export type Depth = "sizes" | "all" | { percent: number };
 export interface Folder {
   path: string;
   outputs: ArchivedOutput[];
+  /** The options of its latest run, which say whether its files have copies. */
+  options: RunOptions;
   /** Items of the job that were charged and whose files are not downloaded yet, or could not be. */
   owed: Item[];
 }
@@ -35,6 +40,8 @@ export interface VerifyOptions {
   workspace: Workspace;
   depth: Depth;
   clock: Clock;
+  /** How buckets are reached. */
+  environment: Readonly<Record<string, string | undefined>>;
   random: Random;
   signal: AbortSignal;
   /** Called with the number of files done and the total. */
@@ -55,6 +62,7 @@ export async function verifyWorkspace(options: VerifyOptions): Promise<FolderRep
     const known = folder.outputs.map(knownFile);
     const examination = await examine(nodeDisk, folder.path, known, { reads, onFile, signal });
     if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was changed");
+    examination.findings.push(...(await uncopied(folder, examination, reads, options)));
     reports.push({ ...folder, examination });
   }
   return reports;
@@ -65,13 +73,42 @@ async function foldersOf(store: Store): Promise<Folder[]> {
   const folders = new Map<string, Folder>();
   for (const run of await store.runs()) {
     const path = jobFolder(run);
-    if (folders.has(path)) continue;
+    const before = folders.get(path);
+    if (before) before.options = run.options;
+    if (before) continue;
     const items = await store.itemsOf(run.jobName);
     const owed = items.filter(({ state }) => state === "ready" || state === "held");
-    folders.set(path, { path, outputs: [], owed });
+    folders.set(path, { path, outputs: [], options: run.options, owed });
   }
   for (const output of await store.archived()) folders.get(jobFolder(output))?.outputs.push(output);
   return [...folders.values()];
+}
+
+/** The intact files of a folder without a good copy in its bucket. */
+async function uncopied(
+  { path, outputs, options }: Folder,
+  { findings }: Examination,
+  reads: (file: KnownFile) => boolean,
+  { environment, signal }: Pick<VerifyOptions, "environment" | "signal">,
+): Promise<FileFinding[]> {
+  const copies = await openCopies(options, environment);
+  if (copies === null) return [];
+  const broken = new Set(findings.flatMap((finding) => ("identity" in finding ? [finding.identity] : [])));
+  const found: FileFinding[] = [];
+  try {
+    for (const output of outputs) {
+      const known = knownFile(output);
+      if (signal.aborted) throw new EarlyExit("interrupted", "interrupted; nothing was changed");
+      const reason = broken.has(known.identity)
+        ? null
+        : await copyFault(copies.bucket, path, known, reads(known));
+      if (reason !== null)
+        found.push({ kind: "uncopied", file: known.file, identity: known.identity, reason });
+    }
+    return found;
+  } finally {
+    copies.close();
+  }
 }
 
 export function knownFile(
@@ -135,12 +172,14 @@ interface Broken {
  */
 export async function repair(reports: readonly FolderReport[], options: JobOptions): Promise<void> {
   for (const { output, folder } of unindexed(reports)) await writeLine(nodeDisk, folder, lineOf(output));
+  for (const report of reports) await mendWithCopies(report, options);
   const groups = new Map<number, Task[]>();
   const give = (run: number | null, task: Task) => {
     if (run !== null) groups.set(run, [...(groups.get(run) ?? []), task]);
   };
   // An adopted file has no task to download from.
   for (const each of reports.flatMap(brokenIn).filter(({ output }) => output.taskId !== "")) {
+    if (await isBack(each)) continue;
     const run = each.output.item.runId ?? each.output.paidIn;
     give(run, (store, of) => giveBack(store, of, each));
   }
@@ -150,6 +189,28 @@ export async function repair(reports: readonly FolderReport[], options: JobOptio
 
 /** Prepares one output so that its run downloads it again. The workspace is locked. */
 type Task = (store: Store, run: Run) => Promise<void>;
+
+/** Copies what the bucket lacks, and brings back from it what the disk lacks. */
+async function mendWithCopies(report: FolderReport, { environment, interrupt }: JobOptions): Promise<void> {
+  const { path, outputs, options, examination } = report;
+  const copies = await openCopies(options, environment);
+  if (copies === null) return;
+  const known = new Map(outputs.map((output) => [knownFile(output).identity, output]));
+  try {
+    for (const finding of examination.findings) {
+      const output = "identity" in finding ? known.get(finding.identity) : undefined;
+      if (output === undefined || interrupt.aborted) continue;
+      if (finding.kind === "uncopied") await copyTo(copies.bucket, path, { ...output, ...knownFile(output) });
+      if (finding.kind === "missing") await restoreFromCopy(nodeDisk, copies.bucket, path, knownFile(output));
+    }
+  } finally {
+    copies.close();
+  }
+}
+
+async function isBack({ folder, output, reason }: Broken): Promise<boolean> {
+  return reason === null && (await nodeDisk.size(join(folder, output.file))) === output.bytes;
+}
 
 async function refetch(number: number, tasks: readonly Task[], options: JobOptions): Promise<void> {
   await continueJob(

@@ -1,4 +1,5 @@
 import { openInspector } from "../../archive/check/inspector.js";
+import { savingCopies } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
 import { nodeDisk } from "../../archive/disk/node-disk.js";
 import { undiciDownloads } from "../../archive/download/download.js";
@@ -28,6 +29,7 @@ import { count } from "../../text/amounts.js";
 import { pollOrders } from "../orders/attend.js";
 import type { WorkspaceSession } from "../workspace/open.js";
 import { endRefused } from "../workspace/open.js";
+import { openCopies } from "./copies.js";
 
 /** Polls in flight at once, where there are no more lanes. The quota limits them far more than this does. */
 const pollsAtOnce = 8;
@@ -37,6 +39,7 @@ export interface ExecuteOptions extends AccountReading {
   opened: WorkspaceSession;
   run: Run;
   clock: AlarmClock;
+  environment: Readonly<Record<string, string | undefined>>;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
@@ -88,6 +91,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     version: ownVersion(),
     sidecars: run.options.sidecars ?? false,
   });
+  const copies = await openCopies(run.options, options.environment);
   await removeLeftovers(nodeDisk, jobFolder(run));
   const replacements = new Replacements();
   const session = openSession(
@@ -99,7 +103,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       workspace: opened.workspace.stateFile,
       service: account.service,
       receipts: openReceipts(nodeDisk, opened.workspace, () => clock.now()),
-      save: archive.save,
+      save: copies === null ? archive.save : savingCopies(archive.save, copies.bucket),
       refusal: archive.refusal,
       spendLog: account.spendLog,
       lanes: account.lanes(lanes),
@@ -142,6 +146,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     await runLoop(session, { interrupt, onProgress, attend }).catch(endRefused);
   } finally {
     await dismiss();
+    copies?.close();
     await archive.close();
     await inspector.close();
     await downloads.close();
@@ -180,7 +185,7 @@ async function close(
     ...breaker.messages,
     ...prices.messages(waiting),
     ...caps.messages,
-    ...(refused !== null && counts.planned + counts.ready > 0 ? [`disk error: ${refused}`] : []),
+    ...(refused !== null && counts.planned + counts.ready > 0 ? [`files cannot be saved: ${refused}`] : []),
     ...unsubmittedText(unsubmitted, run.jobName),
     ...(leftOut === 0
       ? []

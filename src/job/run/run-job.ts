@@ -32,6 +32,8 @@ export interface JobOptions {
   /** Starts the sandbox or connects to the service. Local inputs are in the manifest's folder. */
   connect(manifest: string): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   clock: AlarmClock;
+  /** The machine's, for what is set up outside of bulkgen, such as the access to buckets. */
+  environment: Readonly<Record<string, string | undefined>>;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;

@@ -68,7 +68,8 @@ export class DiskTrouble {
     if (code === "ENOSPC") this.quiet = this.time.wait(quietMs);
     const todo =
       code === "ENOSPC" ? "Free some space and the run continues" : "The run continues when it accepts files";
-    this.ports.log.warn({ code }, `the disk refuses files: ${reason}. Waiting; nothing is bought. ${todo}.`);
+    const what = code === "BUCKET" ? "the bucket" : "the disk";
+    this.ports.log.warn({ code }, `${what} refuses files: ${reason}. Waiting; nothing is bought. ${todo}.`);
   }
 }
 

@@ -106,7 +106,7 @@ export class Gate {
     return { models: [...this.breaker.models, ...this.caps.models], prices: this.prices.stopped };
   }
 
-  /** What the disk refuses for now; null where it takes everything. */
+  /** Why the archive takes no files for now; null where it takes everything. */
   get refusedByDisk(): string | null {
     return this.disk.reason ?? this.receipts.reason;
   }

@@ -26,6 +26,7 @@ function look(depth: Depth, lot = 0.5) {
     workspace: place.workspace,
     depth,
     clock: place.clock,
+    environment: {},
     onProgress: () => {},
     random: { next: () => lot, uuid: () => "" },
     signal: new AbortController().signal,
