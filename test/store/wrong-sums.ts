@@ -5,9 +5,9 @@ const states = {
   counted: "SELECT run_id, state, count(*) FROM items WHERE run_id IS NOT NULL GROUP BY run_id, state",
 };
 const groups = {
-  kept: "SELECT run_id, price_group, priority, items, credits FROM run_groups",
-  counted: `SELECT run_id, price_group, priority, count(*), sum(price) FROM items
-    WHERE run_id IS NOT NULL AND state = 'planned' GROUP BY run_id, price_group, priority`,
+  kept: "SELECT run_id, price_group, priority, price, model, category, items FROM run_groups WHERE items <> 0",
+  counted: `SELECT run_id, price_group, priority, price, model, category, count(*) FROM items
+    WHERE run_id IS NOT NULL AND state = 'planned' GROUP BY run_id, price_group, priority, price, model, category`,
 };
 const spending = {
   kept: "SELECT run_id, model, charged, pending, at_service, tasks, in_doubt FROM run_spending",

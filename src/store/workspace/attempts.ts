@@ -36,12 +36,12 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
   return {
     intend: async (itemId, intent) =>
       atomic(() => {
-        applyTransition(connection, itemId, "intended");
         const number = (newest(itemId)?.number ?? 0) + 1;
         sql(
           `INSERT INTO attempts (item_id, run_id, price, number, intended_at, sent_at, body_sha256, spend_log_id)
            SELECT id, ?, price, ?, ?, ?, ?, ? FROM items WHERE id = ?`,
         ).run(intent.runId, number, clock.now(), intent.sentAt, intent.bodySha256, intent.spendLogId, itemId);
+        applyTransition(connection, itemId, "intended");
         return newest(itemId) as Attempt;
       }),
 
@@ -259,10 +259,7 @@ const orphansOfItem = `${select} WHERE a.item_id = ? AND ${isOrphan} ORDER BY a.
 const orphansOfRun = `
   ${select} JOIN items i ON i.id = a.item_id
   WHERE ${isOrphan}
-    AND (a.run_id = @run OR a.id IN (
-      SELECT lost.id FROM attempts again JOIN attempts lost ON lost.item_id = again.item_id AND lost.number < again.number
-        WHERE again.run_id = @run AND again.number > 1
-      UNION SELECT lost.id FROM items again JOIN attempts lost ON lost.item_id = again.id
-        WHERE again.run_id = @run AND again.state = 'planned'))
+    AND (a.run_id = @run OR (i.run_id = @run AND i.state = 'planned') OR EXISTS (
+      SELECT 1 FROM attempts again WHERE again.item_id = a.item_id AND again.number > a.number AND again.run_id = @run))
     AND NOT (i.state = 'held' AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id))
   ORDER BY a.id`;

@@ -1,5 +1,5 @@
 import { type ItemState, itemStates } from "../../core/item.js";
-import type { Due, Head, Parked, WaitingGroup } from "../../core/next/next.js";
+import type { Due, Head, Parked, PlannedSubmit, WaitingGroup } from "../../core/next/next.js";
 import type { Sql } from "../../sqlite.js";
 
 /**
@@ -23,18 +23,18 @@ const expired = `SELECT count(*) ${ofRun} 'ready' AND expired`;
 const isParked =
   "(model IN (SELECT value FROM json_each(@models)) OR (price_group, price) IN (SELECT value ->> 'group', value ->> 'price' FROM json_each(@prices)))";
 const plannedItem = `SELECT ${time}, price, price_group AS "group", priority, position ${ofRun} 'planned'`;
-const planned = (condition: string) =>
-  `${plannedItem} ${condition} ORDER BY priority DESC, position ${first}`;
-const allPlanned = planned("");
-const unparked = planned(`AND NOT ${isParked}`);
+const allPlanned = `${plannedItem} ORDER BY priority DESC, position ${first}`;
 const headItems = (condition: string) =>
   `${plannedItem} AND price_group = @group AND priority = @priority ${condition} ORDER BY position ${first}`;
 const allOfHead = headItems("");
 const unparkedOfHead = headItems(`AND NOT ${isParked}`);
-const allGroups = `SELECT price_group AS "group", priority, items, credits FROM run_groups WHERE run_id = @runId`;
-const unparkedGroups = `SELECT price_group AS "group", priority, count(*) AS items, sum(price) AS credits
-  ${ofRun} 'planned' AND NOT ${isParked} GROUP BY price_group, priority`;
-const parked = `SELECT count(*) ${ofRun} 'planned' AND ${isParked}`;
+const plannedGroups = "FROM run_groups WHERE run_id = @runId AND items > 0";
+const groups = (condition: string) =>
+  `SELECT price_group AS "group", priority, sum(items) AS items, sum(items * price) AS credits
+   ${plannedGroups} ${condition} GROUP BY price_group, priority`;
+const allGroups = groups("");
+const unparkedGroups = groups(`AND NOT ${isParked}`);
+const parked = `SELECT coalesce(sum(items), 0) ${plannedGroups} AND ${isParked}`;
 const noItems = Object.fromEntries(itemStates.map((state) => [state, 0])) as Record<ItemState, number>;
 
 export function countsOf(sql: Sql, runId: number): Record<ItemState, number> {
@@ -54,11 +54,19 @@ export function due(
 ): Due {
   const head = { runId, limit };
   const { nothingParked, kept } = keptBack(stopped);
-  const inOrder = () => (nothingParked ? sql(allPlanned).all(head) : sql(unparked).all({ ...head, ...kept }));
   const ofHead = ({ group, priority }: Head) => {
     const named = { ...head, group, priority };
-    return nothingParked ? sql(allOfHead).all(named) : sql(unparkedOfHead).all({ ...named, ...kept });
+    const rows = nothingParked ? sql(allOfHead).all(named) : sql(unparkedOfHead).all({ ...named, ...kept });
+    return rows as PlannedSubmit[];
   };
+  // However many items are parked, none of them is read: the others are gathered from the heads of their groups.
+  const inOrder = () =>
+    nothingParked
+      ? sql(allPlanned).all(head)
+      : waiting(sql, runId, stopped)
+          .flatMap(ofHead)
+          .sort((a, b) => b.priority - a.priority || a.position - b.position)
+          .slice(0, limit);
   const counts = countsOf(sql, runId);
   const hasTasks = counts.processing + counts.overdue + counts.ready > 0;
   return {

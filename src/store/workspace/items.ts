@@ -1,4 +1,4 @@
-import { itemStates } from "../../core/item.js";
+import type { ItemState } from "../../core/item.js";
 import { type Credits, plus } from "../../core/money.js";
 import type { RunGroup } from "../../core/next/next.js";
 import type { Spending, Store } from "../../core/ports/store.js";
@@ -42,8 +42,12 @@ const settledItems = itemsWhere(
   `${ofJob} AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
    ORDER BY position, id`,
 );
-const runItems = itemsWhere("run_id = ? AND state IN (SELECT value FROM json_each(?)) ORDER BY position, id");
-const interruptedItems = itemsWhere("state IN ('submitting', 'unknown') ORDER BY id");
+// Joined by OR, so that each state is looked up in an index of its own.
+const runItems = (states: readonly ItemState[] | undefined) => {
+  const inStates = states?.map((state) => `(state = '${state}' AND run_id = @runId)`).join(" OR ");
+  return itemsWhere(`${inStates ?? "run_id = @runId"} ORDER BY position, id`);
+};
+const interruptedItems = itemsWhere("state = 'submitting' OR state = 'unknown' ORDER BY id");
 const namedItems = itemsWhere(
   `row_id = @name OR substr(key, instr(key, ':') + 1, 10) = @name
      OR id IN (SELECT item_id FROM attempts WHERE task_id = @name)
@@ -66,7 +70,8 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
       } while (last !== undefined);
     },
     settledOf: async (jobName) => select(settledItems, jobName),
-    items: async (runId, states = itemStates) => select(runItems, runId, JSON.stringify(states)),
+    items: async (runId, states) =>
+      sql(runItems(states)).all({ runId }).map((row) => asItem(row as ItemRow)),
     interrupted: async () => select(interruptedItems),
 
     async item(itemId) {
@@ -108,13 +113,11 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
     groups: async (runId) =>
       sql(
         `WITH charges AS (
-           SELECT price_group, max(attempts.charged) AS highest
-           FROM attempts JOIN items ON items.id = item_id JOIN runs ON runs.id = attempts.run_id
+           SELECT price_group, max(charged) AS highest FROM run_groups JOIN runs ON runs.id = run_id
            WHERE origin = (SELECT origin FROM runs WHERE id = @runId) GROUP BY price_group
          )
-         SELECT price_group AS "group", price, model, category, sum(state = 'planned') AS planned,
-           max(highest) AS charged
-         FROM items LEFT JOIN charges USING (price_group)
+         SELECT price_group AS "group", price, model, category, sum(items) AS planned, max(highest) AS charged
+         FROM run_groups LEFT JOIN charges USING (price_group)
          WHERE run_id = @runId GROUP BY price_group, price ORDER BY price_group, price`,
       ).all({ runId }) as RunGroup[],
     waiting: async (runId, parked) => waiting(sql, runId, parked),

@@ -6,7 +6,7 @@ import { applyTransition, type InTransaction, type RootedDatabase } from "./tran
 type RunMethods = Pick<Store, "job" | "startRun" | "run" | "runs" | "setRun" | "cancelRun">;
 
 const owes =
-  "EXISTS (SELECT 1 FROM items WHERE items.run_id = runs.id AND items.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
+  "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
 const select = `
   SELECT runs.id, job_id AS jobId, jobs.name AS jobName, state, manifest, origin, account_id AS accountId, edition,
     out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, ending, requests, ${owes} AS owes

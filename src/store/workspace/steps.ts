@@ -33,17 +33,12 @@ export interface Steps {
   close(): void;
 }
 
-/**
- * The attempt of an event is the last one intended before it. Attempts are counted from the newest: a rebuilt item has
- * attempts without events.
- */
 const select = `
   SELECT e.id AS number, e.at, e.event, i.row_id AS rowId, i.model, i.failure_kind AS failureKind, i.note,
     a.number AS attempt, a.task_id AS taskId, a.charged,
     (SELECT json_group_array(file) FROM (SELECT file FROM outputs WHERE item_id = i.id AND file IS NOT NULL ORDER BY number)) AS files
   FROM events e JOIN items i ON i.id = e.item_id
-  LEFT JOIN attempts a ON a.item_id = i.id AND a.number = (SELECT max(number) FROM attempts WHERE item_id = i.id)
-    - (SELECT count(*) FROM events b WHERE b.item_id = e.item_id AND b.id > e.id AND b.event = 'intended')
+  LEFT JOIN attempts a ON a.item_id = i.id AND a.number = e.attempt
   WHERE e.run_id = ? AND e.id > ? ORDER BY e.id`;
 
 /** A later run of the job takes the items over, so their last step in a run says how it left them. */

@@ -26,14 +26,15 @@ export interface RootedDatabase extends WorkspaceDatabase {
  * a transaction. Throws IllegalTransition.
  */
 export function applyTransition({ sql, clock }: InTransaction, itemId: number, event: ItemEvent): void {
-  const row = sql("SELECT state, run_id FROM items WHERE id = ?").get(itemId) as
-    | { state: ItemState; run_id: number | null }
-    | undefined;
+  const row = sql(
+    "SELECT state, run_id, (SELECT max(number) FROM attempts WHERE item_id = items.id) AS attempt FROM items WHERE id = ?",
+  ).get(itemId) as { state: ItemState; run_id: number | null; attempt: number | null } | undefined;
   if (!row) throw new Error(`no item ${itemId} in this workspace`);
   const to = follow(row.state, event);
-  sql("INSERT INTO events (item_id, run_id, at, from_state, event) VALUES (?, ?, ?, ?, ?)").run(
+  sql("INSERT INTO events (item_id, run_id, attempt, at, from_state, event) VALUES (?, ?, ?, ?, ?, ?)").run(
     itemId,
     row.run_id,
+    row.attempt,
     clock.now(),
     row.state,
     event,

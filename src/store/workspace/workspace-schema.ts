@@ -11,6 +11,9 @@ export const workspaceMigrations: readonly Migration[] = [
   },
 ];
 
+/** States in which few items of a run are at once, and which are asked for often. */
+const indexedStates = ["submitting", "unknown", "held", "processing", "overdue", "ready", "failed"];
+
 const tables = `
   CREATE TABLE opened (count INTEGER NOT NULL);
   INSERT INTO opened VALUES (0);
@@ -110,10 +113,13 @@ const tables = `
     vanished INTEGER NOT NULL DEFAULT 0,
     UNIQUE (job_id, key)
   );
-  CREATE INDEX items_due ON items (run_id, state, next_at);
-  CREATE INDEX items_order ON items (run_id, state, priority DESC, position);
+  CREATE INDEX items_run ON items (run_id);
+  -- A transition writes only the indexes that the item enters or leaves. The states are joined by OR, because SQLite uses
+  -- the index for a query that names one of them, and would not for a list.
+  CREATE INDEX items_open ON items (state, run_id, next_at) WHERE ${indexedStates.map((state) => `state = '${state}'`).join(" OR ")};
+  CREATE INDEX items_order ON items (run_id, priority DESC, position) WHERE state = 'planned';
   -- The items of a price group in their order.
-  CREATE INDEX items_heads ON items (run_id, state, price_group, priority DESC, position);
+  CREATE INDEX items_heads ON items (run_id, price_group, priority DESC, position) WHERE state = 'planned';
 
   CREATE TABLE attempts (
     id INTEGER PRIMARY KEY,
@@ -144,6 +150,7 @@ const tables = `
     UNIQUE (item_id, number)
   );
   CREATE INDEX attempts_run ON attempts (run_id);
+  CREATE INDEX attempts_unanswered ON attempts (item_id) WHERE outcome = 'unanswered';
   CREATE UNIQUE INDEX attempts_task ON attempts (task_id) WHERE task_id IS NOT NULL;
   CREATE INDEX attempts_spend_log ON attempts (spend_log_id) WHERE spend_log_id IS NOT NULL;
 
@@ -158,7 +165,7 @@ const tables = `
     checked TEXT,
     saved_at INTEGER,
     PRIMARY KEY (item_id, number)
-  );
+  ) WITHOUT ROWID;
 
   -- A person's marks. No rebuild restores them: nothing else records them.
   CREATE TABLE picks (item_id INTEGER PRIMARY KEY REFERENCES items);
@@ -167,12 +174,13 @@ const tables = `
     id INTEGER PRIMARY KEY,
     item_id INTEGER NOT NULL REFERENCES items,
     run_id INTEGER,
+    -- The number of the item's newest attempt then; null before it had one.
+    attempt INTEGER,
     at INTEGER NOT NULL,
     from_state TEXT NOT NULL,
     event TEXT NOT NULL,
     FOREIGN KEY (from_state, event) REFERENCES transitions
   );
-  CREATE INDEX events_item ON events (item_id);
 
   -- Sums of items and attempts that triggers keep, because a run asks for them at each turn.
   CREATE TABLE run_states (
@@ -182,10 +190,14 @@ const tables = `
     run_id INTEGER NOT NULL,
     price_group TEXT NOT NULL,
     priority INTEGER NOT NULL,
-    -- Planned items, and their prices together.
+    price INTEGER NOT NULL,
+    model TEXT NOT NULL,
+    category TEXT NOT NULL,
+    -- How many of its items are planned. The line stays when none is: it also says what the run's items are.
     items INTEGER NOT NULL,
-    credits INTEGER NOT NULL,
-    PRIMARY KEY (run_id, price_group, priority)
+    -- The highest charge for an item of the group that was seen after the line was made.
+    charged INTEGER,
+    PRIMARY KEY (run_id, price_group, priority, price)
   ) WITHOUT ROWID;
   CREATE TABLE run_spending (
     run_id INTEGER NOT NULL,
@@ -253,16 +265,15 @@ const guards = `
 
 const leaves = `
     UPDATE run_states SET items = items - 1 WHERE run_id = OLD.run_id AND state = OLD.state;
-    UPDATE run_groups SET items = items - 1, credits = credits - OLD.price
-      WHERE OLD.state = 'planned' AND run_id = OLD.run_id AND price_group = OLD.price_group AND priority = OLD.priority;
-    DELETE FROM run_groups WHERE OLD.state = 'planned' AND run_id = OLD.run_id AND price_group = OLD.price_group
-      AND priority = OLD.priority AND items = 0;`;
+    UPDATE run_groups SET items = items - 1 WHERE OLD.state = 'planned' AND run_id = OLD.run_id
+      AND price_group = OLD.price_group AND priority = OLD.priority AND price = OLD.price;`;
 const joins = `
     INSERT INTO run_states SELECT NEW.run_id, NEW.state, 1 WHERE NEW.run_id IS NOT NULL
       ON CONFLICT DO UPDATE SET items = items + 1;
-    INSERT INTO run_groups SELECT NEW.run_id, NEW.price_group, NEW.priority, 1, NEW.price
-      WHERE NEW.state = 'planned' AND NEW.run_id IS NOT NULL
-      ON CONFLICT DO UPDATE SET items = items + 1, credits = credits + NEW.price;`;
+    INSERT INTO run_groups (run_id, price_group, priority, price, model, category, items)
+      SELECT NEW.run_id, NEW.price_group, NEW.priority, NEW.price, NEW.model, NEW.category, NEW.state = 'planned'
+      WHERE NEW.run_id IS NOT NULL
+      ON CONFLICT DO UPDATE SET items = items + 1 WHERE NEW.state = 'planned';`;
 
 /** What an attempt adds to the sums of its run. */
 const partsOf = (a: "OLD" | "NEW") => {
@@ -280,6 +291,10 @@ const partsOf = (a: "OLD" | "NEW") => {
 const parts = Object.entries(partsOf("NEW"));
 const before = partsOf("OLD") as Readonly<Record<string, string>>;
 const modelOf = "(SELECT model FROM items WHERE id = NEW.item_id)";
+const learns = `
+    UPDATE run_groups SET charged = NEW.charged
+    WHERE NEW.charged IS NOT NULL AND run_id = NEW.run_id
+      AND price_group = (SELECT price_group FROM items WHERE id = NEW.item_id) AND (charged IS NULL OR charged < NEW.charged);`;
 
 /** An attempt stays with its run, and an item with its model. */
 const sums = `
@@ -292,9 +307,11 @@ const sums = `
     INSERT INTO run_spending (run_id, model, ${parts.map(([sum]) => sum).join(", ")})
     VALUES (NEW.run_id, ${modelOf}, ${parts.map(([, part]) => part).join(", ")})
     ON CONFLICT DO UPDATE SET ${parts.map(([sum]) => `${sum} = ${sum} + excluded.${sum}`).join(", ")};
+    ${learns}
   END;
   CREATE TRIGGER attempts_changed AFTER UPDATE OF price, closed, outcome, verdict, charged ON attempts BEGIN
     UPDATE run_spending SET ${parts.map(([sum, part]) => `${sum} = ${sum} + (${part}) - (${before[sum]})`).join(", ")}
     WHERE run_id = NEW.run_id AND model = ${modelOf};
+    ${learns}
   END;
 `;
