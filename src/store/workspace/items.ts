@@ -71,7 +71,9 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
     },
     settledOf: async (jobName) => select(settledItems, jobName),
     items: async (runId, states) =>
-      sql(runItems(states)).all({ runId }).map((row) => asItem(row as ItemRow)),
+      sql(runItems(states))
+        .all({ runId })
+        .map((row) => asItem(row as ItemRow)),
     interrupted: async () => select(interruptedItems),
 
     async item(itemId) {

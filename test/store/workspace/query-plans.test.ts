@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { itemStates } from "../../../src/core/item.js";
+import { credits } from "../../../src/core/money.js";
+import type { Sqlite } from "../../../src/sqlite.js";
+import { openDatabase } from "../../../src/store/open.js";
+import { workspaceOn } from "../../../src/store/workspace/workspace.js";
+import { workspaceMigrations } from "../../../src/store/workspace/workspace-schema.js";
+import { ManualClock } from "../../manual-clock.js";
+import { newItem, runStart } from "../item-fixture.js";
+
+/** Every statement that was prepared on a database. */
+function preparedOn(db: Sqlite): Set<string> {
+  const texts = new Set<string>();
+  const prepare = db.prepare.bind(db);
+  db.prepare = ((text: string) => {
+    texts.add(text);
+    return prepare(text);
+  }) as typeof db.prepare;
+  return texts;
+}
+
+/** Steps of a query's plan that read a whole table, or all rows of a run or a job: what grows with the items. */
+function growing(db: Sqlite, text: string): string[] {
+  const values = Object.fromEntries([...text.matchAll(/@(\w+)/g)].map(([, name]) => [name, null]));
+  const unnamed = [...text.matchAll(/\?/g)].map(() => null);
+  const steps = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(values, ...unnamed) as { detail: string }[];
+  const isBounded =
+    /json_each|SCAN runs|run_groups|run_states|CONSTANT ROW|INDEX (items_open|attempts_unanswered|orders_waiting)/;
+  const isWhole = /^SCAN|INDEX (items_run|attempts_run)|\(job_id=\?\)/;
+  return steps.map(({ detail }) => detail).filter((step) => isWhole.test(step) && !isBounded.test(step));
+}
+
+/** SQLite plans by the schema alone, because nothing analyses the tables: the plans are the same for any number of items. */
+test("no query of a run's loop reads all items, attempts or outputs", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const clock = new ManualClock();
+  const store = workspaceOn(db, clock, "/somewhere");
+  const { id: runId } = await store.startRun((await store.job("demo")).id, runStart);
+  await store.enroll(
+    runId,
+    ["a", "b", "c"].map((id, position) => newItem(id, { position })),
+  );
+  const [a, b, c] = (await store.items(runId)).map(({ id }) => id) as [number, number, number];
+  const texts = preparedOn(db);
+
+  const intend = (item: number) =>
+    store.intend(item, { runId, sentAt: clock.now(), bodySha256: "00", spendLogId: item });
+  const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
+  const parked = { models: ["other"], prices: [{ group: "g", price: credits(1) }] };
+  const groups = await store.waiting(runId, { models: [], prices: [] });
+  const accepted = { taskId: "t", charged: credits(4), nextAt: 0 };
+  await store.conclude((await intend(a)).id, "accepted", accepted);
+  await store.reschedule(a, 0, { looks: 1 });
+  for (const stopped of [parked, { models: [], prices: [] }]) {
+    await store.due(runId, 9, stopped, null, [b]);
+    await store.due(runId, 9, stopped, groups);
+    await store.waiting(runId, stopped);
+  }
+  await store.complete(a, facts);
+  await store.expire(a, "old");
+  await store.refreshOutputs(a, facts);
+  await store.outputs(a);
+  await store.saved(a, 1, { file: "a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" });
+  await store.lost(a, 1);
+  await store.conclude((await intend(b)).id, "unanswered", {});
+  await store.giveVerdict(b, "charged", "lost");
+  await store.apply(b, "resubmit", { nextAt: 0 });
+  await store.conclude((await intend(c)).id, "accepted", { ...accepted, taskId: "u" });
+  await store.apply(c, "task_failed", {});
+  await store.spending(runId, { beginning: [b] });
+  await store.spending(runId, { model: "picture", beginning: [b] });
+  await store.counts(runId);
+  await store.groups(runId);
+  await store.interrupted();
+  await store.items(runId, ["held"]);
+  await store.items(
+    runId,
+    itemStates.filter((state) => !["planned", "blocked", "archived", "dropped"].includes(state)),
+  );
+  await store.item(b);
+  await store.attempt(b);
+  await store.attemptOfEntry(b);
+  await store.resubmitted(runId);
+  await store.orphans({ item: b });
+  await store.orphans({ run: runId });
+  await store.run("unfinished");
+  await store.setRun(runId, { requests: 3 });
+  await store.waitingOrders();
+
+  const found = [...texts].map((text) => ({ text, steps: growing(db, text) }));
+  expect(found.length).toBeGreaterThan(40);
+  expect(found.filter(({ steps }) => steps.length > 0)).toEqual([]);
+});
