@@ -57,10 +57,25 @@ export interface ArrangePorts {
   log: Log;
 }
 
-/** Renames what it can. A disk error does not stop the run: the next run tries again. */
-export async function arrange(ports: ArrangePorts, run: Run, index: JobIndex): Promise<void> {
+/**
+ * Renames what it can. A disk error does not stop the run: the next run tries again. Once it has gone through all files,
+ * a resume of the run, which reads no sheet, has only those to see to that gave way to others.
+ */
+export async function arrange(
+  ports: ArrangePorts,
+  run: Run,
+  openIndex: () => Promise<JobIndex>,
+): Promise<void> {
+  const { store } = ports;
+  const only = run.arranged ? "vanished" : undefined;
+  const files = await store.files(run.jobName, only);
   try {
-    await new Arrangement(ports, jobFolder(run), index).go(run);
+    if (files.length > 0)
+      await new Arrangement(ports, jobFolder(run), await openIndex()).go(run, {
+        files,
+        items: await store.settledOf(run.jobName, only),
+      });
+    await store.setRun(run.id, { arranged: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
@@ -88,10 +103,8 @@ class Arrangement {
     private readonly index: JobIndex,
   ) {}
 
-  async go(run: Run): Promise<void> {
-    const { store } = this.ports;
-    for (const item of await store.settledOf(run.jobName)) this.items.set(item.key, item);
-    const files = await store.files(run.jobName);
+  async go(run: Run, { files, items }: { files: ArchivedFile[]; items: Item[] }): Promise<void> {
+    for (const item of items) this.items.set(item.key, item);
     const counts = new Map<number, number>();
     for (const { itemId } of files) counts.set(itemId, (counts.get(itemId) ?? 0) + 1);
     const moves: Move[] = [];

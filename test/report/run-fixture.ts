@@ -34,6 +34,7 @@ export const endedRun: Run = {
   },
   requests: 58,
   owes: false,
+  arranged: true,
 };
 
 export const finishedRun: Run = { ...endedRun, state: "finished", exit: "done", ending: null };

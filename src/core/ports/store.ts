@@ -21,8 +21,8 @@ export interface Store extends Orders {
    * items than memory holds.
    */
   history(jobName: string): Iterable<Item>;
-  /** Items of the job that have files in the archive, or that no row asks for any more. */
-  settledOf(jobName: string): Promise<Item[]>;
+  /** Items of the job that have files in the archive, or that no row asks for any more; or those without a row alone. */
+  settledOf(jobName: string, only?: "vanished"): Promise<Item[]>;
   /**
    * Starts a run of a job, or continues the account's unfinished run of its edition with new options. A new run gets the
    * next number, or `number`, which no run has yet.
@@ -122,8 +122,8 @@ export interface Store extends Orders {
   refreshOutputs(itemId: number, fresh: Addresses): Promise<void>;
   /** One output is in the archive; when all are, the item is `archived`. */
   saved(itemId: number, number: number, file: SavedFile): Promise<void>;
-  /** The files that a job's archived items have. */
-  files(jobName: string): Promise<ArchivedFile[]>;
+  /** The files that a job's archived items have, or only the files of items that no row asks for any more. */
+  files(jobName: string, only?: "vanished"): Promise<ArchivedFile[]>;
   /**
    * A file that was made elsewhere is in the archive as an item's only output: it joins the run, and nothing is paid.
    */
@@ -177,6 +177,8 @@ export interface Run extends RunStart {
   requests: number;
   /** Items of it were submitted and are not collected yet. */
   owes: boolean;
+  /** The job's files have the names that the run's rows give them. */
+  arranged: boolean;
 }
 
 /** Why a run ended, and when it can continue. */
@@ -192,6 +194,7 @@ export interface RunEnding {
 
 export interface RunChange {
   state?: RunState;
+  arranged?: true;
   endedAt?: number | null;
   exit?: ExitName | null;
   /** Recorded together with `exit`; without it, there is none. */

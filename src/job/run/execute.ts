@@ -136,8 +136,11 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     },
   );
   if (options.fetchOnly) session.gate.stop("collect", "only paid items were downloaded");
-  replacements.learn(await store.settledOf(run.jobName), await store.files(run.jobName));
-  await arrange({ store, disk: nodeDisk, log }, run, await archive.indexOf(jobFolder(run)));
+  replacements.learn(
+    await store.settledOf(run.jobName, "vanished"),
+    await store.files(run.jobName, "vanished"),
+  );
+  await arrange({ store, disk: nodeDisk, log }, run, () => archive.indexOf(jobFolder(run)));
   opened.note.carries(run.id);
   options.onBegin?.(run);
   const { attend, close: dismiss } = await pollOrders({ store, clock, session, account });

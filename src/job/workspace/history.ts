@@ -129,9 +129,13 @@ export async function refuseOutdated(workspace: Workspace, store: Pick<Store, "a
 
 /** The last readable intents, newest first. */
 function newestIntents(receiptsFile: string): IntentLine[] {
-  const lines = tailOf(receiptsFile).split("\n").map(lineIn).toReversed();
-  const intents = lines.filter((line): line is IntentLine => line?.type === "intent");
-  return intents.slice(0, requestsLooked);
+  const intents: IntentLine[] = [];
+  for (const row of tailOf(receiptsFile).split("\n").toReversed()) {
+    const line = lineIn(row);
+    if (line?.type === "intent") intents.push(line);
+    if (intents.length === requestsLooked) break;
+  }
+  return intents;
 }
 
 function tailOf(file: string): string {

@@ -8,9 +8,9 @@ import type { Conclusion } from "./conclusion.js";
 import {
   type AnswerLine,
   answerLine,
+  conclusionIn,
   type IntentLine,
   intentLine,
-  KnownAttempts,
   lineIn,
 } from "./receipt-lines.js";
 
@@ -151,9 +151,13 @@ export function openReceipts(
     intent: (run, item, attempt, body) => write(intentLine(root, run, item, attempt, body), false),
     answer: (run, item, attempt, conclusion) => write(answerLine(run, item, attempt, conclusion), true),
     async answerTo(run, item, attempt) {
-      const known = new KnownAttempts();
-      for (const line of await linesOf(disk, path)) known.note(line);
-      return known.find(run.jobName, item.key, attempt.number)?.answer?.conclusion ?? null;
+      for await (const line of newestLines(disk, path, item.key)) {
+        const isOfAttempt =
+          line.key === item.key && line.attempt === attempt.number && line.job === run.jobName;
+        // After an intent without an answer comes nothing else of the attempt.
+        if (isOfAttempt) return line.type === "answer" ? conclusionIn(line) : null;
+      }
+      return null;
     },
   };
 }
@@ -169,10 +173,31 @@ function isError(error: unknown, ...codes: readonly string[]): boolean {
   return codes.includes(String((error as { code?: unknown }).code));
 }
 
-async function linesOf(disk: Disk, path: string): Promise<(IntentLine | AnswerLine)[]> {
-  if ((await disk.size(path)) === null) return [];
-  const pieces: Uint8Array[] = [];
-  for await (const piece of disk.read(path)) pieces.push(piece);
-  const rows = Buffer.concat(pieces).toString("utf8").split("\n");
-  return rows.map(lineIn).filter((line) => line !== null);
+const pieceBytes = 256 * 1024;
+
+/**
+ * The lines that contain a text, newest first. What a process left behind is near the end of the file, and a file with
+ * lines for a million items is larger than memory.
+ */
+async function* newestLines(disk: Disk, path: string, text: string): AsyncGenerator<IntentLine | AnswerLine> {
+  let end = (await disk.size(path)) ?? 0;
+  /** The end of a line that begins in an earlier piece. */
+  let rest: Uint8Array = new Uint8Array();
+  while (end > 0) {
+    const start = Math.max(0, end - pieceBytes);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of disk.read(path, { start, end })) pieces.push(piece);
+    const bytes = Buffer.concat([...pieces, rest]);
+    const newline = bytes.indexOf("\n");
+    const cut = start === 0 ? 0 : newline < 0 ? bytes.length : newline + 1;
+    const whole = bytes.subarray(cut);
+    if (whole.includes(text)) yield* linesIn(whole.toString("utf8"), text);
+    rest = bytes.subarray(0, cut);
+    end = start;
+  }
+}
+
+function linesIn(rows: string, text: string): (IntentLine | AnswerLine)[] {
+  const lines = rows.split("\n").filter((row) => row.includes(text));
+  return lines.toReversed().flatMap((row) => lineIn(row) ?? []);
 }

@@ -151,15 +151,8 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         sql("UPDATE items SET next_at = 0, polls = 0 WHERE id = ?").run(itemId);
       }),
 
-    files: async (jobName) =>
-      sql(
-        `SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check",
-           coalesce((SELECT task_id FROM attempts a WHERE a.item_id = i.id AND task_id IS NOT NULL AND o.url <> ''
-             ORDER BY a.number DESC LIMIT 1), '') AS taskId
-         FROM outputs o JOIN items i ON i.id = o.item_id
-         WHERE i.job_id = (SELECT id FROM jobs WHERE name = ?) AND i.state = 'archived' AND o.file IS NOT NULL
-         ORDER BY i.position, i.id, o.number`,
-      ).all(jobName) as ArchivedFile[],
+    files: async (jobName, only) =>
+      sql(only === "vanished" ? filesOfVanished : filesOfJob).all(jobName) as ArchivedFile[],
 
     moved: async (itemId, number, file) =>
       atomic(() => {
@@ -229,6 +222,16 @@ function refuseTaken({ sql }: InTransaction, taskId: string): void {
   ).get(taskId) as { row_id: string } | undefined;
   if (owner) throw new TaskTaken(taskId, owner.row_id);
 }
+
+const filesWhere = (condition: string) => `
+  SELECT i.id AS itemId, i.key, o.number, o.file, o.bytes, o.sha256, o.mime, o.checked AS "check",
+    coalesce((SELECT task_id FROM attempts a WHERE a.item_id = i.id AND task_id IS NOT NULL AND o.url <> ''
+      ORDER BY a.number DESC LIMIT 1), '') AS taskId
+  FROM items i JOIN outputs o ON o.item_id = i.id
+  WHERE i.job_id = (SELECT id FROM jobs WHERE name = ?) AND i.state = 'archived' AND o.file IS NOT NULL ${condition}
+  ORDER BY i.position, i.id, o.number`;
+const filesOfJob = filesWhere("");
+const filesOfVanished = filesWhere("AND i.vanished");
 
 const newestBalance = `
   SELECT remaining FROM attempts WHERE run_id = ? AND answered_at >= ? AND remaining IS NOT NULL

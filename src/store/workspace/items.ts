@@ -38,6 +38,7 @@ const ofJob = "job_id = (SELECT id FROM jobs WHERE name = ?)";
 const oneItem = itemsWhere("id = ?");
 const jobItems = itemsWhere(`${ofJob} ORDER BY position, id`);
 const pageOfJob = itemsWhere(`${ofJob} AND variant = 1 AND id > ? ORDER BY id LIMIT ${pageItems}`);
+const vanishedItems = itemsWhere(`vanished AND ${ofJob} ORDER BY position, id`);
 const settledItems = itemsWhere(
   `${ofJob} AND (vanished OR EXISTS (SELECT 1 FROM outputs WHERE item_id = items.id AND file IS NOT NULL))
    ORDER BY position, id`,
@@ -69,7 +70,7 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
         last = rows.at(-1);
       } while (last !== undefined);
     },
-    settledOf: async (jobName) => select(settledItems, jobName),
+    settledOf: async (jobName, only) => select(only === "vanished" ? vanishedItems : settledItems, jobName),
     items: async (runId, states) =>
       sql(runItems(states))
         .all({ runId })

@@ -9,7 +9,7 @@ const owes =
   "EXISTS (SELECT 1 FROM run_states AS s WHERE s.run_id = runs.id AND s.items > 0 AND s.state IN ('submitting', 'unknown', 'processing', 'overdue', 'ready'))";
 const select = `
   SELECT runs.id, job_id AS jobId, jobs.name AS jobName, state, manifest, origin, account_id AS accountId, edition,
-    out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, ending, requests, ${owes} AS owes
+    out_folder AS outFolder, options, started_at AS startedAt, ended_at AS endedAt, exit, ending, requests, arranged, ${owes} AS owes
   FROM runs JOIN jobs ON jobs.id = runs.job_id`;
 const unfinished = "runs.state IN ('running', 'paused', 'interrupted')";
 
@@ -53,7 +53,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
           `INSERT INTO runs (id, job_id, state, manifest, origin, account_id, edition, out_folder, options, started_at)
              VALUES (@id, @jobId, 'running', @manifest, @origin, @accountId, @edition, @outFolder, @options, @now)
              ON CONFLICT (id) DO UPDATE SET state = 'running', manifest = @manifest, out_folder = @outFolder,
-               options = @options, exit = NULL, ending = NULL, ended_at = NULL`,
+               options = @options, exit = NULL, ending = NULL, ended_at = NULL, arranged = 0`,
         ).run(values);
         // A killed run of another edition still counts as running, so the newest run may be that one.
         return one("WHERE runs.id = ?", open?.id ?? lastInsertRowid) as Run;
@@ -78,7 +78,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
           `UPDATE runs SET state = coalesce(@state, state), exit = CASE WHEN @hasExit THEN @exit ELSE exit END,
            ending = CASE WHEN @hasExit THEN @ending ELSE ending END,
            ended_at = CASE WHEN @hasEnd THEN @endedAt ELSE ended_at END, requests = coalesce(@requests, requests),
-           options = coalesce(@options, options)
+           options = coalesce(@options, options), arranged = coalesce(@arranged, arranged)
          WHERE id = @runId`,
         ).run({
           runId,
@@ -90,6 +90,7 @@ export function runMethods(connection: RootedDatabase): RunMethods {
           endedAt: change.endedAt ?? null,
           requests: change.requests ?? null,
           options: change.options === undefined ? null : JSON.stringify(change.options),
+          arranged: change.arranged ? 1 : null,
         });
       }),
 
@@ -115,10 +116,11 @@ function dropUnsubmitted(connection: InTransaction, runId: number, busy: Readonl
   return chosen.length;
 }
 /** A run under the names of its record; SQLite has neither booleans nor objects, and keeps paths relative to the root. */
-type RunRow = Omit<Run, "options" | "ending" | "owes"> & {
+type RunRow = Omit<Run, "options" | "ending" | "owes" | "arranged"> & {
   options: string;
   ending: string | null;
   owes: number;
+  arranged: number;
 };
 
 function asRun(row: RunRow, root: string): Run {
@@ -129,5 +131,6 @@ function asRun(row: RunRow, root: string): Run {
     options: JSON.parse(row.options),
     ending: row.ending === null ? null : JSON.parse(row.ending),
     owes: row.owes === 1,
+    arranged: row.arranged === 1,
   };
 }

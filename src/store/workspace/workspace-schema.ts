@@ -54,7 +54,9 @@ const tables = `
     exit TEXT,
     -- Why it ended, as JSON; recorded with the exit.
     ending TEXT,
-    requests INTEGER NOT NULL DEFAULT 0
+    requests INTEGER NOT NULL DEFAULT 0,
+    -- 1: the job's files have the names that the run's rows give them.
+    arranged INTEGER NOT NULL DEFAULT 0
   );
 
   -- A request to a running run: a JSON document, carried out by the process that holds the workspace.
@@ -114,6 +116,7 @@ const tables = `
     UNIQUE (job_id, key)
   );
   CREATE INDEX items_run ON items (run_id);
+  CREATE INDEX items_vanished ON items (job_id) WHERE vanished;
   -- A transition writes only the indexes that the item enters or leaves. The states are joined by OR, because SQLite uses
   -- the index for a query that names one of them, and would not for a list.
   CREATE INDEX items_open ON items (state, run_id, next_at) WHERE ${indexedStates.map((state) => `state = '${state}'`).join(" OR ")};

@@ -1,0 +1,138 @@
+/**
+ * How soon a run of a million items goes on: from the start of `bulkgen resume` to its first request and to its first
+ * paid one, with the processor time until then as a multiple of `node -e 0`, and the memory. Half of the items are
+ * archived, 32 were at the service when the process before ended, and the rest is planned. Needs the build in dist/ and
+ * Linux's /proc.
+ *
+ *   node test/bench/resume.mjs [--short] [--items N] [--rounds N]
+ */
+import { fork, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
+
+const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
+const short = process.argv.includes("--short");
+const items = numberOf("--items", short ? 20_000 : 1_000_000);
+const rounds = numberOf("--rounds", short ? 1 : 3);
+const submitting = 32;
+const aimMs = 2_000;
+
+const folder = mkdtempSync(join(tmpdir(), "bulkgen-resume-"));
+const server = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve"]);
+try {
+  const [upstream] = await once(server, "message");
+  await measure(upstream);
+} finally {
+  server.kill();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function numberOf(flag, fallback) {
+  const at = process.argv.indexOf(flag);
+  return at < 0 ? fallback : Number(process.argv[at + 1]);
+}
+
+async function measure(upstream) {
+  const proxy = await proxyTo(upstream);
+  const archived = items / 2;
+  const place = join(folder, "workspace");
+  await makeBigWorkspace({
+    ...{ folder: place, url: proxy.url, main, archived, submitting, planned: items - archived - submitting },
+    fork: async (words, cwd, url) => {
+      const [code] = await once(
+        spawn(process.execPath, words, { cwd, env: environmentOf(cwd, url), stdio: "ignore" }),
+        "exit",
+      );
+      if (code !== 0) throw new Error(`the first run ended with ${code}`);
+    },
+  });
+  const found = [];
+  for (let round = 0; round < rounds; round++)
+    found.push({ node: bareNode(), ...(await resumed(place, proxy)) });
+  const middle = (of) => found.map(of).toSorted((a, b) => a - b)[rounds >> 1];
+  const [first, paid, node] = [
+    middle(({ first }) => first.ms),
+    middle(({ paid }) => paid.ms),
+    middle(({ node }) => node),
+  ];
+  const [firstCpu, paidCpu] = [middle(({ first }) => first.cpuMs), middle(({ paid }) => paid.cpuMs)];
+  console.log(`resume of ${items} items on Node ${process.version}, median of ${rounds}`);
+  console.log(
+    `first request  ${first.toFixed(0)} ms, processor ${firstCpu} ms, ${(firstCpu / node).toFixed(1)} × node -e 0`,
+  );
+  console.log(
+    `first paid one ${paid.toFixed(0)} ms, processor ${paidCpu} ms, ${(paidCpu / node).toFixed(1)} × node -e 0`,
+  );
+  console.log(`resident then  ${middle(({ paid }) => paid.megabytes).toFixed(0)} MB at most`);
+  if (paid > aimMs)
+    console.error(
+      `resume: its first paid request comes after ${(paid / 1000).toFixed(1)} s, the aim is ${aimMs / 1000} s`,
+    );
+  proxy.close();
+}
+
+/** Passes requests on, and says when the first one and the first paid one came. */
+async function proxyTo(upstream) {
+  let onRequest = () => {};
+  const proxy = createServer((incoming, reply) => {
+    onRequest(incoming.method === "POST" ? "paid" : "first");
+    const { method, headers } = incoming;
+    const onward = request(`${upstream}${incoming.url}`, { method, headers }, (answer) => {
+      reply.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(reply);
+    });
+    onward.on("error", () => reply.destroy());
+    incoming.pipe(onward);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    url: `http://127.0.0.1:${proxy.address().port}`,
+    listen: (listener) => {
+      onRequest = listener;
+    },
+    close: () => {
+      proxy.closeAllConnections();
+      proxy.close();
+    },
+  };
+}
+
+/** Starts the command, and kills it when its first paid request arrives: the next round finds the run as it was left. */
+async function resumed(cwd, proxy) {
+  const began = performance.now();
+  const child = spawn(process.execPath, [main, "resume", "--quiet"], {
+    cwd,
+    env: environmentOf(cwd, proxy.url),
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const found = {};
+  proxy.listen((kind) => {
+    found[kind] ??= { ms: performance.now() - began, ...usedBy(child.pid) };
+    if (kind === "paid") child.kill("SIGKILL");
+  });
+  await once(child, "exit");
+  proxy.listen(() => {});
+  if (!found.paid) throw new Error("resume ended without a paid request");
+  return found;
+}
+
+/** Processor time (ms) and greatest memory of a process until now. */
+function usedBy(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
+  const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  // In hundredths of a second.
+  return { cpuMs: 10 * (Number(fields[11]) + Number(fields[12])), megabytes: (Number(peak) * 1024) / 1e6 };
+}
+
+/** The processor time (ms) of Node's own start. */
+function bareNode() {
+  const told =
+    'process.on("exit", () => { const { user, system } = process.cpuUsage(); console.log((user + system) / 1000); })';
+  return Number(spawnSync(process.execPath, ["-e", told], { encoding: "utf8" }).stdout);
+}
