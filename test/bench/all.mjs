@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 for (const bench of [
   "startup",
   "throughput",
+  "resume",
+  "memory",
   "sandbox",
   "manifest",
   "archive",

@@ -4,22 +4,15 @@
  * written again under other names, by SQL on the real tables, for every archived item. Planned items are the same without
  * the rest. Only the archived files themselves are missing.
  */
-import { spawnSync } from "node:child_process";
-import {
-  appendFileSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3");
 
-export const benchKey = `svc_${"b".repeat(32)}`;
+const benchKey = `svc_${"b".repeat(32)}`;
 
 /** What a command is started with in such a workspace. */
 export function environmentOf(folder, url) {
@@ -31,13 +24,20 @@ export function environmentOf(folder, url) {
  * `archived` and `planned` items of one run that was interrupted, and `submitting` items whose answers were never read
  * because the process ended.
  */
-export async function makeBigWorkspace({ folder, url, main, archived, planned, submitting, fork }) {
+export async function makeBigWorkspace({ folder, url, main, archived, planned, submitting }) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(
     join(folder, "sheet.csv"),
     `id,model,prompt\nfirst,plain-image,${promptOf(1)}\nsecond,plain-image,b\n`,
   );
-  await fork([main, "run", "sheet.csv", "--yes", "--quiet"], folder, url);
+  const words = [main, "run", "sheet.csv", "--yes", "--quiet"];
+  const run = spawn(process.execPath, words, {
+    cwd: folder,
+    env: environmentOf(folder, url),
+    stdio: "ignore",
+  });
+  const [code] = await once(run, "exit");
+  if (code !== 0) throw new Error(`the run that the workspace is made from ended with ${code}`);
   fillState(join(folder, ".bulkgen/state.db"), { archived, planned, submitting });
   fillSpendLog(join(folder, "state/bulkgen/accounts.db"), join(folder, ".bulkgen/state.db"));
   repeatLines(join(folder, "outputs/sheet/index.jsonl"), [archived], (line, n) => ({
@@ -75,6 +75,7 @@ function fillState(path, { archived, planned, submitting }) {
     // The triggers would take minutes; what they keep is counted below.
     for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`);
     const copy = (table, change, from, to) => {
+      if (from > to) return;
       const columns = db.prepare(`SELECT name FROM pragma_table_info('${table}')`).pluck().all();
       const values = columns.map((name) => change[name] ?? `t.${name}`);
       const first = table === "items" ? "t.id = 1" : "t.item_id = 1";
@@ -101,18 +102,15 @@ function fillState(path, { archived, planned, submitting }) {
       spend_log_id: "t.spend_log_id + 1000000 * n",
       task_id: "task_of(n)",
     };
-    const event = { id: `4 * n + t.id`, item_id: "n" };
-    if (archived > 2) {
-      copy("items", row, 3, archived);
-      copy("attempts", attempt, 3, archived);
-      copy(
-        "outputs",
-        { item_id: "n", file: "'n-' || n || '.png'", url: "replace(t.url, '000000000001', task_of(n))" },
-        3,
-        archived,
-      );
-      copy("events", { ...event, id: "1000 + 10 * n + t.id % 10" }, 3, archived);
-    }
+    const output = {
+      item_id: "n",
+      file: "'n-' || n || '.png'",
+      url: "replace(t.url, '000000000001', task_of(n))",
+    };
+    copy("items", row, 3, archived);
+    copy("attempts", attempt, 3, archived);
+    copy("outputs", output, 3, archived);
+    copy("events", { id: "1000 + 10 * n + t.id % 10", item_id: "n" }, 3, archived);
     copy("items", { ...unsent, state: "'submitting'" }, archived + 1, sent);
     const open = { outcome: "NULL", answered_at: "NULL", status: "NULL", charged: "NULL", remaining: "NULL" };
     const never = {

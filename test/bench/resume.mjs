@@ -6,14 +6,14 @@
  *
  *   node test/bench/resume.mjs [--short] [--items N] [--rounds N]
  */
-import { fork, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, request } from "node:http";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
+import { startService, usedBy } from "./watched-service.mjs";
 
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
 const short = process.argv.includes("--short");
@@ -23,12 +23,11 @@ const submitting = 32;
 const aimMs = 2_000;
 
 const folder = mkdtempSync(join(tmpdir(), "bulkgen-resume-"));
-const server = fork(fileURLToPath(new URL("throughput.mjs", import.meta.url)), ["serve"]);
+const service = await startService();
 try {
-  const [upstream] = await once(server, "message");
-  await measure(upstream);
+  await measure();
 } finally {
-  server.kill();
+  service.stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -37,23 +36,15 @@ function numberOf(flag, fallback) {
   return at < 0 ? fallback : Number(process.argv[at + 1]);
 }
 
-async function measure(upstream) {
-  const proxy = await proxyTo(upstream);
+async function measure() {
   const archived = items / 2;
   const place = join(folder, "workspace");
   await makeBigWorkspace({
-    ...{ folder: place, url: proxy.url, main, archived, submitting, planned: items - archived - submitting },
-    fork: async (words, cwd, url) => {
-      const [code] = await once(
-        spawn(process.execPath, words, { cwd, env: environmentOf(cwd, url), stdio: "ignore" }),
-        "exit",
-      );
-      if (code !== 0) throw new Error(`the first run ended with ${code}`);
-    },
+    ...{ folder: place, url: service.url, main },
+    ...{ archived, submitting, planned: items - archived - submitting },
   });
   const found = [];
-  for (let round = 0; round < rounds; round++)
-    found.push({ node: bareNode(), ...(await resumed(place, proxy)) });
+  for (let round = 0; round < rounds; round++) found.push({ node: bareNode(), ...(await resumed(place)) });
   const middle = (of) => found.map(of).toSorted((a, b) => a - b)[rounds >> 1];
   const [first, paid, node] = [
     middle(({ first }) => first.ms),
@@ -73,61 +64,26 @@ async function measure(upstream) {
     console.error(
       `resume: its first paid request comes after ${(paid / 1000).toFixed(1)} s, the aim is ${aimMs / 1000} s`,
     );
-  proxy.close();
-}
-
-/** Passes requests on, and says when the first one and the first paid one came. */
-async function proxyTo(upstream) {
-  let onRequest = () => {};
-  const proxy = createServer((incoming, reply) => {
-    onRequest(incoming.method === "POST" ? "paid" : "first");
-    const { method, headers } = incoming;
-    const onward = request(`${upstream}${incoming.url}`, { method, headers }, (answer) => {
-      reply.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(reply);
-    });
-    onward.on("error", () => reply.destroy());
-    incoming.pipe(onward);
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  return {
-    url: `http://127.0.0.1:${proxy.address().port}`,
-    listen: (listener) => {
-      onRequest = listener;
-    },
-    close: () => {
-      proxy.closeAllConnections();
-      proxy.close();
-    },
-  };
 }
 
 /** Starts the command, and kills it when its first paid request arrives: the next round finds the run as it was left. */
-async function resumed(cwd, proxy) {
+async function resumed(cwd) {
   const began = performance.now();
   const child = spawn(process.execPath, [main, "resume", "--quiet"], {
     cwd,
-    env: environmentOf(cwd, proxy.url),
+    env: environmentOf(cwd, service.url),
     stdio: ["ignore", "ignore", "inherit"],
   });
   const found = {};
-  proxy.listen((kind) => {
+  service.listen(({ method }) => {
+    const kind = method === "POST" ? "paid" : "first";
     found[kind] ??= { ms: performance.now() - began, ...usedBy(child.pid) };
     if (kind === "paid") child.kill("SIGKILL");
   });
   await once(child, "exit");
-  proxy.listen(() => {});
+  service.listen(() => {});
   if (!found.paid) throw new Error("resume ended without a paid request");
   return found;
-}
-
-/** Processor time (ms) and greatest memory of a process until now. */
-function usedBy(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-  const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  // In hundredths of a second.
-  return { cpuMs: 10 * (Number(fields[11]) + Number(fields[12])), megabytes: (Number(peak) * 1024) / 1e6 };
 }
 
 /** The processor time (ms) of Node's own start. */

@@ -63,6 +63,24 @@ describe("the receipts", () => {
     expect(await receipts.answerTo(run, other, attempt)).toEqual(accepted);
   });
 
+  test("P4: find an answer however much was written before and after it", async () => {
+    const receipts = openReceipts(nodeDisk, place(), () => 0);
+    const noise = { ...newItem("noise"), name: "ä".repeat(5_000) } as unknown as Item;
+    const writeMuch = async () => {
+      for (let number = 1; number <= 120; number++)
+        await receipts.intent(run, noise, { ...attempt, number }, '{"model":"picture"}');
+    };
+    await writeMuch();
+    await receipts.intent(run, item, attempt, '{"model":"picture"}');
+    await receipts.answer(run, item, attempt, accepted);
+    await receipts.intent(run, other, attempt, '{"model":"picture"}');
+    await writeMuch();
+    expect(readFileSync(file).length).toBeGreaterThan(2_000_000);
+    expect(await receipts.answerTo(run, item, attempt)).toEqual(accepted);
+    expect(await receipts.answerTo(run, other, attempt)).toBeNull();
+    expect(await receipts.answerTo(run, item, first)).toBeNull();
+  });
+
   test("go on in a new folder when somebody took theirs away", async () => {
     const receipts = openReceipts(nodeDisk, place(), () => 0);
     await receipts.intent(run, item, attempt, '{"model":"picture"}');

@@ -154,7 +154,7 @@ export function openReceipts(
       for await (const line of newestLines(disk, path, item.key)) {
         const isOfAttempt =
           line.key === item.key && line.attempt === attempt.number && line.job === run.jobName;
-        // After an intent without an answer comes nothing else of the attempt.
+        // An intent that is the newest line of its attempt has no answer.
         if (isOfAttempt) return line.type === "answer" ? conclusionIn(line) : null;
       }
       return null;

@@ -44,6 +44,15 @@ const nothingParked = { models: [], prices: [] };
 const facts = { urls: ["https://a/1"], fetchBy: 0, charged: credits(4), createdAt: "c", completedAt: "d" };
 const savedFile = { file: "demo/a.png", bytes: 3, sha256: "ab", mime: "image/png", check: "decoded" };
 
+test("the files of a run count as arranged until its sheet is read again", async () => {
+  expect(await store.run(runId)).toMatchObject({ arranged: false });
+  await store.setRun(runId, { arranged: true });
+  await store.setRun(runId, { requests: 1 });
+  expect(await store.run(runId)).toMatchObject({ arranged: true });
+  const { jobId } = (await store.run(runId)) as { jobId: number };
+  expect(await store.startRun(jobId, runStart)).toMatchObject({ id: runId, arranged: false });
+});
+
 describe("an item's life in the database", () => {
   test("the database knows exactly the steps that core knows", () => {
     const rows = openSqlite(file).prepare("SELECT from_state, event, to_state FROM transitions").all();
