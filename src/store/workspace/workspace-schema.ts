@@ -115,6 +115,8 @@ const tables = `
     vanished INTEGER NOT NULL DEFAULT 0,
     UNIQUE (job_id, key)
   );
+  -- The items of a job in the order of their numbers, page by page.
+  CREATE INDEX items_job ON items (job_id);
   CREATE INDEX items_run ON items (run_id);
   CREATE INDEX items_vanished ON items (job_id) WHERE vanished;
   -- A transition writes only the indexes that the item enters or leaves. The states are joined by OR, because SQLite uses

@@ -91,3 +91,15 @@ test("no query of a run's loop reads all items, attempts or outputs", async () =
   expect(found.length).toBeGreaterThan(40);
   expect(found.filter(({ steps }) => steps.length > 0)).toEqual([]);
 });
+
+test("a job's history is read page by page without reading its other items or sorting them", async () => {
+  const db = openDatabase(":memory:", workspaceMigrations);
+  const store = workspaceOn(db, new ManualClock(), "/somewhere");
+  const texts = preparedOn(db);
+  expect([...store.history("demo")]).toEqual([]);
+  const [text = ""] = texts;
+  const steps = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all("demo", 0) as { detail: string }[];
+  expect(steps.map(({ detail }) => detail)).toContain(
+    "SEARCH items USING INDEX items_job (job_id=? AND rowid>?)",
+  );
+});
