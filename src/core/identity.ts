@@ -15,7 +15,7 @@ export interface Identity {
   model: string;
   prompt: string | null;
   params: Readonly<Record<string, string | number | boolean | null | undefined>>;
-  /** A URL as written, or `sha256:…` of a local file's content. */
+  /** A URL as written, `sha256:…` of a local file's content, or what `outputOf` says. */
   inputs: Readonly<Partial<Record<MediaField, string>>>;
   /** 1 for the first of several identical rows, 2 for the second. */
   occurrence: number;
@@ -69,6 +69,11 @@ export function variantKey(key: string, variant: number): string {
   return `k1:${createHash("sha256")
     .update(JSON.stringify({ of: key, variant }))
     .digest("hex")}`;
+}
+
+/** An input as identity counts it where it is another item's output: a signed URL differs at each poll. */
+export function outputOf({ key, output }: { key: string; output: number }): string {
+  return `output ${output} of ${key}`;
 }
 
 /** The first ten hex digits of a key: the id of a row that has none. */

@@ -8,7 +8,7 @@
  */
 export const transitions = {
   blocked: { released: "planned", dropped: "dropped" },
-  planned: { intended: "submitting", supplied: "archived", dropped: "dropped" },
+  planned: { intended: "submitting", waits: "blocked", supplied: "archived", dropped: "dropped" },
   submitting: {
     accepted: "processing",
     not_sent: "planned",

@@ -21,11 +21,22 @@ export interface Combination {
   marks: Record<string, Mark>;
   /** Part of ids and names, such as `de-16x9`. */
   label: string;
+  /** The same without the step: all steps of one chain have it in common. */
+  base: string;
   /** For messages, such as `lang=de, aspect_ratio=16:9`. */
   text: string;
+  step: string | null;
 }
 
-const onlyOne: Combination = { cells: {}, stepCells: {}, marks: {}, label: "", text: "" };
+const onlyOne: Combination = {
+  cells: {},
+  stepCells: {},
+  marks: {},
+  label: "",
+  base: "",
+  text: "",
+  step: null,
+};
 
 /** Every combination of a job, in order: the first axis changes slowest, then come the steps. */
 export function combinationsOf(job: SourceJob | undefined): Combination[] {
@@ -125,6 +136,8 @@ function withSetting(to: Combination, { cells, marks, label }: SourceSetting): C
     stepCells: to.stepCells,
     marks: { ...to.marks, ...marks },
     label: [to.label, label].filter(Boolean).join("-"),
+    base: to.base,
+    step: to.step,
     text: [to.text, ...said].filter(Boolean).join(", "),
   };
 }
@@ -135,6 +148,8 @@ function withStep(to: Combination, step: SourceStep): Combination {
     stepCells: step.cells,
     marks: { ...to.marks, ...step.marks },
     label: [to.label, step.name].filter(Boolean).join("-"),
+    base: to.label,
+    step: step.name,
     text: [to.text, `step ${step.name}`].filter(Boolean).join(", "),
   };
 }
@@ -142,6 +157,7 @@ function withStep(to: Combination, step: SourceStep): Combination {
 /** Where a field's text comes from: steps and axes override the row, which overrides defaults. */
 export class Layers {
   readonly label: string;
+  readonly base: string;
   /** For messages, such as `lang=de`. */
   readonly text: string;
   readonly axes: Cells;
@@ -157,14 +173,15 @@ export class Layers {
 
   constructor(
     { defaults, job }: { defaults: Written; job: SourceJob | undefined },
-    { cells, stepCells, label, text, marks }: Combination,
+    { cells, stepCells, label, base, text, marks, step }: Combination,
   ) {
     this.defaults = defaults;
     this.label = label;
+    this.base = base;
     this.text = text;
     this.axes = cells;
     this.stepCells = stepCells;
-    this.step = job?.steps.find((step) => step.cells === stepCells)?.name ?? null;
+    this.step = step;
     this.severalSteps = (job?.steps.length ?? 0) > 1;
     this.ofJob = marks;
     this.jobMarks = { ...defaults.marks, ...marks };

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { mediaFields } from "../api/inputs.js";
+import { isReference } from "../core/reference.js";
 import { nearest } from "../text/nearest.js";
 import type { Row } from "./shape/manifest.js";
 import { leaves } from "./shape/within.js";
@@ -14,9 +15,9 @@ export type LocalInput =
 
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
 
-/** Whether the value of a media field is a path and not a URL. */
+/** Whether the value of a media field is a path, and neither a URL nor a reference. */
 export function isLocalPath(value: string): boolean {
-  return !scheme.test(value);
+  return !scheme.test(value) && !isReference(value);
 }
 
 /** The local input files of rows. Each is read once, and only from the manifest's folder. */

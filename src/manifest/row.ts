@@ -43,6 +43,7 @@ export function rowOf(
     place: placeOf(source, id, layers.text),
     id,
     label: layers.label,
+    chain: layers.step === null ? null : layers.base,
     model: trimmed(cells["model"]) ?? "",
     prompt: cells["prompt"] ?? null,
     params,

@@ -1,6 +1,7 @@
 import { type InputField, type MediaField, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Model, ModelParameter } from "../api/records.js";
 import type { Problem } from "../core/problem.js";
+import { isReference, referenceIn } from "../core/reference.js";
 import { isLocalPath, type LocalInput } from "../manifest/local-inputs.js";
 import { foldedName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
@@ -95,6 +96,13 @@ const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
 type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
 
 function contentOf(value: string, localInputs: LocalInputs): Media {
+  if (isReference(value)) {
+    if (referenceIn(value) !== null) return { content: value };
+    return {
+      message: "not a usable reference to another item",
+      expected: "@ITEM, @STEP or @ROW.STEP, with [2] behind it for the second output",
+    };
+  }
   if (!isLocalPath(value)) {
     const url = URL.canParse(value) ? new URL(value) : null;
     const web = url?.protocol === "https:" || url?.protocol === "http:";

@@ -1,8 +1,9 @@
 import type { Model } from "../api/records.js";
 import { itemKeys, shortId } from "../core/identity.js";
-import { type Credits, credits, inCredits, noCredits, plus, times } from "../core/money.js";
+import { type Credits, credits, inCredits, noCredits, plus, times, toNumber } from "../core/money.js";
 import type { Draft, DraftItem, DraftRow, DraftSlot } from "../core/ports/draft.js";
-import type { Problem } from "../core/problem.js";
+import type { NewItem, Parent } from "../core/ports/store.js";
+import type { Place, Problem } from "../core/problem.js";
 import { copyName, labelled, outputName } from "../manifest/shape/columns.js";
 import { cellPlace, type Row } from "../manifest/shape/manifest.js";
 import { CompactTextMap } from "../text/compact-text-map.js";
@@ -35,8 +36,16 @@ const groupsMax = 100;
 const numbersKept = 1_000;
 const none: Problem[] = [];
 
+type Requested = Pick<DraftItem, "prompt" | "contents" | "kind">;
+
+/** An item among others that ask for the very same thing. */
+interface Counted {
+  model: Pick<Model, "credits_cost">;
+  row: Pick<Row, "number" | "repeat">;
+}
+
 interface Group {
-  model: Model;
+  model: Pick<Model, "credits_cost">;
   /** Row numbers, all different, as many as are kept, and how many there are. */
   numbers: number[];
   rows: number;
@@ -54,6 +63,7 @@ export class Items {
     occurrence: number,
   ) => string;
   private readonly seen = new CompactTextMap();
+  private readonly identicalChildren = new Set<number>();
   /** Items of a group so far, by the position of its first one; 0 where only one row asks for it. */
   private slots = new Uint32Array(1_024);
   private readonly groups: Group[] = [];
@@ -80,6 +90,56 @@ export class Items {
       items.push(this.itemOf(good, { key: this.keyOf(good, copy), copy, occurrence: copy, head: position }));
     }
     return { items, shares: null, problems: none };
+  }
+
+  /** The items of a row with references, which get their keys once those of their parents are known. */
+  makeLinked(good: GoodRow): Making {
+    const position = this.draft.next();
+    const items = Array.from({ length: good.row.repeat }, (_, index) =>
+      this.itemOf(good, { key: `@${position + index}`, copy: index + 1, occurrence: 1, head: null }),
+    );
+    return { items, shares: null, problems: none };
+  }
+
+  /** Finishes an item with links. Returns why it cannot be made, or null. */
+  finish(
+    { position, number, repeat, id, item }: NonNullable<ReturnType<Draft["slotAt"]>>,
+    { contents, parents, place }: { contents: NewItem["inputs"]; parents: readonly Parent[]; place: Place },
+  ): Problem | null {
+    const { draft, scope } = this;
+    const same = requestOf({ ...item, contents });
+    const first = this.keyOf(same, 1);
+    const head = this.seen.put(first, position, (other) => draft.recordAt(other)?.key === first);
+    let occurrence = 1;
+    if (head !== null) {
+      const before = this.slotsOf(head) || 1;
+      const other = draft.recordAt(head)?.number ?? 0;
+      if (scope.duplicates === "error" && other !== number)
+        return duplicateProblem(place, item.prompt, other);
+      if (item.copy === 1) {
+        const good = { model: { credits_cost: toNumber(item.kind.price) }, row: { number, repeat } };
+        if (this.slotsOf(head) === 0) this.begin(head, good, other);
+        this.count(head, good);
+      }
+      if (scope.duplicates === "merge" && repeat === 1) {
+        draft.share(position, head);
+        return null;
+      }
+      occurrence = before + 1;
+      this.setSlots(head, occurrence);
+      this.identicalChildren.add(head);
+    }
+    const key = this.keyOf(same, occurrence);
+    const rowId = id === null ? shortId(key) : item.rowId;
+    const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
+    draft.finish(position, { key, occurrence, head, rowId, name, contents, parents });
+    return null;
+  }
+
+  /** The same for items that `finish` has finished since the last call: see `keepOccurrences`. */
+  keepOccurrencesOfChildren(): void {
+    for (const head of this.identicalChildren) keepOccurrencesOf(this.draft, head, this.keyOf);
+    this.identicalChildren.clear();
   }
 
   /** Findings on rows that ask for the very same thing. */
@@ -112,11 +172,14 @@ export class Items {
         return this.itemOf(good, { key: this.keyOf(good, occurrence), copy, occurrence, head });
       }),
       shares: duplicates === "keep" ? null : { head, items: row.repeat },
-      problems: duplicates === "error" ? [duplicateProblem(row, first?.number ?? 0)] : [],
+      problems:
+        duplicates === "error"
+          ? [duplicateProblem(cellPlace(row, "prompt"), row.prompt, first?.number ?? 0)]
+          : [],
     };
   }
 
-  private begin(head: number, { model }: GoodRow, number: number): void {
+  private begin(head: number, { model }: Counted, number: number): void {
     if (this.groups.length >= groupsMax) {
       this.more.groups++;
       return;
@@ -126,7 +189,7 @@ export class Items {
     this.groupAt.set(head, group);
   }
 
-  private count(head: number, { row, model }: GoodRow): void {
+  private count(head: number, { row, model }: Counted): void {
     const group = this.groupAt.get(head);
     const price = times(credits(model.credits_cost), row.repeat);
     if (group === undefined) this.more.credits = plus(this.more.credits, price);
@@ -202,12 +265,12 @@ function identicalRows({ model, numbers, rows, distinct, copies }: Group, duplic
   };
 }
 
-function duplicateProblem(row: Row, first: number): Problem {
+function duplicateProblem(place: Place, prompt: string | null, first: number): Problem {
   return {
-    place: cellPlace(row, "prompt"),
+    place,
     message: `the row is identical to row ${first}`,
     expected: "rows that differ in model, prompt, params or inputs (or --duplicates keep or merge)",
-    got: row.prompt ?? "no prompt",
+    got: prompt ?? "no prompt",
   };
 }
 
@@ -223,26 +286,29 @@ function shortList(numbers: readonly number[], count: number): string {
  * others take the next that is free.
  */
 export function keepOccurrences(draft: Draft, keyOf: Items["keyOf"]): void {
-  for (const slots of draft.groups()) {
-    const [first] = slots;
-    if (first === undefined) continue;
-    const {
-      prompt,
-      contents,
-      kind: { model, params },
-    } = first.item;
-    const same = { row: { prompt }, model: { model_key: model }, params, contents } as GoodRow;
-    const keys = slots.map((_, index) => keyOf(same, index + 1));
-    const free = new Set(keys.keys());
-    const before = new Map(keys.map((key, index) => [draft.rowIdOf(key), index]));
-    const chosen = new Map<DraftSlot, number>();
-    for (const slot of slots) {
-      const index = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
-      if (index !== undefined && free.delete(index)) chosen.set(slot, index);
-    }
-    const rest = free.values();
-    for (const slot of slots) take(draft, slot, keys, chosen.get(slot) ?? (rest.next().value as number));
+  for (const head of draft.groups()) keepOccurrencesOf(draft, head, keyOf);
+}
+
+function keepOccurrencesOf(draft: Draft, head: number, keyOf: Items["keyOf"]): void {
+  const slots = draft.group(head);
+  const [first] = slots;
+  if (first === undefined) return;
+  const same = requestOf(first.item);
+  const keys = slots.map((_, index) => keyOf(same, index + 1));
+  const free = new Set(keys.keys());
+  const before = new Map(keys.map((key, index) => [draft.rowIdOf(key), index]));
+  const chosen = new Map<DraftSlot, number>();
+  for (const slot of slots) {
+    const index = slot.id === null ? undefined : before.get(copyName(slot.id, slot.item.copy));
+    if (index !== undefined && free.delete(index)) chosen.set(slot, index);
   }
+  const rest = free.values();
+  for (const slot of slots) take(draft, slot, keys, chosen.get(slot) ?? (rest.next().value as number));
+}
+
+/** What an item asks for, as its key is made of. */
+function requestOf({ prompt, contents, kind: { model, params } }: Requested): GoodRow {
+  return { row: { prompt }, model: { model_key: model }, params, contents } as GoodRow;
 }
 
 function take(draft: Draft, { position, id, item }: DraftSlot, keys: readonly string[], index: number): void {

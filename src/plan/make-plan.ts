@@ -4,8 +4,11 @@ import { normalText, shortId } from "../core/identity.js";
 import { balanceTold } from "../core/money.js";
 import type { ChangedRow, Comparison, Draft, RowContent } from "../core/ports/draft.js";
 import { type Problem, partOf } from "../core/problem.js";
+import { hasReference, isReference } from "../core/reference.js";
 import { isLocalPath } from "../manifest/local-inputs.js";
 import type { End, Manifest, Part, Row } from "../manifest/shape/manifest.js";
+import { count } from "../text/amounts.js";
+import { finishChains, References } from "./chains.js";
 import { type CheckedRow, checkRow, parameterOf, Said } from "./check-row.js";
 import { capWarnings, coverageByCap, modelCosts, moneyOf, noCaps, PlanPrices, paidFor } from "./cost.js";
 import { blockersOf, missingWarning, Notes, unusedParamColumns, warningsOf } from "./findings.js";
@@ -23,6 +26,7 @@ export class Planning {
   readonly items: Items;
   readonly notes = new Notes();
   readonly choosing: Choosing;
+  readonly references: References;
   /** Defaults that at least one model of the manifest takes. */
   readonly taken = new Set<string>();
   /** Those that some model does not take. */
@@ -41,6 +45,7 @@ export class Planning {
     this.models = new Map(input.models.map((model) => [model.model_key, model]));
     this.prices = new PlanPrices(input.charges ?? new Map());
     this.items = new Items(draft, { origin, account: me.user.id, edition, duplicates, prices: this.prices });
+    this.references = new References(draft);
     this.choosing = new Choosing(input.selection ?? everything, input.manifest.file);
   }
 
@@ -66,7 +71,7 @@ export class Planning {
     const { problems, making } = this.making(checked, told !== undefined);
     for (const problem of problems) this.draft.problem(problem);
     const { chosen, lot } = this.choosing.of(checked);
-    this.draft.add(
+    const position = this.draft.add(
       {
         number: row.number,
         id: row.id,
@@ -80,6 +85,7 @@ export class Planning {
       },
       making.items,
     );
+    this.references.add(row, position, making.items.length);
   }
 
   /** Problems found while reading the row. */
@@ -91,13 +97,16 @@ export class Planning {
   /** The items of a row and all its problems. */
   private making(checked: CheckedRow, told: boolean): { problems: Problem[]; making: Making } {
     const good = isGood(checked) ? checked : null;
-    const key = good === null ? null : this.items.keyOf(good, 1);
+    const refers = hasReference(checked.row.inputs);
+    // The key of an item with references is known once those of its parents are; a name may use this one.
+    const isNeeded = good !== null && (!refers || good.row.lateName !== null);
+    const key = good === null ? null : isNeeded ? this.items.keyOf(good, 1) : "";
     const late = good === null || key === null ? null : nameLate(good, key);
     const named = this.names.check(checked.row);
     const wrong = checked.problems.length > 0 || late !== null || named.length > 0;
     if (good === null || key === null || told || wrong)
       return { problems: [...checked.problems, ...(late ? [late] : []), ...named], making: nothing };
-    const making = this.items.make(good, key);
+    const making = refers ? this.items.makeLinked(good) : this.items.make(good, key);
     return { problems: making.problems, making };
   }
 
@@ -164,7 +173,10 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   draft.know(ofEdition(input.existing, edition), input.missing ?? new Set());
   const { known } = draft.counts();
   if (known > 0) keepOccurrences(draft, planning.items.keyOf);
+  planning.references.flush();
+  const chained = finishChains(draft, planning.items);
   const { selection, notes } = planning.choosing.settle(draft);
+  const added = selection === null ? 0 : draft.wantParents();
   if (input.order === "sheet" || input.order === "cheapest") draft.reorder(input.order);
   const again = { failed: input.selection?.onlyFailed ?? false, missing: input.onMissing === "pay" };
   if (known > 0) draft.stand(again);
@@ -172,8 +184,22 @@ export async function makePlan(input: PlanInput, begun: Begun): Promise<Plan | n
   return concluded(input, planning, {
     ...end,
     selection,
-    notes: [...end.notes, ...planning.notes.all(planning.taken), ...planning.names.notes(), ...notes],
+    notes: [
+      ...end.notes,
+      ...planning.notes.all(planning.taken),
+      ...planning.names.notes(),
+      ...chained,
+      ...notes,
+      ...addedNote(added),
+    ],
   });
+}
+
+function addedNote(items: number): string[] {
+  if (items === 0) return [];
+  return [
+    `${count(items, "item is", "items are")} added to the selection: selected items take their outputs`,
+  ];
 }
 
 async function readRest(rest: AsyncGenerator<Part, End>, planning: Planning): Promise<End> {
@@ -273,8 +299,11 @@ export function differences(old: RowContent, now: RowContent): ChangedRow["field
   if (different.length > 0) {
     return different.map(([field, from, to]) => ({ field, from: from ?? null, to: to ?? null }));
   }
-  // All is written as before, so the content of a file must be another one.
-  return mediaFields
-    .filter((field) => isLocalPath(now.inputs[field] ?? "https:"))
-    .map((field) => ({ field, from: "the previous file content", to: "the current file content" }));
+  // All is written as before, so a file or the parent of a reference must be another one.
+  return mediaFields.flatMap((field) => {
+    const value = now.inputs[field] ?? "https:";
+    if (isReference(value)) return [{ field, from: `the previous ${value}`, to: `the new ${value}` }];
+    if (!isLocalPath(value)) return [];
+    return [{ field, from: "the previous file content", to: "the current file content" }];
+  });
 }

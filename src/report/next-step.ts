@@ -26,6 +26,7 @@ export function nextStep(left: LeftToDo, folder: string | null = null): string |
     return isOpen ? `${resume} continues; submitted tasks keep running at the service` : null;
   if (exit === "failed" && counts.failed + counts.planned > 0) return runFailedAgain(run, folder);
   if (exit === "held" && counts.held > 0) return heldAdvice(run.options.sandbox);
+  if (exit === "held" && counts.blocked > 0) return "`bulkgen status` says what the blocked items wait for";
   if (exit === "credits" && ending !== null && ending.leftOut > 0)
     return `top up, then ${runAgain(run, folder)}`;
   if (!isOpen) return null;
@@ -68,7 +69,7 @@ function afterCap({ run, counts, capNeeded }: LeftToDo, folder: string | null): 
     return `\`${words}${flags}${sandbox ? " --sandbox" : ""}\``;
   };
   const steps: Partial<Record<StopKind, string>> = {
-    cap: `${count(counts.planned, "item is", "items are")} left: ${resumeWith(` --max-credits ${toNumber(capNeeded)}`)}`,
+    cap: `${count(counts.planned + counts.blocked, "item is", "items are")} left: ${resumeWith(` --max-credits ${toNumber(capNeeded)}`)}`,
     keep: `top up, then ${resumeWith("")}; or ${resumeWith(" --keep-credits N")} with a lower N`,
     daily: `${resumeWith("")} continues tomorrow; to continue now, ${resumeWith(" --max-credits-per-day N")} with a higher N`,
     failures: `find out why they failed, then ${resumeWith(" --max-failures N")}`,

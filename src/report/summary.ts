@@ -22,7 +22,7 @@ const states: readonly [ItemState, Tone | null, string][] = [
   ["submitting", null, "submitting"],
   ["ready", null, "to fetch"],
   ["planned", null, "to submit"],
-  ["blocked", null, "blocked"],
+  ["blocked", "warning", "blocked"],
   ["dropped", "dim", "dropped"],
 ];
 
@@ -30,6 +30,7 @@ const told: Readonly<Partial<Record<ItemState, string>>> = {
   held: "possibly charged, waiting for your decision",
   unknown: "not yet known whether they were charged",
   overdue: "still at the service after 10 minutes; never submitted again",
+  blocked: "waiting for the output of an item",
   dropped: "not in the manifest, skipped, or cancelled",
 };
 
@@ -53,6 +54,8 @@ export function summarise(facts: RunSummary, style: TerminalStyle = plainStyle):
     if (state === "unknown") lines.push(...waiting(facts.unknown));
     if (state === "held") lines.push(...waiting(facts.held));
     if (state === "overdue") lines.push(...waiting(facts.overdue));
+    if (state === "blocked")
+      lines.push(...grouped(facts.blocked.map(({ rowId, cause }) => ({ rowId, kind: "", reason: cause }))));
   }
   if (facts.lost.length > 0) {
     const text = `${count(facts.lost.length, "request")}, possibly charged, task id never received`;

@@ -84,6 +84,7 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
   await recall(session, paces);
+  await session.chains.begin();
   await new Loop(session, control, paces).go();
 }
 
@@ -150,6 +151,7 @@ class Loop {
         this.control.onProgress(this.progress(view, decision));
         if (await gate.reconsider(view, decision)) continue;
         if (decision.done && (await this.fetching.fetchMissing()) > 0) continue;
+        if (decision.done && (await this.session.chains.begin()) > 0) continue;
         if (decision.done || gate.stopped("interrupted")) break;
         const began = await this.beginAll(decision.steps, view.counts);
         if (!this.isFirstTurn) await this.sleep(began ? decision.wakeAt : view.now + contendedMs, turnAt);
@@ -186,7 +188,8 @@ class Loop {
     const due = await ports.store.due(run.id, limit, parked, heads, this.beginning());
     const quota = await ports.accounts.quota(ports.accountId, claimantOf(this.session));
     const { stops } = this.gate;
-    const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, stops });
+    const { renewals } = this.session.chains;
+    const hasOthers = due.counts.submitting > 0 || hasWork({ ...due, renewals, stops });
     const awaitsOverdue = this.overdueWait.keepsOpen(due.counts.overdue, hasOthers);
     return { ...due, busyThen, waiting, inOrder, quota, awaitsOverdue };
   }
@@ -203,6 +206,7 @@ class Loop {
       planned: gate.prices.allowed(loaded.planned),
       pace: (group) => this.paces.of(group),
       profile,
+      renewals: session.chains.renewals,
       busy: new Set([...loaded.busyThen, ...busy.keys()]),
       quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
       holdsBack: !yes,
@@ -270,7 +274,10 @@ class Loop {
     if (step.do === "poll") {
       const { ticket } = await accounts.reserve(caller, "task");
       if (!ticket) return false;
-      this.start(this.requests, step, 1, () => this.polling.poll(step.item, ticket));
+      const { chains } = this.session;
+      const poll = () =>
+        chains.renews(step.item) ? chains.renew(step.item, ticket) : this.polling.poll(step.item, ticket);
+      this.start(this.requests, step, 1, poll);
       return true;
     }
     const lane = lanes.take();

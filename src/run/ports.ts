@@ -2,6 +2,7 @@ import type { SaveRequest, SaveResult } from "../archive/save.js";
 import type { RunOptions } from "../core/next/options.js";
 import type { PollProfile } from "../core/pace/pressure.js";
 import type { Replacements } from "./arrange.js";
+import { Chains } from "./chains.js";
 import { Gate } from "./gate/gate.js";
 import type { GatePorts, GateSettings } from "./gate/ports.js";
 import type { Receipts } from "./receipts/receipts.js";
@@ -47,8 +48,10 @@ export interface Session {
   readonly ports: RunPorts;
   readonly settings: RunSettings;
   readonly gate: Gate;
+  readonly chains: Chains;
 }
 
 export function openSession(ports: RunPorts, settings: RunSettings): Session {
-  return { ports, settings, gate: new Gate(ports, settings) };
+  const gate = new Gate(ports, settings);
+  return { ports, settings, gate, chains: new Chains(ports, settings.run.id, gate) };
 }

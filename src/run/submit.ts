@@ -16,7 +16,7 @@ import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusio
  * before anything else happens.
  */
 export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
-  const { gate, settings } = session;
+  const { gate, settings, chains } = session;
   const { store, service, receipts, spendLog, clock } = session.ports;
   const item = await store.item(itemId);
   // Nothing but a planned item is paid for, whatever chose it.
@@ -24,7 +24,9 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     await session.ports.accounts.release(ticket);
     return;
   }
-  const body = requestBody(item);
+  const inputs = await chains.inputsOf(item);
+  if (inputs === null) return putOff(session, ticket);
+  const body = requestBody({ ...item, inputs });
   const bodySha256 = createHash("sha256").update(body).digest("hex");
   gate.prices.trying(item);
   const { now: sending } = service.time;
@@ -51,7 +53,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   await report(session, item, outcome);
 }
 
-/** The JSON text of the request: only what the row gave, params as strings. */
+/** The JSON text of the request: only what the row gave, params as strings; the inputs as they are sent. */
 export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "inputs">): string {
   const request: GenerateRequest = {
     model: item.model,
@@ -60,6 +62,11 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
     ...item.inputs,
   };
   return JSON.stringify(request);
+}
+
+/** The item waits for the outputs of its parents again. */
+async function putOff({ ports }: Session, ticket: Ticket): Promise<void> {
+  await ports.accounts.release(ticket);
 }
 
 /** Another run of the account took the last credits, or another item of this one. */

@@ -13,6 +13,7 @@ const design: readonly [ItemState, ItemEvent, ItemState][] = [
   ["blocked", "released", "planned"],
   ["blocked", "dropped", "dropped"],
   ["planned", "intended", "submitting"],
+  ["planned", "waits", "blocked"],
   ["planned", "supplied", "archived"],
   ["planned", "dropped", "dropped"],
   ["submitting", "accepted", "processing"],

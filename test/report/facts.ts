@@ -67,6 +67,7 @@ export const runFacts: RunSummary = {
   ],
   lost: [],
   lostCredits: noCredits,
+  blocked: [],
   overdue: [{ rowId: "clip-3", reason: "still processing", evidence: null }],
   nextPollAt: Date.UTC(2026, 10, 21, 3, 0, 1),
   resumeAt: null,

@@ -252,7 +252,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
   // It is awaited below; until then a failure must not count as unhandled.
   loop.catch(() => {});
   while (!ended) {
-    if (underWay === 0) await settledThenAdvance(clock, () => underWay);
+    if (underWay === 0) await settledThenAdvance(clock, () => underWay, sandbox);
     // Constant checking would take the processor from real work.
     else await new Promise<void>((resolve) => (wake = resolve));
   }
@@ -265,7 +265,13 @@ function full(): Promise<never> {
 }
 
 /** Lets what is ready to run do so; moves the clock only when still nothing is in progress. */
-async function settledThenAdvance(clock: ManualClock, underWay: () => number): Promise<void> {
+async function settledThenAdvance(
+  clock: ManualClock,
+  underWay: () => number,
+  sandbox: RunningSandbox,
+): Promise<void> {
+  // The service reads the inputs of its tasks, and makes media, in its own time.
+  await sandbox.settled();
   for (let turn = 0; turn < 20; turn++) {
     await new Promise((resolve) => setImmediate(resolve));
     if (underWay() > 0) return;

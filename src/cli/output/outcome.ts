@@ -2,6 +2,7 @@ import { jobFolder } from "../../archive/disk/names.js";
 import { exitCode } from "../../core/exit.js";
 import type { Outcome } from "../../job/run/run-job.js";
 import type { RunSummary } from "../../job/run/summary.js";
+import { blockedIn } from "../../job/workspace/blocked.js";
 import { spentIn, waitingIn } from "../../job/workspace/evidence.js";
 import { type LeftToDo, leftToDo } from "../../job/workspace/left-to-do.js";
 import { failuresOf } from "../../job/workspace/status.js";
@@ -59,6 +60,7 @@ async function factsOf(outcome: Outcome, machine: Machine): Promise<{ facts: Run
     held: await waitingIn(opened.store, items, "held"),
     unknown: await waitingIn(opened.store, items, "unknown"),
     overdue: await waitingIn(opened.store, items, "overdue"),
+    blocked: await blockedIn(opened.store, run.id),
     nextPollAt,
     resumeAt: unfinished ? (execution.resumeAt ?? nextPollAt) : null,
     stops: reasons,

@@ -206,6 +206,8 @@ export interface View {
   profile: PollProfile | null;
   /** The gate allows no submit now; polls and downloads continue. */
   holdsBack: boolean;
+  /** Parents whose URLs have expired and which a blocked item waits for: a poll gets new ones. */
+  renewals: readonly { id: number; nextAt: number }[];
   /** What may start now. `quota` already counts the slots of requests in flight. */
   free: Readonly<Record<StepKind, number>>;
   stops: readonly Stop[];
@@ -254,11 +256,13 @@ export function next(view: View): Decision {
   const looks = duePolls(view);
   const submits = dueSubmits(view);
   const places = freeSlots(view.quota, view.now);
-  const chosen = choose(view, looks, view.holdsBack ? [] : submits.items, places);
+  const buying = view.holdsBack ? [] : submits.items.map((item) => ({ do: "submit" as const, item }));
+  const chosen = choose(view, looks, [...buying, ...dueRenewals(view)], places);
   const steps = [...downloads(view), ...chosen.steps];
   const placeAt = nextSendAt(view.quota, view.now, chosen.steps.length);
-  const unserved = looks.due.length + submits.items.length > chosen.steps.length;
-  const short = shortage(view, { looks, submits: submits.items.length, unserved, places, placeAt }, chosen);
+  const wanted = submits.items.length + dueRenewals(view).length;
+  const unserved = looks.due.length + wanted > chosen.steps.length;
+  const short = shortage(view, { looks, submits: wanted, unserved, places, placeAt }, chosen);
   return {
     steps,
     wakeAt: wakeTime(view, looks, { short, unserved, placeAt }),
@@ -292,7 +296,7 @@ function shortage(
 
 /** When the next request becomes due (UTC ms). */
 function soonest(view: View, { later: [firstLook] }: DuePolls): number {
-  const submits = isOpen("submit", view.stops) ? future(view, view.planned) : [];
+  const submits = isOpen("submit", view.stops) ? future(view, [...view.planned, ...view.renewals]) : [];
   return Math.min(...(firstLook === undefined ? [] : [firstLook]), ...submits);
 }
 
@@ -300,7 +304,7 @@ function soonest(view: View, { later: [firstLook] }: DuePolls): number {
 function choose(
   view: View,
   looks: DuePolls,
-  submits: readonly number[],
+  submits: readonly NextStep[],
   places: number,
 ): { steps: NextStep[]; room: number } {
   const looking = looks.due.slice(0, Math.min(placesForLooks(view, looks, submits, places), view.free.poll));
@@ -309,10 +313,7 @@ function choose(
   const kept = looks.isTail ? 0 : slotsReserved(view, looks, free, looks.due.length - looking.length);
   const sent = submits.slice(0, Math.max(0, Math.min(free - kept, view.free.submit, room)));
   return {
-    steps: [
-      ...looking.map((item) => ({ do: "poll" as const, item })),
-      ...sent.map((item) => ({ do: "submit" as const, item })),
-    ],
+    steps: [...looking.map((item) => ({ do: "poll" as const, item })), ...sent],
     room,
   };
 }
@@ -324,7 +325,7 @@ function choose(
 function placesForLooks(
   view: View,
   { isTail }: DuePolls,
-  submits: readonly number[],
+  submits: readonly NextStep[],
   places: number,
 ): number {
   if (!isTail) return places;
@@ -369,6 +370,17 @@ function dueSubmits(view: View): { items: number[]; capped: boolean; cappedModel
     chosen.items.push(item.id);
   }
   return chosen;
+}
+
+/**
+ * Polls for the URLs that blocked items wait for, after all that may be submitted now: a URL is not renewed sooner than
+ * it can be used. Each is one request more than the day's requests owe to open tasks, so it needs room like a submit.
+ */
+function dueRenewals(view: View): NextStep[] {
+  if (!isOpen("submit", view.stops) || !isOpen("poll", view.stops)) return [];
+  // A download or a poll of its own comes first, and renews them too.
+  const others = new Set([...view.ready, ...view.tasks].map(({ id }) => id));
+  return idle(view, view.renewals).flatMap(({ id }) => (others.has(id) ? [] : { do: "poll", item: id }));
 }
 
 /**
@@ -437,11 +449,13 @@ export function hasWork({
   counts,
   parked,
   expired,
+  renewals,
   stops,
-}: Pick<View, "counts" | "parked" | "expired" | "stops">): boolean {
+}: Pick<View, "counts" | "parked" | "expired" | "renewals" | "stops">): boolean {
   const waitsFor = (step: StepKind, count: number) => count > 0 && isOpen(step, stops);
   return (
     waitsFor("submit", counts.planned - parked) ||
+    (waitsFor("submit", renewals.length) && isOpen("poll", stops)) ||
     waitsFor("poll", counts.processing + expired) ||
     waitsFor("download", counts.ready - expired)
   );

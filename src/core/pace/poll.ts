@@ -151,6 +151,22 @@ export function fetchBy(urls: readonly string[], now: number): number {
 /** Longer than any URL is signed for, so that URLs without an expiry come after those with one. */
 const afterStatedMs = 366 * 24 * 60 * 60_000;
 
+/** A URL that does not state its expiry is handed on for this long (ms) after it arrived. */
+const handedOnMs = 5 * 60_000;
+/** What the service needs from a request to the reading of its inputs, in ms. */
+const readWithinMs = 60_000;
+/** A URL that arrived so recently (ms) is the best that the service has, however short it lives. */
+const justArrivedMs = 10_000;
+
+/** Whether a URL that arrived `ageMs` ago may be sent to the service as an input; `now` is the service's time (UTC ms). */
+export function isFresh(url: string, ageMs: number, now: number): boolean {
+  // A clock that was set back says nothing of its age.
+  if (ageMs < 0) return false;
+  const end = statedEnd(url);
+  if (end === null) return ageMs < handedOnMs;
+  return end > now && (end - now > readWithinMs || ageMs < justArrivedMs);
+}
+
 /** The expiry (UTC ms) in a URL signed by an object store; null if it has none. */
 export function statedEnd(url: string): number | null {
   if (!URL.canParse(url)) return null;

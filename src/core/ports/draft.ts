@@ -1,8 +1,9 @@
+import type { MediaField } from "../../api/inputs.js";
 import type { Listing } from "../../text/listing.js";
 import type { ItemState } from "../item.js";
 import type { Credits } from "../money.js";
-import type { Problem } from "../problem.js";
-import type { Item, NewItem, Sheet } from "./store.js";
+import type { Place, Problem } from "../problem.js";
+import type { Item, NewItem, Parent, Sheet } from "./store.js";
 
 /**
  * A plan in the making. A manifest may have more rows than memory holds, so what becomes of each is put away here as
@@ -21,11 +22,39 @@ export interface Draft {
 
   /** Rows that go without a default which no model takes after all: each is wrong. */
   refuseWithout(defaults: readonly string[]): void;
-  /** Items that ask for the very same thing, group by group in the order of the sheet. */
-  groups(): Iterable<readonly DraftSlot[]>;
+  /** The first items of the groups of items that ask for the very same thing, in the order of the sheet. */
+  groups(): Iterable<number>;
+  /** The group of that first item. */
+  group(head: number): DraftSlot[];
   /** The row id that an item of this key had before. */
   rowIdOf(key: string): string | undefined;
   rename(position: number, item: Pick<DraftItem, "key" | "occurrence" | "rowId" | "name">): void;
+
+  /** An input of an item is the output of another item. Only for positions that were put away. */
+  link(link: DraftLink): void;
+  /** Finds the items that links name. Returns how many links there are. */
+  resolveLinks(): number;
+  /** The items with links, in the order of the sheet; `open` is how many of their parents have links themselves. */
+  linked(): Iterable<{ child: number; open: number }>;
+  childrenOf(parent: number): number[];
+  linksOf(child: number): ResolvedLink[];
+  /** Null where nothing is made of the row. */
+  slotAt(position: number): (DraftSlot & { number: number; repeat: number }) | null;
+  /** An item with links is known once the keys of its parents are. */
+  finish(
+    position: number,
+    item: Pick<DraftItem, "key" | "occurrence" | "head" | "rowId" | "name" | "contents"> & {
+      parents: readonly Parent[];
+    },
+  ): void;
+  /** The row at that position stands for an item of another row instead of its own. */
+  share(position: number, head: number): void;
+  /** Nothing is made of the row at that position. */
+  refuseRow(position: number, problem: string): void;
+  /** The ids that rows have of their own, in the order of the sheet. */
+  rowIds(): Iterable<string>;
+  /** Items whose outputs are wanted are wanted too. Returns how many were not before. */
+  wantParents(): number;
 
   /** Narrows what is wanted down to a part of the rows, and problems to theirs. Returns how many rows that are. */
   choose(choice: Choice): number;
@@ -121,6 +150,27 @@ export interface ItemKind {
   price: Credits;
   /** The number of the price group. */
   group: number;
+}
+
+/** An input that is another item's output, as the manifest says it. */
+export interface DraftLink {
+  /** The position of the item that takes it. */
+  child: number;
+  field: MediaField;
+  written: string;
+  output: number;
+  place: Place;
+  /** A copy of the row whose first record is at that position, or the item that has one of these ids. */
+  of: { position: number; copy: number } | { names: readonly string[] };
+}
+
+/** The same with the item that it is of: no position where there is none, no key where nothing is made of its row. */
+export interface ResolvedLink extends Pick<DraftLink, "field" | "written" | "output" | "place"> {
+  parent: number | null;
+  key: string | null;
+  model: string | null;
+  category: string | null;
+  rowId: string | null;
 }
 
 export interface DraftSlot {

@@ -96,6 +96,23 @@ export interface Store extends Orders {
   ): Promise<void>;
   /** The verdict on an unanswered paid request: its item continues, or is held. */
   giveVerdict(itemId: number, verdict: Verdict, note: string): Promise<void>;
+  /** The parents of an item, one for each input that is another item's output. */
+  parentsOf(itemId: number): Promise<ParentOutput[]>;
+  /** The ready or archived parents of a run's blocked items, with the addresses of the outputs that are wanted. */
+  handingOn(runId: number): Promise<HandedOn[]>;
+  /**
+   * Releases the blocked items of a run whose parents are all ready or archived and none of them in `stale`. Returns how
+   * many those are. Items are also released as soon as the URLs of their last parent arrive.
+   */
+  release(runId: number, stale: readonly number[]): Promise<number>;
+  /** A planned item goes back to wait for its parents. */
+  wait(itemId: number): Promise<void>;
+  /** New signed URLs for the outputs of an item that is ready or archived. */
+  renewed(itemId: number, fresh: Addresses): Promise<void>;
+  /** Notes on the blocked children of an item why they cannot have its outputs. */
+  noteChildren(itemId: number, note: string): Promise<void>;
+  /** The blocked items of a run in the manifest's order, each with all its parents. */
+  blocked(runId: number): Promise<BlockedItem[]>;
   /** The cost of lost attempts whose items were submitted again. */
   resubmitted(runId: number): Promise<Credits>;
   /** The balance in the newest answer to a paid request of the run since then (UTC ms); null if there was none. */
@@ -203,6 +220,42 @@ export interface RunChange {
   options?: RunOptions;
 }
 
+/** An input that is another item's output. */
+export interface Parent {
+  field: MediaField;
+  /** The key of the item whose output it is. */
+  key: string;
+  /** The number of the output, from 1. */
+  output: number;
+}
+
+/** A parent as it stands now; everything else is null if the job has no item of that key. */
+export interface ParentOutput extends Parent {
+  id: number | null;
+  rowId: string | null;
+  state: ItemState | null;
+  note: string | null;
+  /** How many outputs it has. */
+  outputs: number;
+  /** Null where there is no such output, empty for a file that was made elsewhere. */
+  url: string | null;
+  /** When the URL arrived (UTC ms). */
+  addressedAt: number | null;
+}
+
+export interface HandedOn {
+  id: number;
+  url: string;
+  addressedAt: number | null;
+}
+
+export interface BlockedItem {
+  rowId: string;
+  rowNumber: number;
+  note: string | null;
+  parents: ParentOutput[];
+}
+
 /** An item as the plan makes it. */
 export interface NewItem {
   key: string;
@@ -221,7 +274,10 @@ export interface NewItem {
   category: string;
   prompt: string | null;
   params: Readonly<Record<string, string>>;
+  /** As written: an address, or a reference to one of the parents. */
   inputs: Readonly<Partial<Record<MediaField, string>>>;
+  /** The items whose outputs it takes; none if absent. */
+  parents?: readonly Parent[];
   /** The row's cells as written, by column and in the manifest's order: an export gives them back. */
   cells: readonly (readonly [column: string, text: string])[];
   /** The price that was planned for it. */

@@ -38,7 +38,7 @@ export interface Adoption {
 }
 
 /** Items not paid for yet. An item already at the service is not replaced by a file. */
-const open: readonly string[] = ["new", "planned", "failed"];
+const open: readonly string[] = ["new", "planned", "blocked", "failed"];
 
 /**
  * Archives files made elsewhere for the rows whose names they match. Each file is copied, checked and hashed like a

@@ -154,6 +154,7 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
     prompt,
     params,
     inputs,
+    ...(item.parents === undefined ? {} : { parents: item.parents }),
     price,
   };
 }

@@ -8,6 +8,7 @@ import type { Attempt } from "../../core/ports/attempt.js";
 import type { ItemOrder } from "../../core/ports/orders.js";
 import type { SpendLog } from "../../core/ports/spend-log.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
+import { isReference } from "../../core/reference.js";
 import type { Selection } from "../../plan/plan.js";
 import { isEverything } from "../../plan/select.js";
 import { count } from "../../text/amounts.js";
@@ -238,7 +239,8 @@ export function mismatches(item: Item, attempt: Attempt, task: Task): string[] {
   const wanted: [string, string | null | undefined][] = [
     ["prompt", item.prompt],
     ...Object.entries(item.params),
-    ...Object.entries(item.inputs),
+    // An output of another item has a new address at each poll.
+    ...Object.entries(item.inputs).filter(([, value]) => !isReference(value)),
   ];
   const found = wanted.flatMap(([field, expected]) => {
     const got = task.input[field];

@@ -184,6 +184,7 @@ function foundIn({ job, attempts, outputs }: Gathered, position: number): FoundI
 
 function fromIntent(intent: IntentLine, position: number): NewItem {
   const { model, prompt = null, params = {} } = intent.request;
+  const references = intent.parents?.map(({ field, written }) => [field, written] as const) ?? [];
   return {
     key: intent.key,
     edition: intent.edition,
@@ -193,7 +194,10 @@ function fromIntent(intent: IntentLine, position: number): NewItem {
     model,
     prompt,
     params,
-    inputs: inputsOf(intent.request),
+    inputs: { ...inputsOf(intent.request), ...Object.fromEntries(references) },
+    ...(intent.parents === undefined
+      ? {}
+      : { parents: intent.parents.map(({ field, key, output }) => ({ field, key, output })) }),
     occurrence: intent.occurrence,
     variant: intent.variant,
     rowNumber: intent.rowNumber,

@@ -181,7 +181,9 @@ async function close(
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
   const exit = weightiest([exitOf(counts, stops, isDearer), ...(leftOut > 0 ? (["credits"] as const) : [])]);
   const open = [...openStates, "overdue", "unknown"] as const;
-  const unfinished = open.some((state) => counts[state] > 0);
+  // A resume may still release what a stop kept from its parents' addresses.
+  const isCutShort = stops.length > 0 && counts.blocked > 0;
+  const unfinished = isCutShort || open.some((state) => counts[state] > 0);
   const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
   const reasons = [
     ...stops.map((stop) => stop.message),
@@ -252,6 +254,8 @@ function exitOf(counts: Record<ItemState, number>, stops: readonly Stop[], deare
   // Without a stop, planned items are left only by a parked model.
   if (counts.failed > 0 || (counts.planned > 0 && stops.length === 0)) reasons.push("failed");
   if (counts.overdue > 0 || counts.unknown > 0) reasons.push("unfinished");
+  // Where no item that others wait for is in trouble itself, only a person can help them.
+  if (counts.blocked > 0 && reasons.length === 0) reasons.push("held");
   return weightiest(reasons);
 }
 

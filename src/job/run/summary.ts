@@ -1,6 +1,7 @@
 import type { ItemState } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import type { Forecast } from "../../core/pace/forecast.js";
+import type { BlockedReason } from "../workspace/blocked.js";
 import type { WaitingItem } from "../workspace/evidence.js";
 
 /** The result of a run, as plain data. */
@@ -18,6 +19,8 @@ export interface RunSummary {
   /** Paid requests that may have been charged. */
   unknown: readonly WaitingItem[];
   overdue: readonly WaitingItem[];
+  /** Items that wait for outputs of others. */
+  blocked: readonly BlockedReason[];
   /** When the first overdue task is polled again (UTC ms); null if there is none. */
   nextPollAt: number | null;
   /** When an unfinished run can continue (UTC ms); null if unknown. */

@@ -38,7 +38,13 @@ export async function leftToDo(store: Store, run: Run, items?: readonly Item[]):
 export async function capNeeded(store: Store, { id }: Run): Promise<Credits> {
   const { charged, pending } = await store.spending(id);
   const groups = await store.waiting(id, { models: [], prices: [] });
-  return plus(charged, pending, ...groups.map(({ credits }) => credits));
+  const blocked = await store.items(id, ["blocked"]);
+  return plus(
+    charged,
+    pending,
+    ...groups.map(({ credits }) => credits),
+    ...blocked.map(({ price }) => price),
+  );
 }
 
 /** The last of the two times at which an unanswered request must show no charge. */

@@ -5,6 +5,7 @@ import type { Forecast } from "../../core/pace/forecast.js";
 import type { Item, Run, Store } from "../../core/ports/store.js";
 import { openSteps } from "../../store/workspace/steps.js";
 import { openWorkspace, withWorkspace } from "../../store/workspace/workspace.js";
+import { type BlockedReason, blockedIn } from "./blocked.js";
 import { type Evidence, evidenceOf, type Reason, reasonOf, type SpentIn, spentIn } from "./evidence.js";
 import { isUnfinished, resumeCommand } from "./find-run.js";
 import { refuseOutdated } from "./history.js";
@@ -27,15 +28,18 @@ export async function statusOf(
       return null;
     }
     const items = await store.items(run.id, troubled);
+    const overview = await overviewOf(store, run, {
+      runs: await store.runs(),
+      current: lockOwnerOf(workspace.lockFile),
+    });
+    // In a run in progress items wait for others as a matter of course.
+    const blocked = overview.alive ? [] : await blockedIn(store, run.id);
     return {
-      ...(await overviewOf(store, run, {
-        runs: await store.runs(),
-        current: lockOwnerOf(workspace.lockFile),
-      })),
+      ...overview,
       counts: await store.counts(run.id),
       folder: jobFolder(run),
       forecast: run.options.forecast ?? null,
-      trouble: await troubleOf(store, items),
+      trouble: [...(await troubleOf(store, items)), ...blocked.map(blockedTrouble)],
     };
   });
 }
@@ -57,6 +61,10 @@ async function troubleOf(store: Store, items: readonly Item[]): Promise<ItemTrou
     trouble.push({ rowNumber, rowId, state, reason: reasonOf(item), evidence, nextAt: due });
   }
   return trouble;
+}
+
+function blockedTrouble({ rowNumber, rowId, reason }: BlockedReason): ItemTrouble {
+  return { rowNumber, rowId, state: "blocked", reason, evidence: null, nextAt: null };
 }
 
 /**

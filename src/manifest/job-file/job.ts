@@ -189,16 +189,20 @@ function saidTwice({ file }: Document, column: string, mark: Mark | undefined): 
 }
 
 function sameSteps({ file, markAt }: Document, steps: readonly SourceStep[]): Problem[] {
-  return steps.flatMap(({ name }, index): Problem[] =>
-    steps.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) === index
-      ? []
-      : [
-          {
-            place: { file, row: null, column: "steps", ...markAt(["steps", index, "name"]) },
-            message: `two steps are named "${name}"`,
-            expected: "a different name for each step",
-            got: name,
-          },
-        ],
-  );
+  const names = new Set<string>();
+  return steps.flatMap(({ name }, index): Problem[] => {
+    const folded = name.toLowerCase();
+    if (!names.has(folded)) {
+      names.add(folded);
+      return [];
+    }
+    return [
+      {
+        place: { file, row: null, column: "steps", ...markAt(["steps", index, "name"]) },
+        message: `two steps are named "${name}"`,
+        expected: "a different name for each step",
+        got: name,
+      },
+    ];
+  });
 }

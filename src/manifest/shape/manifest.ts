@@ -39,6 +39,8 @@ export interface Row {
   id: string | null;
   /** The part of names from the job's axes and steps, such as `de-16x9`; empty without them. */
   label: string;
+  /** The label without the step, which all steps of one chain have in common; null without steps. */
+  chain: string | null;
   /** Empty when neither the row nor a default names a model. */
   model: string;
   prompt: string | null;

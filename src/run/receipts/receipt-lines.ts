@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { mediaFields } from "../../api/inputs.js";
 import { type GenerateRequest, generateRequest, parseJson } from "../../api/records.js";
 import type { ItemEvent } from "../../core/item.js";
 import { type Credits, credits, creditsTold, toNumber } from "../../core/money.js";
 import type { Attempt, AttemptOutcome } from "../../core/ports/attempt.js";
-import type { Item, Run } from "../../core/ports/store.js";
+import type { Item, Parent, Run } from "../../core/ports/store.js";
 import { keptPath } from "../../store/workspace/own-paths.js";
 import type { Conclusion } from "./conclusion.js";
 
@@ -86,7 +87,10 @@ export interface IntentLine {
   category: string;
   /** In credits. */
   price: number;
+  /** As it was sent: with the URLs of that moment where inputs are outputs of other items. */
   request: GenerateRequest;
+  /** Those inputs as the manifest says them, and whose outputs they are. */
+  parents?: readonly (Parent & { written: string })[];
 }
 
 /** What is written when the answer of a paid request is known. */
@@ -130,6 +134,9 @@ export function intentLine(
     category: item.category,
     price: toNumber(item.price),
     request: JSON.parse(body),
+    ...(item.parents === undefined
+      ? {}
+      : { parents: item.parents.map((parent) => ({ ...parent, written: item.inputs[parent.field] ?? "" })) }),
   };
 }
 
@@ -205,6 +212,16 @@ const lineShape = z.discriminatedUnion("type", [
     category: z.string(),
     price: amount,
     request: requestShape,
+    parents: z
+      .array(
+        z.strictObject({
+          field: z.enum(mediaFields),
+          key: z.string(),
+          output: z.int(),
+          written: z.string(),
+        }),
+      )
+      .optional(),
   }),
   z.strictObject({
     type: z.literal("answer"),

@@ -1,10 +1,10 @@
-import type { Credits } from "../../core/money.js";
-import type { Draft, DraftItem, DraftRow, DraftSlot } from "../../core/ports/draft.js";
+import type { Draft, DraftRow } from "../../core/ports/draft.js";
 import { openSqlite, type Sql, type Sqlite, statements } from "../../sqlite.js";
 import { draftHistory } from "./history.js";
 import { draftInsert, draftProblems, type Problems } from "./insert.js";
+import { draftLinks } from "./links.js";
 import { draftChoice, draftReading } from "./read.js";
-import { type DraftPlanned, type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
+import { type DraftProgress, draftTables, Tally, tableNames } from "./tables.js";
 
 /**
  * A plan in the making, in a temporary database: SQLite keeps it in memory while it is small, and in an unnamed file in
@@ -26,6 +26,7 @@ export function openDraft(): Draft {
   return {
     ...draftWriting(db, sql, progress, problems),
     ...draftGroups(db, sql, progress, problems),
+    ...draftLinks(db, sql, progress),
     ...draftHistory(db, sql, progress),
     ...draftChoice(sql, progress),
     ...draftReading(db, sql, progress),
@@ -73,18 +74,11 @@ function draftGroups(
   { tally }: DraftProgress,
   problems: Problems,
 ): Pick<Draft, "groups" | "rename" | "refuseWithout"> {
-  const slotsOf = (head: number) =>
-    (
-      sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
-        head,
-      }) as DraftPlanned[]
-    ).map((record): DraftSlot => ({ position: record.position, id: record.id, item: itemOf(record) }));
-
   return {
     *groups() {
       db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
       const next = sql("SELECT min(head) FROM drafted WHERE head > ? AND key IS NOT NULL");
-      for (let head = next.value(-1); head !== null; head = next.value(head)) yield slotsOf(head as number);
+      for (let head = next.value(-1); head !== null; head = next.value(head)) yield head as number;
     },
 
     rename(position, { key, occurrence, rowId, name }) {
@@ -126,22 +120,4 @@ function refuse(sql: Sql, problems: Problems, { row, without }: Without, default
     first.problem.message,
     row,
   );
-}
-
-function itemOf(record: DraftPlanned): DraftItem {
-  const inputs = JSON.parse(record.inputs);
-  const { model, category, price_group: group } = record;
-  return {
-    key: record.key,
-    copy: record.copy,
-    occurrence: record.occurrence,
-    head: record.head,
-    priority: record.priority,
-    rowId: record.row_id,
-    name: record.name,
-    kind: { model, category, params: JSON.parse(record.params), price: record.price as Credits, group },
-    prompt: record.prompt,
-    inputs,
-    contents: record.contents === null ? inputs : JSON.parse(record.contents),
-  };
 }

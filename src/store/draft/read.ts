@@ -170,6 +170,7 @@ function plannedItem(
     prompt: record.prompt,
     params: JSON.parse(record.params),
     inputs: JSON.parse(record.inputs),
+    ...(record.parents === null ? {} : { parents: JSON.parse(record.parents) }),
     cells: Object.entries(JSON.parse(record.cells)),
     price: record.price as Credits,
     standing: record.standing,

@@ -46,6 +46,8 @@ export const draftTables = `
     prompt TEXT,
     inputs TEXT NOT NULL DEFAULT '{}',
     contents TEXT,
+    -- The items whose outputs it takes, as JSON; null where there are none.
+    parents TEXT,
     standing TEXT NOT NULL DEFAULT 'new',
     due INTEGER NOT NULL DEFAULT 1
   );
@@ -54,7 +56,7 @@ export const draftTables = `
   CREATE VIEW planned AS
   SELECT position, row, number, copy, drafted.id, cells, wanted, key, occurrence, head, priority,
     coalesce(row_id, drafted.id) AS row_id, coalesce(name, row_id, drafted.id) AS name,
-    model, category, prompt, params, inputs, contents, price, price_group, standing, due
+    repeat, model, category, prompt, params, inputs, contents, parents, price, price_group, standing, due
   FROM drafted CROSS JOIN kinds ON kinds.id = drafted.kind
   WHERE key IS NOT NULL;
 
@@ -79,6 +81,21 @@ export const draftTables = `
     document TEXT NOT NULL
   );
 
+  -- Inputs that are outputs of other items: of the item at a position, or of one of these names.
+  CREATE TABLE links (
+    child INTEGER NOT NULL,
+    field TEXT NOT NULL,
+    written TEXT NOT NULL,
+    output INTEGER NOT NULL,
+    place TEXT NOT NULL,
+    name TEXT,
+    other TEXT,
+    parent INTEGER,
+    -- Which copy of the row at that position.
+    copy INTEGER NOT NULL,
+    PRIMARY KEY (child, field)
+  ) WITHOUT ROWID;
+
   CREATE TABLE wrong_ids (id TEXT PRIMARY KEY) WITHOUT ROWID;
 
   CREATE TABLE changes (
@@ -90,7 +107,7 @@ export const draftTables = `
   );
 `;
 
-export const tableNames = ["kinds", "drafted", "problems", "known", "wrong_ids", "changes"] as const;
+export const tableNames = ["kinds", "drafted", "problems", "known", "wrong_ids", "changes", "links"] as const;
 
 /** Totals that would take another pass over all records. */
 export interface DraftProgress {
@@ -122,11 +139,31 @@ export interface DraftPlanned {
   params: string;
   inputs: string;
   contents: string | null;
+  parents: string | null;
+  repeat: number;
   price: number;
   price_group: number;
   standing: "new" | ItemState;
   due: number;
   wanted: number;
+}
+
+export function itemOf(record: DraftPlanned): DraftItem {
+  const inputs = JSON.parse(record.inputs);
+  const { model, category, price_group: group } = record;
+  return {
+    key: record.key,
+    copy: record.copy,
+    occurrence: record.occurrence,
+    head: record.head,
+    priority: record.priority,
+    rowId: record.row_id,
+    name: record.name,
+    kind: { model, category, params: JSON.parse(record.params), price: record.price as Credits, group },
+    prompt: record.prompt,
+    inputs,
+    contents: record.contents === null ? inputs : JSON.parse(record.contents),
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { ItemEvent } from "../../core/item.js";
 import type { Credits } from "../../core/money.js";
 import { type Attempt, type AttemptOutcome, TaskTaken } from "../../core/ports/attempt.js";
 import type { Addresses, ArchivedFile, Output, Store } from "../../core/ports/store.js";
+import { releaseChildren } from "./chains.js";
 import { applyTransition, type InTransaction, type WorkspaceDatabase } from "./transition.js";
 
 /** Attempts, the tasks they led to, and the outputs of those tasks. */
@@ -92,6 +93,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         ).run(facts.charged, facts.createdAt, facts.completedAt, itemId);
         sql("UPDATE items SET polls = 0, note = NULL WHERE id = ?").run(itemId);
         address(connection, itemId, facts);
+        releaseChildren(connection, itemId);
       }),
 
     adopt: async (itemId, task) =>
@@ -138,6 +140,7 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         applyTransition(connection, itemId, "url_expired");
         sql("UPDATE items SET expired = 0 WHERE id = ?").run(itemId);
         address(connection, itemId, fresh);
+        releaseChildren(connection, itemId);
       }),
 
     lost: async (itemId, number) =>
@@ -237,13 +240,17 @@ const newestBalance = `
   SELECT remaining FROM attempts WHERE run_id = ? AND answered_at >= ? AND remaining IS NOT NULL
   ORDER BY answered_at DESC, id DESC LIMIT 1`;
 
-/** Sets the URLs of outputs that have no file yet. */
-function address({ sql }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): void {
-  sql("UPDATE items SET next_at = 0, fetch_by = ? WHERE id = ?").run(fetchBy, itemId);
+/** Sets the URLs of outputs. */
+function address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): void {
+  sql("UPDATE items SET next_at = 0, fetch_by = ?, addressed_at = ? WHERE id = ?").run(
+    fetchBy,
+    clock.now(),
+    itemId,
+  );
   for (const [index, url] of urls.entries()) {
     sql(
       `INSERT INTO outputs (item_id, number, url) VALUES (?, ?, ?)
-       ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url WHERE file IS NULL`,
+       ON CONFLICT (item_id, number) DO UPDATE SET url = excluded.url`,
     ).run(itemId, index + 1, url);
   }
 }

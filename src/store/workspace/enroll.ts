@@ -12,13 +12,15 @@ export function put({ sql }: InTransaction, runId: number, items: Iterable<NewIt
       `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
          row_number, row_id, name, model, category, prompt, params, inputs, cells, price, price_group, state)
        VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
-         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, 'planned')
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, @state)
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
-         price = CASE WHEN state = 'planned' OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
+         price = CASE WHEN state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
            THEN @price ELSE price END`,
     ).run({
       ...item,
+      parents: null,
+      state: item.parents === undefined ? "planned" : "blocked",
       group: priceGroup(item),
       jobId,
       runId,
@@ -26,6 +28,11 @@ export function put({ sql }: InTransaction, runId: number, items: Iterable<NewIt
       inputs: JSON.stringify(item.inputs),
       cells: JSON.stringify(item.cells),
     });
+    for (const { field, key, output } of item.parents ?? [])
+      sql(
+        `INSERT OR IGNORE INTO parents (item_id, field, parent_key, output)
+         SELECT id, ?, ?, ? FROM items WHERE job_id = ? AND key = ?`,
+      ).run(field, key, output, jobId, item.key);
   }
 }
 

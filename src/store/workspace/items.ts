@@ -97,6 +97,8 @@ export function itemMethods(connection: WorkspaceDatabase): ItemMethods {
           `INSERT OR REPLACE INTO outputs (item_id, number, url, file, bytes, sha256, mime, checked, saved_at)
            VALUES (?, 1, '', ?, ?, ?, ?, ?, ?)`,
         ).run(id, file.file, file.bytes, file.sha256, file.mime, file.check, connection.clock.now());
+        if (sql("SELECT state FROM items WHERE id = ?").value(id) === "blocked")
+          applyTransition(connection, id, "released");
         applyTransition(connection, id, "supplied");
         sql("UPDATE items SET note = 'made elsewhere', failure_kind = NULL WHERE id = ?").run(id);
       }),

@@ -57,6 +57,8 @@ export function restoreItem(connection: InTransaction, runId: number, restored: 
          VALUES (@id, @number, @url, @file, @bytes, @sha256, @mime, @check, @savedAt)`,
     ).run({ ...file, id });
   }
+  // An item with parents begins as blocked, and was released before anything else became of it.
+  if (events.length > 0 && item.parents !== undefined) applyTransition(connection, id, "released");
   for (const event of events) applyTransition(connection, id, event);
   const acceptedAt = events.includes("accepted") ? (attempts.at(-1)?.answeredAt ?? null) : null;
   sql("UPDATE items SET accepted_at = ?, note = ?, failure_kind = ? WHERE id = ?").run(

@@ -42,25 +42,40 @@ export function applyTransition({ sql, clock }: InTransaction, itemId: number, e
   sql("UPDATE items SET state = ? WHERE id = ?").run(to, itemId);
 }
 
+/**
+ * A released item goes before all others of its run, because the URLs that it needs expire: its priority is raised by
+ * this much, which is more than any two rows differ.
+ */
+export const releasedFirst = 10_000;
+const isRaised = `items.priority >= ${releasedFirst / 2}`;
+export const rowPriority = `(items.priority - CASE WHEN ${isRaised} THEN ${releasedFirst} ELSE 0 END)`;
+
+/** Most items have no parents, which their inputs show. */
+const parentsColumn = `CASE WHEN instr(items.inputs, '"@') > 0 THEN (
+    SELECT json_group_array(json_object('field', field, 'key', parent_key, 'output', output)) FROM parents WHERE item_id = items.id)
+  END AS parents`;
+
 /** The columns of the table `items` under the names of their records; `attempted` is selected beside them. */
 export const itemColumns = `
   items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
-  items.position, items.priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
-  items.category, items.prompt, items.params, items.inputs, items.cells, items.price, items.state, items.next_at AS nextAt,
+  items.position, ${rowPriority} AS priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
+  items.category, items.prompt, items.params, items.inputs, ${parentsColumn}, items.cells, items.price, items.state, items.next_at AS nextAt,
   items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.vanished`;
 
 /** SQLite has neither booleans nor objects. */
-export type ItemRow = Omit<Item, "params" | "inputs" | "cells" | "attempted" | "vanished"> & {
+export type ItemRow = Omit<Item, "params" | "inputs" | "parents" | "cells" | "attempted" | "vanished"> & {
   params: string;
   inputs: string;
+  parents: string | null;
   cells: string;
   attempted: number;
   vanished: number;
 };
 
-export function asItem(row: ItemRow): Item {
+export function asItem({ parents, ...row }: ItemRow): Item {
   return {
     ...row,
+    ...(parents === null ? {} : { parents: JSON.parse(parents) }),
     params: JSON.parse(row.params),
     inputs: JSON.parse(row.inputs),
     cells: JSON.parse(row.cells),

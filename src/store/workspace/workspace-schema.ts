@@ -84,6 +84,7 @@ const tables = `
     occurrence INTEGER NOT NULL,
     variant INTEGER NOT NULL,
     position INTEGER NOT NULL,
+    -- Of a released item, higher by 10000 than its row says.
     priority INTEGER NOT NULL,
     row_number INTEGER NOT NULL,
     row_id TEXT NOT NULL,
@@ -104,7 +105,8 @@ const tables = `
     -- When the service accepted the task, and when a poll last found it unfinished.
     accepted_at INTEGER,
     seen_at INTEGER,
-    -- When the output URLs arrived, and the time by which to fetch them.
+    -- When the output URLs last arrived, and the time by which to fetch them.
+    addressed_at INTEGER,
     fetch_by INTEGER NOT NULL DEFAULT 0,
     -- 1: a ready item whose signed URLs have expired.
     expired INTEGER NOT NULL DEFAULT 0,
@@ -125,6 +127,16 @@ const tables = `
   CREATE INDEX items_order ON items (run_id, priority DESC, position) WHERE state = 'planned';
   -- The items of a price group in their order.
   CREATE INDEX items_heads ON items (run_id, price_group, priority DESC, position) WHERE state = 'planned';
+
+  -- The outputs of other items of the job that an item takes as inputs.
+  CREATE TABLE parents (
+    item_id INTEGER NOT NULL REFERENCES items,
+    field TEXT NOT NULL,
+    parent_key TEXT NOT NULL,
+    output INTEGER NOT NULL,
+    PRIMARY KEY (item_id, field)
+  ) WITHOUT ROWID;
+  CREATE INDEX parents_key ON parents (parent_key);
 
   CREATE TABLE attempts (
     id INTEGER PRIMARY KEY,
@@ -221,6 +233,7 @@ const legalSteps = [
   ["blocked", "released", "planned"],
   ["blocked", "dropped", "dropped"],
   ["planned", "intended", "submitting"],
+  ["planned", "waits", "blocked"],
   ["planned", "supplied", "archived"],
   ["planned", "dropped", "dropped"],
   ["submitting", "accepted", "processing"],

@@ -3,6 +3,7 @@ import type { Store } from "../../core/ports/store.js";
 import { type Sqlite, statements } from "../../sqlite.js";
 import { copyInto, type Defer, groupCommits, openDatabase, transactions } from "../open.js";
 import { attemptMethods } from "./attempts.js";
+import { chainMethods } from "./chains.js";
 import { itemMethods } from "./items.js";
 import { orderMethods } from "./orders.js";
 import { archivedMethods } from "./outputs.js";
@@ -63,6 +64,7 @@ export function workspaceOn(db: Sqlite, clock: Clock, root: string, defer?: Defe
   const connection: RootedDatabase = { sql: statements(db), atomic, clock, root };
   return {
     ...runMethods(connection),
+    ...chainMethods(connection),
     ...itemMethods(connection),
     ...attemptMethods(connection),
     ...archivedMethods(connection),

@@ -72,6 +72,7 @@ export class OurRun implements Run {
         .filter(([, list]) => list.length > 0)
         .map(([group, list]) => ({ group, items: list.length, credits: noCredits })),
       inOrder: false,
+      renewals: [],
       tasks: [...this.tasks.values()],
       ready: [],
       expired: 0,

@@ -42,6 +42,7 @@ function view(change: Partial<View> & { state?: Partial<Record<ItemState, number
     ready: [],
     expired: 0,
     parked: 0,
+    renewals: [],
     awaitsOverdue: false,
     awaitsSettling: false,
     counts: {

@@ -153,7 +153,7 @@ describe("outputs", () => {
     expect(due).toMatchObject({ tasks: [{ id: item.id }], ready: [], expired: 1 });
     await store.refreshOutputs(item.id, { urls: ["https://b/1", "https://b/2"], fetchBy: 0 });
     expect(await store.outputs(item.id)).toEqual([
-      { number: 1, url: "https://a/1", file: "demo/a.png" },
+      { number: 1, url: "https://b/1", file: "demo/a.png" },
       { number: 2, url: "https://b/2", file: null },
     ]);
     expect(await store.due(runId, 10, nothingParked, null)).toMatchObject({

@@ -1,0 +1,68 @@
+import type { BlockedItem, ParentOutput, Store } from "../../core/ports/store.js";
+import { count } from "../../text/amounts.js";
+
+/** An item that waits for the output of another one, and why it does not come. */
+export interface BlockedReason {
+  rowId: string;
+  rowNumber: number;
+  /** With the name of the other item. */
+  reason: string;
+  /** The same without names: many items may have one cause. */
+  cause: string;
+}
+
+/** The blocked items of a run. */
+export async function blockedIn(store: Pick<Store, "blocked">, runId: number): Promise<BlockedReason[]> {
+  return (await store.blocked(runId)).map((item) => {
+    const { rowId, rowNumber } = item;
+    const parent = item.parents.find((each) => !isAtHand(each));
+    const { name, cause } = parent === undefined ? fromNote(item) : causeOf(parent);
+    return { rowId, rowNumber, cause, reason: name === null ? cause : `waits for ${name}, ${cause}` };
+  });
+}
+
+function isAtHand({ state, url }: ParentOutput): boolean {
+  return (state === "ready" || state === "archived") && url !== null && url !== "";
+}
+
+/** Every parent is there, but the service gives no address of its output that can be used. */
+function fromNote({ note }: BlockedItem): { name: null; cause: string } {
+  return {
+    name: null,
+    cause: note ?? "the output that it takes needs a new address; the next run asks for it",
+  };
+}
+
+function causeOf({ rowId, state, note, url, outputs, output }: ParentOutput): {
+  name: string;
+  cause: string;
+} {
+  const name = rowId ?? "an item";
+  switch (state) {
+    case null:
+      return { name, cause: "which is not on record: run the manifest again" };
+    case "failed":
+      return { name, cause: note === null ? "which failed" : `which failed: ${note}` };
+    case "held":
+      return { name, cause: "which is held" };
+    case "dropped":
+      return { name, cause: "which was skipped or cancelled" };
+    case "blocked":
+      return { name, cause: "which is blocked itself" };
+    case "unknown":
+      return { name, cause: "of which it is not known yet whether it was charged" };
+    case "overdue":
+      return { name, cause: "whose task takes longer than expected" };
+    case "ready":
+    case "archived":
+      return {
+        name,
+        cause:
+          url === ""
+            ? "whose file was made elsewhere: put it where the service can read it and write that address in place of the reference"
+            : `which has ${count(outputs, "output")}, and output ${output} is wanted`,
+      };
+    default:
+      return { name, cause: "which is not made yet" };
+  }
+}

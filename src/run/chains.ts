@@ -1,0 +1,148 @@
+import type { TaskOutcome } from "../client/answer.js";
+import { fetchBy, isFresh } from "../core/pace/poll.js";
+import type { Ticket } from "../core/ports/send.js";
+import type { Item } from "../core/ports/store.js";
+import { backoffMs } from "../core/quota/backoff.js";
+import { isReference } from "../core/reference.js";
+import type { Gate } from "./gate/gate.js";
+import type { GatePorts } from "./gate/ports.js";
+
+/** After so many polls in a row whose URLs could not be used, a parent is given up in this execution. */
+const renewalsMax = 4;
+
+const tooShort = "its addresses expire before they can be used";
+
+/**
+ * Hands outputs on. An item whose inputs are outputs of other items, its parents, is blocked until all of them are ready.
+ * It is sent with the signed URLs of that moment. A URL that is too old is renewed by one more poll of the parent's task
+ * while its child waits. Nothing in here is needed to resume: the parents are looked at again.
+ */
+export class Chains {
+  /** Parents to poll for new URLs, with the polls that were of no use. */
+  private readonly waiting = new Map<number, { nextAt: number; tries: number }>();
+  /** How often a parent was polled since one of its URLs was sent. */
+  private readonly tries = new Map<number, number>();
+  private readonly givenUp = new Set<number>();
+
+  constructor(
+    private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
+    private readonly runId: number,
+    private readonly gate: Pick<Gate, "missed" | "reached" | "refused">,
+  ) {}
+
+  /**
+   * Releases the items whose parents are ready, and asks for new URLs of the parents whose own are too old. Returns how
+   * many items and parents that are.
+   */
+  async begin(): Promise<number> {
+    const { store } = this.ports;
+    const before = this.waiting.size;
+    const stale: number[] = [];
+    for (const parent of await store.handingOn(this.runId)) {
+      if (this.isFresh(parent)) continue;
+      stale.push(parent.id);
+      this.want(parent.id);
+    }
+    return this.waiting.size - before + (await store.release(this.runId, stale));
+  }
+
+  /** Parents whose task is to be polled for new URLs. */
+  get renewals(): { id: number; nextAt: number }[] {
+    return [...this.waiting].map(([id, { nextAt }]) => ({ id, nextAt }));
+  }
+
+  renews(itemId: number): boolean {
+    return this.waiting.has(itemId);
+  }
+
+  /** The inputs to send. Null where a parent has no URL that can be sent: then the item is blocked again. */
+  async inputsOf({ id, inputs }: Item): Promise<Item["inputs"] | null> {
+    const references = Object.entries(inputs).filter(([, value]) => isReference(value));
+    if (references.length === 0) return inputs;
+    const { store } = this.ports;
+    const parents = await store.parentsOf(id);
+    const sent: Record<string, string> = { ...inputs };
+    let complete = references.length === parents.length;
+    for (const { id: parentId, field, state, url, addressedAt } of parents) {
+      if (parentId === null || !url || (state !== "ready" && state !== "archived")) complete = false;
+      else if (this.isFresh({ url, addressedAt })) sent[field] = url;
+      else {
+        complete = false;
+        this.want(parentId);
+      }
+    }
+    if (!complete) {
+      await store.wait(id);
+      return null;
+    }
+    for (const { id: parentId } of parents) this.tries.delete(parentId ?? 0);
+    return sent;
+  }
+
+  /** Polls a parent's task for new URLs. Nothing about the parent changes but its URLs. */
+  async renew(itemId: number, ticket: Ticket): Promise<void> {
+    const { store, service } = this.ports;
+    const attempt = await store.attempt(itemId);
+    if (!attempt?.taskId) throw new Error(`item ${itemId} hands on outputs without a task id`);
+    const outcome = await service.task(attempt.taskId, ticket);
+    if (outcome.kind === "unclear" && !outcome.reached) this.gate.missed(outcome.reason);
+    else this.gate.reached();
+    if (outcome.kind === "refused")
+      this.gate.refused(outcome.stop, [outcome.code, outcome.message].filter(Boolean).join(": "));
+    const against = await this.reasonAgainst(itemId, outcome);
+    if (against === null) this.waiting.delete(itemId);
+    else await this.tryAgain(itemId, against);
+  }
+
+  /** Stores the URLs that a poll gave; returns why they are of no use, or null. */
+  private async reasonAgainst(itemId: number, outcome: TaskOutcome): Promise<string | null> {
+    const { store, clock } = this.ports;
+    switch (outcome.kind) {
+      case "completed": {
+        const { urls } = outcome;
+        if (!urls.every((url) => this.isFresh({ url, addressedAt: clock.now() })))
+          return "the service gives only addresses that have expired";
+        const tries = (this.tries.get(itemId) ?? 0) + 1;
+        this.tries.set(itemId, tries);
+        if (tries > renewalsMax) return tooShort;
+        await store.renewed(itemId, { urls, fetchBy: fetchBy(urls, clock.now()) });
+        return null;
+      }
+      case "failed":
+        return `its task now says that it failed: ${outcome.message}`;
+      case "processing":
+        return "its task is unfinished again";
+      case "refused":
+        return outcome.message ?? "the service refused the poll";
+      case "unclear":
+        return outcome.reason;
+    }
+  }
+
+  private async tryAgain(itemId: number, reason: string): Promise<void> {
+    const { store, clock } = this.ports;
+    const tries = (this.waiting.get(itemId)?.tries ?? 0) + 1;
+    if (tries < renewalsMax && reason !== tooShort) {
+      this.waiting.set(itemId, { nextAt: clock.now() + backoffMs(tries), tries });
+      return;
+    }
+    const { rowId } = await store.item(itemId);
+    this.givenUp.add(itemId);
+    await store.noteChildren(itemId, cannotHandOn(rowId, reason));
+    this.waiting.delete(itemId);
+  }
+
+  private want(itemId: number): void {
+    if (!this.waiting.has(itemId) && !this.givenUp.has(itemId))
+      this.waiting.set(itemId, { nextAt: 0, tries: 0 });
+  }
+
+  private isFresh({ url, addressedAt }: { url: string; addressedAt: number | null }): boolean {
+    const { clock, service } = this.ports;
+    return addressedAt !== null && isFresh(url, clock.now() - addressedAt, service.time.now.latest);
+  }
+}
+
+function cannotHandOn(rowId: string, reason: string): string {
+  return `the output of ${rowId} cannot be handed on (${reason}): put its file where the service can read it and write that address in place of the reference, or make the chain anew with --fresh`;
+}

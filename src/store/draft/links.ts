@@ -1,0 +1,137 @@
+import type { Draft, ResolvedLink } from "../../core/ports/draft.js";
+import type { Sql, Sqlite } from "../../sqlite.js";
+import { type DraftPlanned, type DraftProgress, itemOf } from "./tables.js";
+
+/** The links of a draft: inputs that are the outputs of other items. Sheets without any pay nothing for them. */
+export function draftLinks(
+  db: Sqlite,
+  sql: Sql,
+  { tally }: DraftProgress,
+): Pick<
+  Draft,
+  | "link"
+  | "resolveLinks"
+  | "linked"
+  | "childrenOf"
+  | "linksOf"
+  | "slotAt"
+  | "group"
+  | "finish"
+  | "share"
+  | "refuseRow"
+  | "rowIds"
+  | "wantParents"
+> {
+  const insert = db.prepare(
+    "INSERT INTO links (child, field, written, output, place, name, other, parent, copy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  );
+  return {
+    link({ child, field, written, output, place, of }) {
+      const named =
+        "position" in of ? [null, null, of.position, of.copy] : [of.names[0], of.names[1] ?? null, null, 1];
+      insert.run(child, field, written, output, JSON.stringify(place), ...named);
+    },
+
+    resolveLinks() {
+      const count = sql("SELECT count(*) FROM links").value() as number;
+      if (count === 0) return 0;
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_name ON drafted (coalesce(row_id, id))");
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_head ON drafted (head) WHERE head IS NOT NULL");
+      sql(
+        `UPDATE links SET parent = coalesce(${named("name")}, ${named("other")}) WHERE parent IS NULL`,
+      ).run();
+      // The copies of a row follow each other; a row that shares the items of another has none of its own.
+      sql(
+        "UPDATE links SET parent = parent + copy - 1 WHERE copy > 1 AND NOT EXISTS (SELECT 1 FROM drafted WHERE position = parent AND shares IS NOT NULL)",
+      ).run();
+      sql(
+        `UPDATE links SET parent = (
+           SELECT shared.position FROM drafted shared WHERE shared.key IS NOT NULL AND shared.occurrence = links.copy
+             AND (shared.position = sharing.shared OR shared.head = sharing.shared))
+         FROM drafted sharing WHERE sharing.position = links.parent AND sharing.shares IS NOT NULL`,
+      ).run();
+      db.exec("CREATE INDEX IF NOT EXISTS links_parent ON links (parent)");
+      return count;
+    },
+
+    *linked() {
+      const linked = db.prepare(
+        `SELECT child, sum(EXISTS (SELECT 1 FROM links above WHERE above.child = links.parent)) AS open
+         FROM links GROUP BY child ORDER BY child`,
+      );
+      for (const item of linked.iterate()) yield item as { child: number; open: number };
+    },
+
+    childrenOf: (parent) =>
+      (sql("SELECT child FROM links WHERE parent = ? ORDER BY child").all(parent) as { child: number }[]).map(
+        ({ child }) => child,
+      ),
+
+    linksOf: (child) =>
+      (sql(resolved).all(child) as (Omit<ResolvedLink, "place"> & { place: string })[]).map(
+        ({ place, ...link }) => ({ ...link, place: JSON.parse(place) }),
+      ),
+
+    slotAt(position) {
+      const record = sql("SELECT * FROM planned WHERE position = ?").get(position) as
+        | DraftPlanned
+        | undefined;
+      if (record === undefined) return null;
+      const { id, number, repeat } = record;
+      return { position, id, item: itemOf(record), number, repeat };
+    },
+
+    group: (head) =>
+      (
+        sql("SELECT * FROM planned WHERE position = @head OR head = @head ORDER BY position").all({
+          head,
+        }) as DraftPlanned[]
+      ).map((record) => ({ position: record.position, id: record.id, item: itemOf(record) })),
+
+    finish(position, { key, occurrence, head, rowId, name, contents, parents }) {
+      sql(
+        "UPDATE drafted SET key = ?, occurrence = ?, head = ?, row_id = ?, name = ?, contents = ?, parents = ? WHERE position = ?",
+      ).run(key, occurrence, head, rowId, name, JSON.stringify(contents), JSON.stringify(parents), position);
+    },
+
+    share(position, head) {
+      tally.spoil();
+      sql("UPDATE drafted SET key = NULL, shared = ?, shares = 1 WHERE position = ?").run(head, position);
+    },
+
+    refuseRow(position, problem) {
+      db.exec("CREATE INDEX IF NOT EXISTS drafted_row ON drafted (row)");
+      tally.spoil();
+      sql(
+        `UPDATE drafted SET key = NULL, shares = NULL, problem = coalesce(problem, ?)
+         WHERE row = (SELECT row FROM drafted WHERE position = ?)`,
+      ).run(problem, position);
+    },
+
+    *rowIds() {
+      const ids = db.prepare(
+        "SELECT coalesce(row_id, id) FROM drafted WHERE id IS NOT NULL ORDER BY position",
+      );
+      for (const id of ids.pluck().iterate()) yield id as string;
+    },
+
+    wantParents: () =>
+      sql(
+        `UPDATE drafted SET wanted = 1 WHERE NOT wanted AND position IN (
+           WITH RECURSIVE above (position) AS (
+             SELECT parent FROM links JOIN drafted ON position = child WHERE wanted AND key IS NOT NULL
+             UNION SELECT parent FROM links JOIN above ON child = above.position)
+           SELECT position FROM above)`,
+      ).run().changes,
+  };
+}
+
+/** The plus takes away the name's affinity, with which SQLite would not use the index. */
+const named = (column: string) =>
+  `(SELECT position FROM drafted WHERE coalesce(row_id, id) = +links.${column} ORDER BY key IS NULL AND shares IS NULL, position LIMIT 1)`;
+
+const resolved = `
+  SELECT field, written, output, place, parent, drafted.key, kinds.model, kinds.category,
+    coalesce(drafted.row_id, drafted.id) AS rowId
+  FROM links LEFT JOIN drafted ON drafted.position = links.parent LEFT JOIN kinds ON kinds.id = drafted.kind
+  WHERE child = ? ORDER BY field`;

@@ -1,0 +1,103 @@
+import type { BlockedItem, HandedOn, ParentOutput, Store } from "../../core/ports/store.js";
+import { applyTransition, type InTransaction, releasedFirst, type WorkspaceDatabase } from "./transition.js";
+
+/** Chains: items that take the outputs of other items, and wait for them. */
+type ChainMethods = Pick<
+  Store,
+  "parentsOf" | "handingOn" | "release" | "wait" | "renewed" | "noteChildren" | "blocked"
+>;
+
+/** The item that an input of `items` comes from, and its output, where there are such. */
+const withOutputs = `
+  LEFT JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
+  LEFT JOIN outputs ON outputs.item_id = parent.id AND outputs.number = parents.output`;
+const isAtHand = "parent.state IN ('ready', 'archived') AND outputs.url <> ''";
+/** Of a blocked item: every one of its parents is ready or archived. */
+const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id IS NOT NULL
+  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id)
+  AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
+    AND ((${isAtHand}) IS NOT 1 OR ${condition}))`;
+
+const children = `
+  SELECT items.id FROM items parent JOIN parents children ON children.parent_key = parent.key
+    JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
+const releasableChildren = `${children} AND ${mayGo("0")}`;
+const releasableOfRun = `SELECT items.id FROM items WHERE items.run_id = @runId
+  AND ${mayGo("parent.id IN (SELECT value FROM json_each(@stale))")}`;
+const handedOn = `
+  SELECT DISTINCT parent.id, outputs.url, parent.addressed_at AS addressedAt
+  FROM items JOIN parents ON parents.item_id = items.id ${withOutputs}
+  WHERE items.run_id = @runId AND ${mayGo("0")} ORDER BY items.priority DESC, items.position`;
+const parentColumns = `
+  parents.field, parents.parent_key AS key, parents.output, parent.id, parent.row_id AS rowId, parent.state,
+  parent.note, outputs.url, parent.addressed_at AS addressedAt,
+  (SELECT count(*) FROM outputs WHERE item_id = parent.id) AS outputs`;
+const parentsOfItem = `SELECT ${parentColumns}
+  FROM items JOIN parents ON parents.item_id = items.id ${withOutputs} WHERE items.id = @id ORDER BY parents.field`;
+const blockedOfRun = `
+  SELECT id, row_id AS rowId, row_number AS rowNumber, note FROM items
+  WHERE run_id = @runId AND state = 'blocked' ORDER BY position, id`;
+
+export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
+  const { atomic, sql, clock } = connection;
+  const parentsOf = (id: number) => sql(parentsOfItem).all({ id }) as ParentOutput[];
+
+  return {
+    parentsOf: async (itemId) => parentsOf(itemId),
+
+    handingOn: async (runId) => sql(handedOn).all({ runId }) as HandedOn[],
+
+    release: async (runId, stale) =>
+      atomic(() => releaseAll(connection, releasableOfRun, { runId, stale: JSON.stringify(stale) })),
+
+    wait: async (itemId) =>
+      atomic(() => {
+        applyTransition(connection, itemId, "waits");
+        sql(
+          "UPDATE items SET priority = priority - @first WHERE id = @itemId AND priority >= @first / 2",
+        ).run({
+          itemId,
+          first: releasedFirst,
+        });
+      }),
+
+    renewed: async (itemId, { urls }) =>
+      atomic(() => {
+        sql("UPDATE items SET addressed_at = ? WHERE id = ?").run(clock.now(), itemId);
+        for (const [index, url] of urls.entries())
+          sql("UPDATE outputs SET url = ? WHERE item_id = ? AND number = ?").run(url, itemId, index + 1);
+        releaseChildren(connection, itemId);
+      }),
+
+    noteChildren: async (itemId, note) =>
+      atomic(() => {
+        sql(`UPDATE items SET note = @note WHERE state = 'blocked' AND id IN (${children})`).run({
+          id: itemId,
+          note,
+        });
+      }),
+
+    blocked: async (runId) =>
+      (sql(blockedOfRun).all({ runId }) as (BlockedItem & { id: number })[]).map(({ id, ...item }) => ({
+        ...item,
+        parents: parentsOf(id),
+      })),
+  };
+}
+
+/** Releases the blocked children of an item whose URLs have just arrived. Call it inside a transaction. */
+export function releaseChildren(connection: InTransaction, itemId: number): void {
+  releaseAll(connection, releasableChildren, { id: itemId });
+}
+
+function releaseAll(connection: InTransaction, query: string, values: object): number {
+  const { sql } = connection;
+  const found = sql(query).all(values) as { id: number }[];
+  for (const { id } of found) {
+    applyTransition(connection, id, "released");
+    sql(
+      "UPDATE items SET next_at = 0, note = NULL, priority = priority + CASE WHEN priority < @first / 2 THEN @first ELSE 0 END WHERE id = @id",
+    ).run({ id, first: releasedFirst });
+  }
+  return found.length;
+}

@@ -1,0 +1,330 @@
+import { describe, expect, test } from "vitest";
+import { outputOf } from "../../src/core/identity.js";
+import { credits } from "../../src/core/money.js";
+import { openManifest } from "../../src/manifest/read.js";
+import { fileWith } from "../manifest/folder.js";
+import { plan, planOf, type WholePlan } from "./account.js";
+
+const job = (text: string, change = {}) =>
+  fileWith("job.yaml", text).then(async (file) => plan(await openManifest(file), change));
+const parentsOf = ({ items }: WholePlan) =>
+  Object.fromEntries(
+    items.map(({ rowId, parents = [] }) => [
+      rowId,
+      parents.map(({ field, key, output }) => {
+        const parent = items.find((item) => item.key === key)?.rowId;
+        return `${field} ${parent}[${output}]`;
+      }),
+    ]),
+  );
+const told = ({ problems }: WholePlan) =>
+  problems.map(({ place, message }) => `${place.row} ${place.column}: ${message}`);
+const keys = ({ items }: WholePlan) => Object.fromEntries(items.map(({ rowId, key }) => [rowId, key]));
+
+const steps = `
+rows:
+  - { id: cup, thing: a cup }
+  - { id: jug, thing: a jug }
+steps:
+  - { name: clip, model: animate, image_url: "@picture" }
+  - { name: picture, model: paint, prompt: "{{ thing }}" }
+  - { name: longer, model: extend, video_url: "@clip" }
+`;
+
+describe("a reference means", () => {
+  test("a step of the same row, wherever it is listed; the whole chain is priced", async () => {
+    const made = await job(steps);
+    expect(told(made)).toEqual([]);
+    expect(parentsOf(made)).toEqual({
+      "cup-clip": ["image_url cup-picture[1]"],
+      "cup-picture": [],
+      "cup-longer": ["video_url cup-clip[1]"],
+      "jug-clip": ["image_url jug-picture[1]"],
+      "jug-picture": [],
+      "jug-longer": ["video_url jug-clip[1]"],
+    });
+    expect(made.due).toBe(6);
+    expect(made.money.needed).toBe(credits(2 * 54));
+    expect(made.items[0]?.inputs).toEqual({ image_url: "@picture" });
+  });
+
+  test("the item of that id, in a plain sheet too, with the number of its output", async () => {
+    const made = await planOf(
+      "id,model,prompt,image_url\nb,animate,,@a[2]\na,paint,x,\nc,animate,,@ a \nd,animate,,@a[2]\n",
+    );
+    expect(told(made)).toEqual([]);
+    expect(parentsOf(made)).toEqual({
+      a: [],
+      b: ["image_url a[2]"],
+      c: ["image_url a[1]"],
+      d: ["image_url a[2]"],
+    });
+    expect(made.notes).toEqual([
+      "2 items take a later output of paint than the first: whether there is one shows when it is made",
+    ]);
+  });
+
+  test("the step of another row, in the same combination", async () => {
+    const made = await job(`
+rows:
+  - { id: cup }
+  - { id: jug }
+matrix: { lang: [en, de] }
+steps:
+  - { name: picture, model: paint, prompt: "{{ id }} {{ lang }}" }
+  - { name: clip, model: animate, image_url: "@cup.picture" }
+`);
+    expect(parentsOf(made)).toMatchObject({
+      "cup-en-clip": ["image_url cup-en-picture[1]"],
+      "jug-de-clip": ["image_url cup-de-picture[1]"],
+    });
+  });
+
+  test("the same copy of a step that is repeated", async () => {
+    const made = await job(`
+rows: [{ id: cup }]
+repeat: 2
+steps:
+  - { name: picture, model: paint, prompt: x }
+  - { name: clip, model: animate, image_url: "@picture" }
+`);
+    expect(parentsOf(made)).toMatchObject({
+      "cup-clip": ["image_url cup-picture[1]"],
+      "cup-clip-2": ["image_url cup-picture-2[1]"],
+    });
+  });
+
+  test("the item that a merged row stands for", async () => {
+    const made = await planOf("id,model,prompt,image_url\na,paint,x,\nb,paint,x,\nc,animate,,@b\n", {
+      duplicates: "merge",
+    });
+    expect(parentsOf(made)).toEqual({ a: [], c: ["image_url a[1]"] });
+  });
+});
+
+describe("an item's key", () => {
+  test("is made of its parents' keys, so a changed parent makes all that follows new", async () => {
+    const before = keys(await job(steps));
+    const after = keys(await job(steps.replace("a cup", "a bowl")));
+    const changed = Object.keys(before).filter((id) => before[id] !== after[id]);
+    expect(changed).toEqual(["cup-clip", "cup-picture", "cup-longer"]);
+  });
+
+  test("does not depend on names or on the order of the sheet", async () => {
+    const before = keys(await job(steps));
+    const moved = steps.replaceAll("picture", "photo").replace(/( {2}- \{ name: clip.*\n)([^]*)/, "$2$1");
+    const after = keys(await job(moved));
+    expect(after["jug-longer"]).toBe(before["jug-longer"]);
+    expect(after["jug-photo"]).toBe(before["jug-picture"]);
+  });
+
+  test("differs by the number of the output", async () => {
+    const made = await planOf("id,model,prompt,image_url\na,paint,x,\nb,animate,,@a[1]\nc,animate,,@a[2]\n");
+    expect(new Set(Object.values(keys(made))).size).toBe(3);
+    expect(outputOf({ key: "k1:a", output: 2 })).toBe("output 2 of k1:a");
+  });
+
+  test("names the row where it has no id, and steps are found without ids", async () => {
+    const made = await job(`
+rows: [{ thing: a cup }, { thing: a jug }]
+steps:
+  - { name: picture, model: paint, prompt: "{{ thing }}" }
+  - { name: clip, model: animate, image_url: "@picture" }
+`);
+    expect(told(made)).toEqual([]);
+    const [, first, , second] = made.items;
+    expect(first?.rowId).toMatch(/^[0-9a-f]{10}$/);
+    expect(first?.rowId).not.toBe(second?.rowId);
+    expect(first?.name).toBe(`${first?.rowId}-clip`);
+  });
+
+  test("counts identical items that take the same output", async () => {
+    const sheet = "id,model,prompt,image_url\na,paint,x,\nb,animate,,@a\nc,animate,,@a\n";
+    const kept = await planOf(sheet);
+    expect(kept.items.map(({ rowId, occurrence }) => [rowId, occurrence])).toEqual([
+      ["a", 1],
+      ["b", 1],
+      ["c", 2],
+    ]);
+    expect(kept.warnings.map(({ message }) => message)).toEqual([
+      "rows 3, 4 are identical; each is made and paid for (20 credits more than once; --duplicates merge makes it once)",
+    ]);
+    const merged = await planOf(sheet, { duplicates: "merge" });
+    expect(merged.items.map(({ rowId }) => rowId)).toEqual(["a", "b"]);
+    expect(merged.sheet.rows.map(({ keys: of }) => of)).toEqual([
+      [merged.items[0]?.key],
+      [merged.items[1]?.key],
+      [merged.items[1]?.key],
+    ]);
+    expect(told(await planOf(sheet, { duplicates: "error" }))).toEqual([
+      "4 image_url: the row is identical to row 3",
+    ]);
+  });
+});
+
+describe("what is known of earlier runs", () => {
+  const existing = (made: WholePlan, state: "archived" | "blocked") =>
+    made.items.map((item) => ({ ...item, state }));
+
+  test("an unchanged chain is not paid again", async () => {
+    const before = await job(steps);
+    const again = await job(steps, { existing: existing(before, "archived") });
+    expect(again.due).toBe(0);
+    expect(again.money.needed).toBe(0);
+  });
+
+  test("a changed parent is told as the reason for what follows it", async () => {
+    const before = await job(steps);
+    const again = await job(steps.replace("a cup", "a bowl"), { existing: existing(before, "archived") });
+    expect(again.due).toBe(3);
+    expect(again.changed.map(({ rowId, fields }) => [rowId, fields.map(({ to }) => to)])).toEqual([
+      ["cup-clip", ["the new @picture"]],
+      ["cup-picture", ["a bowl"]],
+      ["cup-longer", ["the new @clip"]],
+    ]);
+  });
+
+  test("identical items keep their files when their rows change places", async () => {
+    const rows = ["b,animate,,@a", "c,animate,,@a", "a,paint,x,"];
+    const sheet = (lines: readonly string[]) => `id,model,prompt,image_url\n${lines.join("\n")}\n`;
+    const before = await planOf(sheet(rows));
+    const again = await planOf(sheet(rows.toReversed()), { existing: existing(before, "archived") });
+    expect(again.due).toBe(0);
+    expect(keys(again)).toEqual(keys(before));
+  });
+});
+
+describe("a selection", () => {
+  test("takes the parents of selected items along, and says so", async () => {
+    const made = await job(steps, {
+      selection: {
+        filters: [
+          { key: "id", pattern: "cup*" },
+          { key: "model", pattern: "extend" },
+        ],
+        onlyFailed: false,
+        range: null,
+        sample: null,
+        seed: "",
+        first: null,
+      },
+    });
+    expect(made.items.map(({ rowId }) => rowId)).toEqual(["cup-clip", "cup-picture", "cup-longer"]);
+    expect(made.notes).toContain("2 items are added to the selection: selected items take their outputs");
+  });
+});
+
+describe("a problem is", () => {
+  const sheet = (...rows: string[]) => planOf(`id,model,prompt,image_url,video_url\n${rows.join("\n")}\n`);
+
+  test("a name that nothing has, with the nearest one", async () => {
+    const made = await sheet("cup,paint,x,,", "clip,animate,,@cop,");
+    expect(told(made)).toEqual(['3 image_url: no item and no step of the row is called "cop"']);
+    expect(made.problems[0]).toMatchObject({ got: "@cop", nearest: "@cup" });
+  });
+
+  test("an item that takes its own output", async () => {
+    expect(told(await sheet("a,animate,,@a,"))).toEqual([
+      "2 image_url: the inputs go round in a circle: a → a",
+    ]);
+  });
+
+  test("a circle of several items, and whatever takes an output of one of them", async () => {
+    const made = await sheet("d,extend,,,@a", "a,extend,,,@b", "b,extend,,,@c", "c,extend,,,@a");
+    const circle = /^\d video_url: the inputs go round in a circle: \w → \w → \w → \w$/;
+    expect(told(made)).toEqual([
+      "2 video_url: @a is part of a circle, or takes an output of one",
+      ...[3, 4, 5].map(() => expect.stringMatching(circle)),
+    ]);
+    expect(made.items).toEqual([]);
+  });
+
+  test("an image where a video is needed, and the other way round", async () => {
+    const made = await sheet(
+      "a,paint,x,,",
+      "b,extend,,,@a",
+      "c,animate,,@d,",
+      "d,extend,,,https://x.example/v",
+    );
+    expect(told(made)).toEqual([
+      "3 video_url: video_url needs video, and @a is image (model paint)",
+      "4 image_url: image_url needs image, and @d is video (model extend)",
+    ]);
+  });
+
+  test("a parent whose own row is wrong, down the whole chain", async () => {
+    const made = await sheet("a,nobody,x,,", "b,animate,,@a,", "c,extend,,,@b", "d,paint,y,,");
+    expect(told(made).slice(1)).toEqual([
+      "3 image_url: the item of @a cannot be made, because its own row has a problem",
+      "4 video_url: the item of @b cannot be made, because its own row has a problem",
+    ]);
+    expect(made.items.map(({ rowId }) => rowId)).toEqual(["d"]);
+    expect(made.money.needed).toBe(credits(4));
+  });
+
+  test("a reference without a usable name or number", async () => {
+    expect(told(await sheet("a,animate,,@,", "b,animate,,@a[0],"))).toEqual([
+      "2 image_url: not a usable reference to another item",
+      "3 image_url: not a usable reference to another item",
+    ]);
+  });
+
+  test("a step that makes several items, with their names", async () => {
+    const made = await job(`
+rows: [{ id: cup }]
+steps:
+  - { name: picture, model: paint, prompt: "x {{ lang }}", matrix: { lang: [en, de] } }
+  - { name: clip, model: animate, image_url: "@picture" }
+  - { name: clip2, model: animate, image_url: "@picture-de" }
+`);
+    expect(made.problems).toMatchObject([
+      {
+        message: "step picture makes several items of the row",
+        expected: "one of: @picture-en, @picture-de",
+      },
+    ]);
+    expect(parentsOf(made)["cup-clip2"]).toEqual(["image_url cup-picture-de[1]"]);
+  });
+
+  test("a step of one copy that takes a step of several", async () => {
+    const made = await job(`
+rows: [{ id: cup }]
+steps:
+  - { name: picture, model: paint, prompt: x, repeat: 3 }
+  - { name: clip, model: animate, image_url: "@picture" }
+  - { name: third, model: animate, image_url: "@cup-picture-3" }
+`);
+    expect(told(made)).toEqual(["1 image_url: step picture makes 3 copies, and this one 1"]);
+    expect(parentsOf(made)["cup-third"]).toEqual(["image_url cup-picture-3[1]"]);
+  });
+});
+
+test("a chain of ten thousand items is planned, and so is a circle of as many", async () => {
+  const count = 10_000;
+  const rows = Array.from({ length: count }, (_, index) => `i${index},extend,,@i${index - 1}`);
+  rows[0] = "i0,extend,,https://files.example/first.mp4";
+  const head = "id,model,prompt,video_url\n";
+  const made = await planOf(`${head}${rows.toReversed().join("\n")}\n`);
+  expect(made.items).toHaveLength(count);
+  expect(new Set(made.items.map(({ key }) => key)).size).toBe(count);
+  rows[0] = `i0,extend,,@i${count - 1}`;
+  const circle = await planOf(`${head}${rows.join("\n")}\n`);
+  expect(circle.problems).toHaveLength(count);
+  expect(circle.problems[0]?.message).toContain("9992 more");
+});
+
+test("ten thousand steps of one row are a chain", async () => {
+  const count = 10_000;
+  const first = `{ name: s0, model: extend, video_url: "https://files.example/first.mp4" }`;
+  const others = Array.from(
+    { length: count - 1 },
+    (_, index) => `{ name: s${index + 1}, model: extend, video_url: "@s${index}" }`,
+  );
+  const made = await job(
+    `rows: [{ id: a }]\nsteps:\n${[first, ...others].map((step) => `  - ${step}`).join("\n")}\n`,
+  );
+  expect(made.items).toHaveLength(count);
+  expect(made.items.at(-1)?.parents).toEqual([
+    { field: "video_url", key: made.items.at(-2)?.key, output: 1 },
+  ]);
+});
