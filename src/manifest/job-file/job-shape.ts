@@ -21,7 +21,12 @@ const fields = {
   model: text("a model key of the service"),
   prompt: text("the prompt; @FILE.txt reads it from a file in the manifest's folder"),
   params,
-  ...Object.fromEntries(mediaFields.map((field) => [field, text("an address, or a file for the sandbox")])),
+  ...Object.fromEntries(
+    mediaFields.map((field) => [
+      field,
+      text("an address, @ITEM or @STEP for the output of another item, or a file for the sandbox"),
+    ]),
+  ),
   repeat: text("make it so many times"),
   priority: text("higher goes first"),
 };
