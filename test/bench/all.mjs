@@ -9,6 +9,7 @@ for (const bench of [
   "memory",
   "sandbox",
   "manifest",
+  "graph",
   "archive",
   "hostile",
   "truncations",

@@ -112,7 +112,7 @@ describe("an item's key", () => {
 
   test("does not depend on names or on the order of the sheet", async () => {
     const before = keys(await job(steps));
-    const moved = steps.replaceAll("picture", "photo").replace(/( {2}- \{ name: clip.*\n)([^]*)/, "$2$1");
+    const moved = steps.replaceAll("picture", "photo").replace(/( {2}- \{ name: clip.*\n)(.*)/s, "$2$1");
     const after = keys(await job(moved));
     expect(after["jug-longer"]).toBe(before["jug-longer"]);
     expect(after["jug-photo"]).toBe(before["jug-picture"]);

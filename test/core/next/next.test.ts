@@ -495,3 +495,37 @@ describe("the end", () => {
     expect(next(view({ stops, state: { processing: 1, ready: 1 }, expired: 1 })).done).toBe(true);
   });
 });
+
+describe("a parent whose URLs have expired", () => {
+  const renewals = [{ id: 9, nextAt: 0 }];
+
+  test("is polled, and keeps the run open", () => {
+    const { steps, done } = next(view({ renewals }));
+    expect(steps).toEqual([{ do: "poll", item: 9 }]);
+    expect(done).toBe(false);
+    expect(next(view({ renewals: [{ id: 9, nextAt: now + 5_000 }] }))).toMatchObject({
+      steps: [],
+      done: false,
+      wakeAt: now + 5_000,
+    });
+  });
+
+  test("waits until what may be submitted has a lane, because a URL is only good for a while", () => {
+    const { steps } = next(view({ renewals, planned: planned(1, 2, 3), state: { planned: 3 } }));
+    expect(steps.map(({ item }) => item)).toEqual([1, 2]);
+  });
+
+  test("is not polled when nothing more may be submitted, nor beside a download of its own", () => {
+    const stops = [{ kind: "cap", message: "" }] as const;
+    expect(next(view({ renewals, stops }))).toMatchObject({ steps: [], done: true });
+    const ready = [{ id: 9, nextAt: 0, fetchBy: 0 }];
+    const { steps } = next(view({ renewals, ready, state: { ready: 1 } }));
+    expect(steps).toEqual([{ do: "download", item: 9 }]);
+  });
+
+  test("is polled only while the day has requests for it and for the tasks at the service", () => {
+    const day = { ...quota(0), day: { ...quota(0).day, limit: 10, used: 9, nextReleaseAt: now + 60_000 } };
+    const { steps, waiting, done } = next(view({ renewals, quota: day }));
+    expect({ steps, waiting, done }).toEqual({ steps: [], waiting: "day", done: false });
+  });
+});

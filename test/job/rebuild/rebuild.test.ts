@@ -184,6 +184,19 @@ describe("P4: from the receipts alone", () => {
     });
   });
 
+  test("an item that took the output of another one has its reference again, not the address of that moment", async () => {
+    const parent = { field: "image_url", key: "k1:cup", output: 2 };
+    const change = { parents: [{ ...parent, written: "@cup[2]" }] };
+    intent("clip", 1, change);
+    answer("clip", "accepted", 1, { status: 200, taskId: "task-clip" });
+    intent("late", 1, change);
+    answer("late", "refused", 1, { status: 402, message: "INSUFFICIENT_CREDITS" });
+    await rebuild();
+    expect(await statesNow()).toEqual({ clip: "processing", late: "planned" });
+    for (const item of await itemsNow())
+      expect(item).toMatchObject({ inputs: { image_url: "@cup[2]" }, parents: [parent] });
+  });
+
   test("a request was sent when its line says by the service's clock; without a readable time, when it was written", async () => {
     intent("told", 1, { sentAt: at(30) });
     intent("damaged", 1, { sentAt: "soon" });

@@ -1,0 +1,106 @@
+/**
+ * How long a sheet takes to plan whose items take outputs of each other, beside the same sheet with addresses in place of
+ * the references, and how much memory that takes. Each is planned in a process of its own, and processor time is compared.
+ *
+ *   node test/bench/graph.mjs [--short] [--json]
+ */
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const short = process.argv.includes("--short");
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const items = short ? 10_000 : 100_000;
+
+/** The most that a plan of 100,000 items with a parent each may take. */
+const aims = { seconds: 5, megabytes: 200 };
+
+const first = "https://files.example/first.mp4";
+/** What row n takes as its input. */
+const kinds = {
+  addresses: { rows: items, input: () => first },
+  "one parent each": { rows: items, input: (n) => (n % 100 === 0 ? first : `@i${n - (n % 100)}`) },
+  "chains of ten": { rows: items, input: (n) => (n % 10 === 0 ? first : `@i${n - 1}`) },
+  "one chain": { rows: 10_000, input: (n) => (n === 0 ? first : `@i${n - 1}`) },
+  "one circle": { rows: 10_000, input: (n, rows) => `@i${(n + rows - 1) % rows}`, problems: true },
+};
+
+const models = [
+  {
+    ...{ model_key: "extend", model_name: "extend", category: "video", credits_cost: 3, input_type: "video" },
+    parameters: [],
+  },
+];
+const me = {
+  user: { id: "8c5f7d0e-0000-4000-8000-000000000001", email: "team@example.com", name: null },
+  credits: { balance: 10_000_000, used_this_key: 0 },
+  subscription: {
+    ...{ status: "active", plan: "Enterprise", credits_per_month: 1_000, billing_interval: "month" },
+    ...{ current_period_end: "2026-12-01T00:00:00Z", cancel_at_period_end: false },
+  },
+  api_key: { id: "k", name: "k", requests_count: 0 },
+};
+
+const [, , task, file] = process.argv;
+if (task === "plan") await planned(file);
+else main();
+
+function main() {
+  if (!existsSync(join(root, "dist/plan/make-plan.js"))) {
+    console.error("graph: dist is missing; run `npm run build` first");
+    process.exit(1);
+  }
+  const folder = mkdtempSync(join(tmpdir(), "bulkgen-bench-"));
+  try {
+    const results = Object.entries(kinds).map(([name, kind]) => measured(name, kind, folder));
+    if (process.argv.includes("--json")) console.log(JSON.stringify(results, null, 2));
+    else
+      for (const { name, rows, seconds, megabytes } of results)
+        console.log(
+          `${name.padEnd(16)} ${String(rows).padStart(7)} items  ${seconds.toFixed(1).padStart(5)} s  ${megabytes} MB`,
+        );
+    const one = results.find(({ name }) => name === "one parent each");
+    if (short || (one.seconds < aims.seconds && one.megabytes < aims.megabytes)) return;
+    console.error(`graph: expected less than ${aims.seconds} s and ${aims.megabytes} MB`);
+    process.exitCode = 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function measured(name, { rows, input, problems = false }, folder) {
+  const path = join(folder, "sheet.csv");
+  const out = openSync(path, "w");
+  writeSync(out, "id,model,video_url\n");
+  for (let n = 0; n < rows; n++) writeSync(out, `i${n},extend,${input(n, rows)}\n`);
+  closeSync(out);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [fileURLToPath(import.meta.url), "plan", path],
+    { encoding: "utf8" },
+  );
+  if (status !== 0) throw new Error(stderr);
+  const { made, wrong, ...figures } = JSON.parse(stdout);
+  if (problems ? wrong !== rows : made !== rows)
+    throw new Error(`${name}: ${made} items and ${wrong} problems of ${rows} rows`);
+  return { name, rows, ...figures };
+}
+
+async function planned(path) {
+  const module = (name) => import(pathToFileURL(join(root, "dist", `${name}.js`)).href);
+  const [{ openManifest }, { begin, makePlan }, { openDraft }] = await Promise.all(
+    ["manifest/read", "plan/make-plan", "store/draft/draft"].map(module),
+  );
+  const before = process.cpuUsage();
+  const draft = openDraft();
+  const manifest = await openManifest(path);
+  const place = { origin: "https://service.example", edition: "", existing: [], now: Date.UTC(2026, 10, 21) };
+  const plan = await makePlan({ ...place, manifest, draft, models, me }, await begin(manifest, draft));
+  const [made, wrong] = [plan.items.length, plan.problems.length];
+  const { user, system } = process.cpuUsage(before);
+  const seconds = (user + system) / 1e6;
+  const megabytes = Math.round(process.resourceUsage().maxRSS / 1024);
+  console.log(JSON.stringify({ made, wrong, seconds, megabytes }));
+}

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { newPlace, type Place, run } from "./command.js";
+import { type ScriptedService, startService } from "./service.js";
+
+const sheet = (cup = "a cup") =>
+  `id,model,prompt,image_url\nclip,plain-image,a clip,@cup\ncup,plain-image,${cup},\nlonger,plain-image,more,@clip\n`;
+
+async function made(script?: Parameters<typeof startService>[0]): Promise<[Place, ScriptedService]> {
+  const service = await startService({ balance: 100, ...script });
+  const place = newPlace();
+  place.write("set.csv", sheet());
+  return [place, service];
+}
+
+const paid = ({ made: tasks }: ScriptedService) => tasks.map(({ prompt }) => prompt);
+
+test("P2: a chain is made in its order, an unchanged one is never paid again, and a changed one from the change on", async () => {
+  const [place, service] = await made();
+  const first = await run(place, ["run", "set.csv", "--yes"], service);
+  expect(first, first.stderr).toMatchObject({ code: 0 });
+  expect(paid(service)).toEqual(["a cup", "a clip", "more"]);
+  for (const [index, { body }] of service.made.entries()) {
+    if (index === 0) expect(body).not.toHaveProperty("image_url");
+    else expect(body["image_url"]).toContain(service.made[index - 1]?.task);
+  }
+  const again = await run(place, ["run", "set.csv", "--yes"], service);
+  expect(again, again.stderr).toMatchObject({ code: 0 });
+  expect(service.made).toHaveLength(3);
+  place.write("set.csv", sheet("a mug"));
+  const plan = await run(place, ["plan", "set.csv"], service);
+  expect(plan.stdout).toContain("3 new");
+  await run(place, ["run", "set.csv", "--yes"], service);
+  expect(paid(service).slice(3)).toEqual(["a mug", "a clip", "more"]);
+});
+
+test("a failed item leaves its chain blocked and unpaid, says why, and a retry of it goes on with all", async () => {
+  let fails = true;
+  const [place, service] = await made({
+    script: ({ what, path }) => {
+      if (what !== "GET task" || !fails) return "serve";
+      const facts = { model: "plain-image", category: "image", input: {}, output_urls: null };
+      const times = { created_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:01Z" };
+      const task_id = path.split("/").at(-1);
+      return {
+        json: {
+          task_id,
+          status: "failed",
+          error: "content moderation",
+          credits_consumed: 0,
+          ...facts,
+          ...times,
+        },
+      };
+    },
+  });
+  const first = await run(place, ["run", "set.csv", "--yes", "--json"], service);
+  expect(first, first.stderr).toMatchObject({ code: 5 });
+  const summary = JSON.parse(first.stdout);
+  expect(summary.counts).toMatchObject({ failed: 1, blocked: 2 });
+  expect(summary.blocked).toMatchObject([
+    { rowId: "clip", reason: "waits for cup, which failed: content moderation" },
+    { rowId: "longer", reason: "waits for clip, which is blocked itself" },
+  ]);
+  const status = await run(place, ["status"], service);
+  expect(status.stdout).toContain("row 2 (clip): waits for cup, which failed: content moderation");
+  fails = false;
+  const retried = await run(place, ["retry", "--yes"], service);
+  expect(retried, retried.stderr).toMatchObject({ code: 0 });
+  expect(paid(service)).toEqual(["a cup", "a cup", "a clip", "more"]);
+});
+
+test("P2: a lost answer blocks its chain; a person who skips it leaves the chain to decide about, with exit 10", async () => {
+  const [place, service] = await made({
+    script: ({ what, before }) => (what === "POST generate" && before === 0 ? "serve and cut" : "serve"),
+  });
+  const first = await run(place, ["run", "set.csv", "--yes", "--settle", "wait"], service);
+  expect(first, first.stderr).toMatchObject({ code: 10 });
+  const skipped = await run(place, ["resolve", "cup", "--skip"], service);
+  expect(skipped, skipped.stderr).toMatchObject({ code: 0 });
+  const again = await run(place, ["run", "set.csv", "--yes"], service);
+  expect(again, again.stderr).toMatchObject({ code: 10 });
+  expect(again.stdout).toContain("2, waiting for the output of an item");
+  expect(again.stdout).toContain("which was skipped or cancelled (clip)");
+  expect(service.made).toHaveLength(1);
+});
+
+test("P4: a rebuilt workspace knows its chains: nothing is paid again, and what is missing is made", async () => {
+  const [place, service] = await made();
+  const cut = await run(place, ["run", "set.csv", "--yes", "--max-credits", "2"], service);
+  expect(cut, cut.stderr).toMatchObject({ code: 6 });
+  const before = service.made.length;
+  expect(before).toBeGreaterThan(0);
+  const rebuilt = await run(place, ["doctor", "--rebuild", "--yes"], service);
+  expect(rebuilt, rebuilt.stderr).toMatchObject({ code: 0 });
+  const rest = await run(place, ["run", "set.csv", "--yes"], service);
+  expect(rest, rest.stderr).toMatchObject({ code: 0 });
+  expect(paid(service)).toEqual(["a cup", "a clip", "more"]);
+});
