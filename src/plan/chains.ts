@@ -157,20 +157,23 @@ class Chains {
     if (slot === null) return;
     const contents = { ...slot.item.contents };
     const parents: Parent[] = [];
-    let place: Place | null = null;
-    for (const link of this.draft.linksOf(position)) {
+    const links = this.draft.linksOf(position);
+    for (const link of links) {
       const problem = this.problemOf(link);
       if (problem !== null) {
-        this.put(position, { place: link.place, ...problem });
+        this.put(position, { place: placeOf(link), ...problem });
         return;
       }
       const parent = { field: link.field, key: link.key as string, output: link.output };
       contents[link.field] = outputOf(parent);
       parents.push(parent);
-      place ??= link.place;
       if (link.output > 1) this.later.set(link.model ?? "", (this.later.get(link.model ?? "") ?? 0) + 1);
     }
-    const wrong = this.items.finish(slot, { contents, parents, place: place as Place });
+    const wrong = this.items.finish(slot, {
+      contents,
+      parents,
+      placeOf: () => placeOf(links[0] as ResolvedLink),
+    });
     if (wrong !== null) this.put(position, wrong);
   }
 
@@ -226,13 +229,17 @@ class Chains {
     if (this.draft.slotAt(position) === null) return;
     const links = this.draft.linksOf(position);
     const link = links.find(({ parent }) => parent !== null && this.order.isUnfinished(parent)) ?? links[0];
-    if (link !== undefined) this.put(position, { place: link.place, ...problemOf(link) });
+    if (link !== undefined) this.put(position, { place: placeOf(link), ...problemOf(link) });
   }
 
   private put(position: number, problem: Problem): void {
     this.draft.problem(problem);
     this.draft.refuseRow(position, problem.message);
   }
+}
+
+function placeOf({ place }: ResolvedLink): Place {
+  return JSON.parse(place);
 }
 
 /** The order in which items can be finished. One byte for each item, because there may be a million. */

@@ -104,7 +104,11 @@ export class Items {
   /** Finishes an item with links. Returns why it cannot be made, or null. */
   finish(
     { position, number, repeat, id, item }: NonNullable<ReturnType<Draft["slotAt"]>>,
-    { contents, parents, place }: { contents: NewItem["inputs"]; parents: readonly Parent[]; place: Place },
+    {
+      contents,
+      parents,
+      placeOf,
+    }: { contents: NewItem["inputs"]; parents: readonly Parent[]; placeOf(): Place },
   ): Problem | null {
     const { draft, scope } = this;
     const same = requestOf({ ...item, contents });
@@ -115,7 +119,7 @@ export class Items {
       const before = this.slotsOf(head) || 1;
       const other = draft.recordAt(head)?.number ?? 0;
       if (scope.duplicates === "error" && other !== number)
-        return duplicateProblem(place, item.prompt, other);
+        return duplicateProblem(placeOf(), item.prompt, other);
       if (item.copy === 1) {
         const good = { model: { credits_cost: toNumber(item.kind.price) }, row: { number, repeat } };
         if (this.slotsOf(head) === 0) this.begin(head, good, other);
@@ -132,7 +136,11 @@ export class Items {
     const key = this.keyOf(same, occurrence);
     const rowId = id === null ? shortId(key) : item.rowId;
     const name = id === null ? item.name.replace(item.rowId, rowId) : item.name;
-    draft.finish(position, { key, occurrence, head, rowId, name, contents, parents });
+    draft.finish(
+      position,
+      { key, occurrence, head, rowId, name, contents, parents },
+      id !== null && head === null,
+    );
     return null;
   }
 

@@ -46,6 +46,8 @@ export interface Draft {
     item: Pick<DraftItem, "key" | "occurrence" | "head" | "rowId" | "name" | "contents"> & {
       parents: readonly Parent[];
     },
+    /** It is the only one of its kind, and its row has an id. */
+    isUsual: boolean,
   ): void;
   /** The row at that position stands for an item of another row instead of its own. */
   share(position: number, head: number): void;
@@ -165,7 +167,9 @@ export interface DraftLink {
 }
 
 /** The same with the item that it is of: no position where there is none, no key where nothing is made of its row. */
-export interface ResolvedLink extends Pick<DraftLink, "field" | "written" | "output" | "place"> {
+export interface ResolvedLink extends Pick<DraftLink, "field" | "written" | "output"> {
+  /** As JSON: only problems need it. */
+  place: string;
   parent: number | null;
   key: string | null;
   model: string | null;

@@ -25,6 +25,8 @@ export function draftLinks(
   const insert = db.prepare(
     "INSERT INTO links (child, field, written, output, place, name, other, parent, copy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
   );
+  // Nearly all items keep their ids and names, whose index would have to be written too.
+  const finishUsual = db.prepare("UPDATE drafted SET key = ?, contents = ?, parents = ? WHERE position = ?");
   return {
     link({ child, field, written, output, place, of }) {
       const named =
@@ -67,10 +69,7 @@ export function draftLinks(
         ({ child }) => child,
       ),
 
-    linksOf: (child) =>
-      (sql(resolved).all(child) as (Omit<ResolvedLink, "place"> & { place: string })[]).map(
-        ({ place, ...link }) => ({ ...link, place: JSON.parse(place) }),
-      ),
+    linksOf: (child) => sql(resolved).all(child) as ResolvedLink[],
 
     slotAt(position) {
       const record = sql("SELECT * FROM planned WHERE position = ?").get(position) as
@@ -88,7 +87,11 @@ export function draftLinks(
         }) as DraftPlanned[]
       ).map((record) => ({ position: record.position, id: record.id, item: itemOf(record) })),
 
-    finish(position, { key, occurrence, head, rowId, name, contents, parents }) {
+    finish(position, { key, occurrence, head, rowId, name, contents, parents }, isUsual) {
+      if (isUsual) {
+        finishUsual.run(key, JSON.stringify(contents), JSON.stringify(parents), position);
+        return;
+      }
       sql(
         "UPDATE drafted SET key = ?, occurrence = ?, head = ?, row_id = ?, name = ?, contents = ?, parents = ? WHERE position = ?",
       ).run(key, occurrence, head, rowId, name, JSON.stringify(contents), JSON.stringify(parents), position);
