@@ -137,6 +137,7 @@ function summary(exit: ExitName, facts: RunSummary, all: number): string {
   const others = [
     counts.failed ? `, ${counts.failed} failed` : "",
     counts.held ? `, ${counts.held} held` : "",
+    counts.blocked ? `, ${counts.blocked} blocked` : "",
   ].join("");
   return `${job}, run ${run}: ${counts.archived ?? 0} of ${all} archived${others}, ${inCredits(spent)} spent${pending > 0 ? `, ${inCredits(pending)} in flight or held` : ""} (${exit})`;
 }

@@ -38,7 +38,10 @@ export class Chains {
     const { store } = this.ports;
     const before = this.waiting.size;
     const stale: number[] = [];
-    for (const parent of await store.handingOn(this.runId)) {
+    const parents = await store.handingOn(this.runId);
+    // Runs without chains write nothing here.
+    if (parents.length === 0) return 0;
+    for (const parent of parents) {
       if (this.isFresh(parent)) continue;
       stale.push(parent.id);
       this.want(parent.id);

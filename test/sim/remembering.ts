@@ -30,6 +30,9 @@ export const storeLooks = [
     "attemptOfEntry",
     "attempted",
     "resubmitted",
+    "parentsOf",
+    "handingOn",
+    "blocked",
   ] as const),
 ];
 
