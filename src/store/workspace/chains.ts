@@ -18,9 +18,10 @@ const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id I
   AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
     AND ((${isAtHand}) IS NOT 1 OR ${condition}))`;
 
+// In this order: a job may have far more items than a parent has children.
 const children = `
-  SELECT items.id FROM items parent JOIN parents children ON children.parent_key = parent.key
-    JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
+  SELECT items.id FROM items parent CROSS JOIN parents children ON children.parent_key = parent.key
+    CROSS JOIN items ON items.id = children.item_id AND items.job_id = parent.job_id WHERE parent.id = @id`;
 const releasableChildren = `${children} AND ${mayGo("0")}`;
 const releasableOfRun = `SELECT items.id FROM items WHERE items.run_id = @runId
   AND ${mayGo("parent.id IN (SELECT value FROM json_each(@stale))")}`;

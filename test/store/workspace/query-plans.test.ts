@@ -86,6 +86,12 @@ test("no query of a run's loop reads all items, attempts or outputs", async () =
   await store.run("unfinished");
   await store.setRun(runId, { requests: 3 });
   await store.waitingOrders();
+  await store.parentsOf(a);
+  await store.handingOn(runId);
+  await store.release(runId, []);
+  await store.renewed(a, facts);
+  await store.noteChildren(a, "no address");
+  await store.blocked(runId);
 
   const found = [...texts].map((text) => ({ text, steps: growing(db, text) }));
   expect(found.length).toBeGreaterThan(40);
