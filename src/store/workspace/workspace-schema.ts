@@ -12,7 +12,16 @@ export const workspaceMigrations: readonly Migration[] = [
 ];
 
 /** States in which few items of a run are at once, and which are asked for often. */
-const indexedStates = ["blocked", "submitting", "unknown", "held", "processing", "overdue", "ready", "failed"];
+const indexedStates = [
+  "blocked",
+  "submitting",
+  "unknown",
+  "held",
+  "processing",
+  "overdue",
+  "ready",
+  "failed",
+];
 
 const tables = `
   CREATE TABLE opened (count INTEGER NOT NULL);
