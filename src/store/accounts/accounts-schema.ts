@@ -6,6 +6,7 @@ export const accountsMigrations: readonly Migration[] = [
   (db) => {
     db.exec(quotaTables);
     db.exec(spendLogTables);
+    db.exec(keptSums());
   },
 ];
 
@@ -156,6 +157,44 @@ const spendLogTables = `
   CREATE INDEX spend_log_lost ON spend_log (origin, fingerprint, max(ended_at, sent_at))
     WHERE outcome = 'unknown' AND verdict IN ('charged', 'undecided');
 `;
+
+/** What a paid request has cost, or may have cost. A failed task and an answer without a charge free its price. */
+export function costOf(row: string): string {
+  return `
+  CASE
+    WHEN ${row}.outcome = 'free' OR ${row}.verdict = 'not_charged' THEN 0
+    WHEN ${row}.task = 'failed' THEN ${row}.kept
+    WHEN ${row}.outcome = 'accepted' THEN coalesce(${row}.charged, ${row}.price)
+    ELSE ${row}.price
+  END`;
+}
+
+/** The kept sums are those of blocks: of a quarter of an hour, by when requests were sent, and of so many positions. */
+export const timeBlockMs = 900_000;
+export const seqBlock = 1_024;
+
+/** Sums of what requests cost, kept by triggers: a day has too many requests to add them up for each that follows. */
+function keptSums(): string {
+  const add = (credits: string) => `
+    INSERT INTO spent (origin, fingerprint, kind, block, credits)
+    VALUES (NEW.origin, NEW.fingerprint, 'time', NEW.sent_at / ${timeBlockMs}, ${credits}),
+           (NEW.origin, NEW.fingerprint, 'seq', NEW.intended_seq / ${seqBlock}, ${credits})
+    ON CONFLICT DO UPDATE SET credits = credits + excluded.credits;`;
+  return `
+  CREATE TABLE spent (
+    origin TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('time', 'seq')),
+    block INTEGER NOT NULL,
+    credits INTEGER NOT NULL,
+    PRIMARY KEY (origin, fingerprint, kind, block)
+  ) WITHOUT ROWID;
+  CREATE TRIGGER spent_intended AFTER INSERT ON spend_log BEGIN ${add(costOf("NEW"))} END;
+  CREATE TRIGGER spent_changed AFTER UPDATE OF outcome, verdict, task, kept, charged ON spend_log
+    WHEN ${costOf("NEW")} <> ${costOf("OLD")}
+    BEGIN ${add(`${costOf("NEW")} - ${costOf("OLD")}`)} END;
+`;
+}
 
 export interface AccountRow {
   id: number;

@@ -2,15 +2,18 @@ import { type Credits, minus, plus } from "../../core/money.js";
 import type { BalanceMark, Bounds, TakenCredits } from "../../core/ports/spend-log.js";
 import type { Day } from "../../core/quota/quota.js";
 import type { Sql } from "../../sqlite.js";
+import { costOf, seqBlock, timeBlockMs } from "./accounts-schema.js";
 
-/** What a paid request has cost, or may have cost. A failed task and an answer without a charge free its price. */
-const cost = `
-  CASE
-    WHEN outcome = 'free' OR verdict = 'not_charged' THEN 0
-    WHEN task = 'failed' THEN kept
-    WHEN outcome = 'accepted' THEN coalesce(charged, price)
-    ELSE price
-  END`;
+const cost = costOf("spend_log");
+
+const ofAccount = (table: string) =>
+  `FROM keys CROSS JOIN ${table} USING (origin, fingerprint) WHERE account_id = @accountId`;
+/** The kept sums of whole blocks. */
+const sumOf = (kind: "time" | "seq", blocks: string) =>
+  `(SELECT coalesce(sum(credits), 0) ${ofAccount("spent")} AND kind = '${kind}' AND ${blocks})`;
+/** The requests of a part of a block; the unary plus leaves the index to the other condition. */
+const costBetween = (rows: string) =>
+  `(SELECT coalesce(sum(${cost}), 0) FROM spend_log JOIN keys USING (origin, fingerprint) WHERE ${rows} AND +account_id = @accountId)`;
 
 /**
  * A request with a time in the future was sent while a clock was ahead, perhaps today. It also counts on the day on which
@@ -18,9 +21,12 @@ const cost = `
  */
 const spent = `
   SELECT
-    coalesce(sum(CASE WHEN sent_at < @to OR found_at IS NULL OR found_at >= @from THEN ${cost} ELSE 0 END), 0) AS credits,
-    coalesce(max(sent_at >= @to AND (found_at IS NULL OR found_at >= @to)), 0) AS found
-  FROM spend_log JOIN keys USING (origin, fingerprint) WHERE sent_at >= @from AND account_id = @accountId`;
+    ${sumOf("time", `block >= @firstWhole / ${timeBlockMs} AND block < @to / ${timeBlockMs}`)}
+    + ${costBetween("sent_at >= @from AND sent_at < min(@to, @firstWhole)")}
+    + ${costBetween(`sent_at >= max(@firstWhole, @to / ${timeBlockMs} * ${timeBlockMs}) AND sent_at < @to`)}
+    + ${costBetween("sent_at >= @to AND (found_at IS NULL OR found_at >= @from)")} AS credits,
+    (SELECT coalesce(max(found_at IS NULL OR found_at >= @to), 0)
+      FROM spend_log JOIN keys USING (origin, fingerprint) WHERE sent_at >= @to AND +account_id = @accountId) AS found`;
 
 const find = `
   UPDATE spend_log SET found_at = @to - 1
@@ -43,26 +49,48 @@ export function spentSoFar(
   accountId: number,
   { from, to }: Day,
 ): { credits: Credits; hasNew: boolean } {
-  const { credits, found } = sql(spent).get({ accountId, from, to }) as { credits: Credits; found: number };
+  const firstWhole = Math.ceil(from / timeBlockMs) * timeBlockMs;
+  const days = { accountId, from, to, firstWhole };
+  const { credits, found } = sql(spent).get(days) as { credits: Credits; found: number };
   return { credits, hasNew: found > 0 };
 }
-
-const ofAccount = "FROM spend_log JOIN keys USING (origin, fingerprint) WHERE account_id = @accountId";
 
 /** Requests answered before the balance reading are in it, and unanswered ones whose charge a reading by then has shown. */
 const isIn = `
   coalesce(outcome <> 'unknown' AND ended_seq <= @seq, 0)
     OR coalesce(verdict = 'charged' AND (verdict_seq <= @seq OR verdict_seq = @reading), 0)`;
 
-// Each part uses an index of its own; the unary plus keeps SQLite from the other index.
-const taken = `
-  SELECT
-    (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND intended_seq > @seq) AS since,
-    (SELECT coalesce(sum(${cost}), 0) ${ofAccount} AND sent_at > @dayBefore AND +intended_seq <= @seq AND NOT (${isIn})) AS before`;
+const since = `
+  SELECT ${sumOf("seq", `block > @seq / ${seqBlock}`)}
+    + (SELECT coalesce(sum(${cost}), 0) ${ofAccount("spend_log")}
+        AND intended_seq > @seq AND intended_seq < (@seq / ${seqBlock} + 1) * ${seqBlock})`;
+
+const begunBefore = `
+  SELECT spend_log.id ${ofAccount("spend_log")} AND sent_at > @dayBefore AND intended_seq <= @seq AND NOT (${isIn})`;
+
+const costOfThese = `
+  SELECT coalesce(sum(${cost}), 0) FROM spend_log WHERE id IN (SELECT value FROM json_each(@ids)) AND NOT (${isIn})`;
+
+/** What had begun before a balance was read and is not in it: found once for each reading, because it only grows less. */
+const begun = new WeakMap<Sql, { name: string; ids: string }>();
+
+function begunBy(sql: Sql, accountId: number, mark: BalanceMark): string {
+  const name = JSON.stringify([accountId, mark]);
+  const known = begun.get(sql);
+  if (known?.name === name) return known.ids;
+  const rows = sql(begunBefore).all({ accountId, ...mark }) as { id: number }[];
+  const ids = JSON.stringify(rows.map(({ id }) => id));
+  begun.set(sql, { name, ids });
+  return ids;
+}
 
 /** What paid requests have taken or may have taken from a balance since it was read, over all keys and workspaces. */
 export function takenFrom(sql: Sql, accountId: number, mark: BalanceMark): TakenCredits {
-  return sql(taken).get({ accountId, ...mark }) as TakenCredits;
+  const { seq, reading } = mark;
+  return {
+    since: sql(since).value({ accountId, seq }) as Credits,
+    before: sql(costOfThese).value({ seq, reading, ids: begunBy(sql, accountId, mark) }) as Credits,
+  };
 }
 
 /** The credits that the caps leave for another paid request of the account; null without caps. */
