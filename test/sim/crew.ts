@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { type Crashes, crashesAt } from "./crash-everywhere.js";
+import { type Crashes, type crashed, crashesAt } from "./crash-everywhere.js";
 import { type Catch, huntNamed } from "./hunt.js";
 import { type Seeds, type Tally, tally } from "./tally.js";
 
@@ -8,7 +8,7 @@ import { type Seeds, type Tally, tally } from "./tally.js";
 
 interface Asks {
   seeds: Seeds;
-  crashes: { nth: number };
+  crashes: { nth: number; run: keyof typeof crashed };
   mutant: { name: string };
 }
 
@@ -24,7 +24,7 @@ export const cores = availableParallelism();
 
 const skills: { [Each in Kind]: (ask: Asks[Each]) => Promise<Answers[Each]> } = {
   seeds: tally,
-  crashes: ({ nth }) => crashesAt(nth),
+  crashes: ({ nth, run }) => crashesAt(nth, run),
   mutant: ({ name }) => huntNamed(name),
 };
 

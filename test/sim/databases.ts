@@ -21,7 +21,7 @@ interface Database<Port> {
   clock: { current: Clock };
 }
 
-/** In the simulation the gates of a process hold works back until the end of the turn; here each is committed at once. */
+/** Each process of the simulation shares its own commits (`machine.ts`), so here a work is committed at once. */
 const atOnce: Defer = (act) => act();
 
 class Pool<Port> {

@@ -1,32 +1,15 @@
 import type { Disk, NewFile } from "../../src/core/ports/disk.js";
 import type { Download, Send } from "../../src/core/ports/send.js";
-import { never, type Process } from "./machine.js";
+import { type Database, never, type Process } from "./machine.js";
 
 /** The ports of one process, each call an effect at which the process can die. */
 
 type Method = (...values: unknown[]) => Promise<unknown>;
 
-/** Works that are asked for and not done yet: virtual time has to wait for them. */
-let pending = 0;
-
-export function hasPendingWorks(): boolean {
-  return pending > 0;
-}
-
-/**
- * Does it at the end of the turn of the event loop, as the program does what it asks of its databases: what others do
- * in the meantime comes before it, and a process that dies in the meantime has not done it.
- */
-async function atEndOfTurn<Result>(process: Process, act: () => Promise<Result>): Promise<Result> {
-  pending++;
-  await new Promise((resolve) => setImmediate(resolve));
-  pending--;
-  return process.isAlive() ? act() : never();
-}
-
-/** A port whose methods are transactions. Those in `looks` change nothing. */
+/** A port whose methods are transactions of that database. Those in `looks` change nothing. */
 export function gatedPort<Port extends object>(
   process: Process,
+  database: Database,
   name: string,
   port: Port,
   looks: readonly (keyof Port & string)[],
@@ -36,12 +19,7 @@ export function gatedPort<Port extends object>(
     const call = (...values: unknown[]) =>
       looksOnly
         ? process.look(() => act(...values))
-        : process.effect(
-            `${name}.${method}`,
-            values,
-            () => atEndOfTurn(process, () => act(...values)),
-            "whole",
-          );
+        : process.transaction(database, `${name}.${method}`, values, () => act(...values));
     return [method, call];
   });
   return Object.fromEntries(gated) as Port;

@@ -23,6 +23,27 @@ export interface Machine {
   processes: Process[];
 }
 
+/** What a process commits to. Two ports may be parts of one database. */
+export type Database = "state.db" | "accounts.db";
+
+/** A transaction that a process has asked for. */
+interface Requested {
+  name: string;
+  values: readonly unknown[];
+  act(): Promise<unknown>;
+  /** The process dies when this is committed, before it learns so. */
+  crash: Crash | null;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** Commits that are asked for and not done yet: virtual time has to wait for them. */
+let pending = 0;
+
+export function hasPendingCommits(): boolean {
+  return pending > 0;
+}
+
 /**
  * One execution of the program. Everything it does to the world goes through `effect`, where it can die: before the
  * effect, or after it and before it learns so. A dead process is never heard of again: whatever it still awaits never
@@ -33,6 +54,7 @@ export class Process implements Sender {
   readonly ended: Promise<"crashed">;
   private alive = true;
   private working = 0;
+  private readonly requested = new Map<Database, Requested[]>();
   private end: () => void = () => {};
 
   constructor(
@@ -56,27 +78,73 @@ export class Process implements Sender {
   }
 
   /** Something that changes the world. */
-  effect<Result>(
-    name: string,
-    values: readonly unknown[],
-    act: () => Promise<Result>,
-    done: "begun" | "whole" = "begun",
-  ): Promise<Result> {
+  effect<Result>(name: string, values: readonly unknown[], act: () => Promise<Result>): Promise<Result> {
     if (!this.alive) return never();
-    const { desk } = this.machine;
-    if (desk.effectCount >= effectsMax)
-      return Promise.reject(new Violation("liveness", `more than ${effectsMax} effects`));
-    const crash = desk.ofEffect(name);
-    if (crash !== null && !crash.after) {
-      if (crash.kind === "crash" && name.endsWith(".append")) this.tear(values);
-      this.crash(crash);
-      return never();
-    }
+    if (this.machine.desk.effectCount >= effectsMax) return Promise.reject(tooMany());
+    const crash = this.crashAt(name, values);
+    if (crash === "dead") return never();
     const result = act().then(
       (value) => this.outcome({ sender: this, name, values, result: value }, value),
       (error: unknown) => (this.alive ? Promise.reject(error) : never<Result>()),
     );
-    return crash === null ? result : this.crashAfter(crash, result, done);
+    return crash === null ? result : this.crashAfter(crash, result);
+  }
+
+  /**
+   * A transaction. Those that are asked of a database in one turn of the event loop share one commit, as in the program:
+   * whoever dies before it has done none of them, whoever dies after it has done all of them and knows of none.
+   */
+  transaction<Result>(
+    database: Database,
+    name: string,
+    values: readonly unknown[],
+    act: () => Promise<Result>,
+  ): Promise<Result> {
+    if (!this.alive) return never();
+    if (this.machine.desk.effectCount >= effectsMax) return Promise.reject(tooMany());
+    const crash = this.crashAt(name, values);
+    if (crash === "dead") return never();
+    return new Promise<Result>((resolve, reject) => {
+      const group = this.requested.get(database) ?? [];
+      group.push({ name, values, act, crash, resolve: resolve as (result: unknown) => void, reject });
+      if (group.length > 1) return;
+      this.requested.set(database, group);
+      pending++;
+      setImmediate(() => void this.commit(database).finally(() => pending--));
+    });
+  }
+
+  private async commit(database: Database): Promise<void> {
+    const group = this.requested.get(database) ?? [];
+    this.requested.delete(database);
+    if (!this.alive) return;
+    const results = await Promise.allSettled(group.map(({ act }) => act()));
+    if (!this.alive) return;
+    const answers = group.map((one, at) => this.answerOf(one, results[at] as PromiseSettledResult<unknown>));
+    const crash = group.find((one) => one.crash !== null)?.crash;
+    if (crash) return this.crash(crash);
+    for (const answer of answers) answer();
+  }
+
+  /** Tells of a transaction that is committed. The result lets its process know. */
+  private answerOf({ name, values, resolve, reject }: Requested, result: PromiseSettledResult<unknown>) {
+    if (result.status === "rejected") return () => reject(result.reason);
+    const { value } = result;
+    try {
+      this.machine.watch.tell("done", { sender: this, name, values, result: value });
+    } catch (violation) {
+      return () => reject(violation);
+    }
+    return () => resolve(value);
+  }
+
+  /** The crash that comes after this effect, if any; the process is dead where it came before. */
+  private crashAt(name: string, values: readonly unknown[]): Crash | null | "dead" {
+    const crash = this.machine.desk.ofEffect(name);
+    if (crash === null || crash.after) return crash;
+    if (crash.kind === "crash" && name.endsWith(".append")) this.tear(values);
+    this.crash(crash);
+    return "dead";
   }
 
   /** Something that only looks. */
@@ -115,17 +183,10 @@ export class Process implements Sender {
     return value;
   }
 
-  /** What waits for the network has left by now, and that is the effect; a transaction is one when it is committed. */
-  private async crashAfter<Result>(
-    crash: Crash,
-    result: Promise<Result>,
-    done: "begun" | "whole",
-  ): Promise<Result> {
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    await (done === "whole" ? settled : null);
+  /** What waits for the network has left by now, and that is the effect. */
+  private async crashAfter<Result>(crash: Crash, result: Promise<Result>): Promise<Result> {
+    result.catch(() => undefined);
+    await null;
     this.crash(crash);
     return never();
   }
@@ -142,6 +203,10 @@ export class Process implements Sender {
   private tear([path, text]: readonly unknown[]): void {
     this.machine.disk.tear(String(path), String(text));
   }
+}
+
+function tooMany(): Violation {
+  return new Violation("liveness", `more than ${effectsMax} effects`);
 }
 
 /** What a dead process waits for. */

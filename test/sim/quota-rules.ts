@@ -27,9 +27,10 @@ export class QuotaRules implements Rule {
     private readonly clockSetAt: () => number,
   ) {
     const plan = limitsOf(scenario.plan);
-    this.rpd = Math.min(plan.perDay ?? Number.POSITIVE_INFINITY, scenario.rpd);
+    const none = Number.POSITIVE_INFINITY;
+    this.rpd = Math.min(plan.perDay ?? none, scenario.rpd ?? none);
     this.limits = [
-      { ms: minuteMs, most: Math.min(plan.perMinute ?? Number.POSITIVE_INFINITY, scenario.rpm) },
+      { ms: minuteMs, most: Math.min(plan.perMinute ?? none, scenario.rpm ?? none) },
       { ms: dayMs, most: this.rpd },
     ];
   }

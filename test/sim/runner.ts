@@ -13,7 +13,7 @@ import type { Disk } from "../../src/core/ports/disk.js";
 import type { Download, Log, Send } from "../../src/core/ports/send.js";
 import type { BalanceMark, SpendLog } from "../../src/core/ports/spend-log.js";
 import type { NewItem, Run, Store } from "../../src/core/ports/store.js";
-import { NoRequestsUntil, narrowed } from "../../src/core/quota/quota.js";
+import { NoRequestsUntil, narrowed, type OwnLimits } from "../../src/core/quota/quota.js";
 import type { Stop } from "../../src/core/stop.js";
 import { Replacements } from "../../src/run/arrange.js";
 import { readAccount } from "../../src/run/gate/balance.js";
@@ -95,7 +95,7 @@ export async function execute(
   const { store, accounts, disk } = parts;
   const { clock } = process;
   let account = await accounts.accountOf(origin, fingerprint(ownKey));
-  await accounts.narrowLimits(account.id, scenario);
+  await accounts.narrowLimits(account.id, ownLimits(scenario));
   const pacing = {
     accounts,
     key: ownKey,
@@ -109,6 +109,7 @@ export async function execute(
   const service = mutant.service?.(opened, process) ?? opened;
   const spendLog = gatedPort(
     process,
+    "accounts.db",
     "spendLog",
     process.machine.accounts.spendLog({
       origin,
@@ -125,7 +126,7 @@ export async function execute(
     });
     account = await accounts.name(account.id, me.user.id);
     const limits = limitsOf(me.subscription?.plan ?? "Starter");
-    await accounts.setLimits(account.id, narrowed(limits, scenario));
+    await accounts.setLimits(account.id, narrowed(limits, ownLimits(scenario)));
     const charges = scenario.otherPrice ? await accounts.highestCharges(account.id) : noCharges;
     const run = await begin(store, workspace, job, scenario, charges);
     job.run = run;
@@ -154,6 +155,10 @@ export async function execute(
   }
 }
 
+function ownLimits({ rpm, rpd }: Scenario): OwnLimits {
+  return { ...(rpm === null ? {} : { rpm }), ...(rpd === null ? {} : { rpd }) };
+}
+
 /** What the program reports and ends with: no answer, no quota, no disk. */
 function isTold(error: unknown): boolean {
   const { code } = error as { code?: unknown };
@@ -164,8 +169,8 @@ function isTold(error: unknown): boolean {
 function partsOf(process: Process, workspace: Workspace, network: Network, mutant: Substitution): Parts {
   const { machine } = process;
   const parts: Parts = {
-    store: gatedPort(process, "store", workspace.store, storeLooks),
-    accounts: gatedPort(process, "accounts", machine.accounts, [
+    store: gatedPort(process, "state.db", "store", workspace.store, storeLooks),
+    accounts: gatedPort(process, "accounts.db", "accounts", machine.accounts, [
       "quota",
       "spentOn",
       "takenFrom",

@@ -12,9 +12,9 @@ export interface Scenario {
   /** Workspaces that share the account, each with a process of its own. */
   workspaces: number;
   plan: PlanName;
-  /** The user's own limits, below the plan's. */
-  rpm: number;
-  rpd: number;
+  /** The user's own limits, below the plan's, or null. */
+  rpm: number | null;
+  rpd: number | null;
   lanes: number;
   downloads: number;
   /** Credits a workspace may spend, or null. */

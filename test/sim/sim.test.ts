@@ -1,11 +1,15 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chance } from "./chance.js";
-import { calm, crashesAt } from "./crash-everywhere.js";
+import { calm, crashesAt, crowded } from "./crash-everywhere.js";
 import { canary, huntNamed } from "./hunt.js";
+import { Kernel } from "./kernel.js";
+import { type Machine, Process } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { loadRegressions } from "./regressions.js";
+import type { Crash } from "./scenario.js";
 import { simulate } from "./simulate.js";
+import { Watch } from "./watch.js";
 import { scenarioOf } from "./workload.js";
 
 describe("the simulation", () => {
@@ -27,8 +31,48 @@ describe("the simulation", () => {
     for (let nth = 1; nth <= 12; nth++) expect(await crashesAt(nth)).toEqual({ runs: 4, violations: [] });
   });
 
+  test("P3: sixteen lanes share their commits and break no promise, nor does a crash among them", async () => {
+    expect((await simulate(crowded())).violation).toBeNull();
+    for (const nth of [90, 140]) expect(await crashesAt(nth, "crowded")).toEqual({ runs: 4, violations: [] });
+  });
+
   test("a runner that pays twice is caught", async () => {
     expect((await huntNamed(canary)).message).toMatch(/^P2: a second POST/);
+  });
+});
+
+describe("transactions of one turn of the event loop", () => {
+  /** A process that dies at the third of four transactions; which of them were done, and which did it learn of? */
+  async function dyingAtTheThird(fault: Omit<Crash, "kind"> | null) {
+    const done: number[] = [];
+    const known: number[] = [];
+    const crash = fault && { kind: "crash", ...fault };
+    const machine = {
+      kernel: new Kernel(0, () => false),
+      processes: [],
+      desk: { effectCount: 0, ofEffect: (name: string) => (name === "3" ? crash : null) },
+      watch: new Watch(),
+    };
+    const process = new Process(machine as unknown as Machine, 0, 0);
+    const begin = (number: number) =>
+      process
+        .transaction("state.db", String(number), [], async () => done.push(number))
+        .then(() => known.push(number));
+    for (const number of [1, 2, 3, 4]) void begin(number);
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    return { done, known };
+  }
+
+  test("are one commit", async () => {
+    expect(await dyingAtTheThird(null)).toEqual({ done: [1, 2, 3, 4], known: [1, 2, 3, 4] });
+  });
+
+  test("are all lost by a crash before their commit", async () => {
+    expect(await dyingAtTheThird({ after: false })).toEqual({ done: [], known: [] });
+  });
+
+  test("are all done before a crash after it, and the process knows of none", async () => {
+    expect(await dyingAtTheThird({ after: true })).toEqual({ done: [1, 2, 3, 4], known: [] });
   });
 });
 

@@ -8,10 +8,9 @@ import { CancelRules } from "./cancel-rules.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
-import { hasPendingWorks } from "./gated.js";
 import { jobOf } from "./jobs.js";
 import { Kernel, ProcessClock } from "./kernel.js";
-import type { Machine } from "./machine.js";
+import { hasPendingCommits, type Machine } from "./machine.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { priceOf } from "./models.js";
 import { MoneyRules } from "./money-rules.js";
@@ -83,7 +82,7 @@ class Simulation {
     const { seed } = scenario;
     const kernel: Kernel = new Kernel(
       beginning,
-      () => hasPendingWorks() || this.machine.processes.some((one) => one.isWorking()),
+      () => hasPendingCommits() || this.machine.processes.some((one) => one.isWorking()),
     );
     const now = () => kernel.now();
     const wall = { offsetMs: 0 };

@@ -21,9 +21,12 @@ export interface WorkloadOptions {
 /** The whole scenario of a seed. */
 export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOptions = { days: 1 }): Scenario {
   const lot = chance(seed, "workload");
+  const rarely = isDense ? denseChance : chance;
+  const crowd = crowdOf(rarely(seed, "crowd"));
   const workspaces = lot.is(0.2) ? 2 : 1;
   // Most of what goes wrong needs few items, and a small run costs least.
-  const count = Math.min(lot.scale(6, 60), lot.scale(6, 60), lot.scale(6, 60));
+  const few = Math.min(lot.scale(6, 60), lot.scale(6, 60), lot.scale(6, 60));
+  const count = crowd?.items ?? few;
   const items = itemsOf(lot, count, workspaces);
   const worth = items.reduce((sum, item) => sum + priceOf(item.model), 0) / workspaces;
   const isLong = days > 1 || lot.is(0.06);
@@ -31,10 +34,8 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
     seed,
     items,
     workspaces,
-    plan: lot.pick<PlanName>(["Starter", "Starter", "Pro"]),
-    rpm: lot.scale(4, 30),
-    rpd: lot.is(0.12) ? lot.whole(items.length + 4, 4 * items.length) : 1_000,
-    lanes: lot.whole(1, 3),
+    ...limitsOf(lot, items.length),
+    ...(crowd === null ? {} : { plan: "Enterprise", rpm: null, rpd: null, lanes: crowd.lanes }),
     downloads: lot.whole(1, 4),
     maxCredits: lot.is(0.3) ? Math.ceil(worth * (0.2 + lot.next())) : null,
     balance: lot.is(0.1) ? Math.ceil(worth * lot.next()) : 10_000,
@@ -50,7 +51,6 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
     faults: [],
     daysMax: 30 + 2 * days,
   };
-  const rarely = isDense ? denseChance : chance;
   const cancelled = cancelOf(rarely(seed, "cancel"), scenario);
   const faults = [
     ...swarm(chance(seed, "swarm"), scenario),
@@ -65,6 +65,22 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
   const inJobs = intoJobs(rarely(seed, "jobs"), items);
   const tellsTime = jumps || scenario.tellsTime;
   return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults };
+}
+
+/** One run in eight has an unlimited plan, up to 16 lanes, whose transactions share commits, and items enough for them. */
+function crowdOf(lot: Chance): { lanes: number; items: number } | null {
+  return lot.is(0.12) ? { lanes: lot.whole(4, 16), items: lot.scale(20, 60) } : null;
+}
+
+type Limits = Pick<Scenario, "plan" | "rpm" | "rpd" | "lanes">;
+
+function limitsOf(lot: Chance, items: number): Limits {
+  return {
+    plan: lot.pick<PlanName>(["Starter", "Starter", "Pro"]),
+    rpm: lot.scale(4, 30),
+    rpd: lot.is(0.12) ? lot.whole(items + 4, 4 * items) : 1_000,
+    lanes: lot.whole(1, 3),
+  };
 }
 
 type Bounds = Pick<
