@@ -112,14 +112,16 @@ function watchDatabases(): void {
             if (basename(this.name) === file && statement.test(text)) reach(`${name}-${when}`);
       };
       const watched = transaction.call(this, (...args: unknown[]) => {
-        ran.set(this, new Set());
         const result = work(...args);
         tell("before-commit");
         return result;
       });
+      // The transactions of many lanes are savepoints of one that they share: they are committed with it.
       const committed =
         (run: (...args: unknown[]) => unknown) =>
         (...args: unknown[]) => {
+          if (this.inTransaction) return run(...args);
+          ran.set(this, new Set());
           const result = run(...args);
           tell("committed");
           return result;

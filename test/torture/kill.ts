@@ -18,9 +18,9 @@ export function chooseKill(
   chance: Chance,
   phases: readonly Phase[],
   rare: readonly Point[],
-  items: number,
+  { items, lanes }: { items: number; lanes: number },
 ): Kill {
-  const nth = chance.whole(1, Math.max(1, Math.min(4, items)));
+  const nth = chance.whole(1, Math.max(1, Math.min(Math.max(4, lanes), items)));
   const kind = chance.next();
   if (kind < 0.65) {
     const possible = (list: readonly Point[]) => list.filter((point) => phases.includes(points[point]));

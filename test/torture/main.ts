@@ -17,6 +17,7 @@ import { Tally } from "./tally.js";
  *   --kills N     so many kills at least (0: the scenes alone)
  *   --seed S      from that seed on; `--seed S --kills 1` plays one round again
  *   --parallel N  rounds at once
+ *   --lanes N     rounds with so many lanes alone (default: some with 16, the others with 1 to 4)
  *   --scenes      each scene too, and a point that no process ever ended at counts as a violation where there were
  *                 kills enough (default: yes; --no-scenes)
  */
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     kills: { type: "string", default: "100" },
     seed: { type: "string", default: "1" },
     parallel: { type: "string", default: "3" },
+    lanes: { type: "string" },
     scenes: { type: "boolean", default: true },
   },
   allowNegative: true,
@@ -35,6 +37,7 @@ const killsForEveryPoint = 300;
 
 const first = whole("seed", values.seed);
 const kills = whole("kills", values.kills);
+const lanes = values.lanes === undefined ? null : whole("lanes", values.lanes);
 const tally = new Tally();
 const lines: string[] = [];
 const began = performance.now();
@@ -72,7 +75,7 @@ async function playRounds(): Promise<void> {
     // Items in flight may turn out to suffice.
     while (tally.kills + underWay * killsMax < kills) {
       underWay++;
-      await round(seed++, tally);
+      await round(seed++, tally, lanes);
       underWay--;
       if (process.stderr.isTTY) process.stderr.write(`${tally.kills}/${kills} kills\n`);
     }

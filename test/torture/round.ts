@@ -14,15 +14,17 @@ import type { Tally } from "./tally.js";
 export const killsMax = 9;
 /** Processes that ended by themselves before their kill: what is left to do is of another kind then. */
 const survivedMax = 2;
+/** In a quarter of the rounds, with items enough for all of them; the others have one to four. */
+const lanesMost = 16;
 
 /**
  * One workspace, one service, one sheet: the runner is killed and started again, over and over, and judged after each
  * kill; then it is left alone until nothing more can be done, and judged as a whole. All choices follow from the seed;
- * what the machine makes of them does not, so a failure comes back often and not always.
+ * what the machine makes of them does not, so a failure comes back often and not always. `lanes`: null has the seed choose.
  */
-export async function round(seed: number, tally: Tally): Promise<void> {
+export async function round(seed: number, tally: Tally, lanes: number | null): Promise<void> {
   const place = makePlace("torture");
-  const one = new Round(seed, place, tally);
+  const one = new Round(seed, place, tally, lanes);
   try {
     await one.service.start();
     await one.killOverAndOver();
@@ -55,15 +57,17 @@ class Round {
     private readonly seed: number,
     place: Place,
     private readonly tally: Tally,
+    given: number | null,
   ) {
     const random = chance(seed, "round");
     const faults = random.is(0.35) ? faultsOf(random) : null;
     this.random = random;
     this.isFaulty = faults !== null;
     this.service = new Service(place, faults);
-    const items = random.whole(10, 18);
+    const few = { items: random.whole(10, 18), lanes: random.whole(1, 4) };
+    const crowd = given ?? (chance(seed, "crowd").is(0.25) ? lanesMost : null);
+    const { items, lanes } = crowd === null ? few : { items: Math.max(few.items, 3 * crowd), lanes: crowd };
     const cap = random.is(0.25) ? Math.ceil(items * 0.7) : null;
-    const lanes = random.whole(1, 4);
     // Where they hold submitting back, there is little left to be killed in the middle of.
     const unsettledMax = random.is(0.3) ? 5 : 100;
     this.runner = new Runner(place, {
@@ -99,7 +103,10 @@ class Round {
     if (counts && counts.processing + counts.ready > 0) phases.push("collect");
     if (counts && counts.unknown + counts.submitting > 0) phases.push("settle");
     if (phases.length === 0) return false;
-    const kill = chooseKill(this.random, phases, this.tally.unreached, status ? openItems(status) : 4);
+    const kill = chooseKill(this.random, phases, this.tally.unreached, {
+      items: status ? openItems(status) : 4,
+      lanes: this.runner.options.lanes,
+    });
     const point = kill.way === "point" ? kill : undefined;
     const from = Date.now();
     const running = this.start(status === null, point);

@@ -89,10 +89,14 @@ export class Runner {
     return readArchive(join(this.outFolder, "set"));
   }
 
-  /** The same command under another programme, such as strace. */
-  under(programme: readonly [string, ...string[]], words: readonly string[]): Running {
+  /** The same command under another programme, such as strace; `node` are words for Node itself. */
+  under(
+    programme: readonly [string, ...string[]],
+    words: readonly string[],
+    node: readonly string[] = [],
+  ): Running {
     const [file, ...rest] = programme;
-    return startProcess(file, [...rest, process.execPath, main, ...words], this.circumstances({}));
+    return startProcess(file, [...rest, process.execPath, ...node, main, ...words], this.circumstances({}));
   }
 
   private command(words: readonly (string | number)[], point?: PointAt): Running {

@@ -1,8 +1,11 @@
+import { createHash } from "node:crypto";
 import { basename, dirname } from "node:path";
 
 /**
- * Reads what strace saw (`-f -y`) and holds it to the order of writes and syncs: what a request or a name stands for
- * must be on the disk first. A file is as durable as the last of its writes that had ended when a sync of it began.
+ * Reads what strace saw (`-f -y -s 100000`) and holds it to the order of writes and syncs: what a request or a name
+ * stands for must be on the disk first. A file is as durable as the last of its writes that had ended when a sync of it
+ * began. Whose intent a write is about is read from its text: the receipt has the request's body, the workspace its hash,
+ * and the spend log the item's key.
  */
 export interface Order {
   /** Paid requests, writes to files that must be synced before one, and links into the archive. */
@@ -20,6 +23,8 @@ interface FileState {
   started: number;
   ended: number;
   synced: number;
+  /** What was written to a watched file, in order. */
+  texts: string[];
 }
 
 interface Call {
@@ -29,8 +34,12 @@ interface Call {
   text: string;
 }
 
-export function judgeTrace(trace: string): Order {
-  const judge = new TraceJudge();
+/**
+ * With more lanes than one, the receipts of others may rightly be on their way when a request is sent. Commits and
+ * requests are made by one thread, so none of those may.
+ */
+export function judgeTrace(trace: string, lanes = 1): Order {
+  const judge = new TraceJudge(lanes);
   const open = new Map<string, Call>();
   for (const line of trace.split("\n")) {
     const [, thread = "", rest = ""] = /^(\d+)\s+(.*)$/.exec(line) ?? [];
@@ -68,16 +77,19 @@ class TraceJudge {
   private links = 0;
   private readonly violations: string[] = [];
 
+  constructor(private readonly lanes: number) {}
+
   begin(call: Call): void {
     const { name, path, text } = call;
     if (writing.test(name) && path.startsWith("socket:")) {
-      if (text.includes('"POST /api/v1/generate')) this.post();
+      if (text.includes('"POST /api/v1/generate')) this.post(text);
       return;
     }
     const file = this.file(path);
     if (writing.test(name)) {
       if (basename(path) === "index.jsonl") this.indexLine(path);
       file.started++;
+      if (watched.includes(basename(path))) file.texts.push(text);
     }
     if (syncing.test(name)) this.covers.set(call, file.ended === file.started ? file.ended : file.synced);
     if (/^link(at)?$/.test(name)) this.link(text);
@@ -105,23 +117,52 @@ class TraceJudge {
   }
 
   private file(path: string): FileState {
-    const file = this.files.get(path) ?? { started: 0, ended: 0, synced: 0 };
+    const file = this.files.get(path) ?? { started: 0, ended: 0, synced: 0, texts: [] };
     this.files.set(path, file);
     return file;
   }
 
-  /** The first byte of a paid request: every earlier write to the books is on the disk, and so are their names. */
-  private post(): void {
+  /** The first byte of a paid request: its intent and every earlier commit are on the disk, and so are their names. */
+  private post(text: string): void {
     this.posts++;
+    this.checkIntent(text);
     for (const [path, { started, synced }] of this.files) {
       if (!watched.includes(basename(path)) || started === 0) continue;
-      if (started > synced)
+      const mayBeAnothers = this.lanes > 1 && basename(path) === "receipts.jsonl";
+      if (started > synced && !mayBeAnothers)
         this.violations.push(`P1: paid request ${this.posts} left before ${basename(path)} was synced`);
       if (!this.folders.has(dirname(path)))
         this.violations.push(
           `P4: paid request ${this.posts} left before the folder of ${basename(path)} was synced`,
         );
     }
+  }
+
+  private checkIntent(text: string): void {
+    const body = /"(\{.*\})"/.exec(text)?.[1] ?? "no body";
+    const sha256 = createHash("sha256").update(body.replaceAll('\\"', '"')).digest("hex");
+    const line = (written: string) => written.split("\\n").find((one) => isIntentOf(one, body));
+    const [receipt] = this.texts("receipts.jsonl")
+      .map(line)
+      .filter((one) => one !== undefined);
+    const key = /k1:[0-9a-f]{64}/.exec(receipt ?? "")?.[0] ?? "no key";
+    this.checkSynced("receipts.jsonl", (written) => line(written) !== undefined);
+    this.checkSynced("state.db-wal", (written) => written.includes(sha256));
+    this.checkSynced("accounts.db-wal", (written) => written.includes(key));
+  }
+
+  private texts(name: string): string[] {
+    return this.filesCalled(name).flatMap(({ texts }) => texts);
+  }
+
+  private checkSynced(name: string, isIntent: (written: string) => boolean): void {
+    const isSafe = this.filesCalled(name).some(({ texts, synced }) => texts.slice(0, synced).some(isIntent));
+    if (!isSafe)
+      this.violations.push(`P1: paid request ${this.posts} left before its intent was synced in ${name}`);
+  }
+
+  private filesCalled(name: string): FileState[] {
+    return [...this.files].filter(([path]) => basename(path) === name).map(([, file]) => file);
   }
 
   /** A file gets its name in the archive. */
@@ -139,4 +180,8 @@ class TraceJudge {
     if (this.named.has(dirname(path)))
       this.violations.push(`P13: ${path} got a line before the name that it tells of was synced`);
   }
+}
+
+function isIntentOf(line: string, body: string): boolean {
+  return line.includes('\\"type\\":\\"intent\\"') && line.includes(`\\"request\\":${body}}`);
 }

@@ -1,35 +1,64 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { badEnd, Runner } from "../runner.js";
 import type { Played, Scene, Stage } from "../scene.js";
 import { Service } from "../service.js";
-import { judgeTrace } from "../trace.js";
+import { judgeTrace, type Order } from "../trace.js";
 
 /** P1, P4, P13: the order of writes and syncs, as the kernel sees it through strace. */
 export const fsyncOrder: Scene = { name: "order of fsyncs", play: playFsyncOrder };
 
 const calls = "write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,fsync,fdatasync,link,linkat";
+const manyLanes = 16;
 
 async function playFsyncOrder({ place, later }: Stage): Promise<Played> {
   const { status } = spawnSync("strace", ["-V"]);
   if (status !== 0) return { isPlayed: false, facts: "there is no strace on this machine", violations: [] };
   const service = await Service.start(place);
   later(() => service.kill());
-  const items = 6;
-  // With more lanes or downloads, another item's write may rightly be in progress when a request is sent.
-  const runner = new Runner(place, { folder: place.folder, service, items, lanes: 1 });
-  const file = join(place.root, "trace.txt");
-  const end = await runner.under(
-    ["strace", "-f", "-y", "-qq", "-s", "64", "-e", `trace=${calls}`, "-o", file],
-    ["run", "set.csv", "--yes", "--lanes", "1", "--downloads", "1"],
-  ).ended;
-  const { posts, writes, links, violations } = judgeTrace(readFileSync(file, "utf8"));
-  if (posts !== items) violations.push(`${posts} paid requests were seen for ${items} items`);
-  if (links !== items) violations.push(`${links} files were seen to get their names for ${items} items`);
-  const counted = [...writes].map(([name, count]) => `${name} ${count}`).join(", ");
-  return {
-    facts: `before each of ${posts} paid requests every write was synced (${counted}), before each of ${links} names its content`,
-    violations: [...badEnd("a run under strace", end), ...violations],
+
+  const traced = async (name: string, items: number, lanes: number, node: readonly string[] = []) => {
+    const folder = join(place.folder, name);
+    mkdirSync(folder, { recursive: true });
+    const runner = new Runner(place, { folder, service, items, lanes, subject: name });
+    const file = join(place.root, `${name}.txt`);
+    const strace = ["-f", "-y", "-qq", "-s", "100000", "-e", `trace=${calls}`, "-o", file];
+    // With more downloads than one, another item's write may rightly be in progress when a file gets its name.
+    const flags = ["--lanes", String(lanes), "--downloads", "1"];
+    const end = await runner.under(["strace", ...strace], ["run", "set.csv", "--yes", ...flags], node).ended;
+    const order = judgeTrace(readFileSync(file, "utf8"), lanes);
+    const violations = badEnd(`${name} under strace`, end);
+    if (order.posts !== items) violations.push(`${order.posts} paid requests were seen for ${items} items`);
+    return { ...order, items, violations, broken: order.violations };
   };
+
+  const alone = await traced("one-lane", 6, 1);
+  const shared = await traced("many-lanes", 3 * manyLanes, manyLanes);
+  const preload = pathToFileURL(join(import.meta.dirname, "..", "unsynced.js")).href;
+  const unsynced = await traced("unsynced", 2 * manyLanes, manyLanes, ["--import", preload]);
+
+  const violations = [alone, shared].flatMap((run) => [
+    ...run.violations,
+    ...run.broken,
+    ...(run.links === run.items ? [] : [`${run.links} files got their names for ${run.items} items`]),
+  ]);
+  violations.push(...unsynced.violations);
+  const found = unsynced.broken.filter((line) => line.includes("its intent was synced in receipts")).length;
+  if (found !== unsynced.posts)
+    violations.push(`of ${unsynced.posts} requests without a synced receipt ${found} were found`);
+  return {
+    facts: [
+      `one lane: ${counted(alone)}`,
+      `${manyLanes} lanes: ${counted(shared)}`,
+      `without the receipts' sync all ${found} were found`,
+    ].join("; "),
+    violations,
+  };
+}
+
+function counted({ posts, writes, links }: Order): string {
+  const files = [...writes].map(([name, count]) => `${name} ${count}`).join(", ");
+  return `before each of ${posts} paid requests what stands for it was synced (${files}), before each of ${links} names its content`;
 }
