@@ -21,7 +21,10 @@ const connectMsMax = 10_000;
 
 /** Opens the connections to a service. `close` ends them; requests in flight are aborted. */
 export function openHttp({ baseUrl, key, clock }: HttpOptions): { send: Send; close(): Promise<void> } {
-  // A paid request gets a connection of its own: on a reused one it could meet the server closing it.
+  // A paid request gets a connection of its own. On a reused one it could meet the server closing it, and then nobody
+  // knows whether it was charged. A recent answer and a stated `Keep-Alive: timeout` only rule out the server's idle
+  // timer: one that restarts, or a proxy that reloads, closes all idle connections at once and without notice, but lets
+  // a request on a new connection end. test/bench/README.md says what a new connection costs.
   const paid = new Agent({ pipelining: 0, connect: { timeout: connectMsMax } });
   const free = new Agent({ pipelining: 1, connect: { timeout: connectMsMax } });
 

@@ -126,6 +126,37 @@ describe("what is sent", () => {
     expect(sockets.size).toBe(3);
   });
 
+  test("P21: no paid request meets a connection that the server closes, whatever it promised", async () => {
+    const used = new Set<Socket>();
+    const answered = "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=60\r\nContent-Length: 2\r\n\r\n{}";
+    let reused = 0;
+    const server = createSocketServer((socket) => {
+      socket.on("error", () => {});
+      socket.on("data", () => {
+        if (!used.has(socket)) {
+          used.add(socket);
+          socket.write(answered);
+          return;
+        }
+        // It closes the idle connection just as the next request is written.
+        reused++;
+        socket.resetAndDestroy();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closing.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    const send = sender(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    for (let n = 0; n < 10; n++) {
+      const replies = await Promise.all([send(post), send(post), send(post)]);
+      expect(replies.map(({ kind }) => kind)).toEqual(["answer", "answer", "answer"]);
+    }
+    expect(reused).toBe(0);
+    // A free request, which may reuse a connection, shows that the server does what it is here for.
+    let reply = await send(get);
+    while (reused === 0) reply = await send(get);
+    expect(reply.kind).toBe("no_answer");
+  });
+
   test("a path prefix of the base URL stays before the endpoint's path", async () => {
     const paths: string[] = [];
     const url = await serving((request, response) => {
