@@ -15,7 +15,7 @@ import { Polling } from "./poll.js";
 import type { Session } from "./ports.js";
 import { submit } from "./submit.js";
 import { claimantOf, Debt, firstHeads, reachesAll, WaitingList } from "./waiting.js";
-import { LanesNeeded, OverdueWait, type WakeSignal } from "./waits.js";
+import { LanesInUse, OverdueWait, type WakeSignal } from "./waits.js";
 
 /** Where a run stands at one turn of its loop. */
 export interface Progress {
@@ -100,7 +100,7 @@ class Loop {
   private readonly fetching: Fetching;
   private readonly overdueWait: OverdueWait;
   private readonly debt: Debt;
-  private readonly lanesNeeded: LanesNeeded;
+  private readonly lanesInUse: LanesInUse;
   private crash: unknown;
   /**
    * In its first turn a run only collects what is paid for; unanswered requests are settled next, and buying comes
@@ -126,7 +126,7 @@ class Loop {
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
-    this.lanesNeeded = new LanesNeeded(settings.savesLanes ? lanes : null, ports.clock);
+    this.lanesInUse = new LanesInUse(lanes, settings.savesLanes, ports.clock);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -197,7 +197,7 @@ class Loop {
   /** The turn's whole picture. It changes nothing. */
   private view({ committed, cap, modelBudgets }: Terms, loaded: Loaded, { yes }: Answer): View {
     const { gate, busy, session } = this;
-    const { lanes, polls, downloads, profile } = session.settings;
+    const { polls, downloads, profile } = session.settings;
     const now = session.ports.clock.now();
     const silent = Math.max(loaded.quota.blockedUntil ?? 0, gate.reach.silentUntil);
     return {
@@ -211,7 +211,7 @@ class Loop {
       quota: { ...loaded.quota, blockedUntil: silent > now ? silent : null },
       holdsBack: !yes,
       free: {
-        submit: Math.min(lanes, this.lanesNeeded.for(loaded.counts.planned)) - this.count("submit"),
+        submit: this.lanesInUse.for(loaded.counts.planned) - this.count("submit"),
         poll: polls - this.count("poll"),
         download: downloads - this.count("download"),
       },
@@ -288,12 +288,13 @@ class Loop {
       lane.release();
       return false;
     }
-    const answered = this.lanesNeeded.began();
+    const answered = this.lanesInUse.began();
     const send = () =>
-      submit(this.session, step.item, ticket).finally(() => {
-        answered();
-        lane.release();
-      });
+      submit(this.session, step.item, ticket)
+        .then((sign) => {
+          if (sign !== null) answered(sign);
+        })
+        .finally(() => lane.release());
     this.start(this.requests, step, 0, send);
     return true;
   }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { priceGroup } from "../core/identity.js";
+import type { ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
@@ -13,16 +14,16 @@ import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusio
 /**
  * One paid request, in the order that keeps promise P1: the intent is in the account's spend log, in the database and in
  * the receipts before the request leaves. The request is sent once. Its answer is in the receipts and in the database
- * before anything else happens.
+ * before anything else happens. Returns what it says of the service; null where nothing was sent.
  */
-export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<void> {
+export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<ServiceSign | null> {
   const { gate, settings, chains } = session;
   const { store, service, receipts, spendLog, clock } = session.ports;
   const item = await store.item(itemId);
   // Nothing but a planned item is paid for, whatever chose it.
   if (item.state !== "planned") {
     await session.ports.accounts.release(ticket);
-    return;
+    return null;
   }
   const inputs = await chains.inputsOf(item);
   if (inputs === null) return putOff(session, ticket);
@@ -42,7 +43,7 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     await receipts.intent(settings.run, item, attempt, body);
   } catch (error) {
     await callOff(session, item, attempt, ticket, error as Error);
-    return;
+    return null;
   }
   const outcome = await service.generate(body, ticket);
   const answered = conclusionOf(outcome, clock.now());
@@ -51,6 +52,13 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
   if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
   await report(session, item, outcome);
+  return signOf(outcome);
+}
+
+function signOf(outcome: GenerateOutcome): ServiceSign | null {
+  if (outcome.kind === "not_sent") return null;
+  const isTrouble = outcome.kind === "unknown" || (outcome.kind === "refused" && outcome.stop === "pause");
+  return isTrouble ? "trouble" : "good";
 }
 
 /** The JSON text of the request: only what the row gave, params as strings; the inputs as they are sent. */
@@ -65,14 +73,16 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
 }
 
 /** The item waits for the outputs of its parents again. */
-async function putOff({ ports }: Session, ticket: Ticket): Promise<void> {
+async function putOff({ ports }: Session, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
+  return null;
 }
 
 /** Another run of the account took the last credits, or another item of this one. */
-async function giveWay({ ports, gate }: Session, item: Item, ticket: Ticket): Promise<void> {
+async function giveWay({ ports, gate }: Session, item: Item, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
   gate.prices.refused(item);
+  return null;
 }
 
 /** The intent could not be made durable, so the request does not leave. */

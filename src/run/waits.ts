@@ -1,5 +1,6 @@
 import type { ServiceClock } from "../client/service-clock.js";
 import type { AlarmClock } from "../clock.js";
+import { afterAnswer, fullLanes, type LaneLimit, type ServiceSign } from "../core/pace/lanes.js";
 
 /** Whether overdue tasks, and nothing else, keep a run open for a while. */
 export class OverdueWait {
@@ -60,34 +61,37 @@ export class WakeSignal {
 const submitWithinMs = 5_000;
 
 /**
- * How many lanes keep the pipeline busy. Each request in flight is in doubt if the process dies, so a run begins with
- * one lane and takes more only as the time of the answers shows that everything planned would otherwise take too long.
+ * How many lanes to use: as many as keep the pipeline busy, and no more than the service bears. Each request in flight is
+ * in doubt if the process dies, so a run begins with one lane and takes more only as the time of the answers shows that
+ * everything planned would otherwise take too long. A user who asks for lanes gets them from the start.
  */
-export class LanesNeeded {
-  private needed = 1;
-  /** How long the last answers took, in ms. */
-  private answerMs: number | null = null;
+export class LanesInUse {
+  private needed: number;
+  private limit: LaneLimit;
 
-  /** `lanes` is the most to use; null sets no limit here. */
+  /** `lanes` is the most to use; `saves`: no more than are needed. */
   constructor(
-    private readonly lanes: number | null,
+    private readonly lanes: number,
+    saves: boolean,
     private readonly clock: Pick<AlarmClock, "monotonic">,
-  ) {}
+  ) {
+    this.needed = saves ? 1 : lanes;
+    this.limit = fullLanes(lanes);
+  }
 
-  /** A paid request is sent. Call the result when it has been answered. */
-  began(): () => void {
-    const at = this.clock.monotonic();
-    return () => {
-      const ms = this.clock.monotonic() - at;
-      this.answerMs = this.answerMs === null ? ms : (3 * this.answerMs + ms) / 4;
+  /** A paid request is sent. Call the result with what came of it; not at all where nothing left. */
+  began(): (sign: ServiceSign) => void {
+    const sentAt = this.clock.monotonic();
+    return (sign) => {
+      const at = this.clock.monotonic();
+      this.limit = afterAnswer(this.limit, { sentAt, at, sign });
     };
   }
 
-  /** Never fewer than before, so that the last items are submitted as fast as the first. */
+  /** Never fewer are needed than before, so that the last items are submitted as fast as the first. */
   for(planned: number): number {
-    if (this.lanes === null) return Number.POSITIVE_INFINITY;
-    const wanted = Math.ceil((planned * (this.answerMs ?? 0)) / submitWithinMs);
+    const wanted = Math.ceil((planned * (this.limit.usualMs ?? 0)) / submitWithinMs);
     this.needed = Math.max(this.needed, Math.min(wanted, this.lanes));
-    return this.needed;
+    return Math.min(this.needed, Math.floor(this.limit.lanes));
   }
 }

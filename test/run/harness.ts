@@ -42,11 +42,13 @@ export interface World {
   /** Requests that were made, as `POST /api/v1/generate`. */
   sent: string[];
   /** Stands in for the answer of the next requests: `null` lets one through. */
-  tamper: ((request: string, pass: () => Promise<Reply>) => Promise<Reply>) | null;
+  tamper: ((request: string, pass: () => Promise<Reply>, body?: string) => Promise<Reply>) | null;
   /** The disk takes no more receipts. */
   refuseReceipts: boolean;
   /** What the archive's disk has free, in place of what it has. */
   freeBytes: number | null;
+  /** Lets time pass within `tamper`, as for an answer that takes so long (ms). */
+  pass(ms: number): Promise<void>;
   progress: Progress[];
   /** Told of each progress, as a person would see it. */
   onProgress: ((progress: Progress) => void) | null;
@@ -84,6 +86,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     tamper: null,
     refuseReceipts: false,
     freeBytes: null,
+    pass: (ms) => clock.sleep(ms),
     progress: [],
     onProgress: null,
     async close() {
@@ -124,8 +127,9 @@ export async function markNow({ accounts, clock, sandbox }: World): Promise<Bala
 
 export interface RunChange extends Partial<RunSettings> {
   interrupt?: AbortSignal;
-  perMinute?: number;
-  perDay?: number;
+  /** Null: the plan has no such limit. */
+  perMinute?: number | null;
+  perDay?: number | null;
   /** The account is read before the run begins, as the program does. */
   reads?: boolean;
 }
@@ -144,10 +148,16 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       if (underWay === 0) wake();
     }
   };
+  world.pass = async (ms) => {
+    underWay--;
+    if (underWay === 0) wake();
+    await clock.sleep(ms);
+    underWay++;
+  };
   const account = await accounts.accountOf("sandbox", fingerprint(sandbox.key));
   await accounts.setLimits(account.id, {
-    perMinute: change.perMinute ?? 60,
-    perDay: change.perDay ?? 10_000,
+    perMinute: change.perMinute === undefined ? 60 : change.perMinute,
+    perDay: change.perDay === undefined ? 10_000 : change.perDay,
   });
   const http = openHttp({ baseUrl: sandbox.url, key: sandbox.key, clock });
   const send: Send = (request, signal) =>
@@ -155,7 +165,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       const name = `${request.method} ${request.path}`;
       world.sent.push(name);
       const pass = () => http.send(request, signal);
-      return world.tamper ? world.tamper(name, pass) : pass();
+      return world.tamper ? world.tamper(name, pass, request.body) : pass();
     });
   const service = openService(send, {
     accounts,
