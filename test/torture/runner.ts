@@ -137,6 +137,8 @@ const goodEnds = [0, 5, 6, 8, 10];
 
 /** What is wrong with how a command ended by itself. */
 export function badEnd(what: string, { code, signal, stderr }: Ended): string[] {
+  const warning = /^\(node:\d+\).*Warning.*$/m.exec(stderr)?.[0];
+  if (warning !== undefined) return [`${what} showed its user a warning of Node: ${warning}`];
   if (code !== null && goodEnds.includes(code)) return [];
   return [`${what} ended ${signal ?? code}: ${stderr.trim().split("\n").slice(-3).join(" | ")}`];
 }
