@@ -14,7 +14,7 @@ export const settlingMutants: readonly Mutant[] = [
   },
   {
     name: "overlooks that the key is used from elsewhere",
-    matters: isUsedElsewhere,
+    stage: explainable,
     make: () =>
       ofEvidence((evidence) => {
         const { baseline, readings } = evidence;
@@ -91,13 +91,6 @@ export const settlingMutants: readonly Mutant[] = [
 ];
 
 type Evidence = NonNullable<Awaited<ReturnType<SpendLog["evidence"]>>>;
-
-function isUsedElsewhere({ faults, switches }: Scenario): boolean {
-  return (
-    switches.requestsCount === "all" &&
-    faults.some(({ fault }) => fault.kind === "foreign-writer" && fault.sameKey)
-  );
-}
 
 /**
  * Several requests are lost, and somebody else makes fewer with the key, soon after and at the price of each item: a charge
