@@ -8,7 +8,7 @@ import type { SharedLanes } from "./shared-lanes.js";
 import { type Effect, type Sender, Violation, type Watch } from "./watch.js";
 
 /** Far more than any run needs that comes to an end. */
-const effectsMax = 10_000;
+const effectsMax = 30_000;
 
 /** The computer: what its processes share, and what survives them. */
 export interface Machine {
