@@ -83,6 +83,7 @@ export async function runLoop(session: Session, control: Control): Promise<void>
   await recover(session.ports);
   await session.gate.settling.judge();
   await session.gate.settling.resubmitHeld();
+  await session.ports.store.publishAgain(session.settings.run.id);
   await recall(session, paces);
   await session.chains.begin();
   await new Loop(session, control, paces).go();
@@ -126,7 +127,7 @@ class Loop {
     this.fetching = new Fetching(session);
     this.debt = new Debt(ports, claimantOf(session));
     this.overdueWait = new OverdueWait(ports.service.time, settings.overdueWaitMs);
-    this.lanesInUse = new LanesInUse(lanes, settings.savesLanes, ports.clock);
+    this.lanesInUse = new LanesInUse(lanes, settings.savesLanes);
     this.requests = new PQueue({ concurrency: lanes + polls });
     this.downloads = new PQueue({ concurrency: downloads });
   }
@@ -288,11 +289,10 @@ class Loop {
       lane.release();
       return false;
     }
-    const answered = this.lanesInUse.began();
     const send = () =>
       submit(this.session, step.item, ticket)
-        .then((sign) => {
-          if (sign !== null) answered(sign);
+        .then((answer) => {
+          if (answer !== null) this.lanesInUse.answered(answer);
         })
         .finally(() => lane.release());
     this.start(this.requests, step, 0, send);

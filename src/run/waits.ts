@@ -1,6 +1,6 @@
 import type { ServiceClock } from "../client/service-clock.js";
 import type { AlarmClock } from "../clock.js";
-import { afterAnswer, fullLanes, type LaneLimit, type ServiceSign } from "../core/pace/lanes.js";
+import { afterAnswer, fullLanes, type LaneAnswer, type LaneLimit } from "../core/pace/lanes.js";
 
 /** Whether overdue tasks, and nothing else, keep a run open for a while. */
 export class OverdueWait {
@@ -73,19 +73,13 @@ export class LanesInUse {
   constructor(
     private readonly lanes: number,
     saves: boolean,
-    private readonly clock: Pick<AlarmClock, "monotonic">,
   ) {
     this.needed = saves ? 1 : lanes;
     this.limit = fullLanes(lanes);
   }
 
-  /** A paid request is sent. Call the result with what came of it; not at all where nothing left. */
-  began(): (sign: ServiceSign) => void {
-    const sentAt = this.clock.monotonic();
-    return (sign) => {
-      const at = this.clock.monotonic();
-      this.limit = afterAnswer(this.limit, { sentAt, at, sign });
-    };
+  answered(answer: LaneAnswer): void {
+    this.limit = afterAnswer(this.limit, answer);
   }
 
   /** Never fewer are needed than before, so that the last items are submitted as fast as the first. */

@@ -3,11 +3,10 @@ import { LanesInUse } from "../../src/run/waits.js";
 
 function answering(lanes: number, saves = true) {
   let now = 0;
-  const inUse = new LanesInUse(lanes, saves, { monotonic: () => now });
+  const inUse = new LanesInUse(lanes, saves);
   const answer = (ms: number, sign: "good" | "trouble" = "good") => {
-    const answered = inUse.began();
+    inUse.answered({ sentAt: now, at: now + ms, sign });
     now += ms;
-    answered(sign);
   };
   return { inUse, answer };
 }
