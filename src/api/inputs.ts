@@ -10,6 +10,13 @@ export type InputField = (typeof inputFields)[number];
 export const mediaFields = ["image_url", "video_url", "audio_url"] as const;
 export type MediaField = (typeof mediaFields)[number];
 
+/** The category of media that a field takes. */
+export const categoryOf: Readonly<Record<MediaField, string>> = {
+  image_url: "image",
+  video_url: "video",
+  audio_url: "audio",
+};
+
 export const requiredInputs: Readonly<Record<InputType, readonly InputField[]>> = {
   text: ["prompt"],
   image: ["image_url"],

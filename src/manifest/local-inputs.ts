@@ -8,10 +8,18 @@ import { nearest } from "../text/nearest.js";
 import type { Row } from "./shape/manifest.js";
 import { leaves } from "./shape/within.js";
 
+export interface LocalFile {
+  /** Absolute. */
+  path: string;
+  /** `sha256:` and the hash. */
+  sha256: string;
+  bytes: number;
+  /** By its content; null where that is not known. */
+  mime: string | null;
+}
+
 /** A local input file: the hash of its content, or why it cannot be used. */
-export type LocalInput =
-  | { path: string; sha256: string }
-  | { wrong: string; expected: string; nearest?: string };
+export type LocalInput = LocalFile | { wrong: string; expected: string; nearest?: string };
 
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
 
@@ -42,7 +50,8 @@ export class LocalInputs {
   }
 }
 
-async function localInput(folder: string, value: string): Promise<LocalInput> {
+/** The file of a media field, if it may be used; `folder` is the manifest's. */
+export async function localInput(folder: string, value: string): Promise<LocalInput> {
   const outside = {
     wrong: "it lies outside the manifest's folder",
     expected: "a file in the manifest's folder",
@@ -52,8 +61,10 @@ async function localInput(folder: string, value: string): Promise<LocalInput> {
   try {
     // A link may point out of the folder, so the resolved path is checked.
     if (leaves(await realpath(folder), await realpath(path))) return outside;
-    if (!(await stat(path)).isFile()) return { wrong: "it is not a file", expected: "a media file" };
-    return { path, sha256: await hashOf(path) };
+    const facts = await stat(path);
+    if (!facts.isFile()) return { wrong: "it is not a file", expected: "a media file" };
+    if (facts.size === 0) return { wrong: "it is empty", expected: "a media file" };
+    return { path, sha256: await hashOf(path), bytes: facts.size, mime: await typeOf(path) };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const missing = code === "ENOENT" || code === "ENOTDIR";
@@ -64,6 +75,11 @@ async function localInput(folder: string, value: string): Promise<LocalInput> {
       ...(near === undefined ? {} : { nearest: relative(folder, near) }),
     };
   }
+}
+
+async function typeOf(path: string): Promise<string | null> {
+  const { fileTypeFromFile } = await import("file-type");
+  return (await fileTypeFromFile(path))?.mime ?? null;
 }
 
 async function hashOf(path: string): Promise<string> {

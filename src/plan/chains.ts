@@ -1,5 +1,4 @@
-import type { MediaField } from "../api/inputs.js";
-import { mediaFields } from "../api/inputs.js";
+import { categoryOf, mediaFields } from "../api/inputs.js";
 import { outputOf } from "../core/identity.js";
 import type { Draft, ResolvedLink } from "../core/ports/draft.js";
 import type { Parent } from "../core/ports/store.js";
@@ -101,13 +100,6 @@ function oneOf(names: readonly string[]): string {
   const more = names.length - listedMax;
   return `one of: ${names.slice(0, listedMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
-
-/** The category that a field takes. */
-const categoryOf: Readonly<Record<MediaField, string>> = {
-  image_url: "image",
-  video_url: "video",
-  audio_url: "audio",
-};
 
 /** For more unknown names than this, the nearest one is not looked for: each look goes through all ids. */
 const nearestMax = 20;

@@ -1,4 +1,4 @@
-import { type InputField, type MediaField, mediaFields, requiredFor } from "../api/inputs.js";
+import { categoryOf, type InputField, type MediaField, mediaFields, requiredFor } from "../api/inputs.js";
 import type { Model, ModelParameter } from "../api/records.js";
 import type { Problem } from "../core/problem.js";
 import { isReference, referenceIn } from "../core/reference.js";
@@ -82,7 +82,7 @@ function checkMedia(row: Row, localInputs: LocalInputs) {
   for (const field of mediaFields) {
     const value = row.inputs[field];
     if (value === undefined) continue;
-    const read = contentOf(value, localInputs);
+    const read = contentOf(field, value, localInputs);
     if ("content" in read) {
       if (read.content !== value) contents = { ...contents, [field]: read.content };
     } else problems.push({ place: cellPlace(row, field), got: value, ...read });
@@ -95,7 +95,7 @@ const hostFirst = /^(?:www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}\/)/i;
 
 type Media = { content: string } | Pick<Problem, "message" | "expected" | "nearest">;
 
-function contentOf(value: string, localInputs: LocalInputs): Media {
+function contentOf(field: MediaField, value: string, localInputs: LocalInputs): Media {
   if (isReference(value)) {
     if (referenceIn(value) !== null) return { content: value };
     return {
@@ -114,10 +114,23 @@ function contentOf(value: string, localInputs: LocalInputs): Media {
     return { message, expected: "https://…", nearest: `https://${value}` };
   }
   if (!localInputs) {
-    return { message: "the service cannot read a local path", expected: "https://…" };
+    return {
+      message: "the service cannot read a local path",
+      expected: "https://…, or --publish with where local files are to be put for it",
+    };
   }
   const file = local ?? { wrong: "it was not read", expected: "a file" };
-  if ("sha256" in file) return { content: file.sha256 };
+  if ("sha256" in file) {
+    const wanted = categoryOf[field];
+    const mime = file.mime ?? "no known media format";
+    // Containers made for video may contain only sound.
+    const fits = mime.startsWith(`${wanted}/`) || (wanted === "audio" && mime.startsWith("video/"));
+    if (fits) return { content: file.sha256 };
+    return {
+      message: `the input file has the wrong content (${mime})`,
+      expected: `${wanted === "video" ? "a" : "an"} ${wanted} file`,
+    };
+  }
   return {
     message: `the input file cannot be used: ${file.wrong}`,
     expected: file.expected,

@@ -7,6 +7,8 @@ import { runShell } from "../shell.js";
 export interface Publisher {
   /** Where it puts them, for messages. Addresses that it gave belong to this name. */
   readonly name: string;
+  /** Its addresses are made of the files' names. */
+  readonly byName?: true;
   /** Rejects with PublishError. */
   publish(file: PublishFile): Promise<Published>;
 }
@@ -79,6 +81,7 @@ export function openPublisher(settings: PublishSettings, surroundings: Surroundi
 function atAddress(base: URL): Publisher {
   return {
     name: base.href,
+    byName: true,
     publish: async ({ name }) => ({
       url: new URL(name.split("/").map(encodeURIComponent).join("/"), base).href,
       until: null,

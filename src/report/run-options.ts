@@ -34,6 +34,7 @@ export function changedFlags(options: RunOptions): string[] {
     ["--share", options.share === undefined ? null : `${options.share}%`],
     ["--poll", options.poll],
     ["--archive", options.archive],
+    ["--publish", options.publish],
     ["--settle", options.settle, "stop"],
     ["--settle-seconds", delays(options.settleMs), delays(defaultReconcile.settleMs)],
     ["--max-unsettled", options.unsettledMax],

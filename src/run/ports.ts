@@ -5,6 +5,7 @@ import type { Replacements } from "./arrange.js";
 import { Chains } from "./chains.js";
 import { Gate } from "./gate/gate.js";
 import type { GatePorts, GateSettings } from "./gate/ports.js";
+import { Publishing, type PublishPorts } from "./publishing.js";
 import type { Receipts } from "./receipts/receipts.js";
 import type { WakeSignal } from "./waits.js";
 
@@ -20,6 +21,8 @@ export interface RunPorts extends GatePorts {
   replacements: Replacements;
   /** Ends the sleep of the loop. */
   bell: WakeSignal;
+  /** How local inputs are published; null where the service takes their paths, as the sandbox does. */
+  publish: PublishPorts | null;
   /** Whether there is a file at this path. */
   exists(path: string): Promise<boolean>;
 }
@@ -49,9 +52,16 @@ export interface Session {
   readonly settings: RunSettings;
   readonly gate: Gate;
   readonly chains: Chains;
+  readonly publishing: Publishing;
 }
 
 export function openSession(ports: RunPorts, settings: RunSettings): Session {
   const gate = new Gate(ports, settings);
-  return { ports, settings, gate, chains: new Chains(ports, settings.run.id, gate) };
+  return {
+    ports,
+    settings,
+    gate,
+    chains: new Chains(ports, settings.run.id, gate),
+    publishing: new Publishing(ports, ports.publish),
+  };
 }

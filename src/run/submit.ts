@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { GenerateRequest } from "../api/records.js";
 import type { GenerateOutcome } from "../client/answer.js";
 import { priceGroup } from "../core/identity.js";
-import type { ServiceSign } from "../core/pace/lanes.js";
+import type { LaneAnswer, ServiceSign } from "../core/pace/lanes.js";
 import type { Attempt } from "../core/ports/attempt.js";
 import type { Ticket } from "../core/ports/send.js";
 import type { Item } from "../core/ports/store.js";
@@ -16,8 +16,8 @@ import { type Conclusion, conclusionOf, refusalText } from "./receipts/conclusio
  * the receipts before the request leaves. The request is sent once. Its answer is in the receipts and in the database
  * before anything else happens. Returns what it says of the service; null where nothing was sent.
  */
-export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<ServiceSign | null> {
-  const { gate, settings, chains } = session;
+export async function submit(session: Session, itemId: number, ticket: Ticket): Promise<LaneAnswer | null> {
+  const { gate, settings, chains, publishing } = session;
   const { store, service, receipts, spendLog, clock } = session.ports;
   const item = await store.item(itemId);
   // Nothing but a planned item is paid for, whatever chose it.
@@ -25,7 +25,8 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     await session.ports.accounts.release(ticket);
     return null;
   }
-  const inputs = await chains.inputsOf(item);
+  const handedOn = await chains.inputsOf(item);
+  const inputs = handedOn === null ? null : await publishing.inputsOf(item, handedOn);
   if (inputs === null) return putOff(session, ticket);
   const body = requestBody({ ...item, inputs });
   const bodySha256 = createHash("sha256").update(body).digest("hex");
@@ -45,14 +46,17 @@ export async function submit(session: Session, itemId: number, ticket: Ticket): 
     await callOff(session, item, attempt, ticket, error as Error);
     return null;
   }
+  const beganAt = clock.monotonic();
   const outcome = await service.generate(body, ticket);
+  const at = clock.monotonic();
   const answered = conclusionOf(outcome, clock.now());
   await writeReceipt(session, item, attempt, answered);
   const concluded = await conclude(session.ports, attempt, answered);
   if (concluded.event === "unanswered") gate.settling.lost(attempt.spendLogId);
   await learnPrice(session, item, concluded);
   await report(session, item, outcome);
-  return signOf(outcome);
+  const sign = signOf(outcome);
+  return sign === null ? null : { sentAt: beganAt, at, sign };
 }
 
 function signOf(outcome: GenerateOutcome): ServiceSign | null {
@@ -72,7 +76,7 @@ export function requestBody(item: Pick<Item, "model" | "prompt" | "params" | "in
   return JSON.stringify(request);
 }
 
-/** The item waits for the outputs of its parents again. */
+/** The item is blocked: an input of it cannot be had now. */
 async function putOff({ ports }: Session, ticket: Ticket): Promise<null> {
   await ports.accounts.release(ticket);
   return null;

@@ -27,8 +27,11 @@ const sha256 = (text: string) => `sha256:${createHash("sha256").update(text).dig
 test("a local input is identified by its content; its path is relative to the manifest's folder", async () => {
   const { folder, found } = await inputs("cup.png", "./more/jug.png", "https://example.com/x.png");
   expect([...found]).toEqual([
-    ["cup.png", { path: join(folder, "job/cup.png"), sha256: sha256("a cup") }],
-    ["./more/jug.png", { path: join(folder, "job/more/jug.png"), sha256: sha256("a jug") }],
+    ["cup.png", { path: join(folder, "job/cup.png"), sha256: sha256("a cup"), bytes: 5, mime: null }],
+    [
+      "./more/jug.png",
+      { path: join(folder, "job/more/jug.png"), sha256: sha256("a jug"), bytes: 5, mime: null },
+    ],
   ]);
 });
 

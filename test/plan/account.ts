@@ -153,7 +153,7 @@ export function kept(plan: WholePlan, ...states: ItemState[]): Existing[] {
 /** Local files that were read already, with what they hold. */
 export function contentOf(files: Readonly<Record<string, string>>): NonNullable<PlanInput["localInputs"]> {
   const found = Object.entries(files).map(
-    ([name, sha256]) => [name, { path: `/job/${name}`, sha256 }] as const,
+    ([name, sha256]) => [name, { path: `/job/${name}`, sha256, bytes: 9, mime: "image/png" }] as const,
   );
   return { found: new Map(found), read: async () => {} };
 }

@@ -1,8 +1,10 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LocalInputs } from "../../src/manifest/local-inputs.js";
 import { openManifest } from "../../src/manifest/read.js";
 import { onlyRowsAreWrong } from "../../src/plan/plan.js";
+import { media } from "../archive/media.js";
 import { fileWith, folderWith } from "../manifest/folder.js";
 import { models, plan, planOf } from "./account.js";
 
@@ -130,13 +132,17 @@ describe("a media input", () => {
 
   test("may be a local path only where the service takes one", async () => {
     const folder = await folderWith({
-      "job.csv": "model,image_url\nanimate,cup.png\nanimate,cpu.png\n",
-      "cup.png": "x",
+      "job.csv": "model,image_url\nanimate,cup.png\nanimate,cpu.png\nanimate,job.csv\n",
+      "cup.png": "",
     });
+    await writeFile(join(folder, "cup.png"), await media.png());
     const path = join(folder, "job.csv");
-    expect((await plan(await openManifest(path))).problems).toHaveLength(2);
+    expect((await plan(await openManifest(path))).problems).toHaveLength(3);
     const { problems, items } = await plan(await openManifest(path), { localInputs: new LocalInputs(path) });
-    expect(problems).toMatchObject([{ place: { row: 3 }, got: "cpu.png", nearest: "cup.png" }]);
+    expect(problems).toMatchObject([
+      { place: { row: 3 }, got: "cpu.png", nearest: "cup.png" },
+      { place: { row: 4 }, message: "the input file has the wrong content (no known media format)" },
+    ]);
     expect(items).toMatchObject([{ inputs: { image_url: "cup.png" } }]);
   });
 

@@ -208,6 +208,7 @@ export async function carryOn(world: World, run: Run, change: RunChange = {}): P
       accountId: account.id,
       fingerprint: fingerprint(sandbox.key),
       workspace: "workspace",
+      publish: null,
       service,
       spendLog,
       lanes,

@@ -259,6 +259,7 @@ function portsOf(
     accountId,
     fingerprint: fingerprint(ownKey),
     spendLog,
+    publish: null,
     workspace: `workspace ${workspace.number}`,
     service,
     receipts: openReceipts(disk, { ...workspace, root: "/" }, () => clock.now()),

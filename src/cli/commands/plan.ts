@@ -15,6 +15,7 @@ import { terminalStyle } from "../../text/table.js";
 import { manifestPath, sheetOptions } from "../flags/manifest.js";
 import { runOptions } from "../flags/run.js";
 import type { PlanFlags } from "../flags/setup.js";
+import { publishSettings } from "../flags/shared.js";
 import { openLog } from "../output/log.js";
 import { connect } from "../settings/connect.js";
 import { writePlan } from "../settings/saved-plan.js";
@@ -89,6 +90,7 @@ export async function plan({
     connect: () => connect(flags, machine, workspace, { manifest: args.manifest }),
     ...sheetOptions(flags, machine),
     run: runOptions(flags),
+    publish: publishSettings(flags),
     clock: machine.clock,
     log: await openLog(flags, machine),
     signal: machine.interrupt(),

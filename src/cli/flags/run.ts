@@ -266,6 +266,7 @@ export function runOptions(flags: RunFlags): RunOptions {
     ...settleOptions(flags),
     sandbox: flags.sandbox ?? false,
     ...(flags.sidecars === undefined ? {} : { sidecars: flags.sidecars }),
+    ...(flags.publish === undefined ? {} : { publish: flags.publish }),
     ...(flags.archive === undefined ? {} : { archive: flags.archive }),
     ...(flags.lanes === undefined ? {} : { lanes: flags.lanes }),
     ...(flags.rpm === undefined ? {} : { rpm: flags.rpm }),

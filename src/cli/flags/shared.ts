@@ -1,5 +1,6 @@
+import type { PublishSettings } from "../../publish/publisher.js";
 import { type FlagsOf, grouped, option, toggle } from "./definition.js";
-import { amount, anyText, duration, oneOf, repeated } from "./values.js";
+import { amount, anyText, duration, oneOf, publishTarget, repeated } from "./values.js";
 
 /** Flags of every command that writes a log. */
 export function logFlags(defaultLevel: "info" | "warn") {
@@ -67,8 +68,7 @@ export type SharedFlags = FlagsOf<typeof serviceFlags> & { configured?: Configur
 
 const lockText = "when another run has the workspace: fail, wait or skip";
 
-/** Flags of every command that continues a run. */
-export const carryFlags = grouped("While it runs:", {
+const whileItRuns = grouped("While it runs:", {
   unreachableWait: option("<time>", "stop when the service cannot be reached for this long", duration, {
     default: 300_000,
     defaultText: "5m",
@@ -95,6 +95,34 @@ export const carryFlags = grouped("While it runs:", {
   smtpFrom: option("<address>", "sender of the mails", anyText),
 });
 
+/** Where local inputs are put for the service to read. */
+export const publishFlags = grouped("Local inputs:", {
+  publish: option(
+    "<where>",
+    "put local input files there for the service: s3://bucket/prefix, or the https:// address under which they are",
+    publishTarget,
+  ),
+  publishCommand: option(
+    "<command>",
+    "publish each local input with this command: it is told BULKGEN_FILE, and prints the address",
+    anyText,
+    { inFiles: "own files" },
+  ),
+  publishFor: option("<time>", "how long the addresses have to be good", duration, {
+    default: 86_400_000,
+    defaultText: "24h",
+  }),
+});
+export type PublishFlags = FlagsOf<typeof publishFlags>;
+
+export function publishSettings(flags: PublishFlags): PublishSettings {
+  const { publish: to = null, publishCommand: command = null, publishFor: expiresMs } = flags;
+  return { to, command, expiresMs };
+}
+
+/** Flags of every command that continues a run. */
+export const carryFlags = { ...whileItRuns, ...publishFlags };
+
 /** The cap of the account, not of one run: its current value applies to runs that started earlier too. */
 export const dailyCapFlags = grouped("Spending:", {
   maxCreditsPerDay: option(
@@ -104,4 +132,7 @@ export const dailyCapFlags = grouped("Spending:", {
   ),
 });
 
-export type CarryFlags = SharedFlags & FlagsOf<typeof carryFlags> & FlagsOf<typeof dailyCapFlags>;
+export type CarryFlags = SharedFlags &
+  FlagsOf<typeof carryFlags> &
+  PublishFlags &
+  FlagsOf<typeof dailyCapFlags>;

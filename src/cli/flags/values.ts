@@ -1,5 +1,6 @@
 import { bucketTarget } from "../../bucket/bucket.js";
 import { type FailureKind, failureKinds } from "../../core/failure.js";
+import { isPublishTarget, publishForms } from "../../publish/publisher.js";
 
 /** Readers of flag values. Each throws FlagError, which says what was expected and what was given. */
 
@@ -15,6 +16,11 @@ export function anyText(text: string): string {
 export function bucketName(text: string): string {
   if (bucketTarget(text) === null)
     throw new FlagError(`expected a bucket such as s3://team/campaign, got ${JSON.stringify(text)}`);
+  return text;
+}
+
+export function publishTarget(text: string): string {
+  if (!isPublishTarget(text)) throw new FlagError(`expected ${publishForms}, got ${JSON.stringify(text)}`);
   return text;
 }
 

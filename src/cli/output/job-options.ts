@@ -3,7 +3,7 @@ import type { JobOptions } from "../../job/run/run-job.js";
 import type { Workspace } from "../../job/workspace/workspace.js";
 import type { Machine } from "../../machine.js";
 import { dailyOf } from "../flags/run.js";
-import type { CarryFlags } from "../flags/shared.js";
+import { type CarryFlags, publishSettings } from "../flags/shared.js";
 import { connect } from "../settings/connect.js";
 import { type Display, openDisplay } from "./display.js";
 import { type Events, openEvents } from "./events.js";
@@ -40,6 +40,7 @@ export async function jobOptions(
     connect: (manifest) => connect(flags, machine, workspace, { manifest }),
     clock,
     environment: machine.env,
+    publish: publishSettings(flags),
     log,
     interrupt,
     unreachableMs: flags.unreachableWait,

@@ -37,6 +37,8 @@ export interface RunOptions {
   overdueWaitMs: number;
   /** A JSON file beside each output. */
   sidecars?: boolean;
+  /** Where local inputs are published. */
+  publish?: string;
   /** A bucket that gets a copy of each output: `s3://bucket/prefix`. */
   archive?: string;
   /** Whether the run stays open until unanswered requests are settled. */

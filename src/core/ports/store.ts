@@ -107,6 +107,14 @@ export interface Store extends Orders {
   release(runId: number, stale: readonly number[]): Promise<number>;
   /** A planned item goes back to wait for its parents. */
   wait(itemId: number): Promise<void>;
+  /** The same for an item whose local file cannot be published, for this reason, until `publishAgain` is called. */
+  unpublished(itemId: number, reason: string): Promise<void>;
+  hasUnpublished(runId: number): Promise<boolean>;
+  /** Lets the run's items whose files could not be published try it again. */
+  publishAgain(runId: number): Promise<void>;
+  /** Where a content was published to, if that is known. */
+  publishedAt(target: string, sha256: string): Promise<{ url: string; until: number | null } | null>;
+  keepPublished(target: string, sha256: string, at: { url: string; until: number | null }): Promise<void>;
   /** New signed URLs for the outputs of an item that is ready or archived. */
   renewed(itemId: number, fresh: Addresses): Promise<void>;
   /** Notes on the blocked children of an item why they cannot have its outputs. */
@@ -278,6 +286,8 @@ export interface NewItem {
   inputs: Readonly<Partial<Record<MediaField, string>>>;
   /** The items whose outputs it takes; none if absent. */
   parents?: readonly Parent[];
+  /** The hashes of the local files among its inputs, as they were planned: `sha256:…`. */
+  files?: Readonly<Partial<Record<MediaField, string>>>;
   /** The row's cells as written, by column and in the manifest's order: an export gives them back. */
   cells: readonly (readonly [column: string, text: string])[];
   /** The price that was planned for it. */

@@ -155,6 +155,7 @@ function requestOf(item: Item): Omit<NewItem, "key" | "variant" | "rowId" | "nam
     params,
     inputs,
     ...(item.parents === undefined ? {} : { parents: item.parents }),
+    ...(item.files === undefined ? {} : { files: item.files }),
     price,
   };
 }

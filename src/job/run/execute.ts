@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { openInspector } from "../../archive/check/inspector.js";
 import { savingCopies } from "../../archive/copies.js";
 import { jobFolder } from "../../archive/disk/names.js";
@@ -16,13 +17,16 @@ import type { Log } from "../../core/ports/send.js";
 import type { Run } from "../../core/ports/store.js";
 import { freeSlots, lanesOf, slotsLeft as leftOf, nextSendAt, owedRequests } from "../../core/quota/quota.js";
 import { type Stop, stopTable } from "../../core/stop.js";
+import { localInput } from "../../manifest/local-inputs.js";
 import { ownVersion } from "../../package-file.js";
+import { openPublisher, type PublishSettings } from "../../publish/publisher.js";
 import { arrange, Replacements } from "../../run/arrange.js";
 import { type AccountReading, isLogged, readAccount } from "../../run/gate/balance.js";
 import { keeping } from "../../run/gate/caps.js";
 import { type Progress, runLoop } from "../../run/loop.js";
 import type { RunSettings } from "../../run/ports.js";
 import { openSession, type Session } from "../../run/ports.js";
+import type { PublishPorts } from "../../run/publishing.js";
 import { openReceipts } from "../../run/receipts/receipts.js";
 import { WakeSignal } from "../../run/waits.js";
 import { count } from "../../text/amounts.js";
@@ -40,6 +44,7 @@ export interface ExecuteOptions extends AccountReading {
   run: Run;
   clock: AlarmClock;
   environment: Readonly<Record<string, string | undefined>>;
+  publish: PublishSettings;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;
@@ -107,6 +112,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
       refusal: archive.refusal,
       spendLog: account.spendLog,
       lanes: account.lanes(lanes),
+      publish: publishPorts(options),
       exists: async (path) => (await nodeDisk.size(path)) !== null,
       clock,
       log,
@@ -157,6 +163,18 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
   return close(options, beganAt, session.gate);
 }
 
+/** The flags of this execution come before the options of the run. */
+function publishPorts({ run, opened, environment, clock, publish }: ExecuteOptions): PublishPorts | null {
+  if (run.options.sandbox) return null;
+  const folder = dirname(run.manifest);
+  const settings = { ...publish, to: publish.to ?? run.options.publish ?? null };
+  const surroundings = { environment, cwd: opened.workspace.root, clock };
+  return {
+    publisher: () => openPublisher(settings, surroundings),
+    localInput: (value) => localInput(folder, value),
+  };
+}
+
 /** What must remain of the balance before this execution. */
 function keepOf({ run, me, mark }: ExecuteOptions): RunSettings["keep"] {
   const { keepCredits } = run.options;
@@ -181,8 +199,8 @@ async function close(
   const isDearer = waiting.some((item) => prices.isBelow(item)) || caps.models.length > 0;
   const exit = weightiest([exitOf(counts, stops, isDearer), ...(leftOut > 0 ? (["credits"] as const) : [])]);
   const open = [...openStates, "overdue", "unknown"] as const;
-  // A resume may still release what a stop kept from its parents' addresses.
-  const isCutShort = stops.length > 0 && counts.blocked > 0;
+  // A resume may release what a stop kept from its parents' addresses, and what could not be published.
+  const isCutShort = counts.blocked > 0 && (stops.length > 0 || (await store.hasUnpublished(run.id)));
   const unfinished = isCutShort || open.some((state) => counts[state] > 0);
   const left = stops.some(({ kind }) => kind === "paused") ? "paused" : "interrupted";
   const reasons = [

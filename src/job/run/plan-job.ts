@@ -5,6 +5,7 @@ import type { Problem } from "../../core/problem.js";
 import { openManifest, type ReadOptions } from "../../manifest/read.js";
 import { ItemNames } from "../../plan/names.js";
 import type { Plan } from "../../plan/plan.js";
+import type { PublishSettings } from "../../publish/publisher.js";
 import { openDraft } from "../../store/draft/draft.js";
 import { openWorkspace } from "../../store/workspace/workspace.js";
 import { openAccount, type ServiceConnection } from "../workspace/account.js";
@@ -18,6 +19,7 @@ export interface PlanJobOptions extends SheetOptions {
   connect(): Promise<{ connection: ServiceConnection; close(): Promise<void> }>;
   /** The options that the run would have. */
   run: RunOptions;
+  publish: PublishSettings;
   clock: Clock;
   log: Log;
   signal: AbortSignal;

@@ -29,6 +29,7 @@ import type {
   SpendingCaps,
   SubmitOrder,
 } from "../../plan/plan.js";
+import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import { nearest } from "../../text/nearest.js";
 import type { OpenAccount } from "../workspace/account.js";
@@ -54,12 +55,16 @@ export interface PrepareOptions extends SheetOptions {
   /** Holds the plan, which can be read while the draft is open. */
   draft: Draft;
   /** The run's options, as far as they bear on the plan. */
-  run: SpendingOptions & OwnLimits & Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs">>;
+  run: SpendingOptions &
+    OwnLimits &
+    Partial<Pick<RunOptions, "until" | "maxDurationMs" | "settleMs" | "publish">>;
   clock: Clock;
   /** The folders of its history and files. */
   workspace: Pick<Workspace, "root" | "outFolder" | "stateFile">;
   origin: string;
   sandbox: boolean;
+  /** How local inputs are published; not at all if absent. */
+  publish?: PublishSettings;
   account: OpenAccount;
   /** The workspace's store, when there is one. */
   store: Store | null;
@@ -170,7 +175,7 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
     roomBytes: await roomFor(asked.workspace.outFolder),
     caps: await spendingCaps(asked, others === null ? (unfinished?.id ?? null) : null),
     repair: asked.reading.repair ?? false,
-    ...(asked.sandbox
+    ...(asked.sandbox || publishes(asked)
       ? { localInputs: new LocalInputs(resolve(asked.reading.cwd ?? ".", manifest.file)) }
       : {}),
   };
@@ -185,6 +190,10 @@ async function planAs(asked: Asked, opened: Opened, name: string, runs: readonly
   );
   plan.notes.push(...unknownDefault(asked.reading.defaults?.model, models));
   return plan;
+}
+
+function publishes({ publish, run }: Pick<PrepareOptions, "publish" | "run">): boolean {
+  return run.publish !== undefined || [publish?.to, publish?.command].some((how) => typeof how === "string");
 }
 
 /** A default model with a typing error, which no row may have needed. A row that needs it is a problem. */

@@ -11,6 +11,7 @@ import type { Log } from "../../core/ports/send.js";
 import type { Run, Store } from "../../core/ports/store.js";
 import { writeProblemsCsv } from "../../manifest/problems-csv.js";
 import { onlyRowsAreWrong, type Plan, paidForKinds, wrongRows } from "../../plan/plan.js";
+import type { PublishSettings } from "../../publish/publisher.js";
 import type { AccountReading } from "../../run/gate/balance.js";
 import type { Progress } from "../../run/loop.js";
 import { openDraft } from "../../store/draft/draft.js";
@@ -34,6 +35,8 @@ export interface JobOptions {
   clock: AlarmClock;
   /** The machine's, for what is set up outside of bulkgen, such as the access to buckets. */
   environment: Readonly<Record<string, string | undefined>>;
+  /** How local inputs are published, by the flags. */
+  publish: PublishSettings;
   log: Log;
   interrupt: AbortSignal;
   unreachableMs: number;

@@ -171,6 +171,7 @@ function plannedItem(
     params: JSON.parse(record.params),
     inputs: JSON.parse(record.inputs),
     ...(record.parents === null ? {} : { parents: JSON.parse(record.parents) }),
+    ...filesOf(record),
     cells: Object.entries(JSON.parse(record.cells)),
     price: record.price as Credits,
     standing: record.standing,
@@ -178,6 +179,13 @@ function plannedItem(
     order,
     fits: record.due === 1 && reached,
   };
+}
+
+/** Local files are inputs that identity counts by their content. */
+function filesOf({ contents }: DraftPlanned): Pick<PlannedItem, "files"> {
+  if (contents === null || !contents.includes('"sha256:')) return {};
+  const all = Object.entries(JSON.parse(contents) as Record<string, string>);
+  return { files: Object.fromEntries(all.filter(([, content]) => content.startsWith("sha256:"))) };
 }
 
 const records = "SELECT first, number, cells, problem, key, shared, shares FROM drafted ORDER BY position";

@@ -4,8 +4,23 @@ import { applyTransition, type InTransaction, releasedFirst, type WorkspaceDatab
 /** Chains: items that take the outputs of other items, and wait for them. */
 type ChainMethods = Pick<
   Store,
-  "parentsOf" | "handingOn" | "release" | "wait" | "renewed" | "noteChildren" | "blocked"
+  | "parentsOf"
+  | "handingOn"
+  | "release"
+  | "wait"
+  | "unpublished"
+  | "hasUnpublished"
+  | "publishAgain"
+  | "publishedAt"
+  | "keepPublished"
+  | "renewed"
+  | "noteChildren"
+  | "blocked"
 >;
+
+/** The note of an item whose local file could not be published begins so. */
+const unpublished = "cannot be published: ";
+const isUnpublished = `substr(items.note, 1, ${unpublished.length}) = '${unpublished}'`;
 
 /** The item that an input of `items` comes from, and its output, where there are such. */
 const withOutputs = `
@@ -14,7 +29,7 @@ const withOutputs = `
 const isAtHand = "parent.state IN ('ready', 'archived') AND outputs.url <> ''";
 /** Of a blocked item: every one of its parents is ready or archived. */
 const mayGo = (condition: string) => `items.state = 'blocked' AND items.run_id IS NOT NULL
-  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id)
+  AND EXISTS (SELECT 1 FROM parents WHERE item_id = items.id) AND (items.note IS NULL OR NOT ${isUnpublished})
   AND NOT EXISTS (SELECT 1 FROM parents ${withOutputs} WHERE parents.item_id = items.id
     AND ((${isAtHand}) IS NOT 1 OR ${condition}))`;
 
@@ -39,6 +54,10 @@ const blockedOfRun = `
   SELECT id, row_id AS rowId, row_number AS rowNumber, note FROM items
   WHERE run_id = @runId AND state = 'blocked' ORDER BY position, id`;
 
+const unpublishedOfRun = `
+  SELECT id, (SELECT count(*) FROM parents WHERE item_id = items.id) AS parents FROM items
+  WHERE run_id = @runId AND state = 'blocked' AND ${isUnpublished}`;
+
 export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
   const { atomic, sql, clock } = connection;
   const parentsOf = (id: number) => sql(parentsOfItem).all({ id }) as ParentOutput[];
@@ -51,15 +70,38 @@ export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
     release: async (runId, stale) =>
       atomic(() => releaseAll(connection, releasableOfRun, { runId, stale: JSON.stringify(stale) })),
 
-    wait: async (itemId) =>
+    wait: async (itemId) => atomic(() => wait(connection, itemId)),
+
+    unpublished: async (itemId, reason) =>
       atomic(() => {
-        applyTransition(connection, itemId, "waits");
+        wait(connection, itemId);
+        sql("UPDATE items SET note = ? WHERE id = ?").run(`${unpublished}${reason}`, itemId);
+      }),
+
+    hasUnpublished: async (runId) => sql(unpublishedOfRun).get({ runId }) !== undefined,
+
+    async publishAgain(runId) {
+      const rows = sql(unpublishedOfRun).all({ runId }) as { id: number; parents: number }[];
+      if (rows.length === 0) return;
+      await atomic(() => {
+        for (const { id, parents } of rows) {
+          sql("UPDATE items SET note = NULL WHERE id = ?").run(id);
+          if (parents === 0) applyTransition(connection, id, "released");
+        }
+      });
+    },
+
+    publishedAt: async (target, sha256) =>
+      (sql("SELECT url, until FROM published WHERE target = ? AND sha256 = ?").get(target, sha256) as
+        | { url: string; until: number | null }
+        | undefined) ?? null,
+
+    keepPublished: async (target, sha256, { url, until }) =>
+      atomic(() => {
         sql(
-          "UPDATE items SET priority = priority - @first WHERE id = @itemId AND priority >= @first / 2",
-        ).run({
-          itemId,
-          first: releasedFirst,
-        });
+          `INSERT INTO published (target, sha256, url, until) VALUES (?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET url = excluded.url, until = excluded.until`,
+        ).run(target, sha256, url, until);
       }),
 
     renewed: async (itemId, { urls }) =>
@@ -84,6 +126,14 @@ export function chainMethods(connection: WorkspaceDatabase): ChainMethods {
         parents: parentsOf(id),
       })),
   };
+}
+
+function wait(connection: InTransaction, itemId: number): void {
+  applyTransition(connection, itemId, "waits");
+  const first = releasedFirst;
+  connection
+    .sql("UPDATE items SET priority = priority - @first WHERE id = @itemId AND priority >= @first / 2")
+    .run({ itemId, first });
 }
 
 /** Releases the blocked children of an item whose URLs have just arrived. Call it inside a transaction. */

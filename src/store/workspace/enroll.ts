@@ -10,9 +10,9 @@ export function put({ sql }: InTransaction, runId: number, items: Iterable<NewIt
   for (const item of items) {
     sql(
       `INSERT INTO items (job_id, run_id, key, edition, occurrence, variant, position, priority,
-         row_number, row_id, name, model, category, prompt, params, inputs, cells, price, price_group, state)
+         row_number, row_id, name, model, category, prompt, params, inputs, files, cells, price, price_group, state)
        VALUES (@jobId, @runId, @key, @edition, @occurrence, @variant, @position, @priority,
-         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @cells, @price, @group, @state)
+         @rowNumber, @rowId, @name, @model, @category, @prompt, @params, @inputs, @files, @cells, @price, @group, @state)
        ON CONFLICT (job_id, key) DO UPDATE SET run_id = @runId, position = @position, priority = @priority,
          row_number = @rowNumber, row_id = @rowId, name = @name, cells = @cells, vanished = 0,
          price = CASE WHEN state IN ('planned', 'blocked') OR NOT EXISTS (SELECT 1 FROM attempts WHERE item_id = items.id)
@@ -26,6 +26,7 @@ export function put({ sql }: InTransaction, runId: number, items: Iterable<NewIt
       runId,
       params: JSON.stringify(item.params),
       inputs: JSON.stringify(item.inputs),
+      files: item.files === undefined ? null : JSON.stringify(item.files),
       cells: JSON.stringify(item.cells),
     });
     for (const { field, key, output } of item.parents ?? [])

@@ -59,23 +59,28 @@ const parentsColumn = `CASE WHEN instr(items.inputs, '"@') > 0 THEN (
 export const itemColumns = `
   items.id, items.job_id AS jobId, items.run_id AS runId, items.key, items.edition, items.occurrence, items.variant,
   items.position, ${rowPriority} AS priority, items.row_number AS rowNumber, items.row_id AS rowId, items.name, items.model,
-  items.category, items.prompt, items.params, items.inputs, ${parentsColumn}, items.cells, items.price, items.state, items.next_at AS nextAt,
+  items.category, items.prompt, items.params, items.inputs, items.files, ${parentsColumn}, items.cells, items.price, items.state, items.next_at AS nextAt,
   items.seen_at AS seenAt, items.polls AS looks, items.failures, items.failure_kind AS failureKind, items.note, items.vanished`;
 
 /** SQLite has neither booleans nor objects. */
-export type ItemRow = Omit<Item, "params" | "inputs" | "parents" | "cells" | "attempted" | "vanished"> & {
+export type ItemRow = Omit<
+  Item,
+  "params" | "inputs" | "files" | "parents" | "cells" | "attempted" | "vanished"
+> & {
   params: string;
   inputs: string;
+  files: string | null;
   parents: string | null;
   cells: string;
   attempted: number;
   vanished: number;
 };
 
-export function asItem({ parents, ...row }: ItemRow): Item {
+export function asItem({ parents, files, ...row }: ItemRow): Item {
   return {
     ...row,
     ...(parents === null ? {} : { parents: JSON.parse(parents) }),
+    ...(files === null ? {} : { files: JSON.parse(files) }),
     params: JSON.parse(row.params),
     inputs: JSON.parse(row.inputs),
     cells: JSON.parse(row.cells),

@@ -103,6 +103,8 @@ const tables = `
     prompt TEXT,
     params TEXT NOT NULL,
     inputs TEXT NOT NULL,
+    -- JSON: the hashes of the local files among the inputs, as they were planned.
+    files TEXT,
     -- The row's cells as written: JSON pairs of column and text.
     cells TEXT NOT NULL DEFAULT '[]',
     price INTEGER NOT NULL,
@@ -146,6 +148,15 @@ const tables = `
     PRIMARY KEY (item_id, field)
   ) WITHOUT ROWID;
   CREATE INDEX parents_key ON parents (parent_key);
+
+  -- Where contents of local inputs were published, and until when (UTC ms) that address is good.
+  CREATE TABLE published (
+    target TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    url TEXT NOT NULL,
+    until INTEGER,
+    PRIMARY KEY (target, sha256)
+  ) WITHOUT ROWID;
 
   CREATE TABLE attempts (
     id INTEGER PRIMARY KEY,

@@ -1,0 +1,108 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { media } from "../archive/media.js";
+import { s3Server } from "../bucket/s3-server.js";
+import { newPlace, type Place, run } from "./command.js";
+import { type ScriptedService, startService } from "./service.js";
+
+const slow = { timeout: 120_000 };
+
+/** Two rows with one picture, and one with another. */
+async function withPictures(): Promise<{ place: Place; service: ScriptedService; picture: Buffer }> {
+  const place = newPlace();
+  const service = await startService();
+  const picture = await media.png();
+  writeFileSync(join(place.folder, "red shoe.png"), picture);
+  writeFileSync(join(place.folder, "blue.png"), Buffer.concat([picture, Buffer.from("blue")]));
+  const rows = ["a,plain-image,a,red shoe.png", "b,plain-image,b,red shoe.png", "c,plain-image,c,blue.png"];
+  place.write("s.csv", ["id,model,prompt,image_url", ...rows].join("\n"));
+  return { place, service, picture };
+}
+
+function addresses({ made }: ScriptedService): string[] {
+  return made.map(({ body }) => String(body["image_url"]));
+}
+
+describe("local inputs of a run", () => {
+  test("are put into a bucket, each content once, and the service gets signed addresses", slow, async () => {
+    const { place, service, picture } = await withPictures();
+    const env = { ...service.env, ...(await s3Server()) };
+    const words = ["run", "s.csv", "--yes", "--publish", "s3://inputs/photos"];
+    const { code, stderr } = await run(place, words, { env });
+    expect(code, stderr).toBe(0);
+    const [first, second, third] = addresses(service);
+    expect(first).toBe(second);
+    expect(third).not.toBe(first);
+    expect(Buffer.from(await (await fetch(first ?? "")).arrayBuffer()).equals(picture)).toBe(true);
+  });
+
+  test("are not published where a folder has them already", slow, async () => {
+    const { place, service } = await withPictures();
+    const words = ["run", "s.csv", "--yes", "--publish", "https://cdn.example.com/in"];
+    const { code, stderr } = await run(place, words, service);
+    expect(code, stderr).toBe(0);
+    expect(addresses(service)).toEqual([
+      "https://cdn.example.com/in/red%20shoe.png",
+      "https://cdn.example.com/in/red%20shoe.png",
+      "https://cdn.example.com/in/blue.png",
+    ]);
+  });
+
+  test("go through a command once for each content, over all runs", slow, async () => {
+    const { place, service } = await withPictures();
+    const command = 'echo "$BULKGEN_NAME" >> published.txt; echo "https://x.example/$BULKGEN_SHA256.png"';
+    const words = ["--yes", "--publish-command", command];
+    expect((await run(place, ["run", "s.csv", ...words], service)).code).toBe(0);
+    place.write("s.csv", "id,model,prompt,image_url\nd,plain-image,d,blue.png");
+    expect((await run(place, ["run", "s.csv", ...words], service)).code).toBe(0);
+    const published = readFileSync(join(place.folder, "published.txt"), "utf8").trim().split("\n");
+    expect(published.toSorted()).toEqual(["blue.png", "red shoe.png"]);
+    expect(service.made).toHaveLength(4);
+  });
+
+  test(
+    "that cannot be published leave their items blocked, unpaid; resume tries it again",
+    slow,
+    async () => {
+      const { place, service } = await withPictures();
+      const failing = ["--publish-command", "exit 3"];
+      const failed = await run(place, ["run", "s.csv", "--yes", ...failing], service);
+      expect(failed.code, failed.stderr).toBe(10);
+      expect(failed.stdout).toContain("the publish command ended with 3");
+      expect(service.count("POST generate")).toBe(0);
+      const resumed = await run(place, ["resume", "--yes", "--publish", "https://cdn.example.com"], service);
+      expect(resumed.code, resumed.stdout).toBe(0);
+      expect(service.count("POST generate")).toBe(3);
+    },
+  );
+
+  test(
+    "that changed after the run was planned are not sent in place of what was agreed to",
+    slow,
+    async () => {
+      const { place, service } = await withPictures();
+      const words = ["run", "s.csv", "--yes", "--publish-command", "exit 3"];
+      await run(place, words, service);
+      writeFileSync(join(place.folder, "blue.png"), await media.jpeg());
+      const resumed = await run(place, ["resume", "--yes", "--publish", "https://cdn.example.com"], service);
+      expect(resumed.code).toBe(10);
+      expect(resumed.stdout).toContain("blue.png has changed since the run was planned");
+      expect(service.made.map(({ prompt }) => prompt).toSorted()).toEqual(["a", "b"]);
+    },
+  );
+
+  test("are problems without a place to publish them to", slow, async () => {
+    const { place, service } = await withPictures();
+    const { code, stderr } = await run(place, ["run", "s.csv", "--yes"], service);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--publish");
+    const wrong = await run(place, ["run", "s.csv", "--yes", "--publish", "inputs"], service);
+    expect(wrong.stderr).toContain(
+      '--publish: expected s3://bucket/prefix, or the https:// address of a folder, got "inputs"',
+    );
+    const lacking = await run(place, ["run", "s.csv", "--yes", "--publish", "s3://inputs"], service);
+    expect(lacking.stdout).toContain("s3://inputs cannot be used: set AWS_ACCESS_KEY_ID");
+    expect(service.count("POST generate")).toBe(0);
+  });
+});
