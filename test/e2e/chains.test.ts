@@ -96,3 +96,15 @@ test("P4: a rebuilt workspace knows its chains: nothing is paid again, and what 
   expect(rest, rest.stderr).toMatchObject({ code: 0 });
   expect(paid(service)).toEqual(["a cup", "a clip", "more"]);
 });
+
+test("in a rehearsal a chain goes on after an end, though the sandbox has another port then", async () => {
+  const place = newPlace();
+  const rows = ["id,model,prompt,image_url", "cup,aurora-image-mini,a cup,", "clip,reel-image,it turns,@cup"];
+  place.write("set.csv", rows.join("\n"));
+  const words = ["run", "set.csv", "--sandbox", "--yes", "--json"];
+  const capped = await run(place, [...words, "--max-credits", "1"]);
+  expect(JSON.parse(capped.stdout).counts, capped.stderr).toMatchObject({ archived: 1 });
+  const resumed = await run(place, ["resume", "--sandbox", "--yes", "--json", "--max-credits", "100"]);
+  expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+  expect(JSON.parse(resumed.stdout).counts).toMatchObject({ archived: 2, failed: 0 });
+});

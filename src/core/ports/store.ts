@@ -141,6 +141,11 @@ export interface Store extends Orders {
    */
   orphans(of: { item: number } | { run: number }): Promise<Attempt[]>;
   outputs(itemId: number): Promise<Output[]>;
+  /**
+   * The outputs that the run still needs are found under this origin now: a sandbox has another port each time. Only for
+   * sandboxes.
+   */
+  readdress(runId: number, origin: string): Promise<void>;
   /** The signed addresses of a ready item have expired: another GET of its task is due. */
   expire(itemId: number, note: string): Promise<void>;
   /** New signed URLs for outputs that are not archived yet. */

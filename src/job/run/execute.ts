@@ -96,6 +96,7 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
     version: ownVersion(),
     sidecars: run.options.sidecars ?? false,
   });
+  if (opened.connection.sandbox) await store.readdress(run.id, new URL(opened.connection.baseUrl).origin);
   const copies = await openCopies(run.options, options.environment);
   await removeLeftovers(nodeDisk, jobFolder(run));
   const replacements = new Replacements();

@@ -22,6 +22,7 @@ type AttemptMethods = Pick<
   | "outputs"
   | "expire"
   | "refreshOutputs"
+  | "readdress"
   | "saved"
   | "lost"
   | "files"
@@ -143,6 +144,22 @@ export function attemptMethods(connection: WorkspaceDatabase): AttemptMethods {
         releaseChildren(connection, itemId);
       }),
 
+    async readdress(runId, origin) {
+      const found = sql(neededOutputs).all({ runId }) as { id: number; number: number; url: string }[];
+      const elsewhere = found.filter(({ url }) => URL.canParse(url) && new URL(url).origin !== origin);
+      if (elsewhere.length === 0) return;
+      await atomic(() => {
+        for (const { id, number, url } of elsewhere) {
+          const { pathname, search } = new URL(url);
+          sql("UPDATE outputs SET url = ? WHERE item_id = ? AND number = ?").run(
+            `${origin}${pathname}${search}`,
+            id,
+            number,
+          );
+        }
+      });
+    },
+
     lost: async (itemId, number) =>
       atomic(() => {
         const { state } = sql("SELECT state FROM items WHERE id = ?").get(itemId) as { state: string };
@@ -239,6 +256,14 @@ const filesOfVanished = filesWhere("AND i.vanished");
 const newestBalance = `
   SELECT remaining FROM attempts WHERE run_id = ? AND answered_at >= ? AND remaining IS NOT NULL
   ORDER BY answered_at DESC, id DESC LIMIT 1`;
+
+/** The outputs that a run has yet to fetch or to hand on. */
+const neededOutputs = `
+  SELECT outputs.item_id AS id, outputs.number, outputs.url FROM outputs WHERE outputs.item_id IN (
+    SELECT id FROM items WHERE run_id = @runId AND state = 'ready'
+    UNION SELECT parent.id FROM items JOIN parents ON parents.item_id = items.id
+      JOIN items parent ON parent.job_id = items.job_id AND parent.key = parents.parent_key
+      WHERE items.run_id = @runId AND (items.state = 'blocked' OR items.state = 'planned'))`;
 
 /** Sets the URLs of outputs. */
 function address({ sql, clock }: InTransaction, itemId: number, { urls, fetchBy }: Addresses): void {
