@@ -8,6 +8,7 @@ import { catalogue } from "./catalogue/catalogue.js";
 import type { SandboxModel } from "./catalogue/model.js";
 import type { FaultPlanSettings } from "./faults/plan.js";
 import type { Behind } from "./http/gateway.js";
+import { isLoopback } from "./inputs/fetch.js";
 import { sha256 } from "./media/job.js";
 import { MediaPool, PoolFull } from "./media/pool.js";
 import { Studio } from "./media/studio.js";
@@ -151,12 +152,17 @@ export class Sandbox implements Behind {
     );
   }
 
-  /** An input of a task may be the output of another: it is read directly, after checking its signature. */
+  /**
+   * An input of a task may be the output of another: it is read directly, after checking its signature. A sandbox that was
+   * ended and started again has another port, and the address may be of the port before.
+   */
   private ownOutput(address: string): Promise<Uint8Array> | undefined {
-    if (!address.startsWith(`${this.origin()}/`)) return undefined;
-    const { pathname, searchParams } = new URL(address);
-    const found = this.world.file(this.options.clock.now(), pathname, Object.fromEntries(searchParams));
+    const url = URL.canParse(address) ? new URL(address) : null;
+    if (url === null || url.protocol !== "http:" || !isLoopback(url.hostname)) return undefined;
+    const query = Object.fromEntries(url.searchParams);
+    const found = this.world.file(this.options.clock.now(), url.pathname, query);
     if ("task" in found) return this.studio.output(found.task, found.number);
+    if (url.origin !== this.origin()) return undefined;
     return Promise.reject(new Error(`${address} answered ${found.refused.status}`));
   }
 }

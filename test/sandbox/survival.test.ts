@@ -52,6 +52,26 @@ describe("a sandbox started again on the same file", () => {
     await second.sandbox.close();
   });
 
+  it("takes its own pictures as inputs, at the addresses of the port before too", async () => {
+    const options = { file: join(folder, "sandbox.db") };
+    const first = await Caller.start(options);
+    const [address] = (await first.finish(image)).output_urls;
+    await first.sandbox.close();
+    const second = await Caller.start(options, first.clock);
+    const forged = address.replace(/signature=./, "signature=0");
+    const tasks = [];
+    for (const image_url of [address, forged])
+      tasks.push((await second.generate({ model: "atelier-upscale", image_url })).body.task_id);
+    await second.sandbox.settled();
+    second.clock.advance(60_000);
+    expect((await second.task(tasks[0])).body.status).toBe("completed");
+    expect((await second.task(tasks[1])).body).toMatchObject({
+      status: "failed",
+      error: expect.stringContaining("cannot be reached"),
+    });
+    await second.sandbox.close();
+  });
+
   it("continues with a task whose input was not fetched yet", async () => {
     const red = sharp({ create: { width: 60, height: 40, channels: 3, background: "#c03020" } });
     writeFileSync(join(folder, "red.png"), await red.png().toBuffer());

@@ -137,7 +137,7 @@ function localProblem(path: string, root: string | undefined): string | null {
 }
 
 /** Whether a host name of a URL means this machine. */
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
