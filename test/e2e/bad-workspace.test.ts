@@ -104,7 +104,7 @@ describe.concurrent("an unusable workspace is reported, and no request is sent",
   test("P4: with damage that shows only when it is met", async () => {
     const { place, service } = await openStage(2);
     expect((await run(place, begin, service)).code).toBe(0);
-    spoil(join(place.folder, ".bulkgen", "state.db"), "attempts");
+    spoil(join(place.folder, ".bulkgen", "state.db"), "runs");
     for (const args of [begin, ["status"]]) {
       const end = await run(place, args, service);
       expectRefusal(
