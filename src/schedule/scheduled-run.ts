@@ -74,6 +74,9 @@ const carried = [
   "--notify-command",
   "--smtp-url",
   "--smtp-from",
+  "--publish",
+  "--publish-command",
+  "--publish-for",
 ];
 /** Flags whose values depend on the due time. */
 const filledIn = ["--until", "--fresh", "--edition"];
