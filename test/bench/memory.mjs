@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { environmentOf, makeBigWorkspace } from "./big-workspace.mjs";
+import { numberOf } from "./flags.mjs";
 import { startService, usedBy } from "./watched-service.mjs";
 
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
@@ -29,11 +30,6 @@ try {
 } finally {
   service.stop();
   rmSync(folder, { recursive: true, force: true });
-}
-
-function numberOf(flag, fallback) {
-  const at = process.argv.indexOf(flag);
-  return at < 0 ? fallback : Number(process.argv[at + 1]);
 }
 
 async function measured() {

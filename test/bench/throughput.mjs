@@ -16,6 +16,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { numberOf } from "./flags.mjs";
 
 const self = fileURLToPath(import.meta.url);
 const main = fileURLToPath(new URL("../../dist/bin/bulkgen.js", import.meta.url));
@@ -40,11 +41,6 @@ const roles = { serve, bare, script, bullmq };
 const role = roles[process.argv[2]];
 if (role) await role(...process.argv.slice(3));
 else await measure();
-
-function numberOf(flag, fallback) {
-  const at = process.argv.indexOf(flag);
-  return at < 0 ? fallback : Number(process.argv[at + 1]);
-}
 
 /** A service that accepts everything at once; each task is completed at its first poll. */
 async function serve() {

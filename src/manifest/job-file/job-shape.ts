@@ -24,7 +24,7 @@ const fields = {
   ...Object.fromEntries(
     mediaFields.map((field) => [
       field,
-      text("an address, @ITEM or @STEP for the output of another item, or a file for the sandbox"),
+      text("an address, @ITEM or @STEP for the output of another item, or a local file"),
     ]),
   ),
   repeat: text("make it so many times"),
