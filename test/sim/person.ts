@@ -5,8 +5,10 @@ import { type Chance, chance } from "./chance.js";
 import type { FileServer } from "./files.js";
 import { ProcessClock } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
+import { Mending } from "./mending.js";
 import { type Ending, execute, type Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
+import type { SimulatedService } from "./service.js";
 import { Violation } from "./watch.js";
 import type { Wire } from "./wire.js";
 import type { Job, Workspace } from "./workspace.js";
@@ -17,6 +19,7 @@ export interface Life {
   workspace: Workspace;
   scenario: Scenario;
   network: { wire: Wire; files: FileServer };
+  service: SimulatedService;
   mutant: Substitution | undefined;
 }
 
@@ -27,9 +30,10 @@ export interface Life {
 const executionsMax = 120;
 
 export async function live(life: Life): Promise<void> {
-  const { machine, workspace, scenario, network, mutant } = life;
+  const { machine, workspace, scenario, network, service, mutant } = life;
   const lot = chance(scenario.seed, "person", workspace.number);
   const cancelling = cancellingOf(life);
+  const mending = new Mending(scenario, machine, service, workspace);
   const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
   const before = new Map<Job, { standing: string; times: number }>();
   const ways = new Map<Job, Scenario["again"]>();
@@ -64,7 +68,8 @@ export async function live(life: Life): Promise<void> {
     const last = before.get(job);
     const times = standing === last?.standing ? last.times + 1 : 0;
     const isStill = times > refusals(scenario) && isSettled && isExplained(ending, scenario) && !agrees;
-    inTurn.ended({ isDone: isDone && !isOnce, isStill: isStill && !isOnce });
+    const goesOn = isOnce || ((isDone || isStill) && (await mending.of(job)));
+    inTurn.ended({ isDone: isDone && !goesOn, isStill: isStill && !goesOn });
     if (inTurn.areOver) return;
     inTurn.turn();
     if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { priceGroup } from "../../src/core/identity.js";
 import { type Credits, credits, toNumber } from "../../src/core/money.js";
-import type { NewItem, Run, RunStart, Store } from "../../src/core/ports/store.js";
+import type { NewItem, Parent, Run, RunStart, Store } from "../../src/core/ports/store.js";
+import type { Take } from "./chains.js";
 import { isOfRun, itemOf, jobOf, rowOf } from "./jobs.js";
 import { categoryOf, priceOf } from "./models.js";
 import type { Scenario } from "./scenario.js";
@@ -80,6 +81,7 @@ export function itemNumbered({ ids }: Workspace, number: number): string {
 }
 
 function newItem(item: Scenario["items"][number], index: number): NewItem {
+  const { takes = [] } = item;
   const row = rowOf(item.id);
   return {
     key: `k1:${row}`,
@@ -95,10 +97,15 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
     category: categoryOf(item.model),
     prompt: row,
     params: {},
-    inputs: {},
+    inputs: Object.fromEntries(takes.map(({ field, of, output }) => [field, `@${rowOf(of)}[${output}]`])),
+    ...(takes.length === 0 ? {} : { parents: takes.map(parentOf) }),
     cells: [],
     price: credits(priceOf(item.model)),
   };
+}
+
+function parentOf({ field, of, output }: Take): Parent {
+  return { field, key: `k1:${rowOf(of)}`, output };
 }
 
 /** The items as a plan of now has them: at what their like was charged, or else at the listed price. */
