@@ -22,9 +22,10 @@ const lengthMax = 4;
  */
 export function chainsOf(
   lot: Chance,
-  { items, switches }: Pick<Scenario, "items" | "switches">,
+  scenario: Pick<Scenario, "items" | "switches" | "again" | "otherPrice" | "cancel">,
 ): Pick<Scenario, "items" | "switches" | "mends"> | null {
   if (!lot.is(0.25)) return null;
+  const { items, switches } = scenario;
   const outputs = lot.is(0.35) ? { number: lot.whole(2, 3) } : switches.outputs;
   const chained = {
     ...switches,
@@ -33,7 +34,33 @@ export function chainsOf(
     ...(lot.is(0.6) ? { signing: "each-look" as const } : {}),
   };
   const links = linked(lot, items, outputs?.number ?? 1);
-  return { items: links, switches: chained, ...(lot.is(0.5) ? { mends: true } : {}) };
+  const isChanged = mayChange(scenario) && lot.is(0.4);
+  return {
+    items: isChanged ? withChanges(lot, links) : links,
+    switches: chained,
+    ...(lot.is(0.5) ? { mends: true } : {}),
+  };
+}
+
+/** With another job in its workspace, a new item's number could not be told. */
+function mayChange({ items, again, otherPrice, cancel }: Parameters<typeof chainsOf>[1]): boolean {
+  return again === "run" && !otherPrice && !cancel && items.every(({ id }) => jobOf(id) === 0);
+}
+
+/** The sheet is changed once: a row or two are others from then on, and so is whatever takes their outputs. */
+function withChanges(lot: Chance, items: readonly ScenarioItem[]): ScenarioItem[] {
+  const changed = new Set([lot.pick(items).id, ...(lot.is(0.3) ? [lot.pick(items).id] : [])]);
+  for (let size = 0; size < changed.size; ) {
+    size = changed.size;
+    for (const { id, takes = [] } of items) if (takes.some(({ of }) => changed.has(of))) changed.add(id);
+  }
+  const newId = (id: string) => (changed.has(id) ? `${id}-new` : id);
+  const news = items.flatMap(({ takes, ...item }) => {
+    if (!changed.has(item.id)) return [];
+    const others = takes?.map((take) => ({ ...take, of: newId(take.of) }));
+    return { ...item, id: newId(item.id), replaces: item.id, ...(others ? { takes: others } : {}) };
+  });
+  return [...items, ...news];
 }
 
 /** Parents come before their children in an order that is not the sheet's. */

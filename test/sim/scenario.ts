@@ -76,6 +76,8 @@ export interface ScenarioItem {
   priority: number;
   /** Outputs of others that it takes; none if absent. */
   takes?: readonly Take[];
+  /** It is in the changed sheet alone, in place of this item. */
+  replaces?: string;
 }
 
 export type PlannedFault =

@@ -160,6 +160,7 @@ class Simulation {
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
     const runOf = new Map(this.runs().flatMap(({ ids }, run) => ids.map((id) => [id, run])));
     const cancelled = new Set(this.runs().flatMap(({ job, ids }) => (isCancelled(job) ? ids : [])));
+    const replaced = new Set(scenario.items.map(({ replaces }) => replaces));
     const modelOf = (item: string) => byId.get(item)?.model ?? "";
     audit({
       ledger,
@@ -174,7 +175,7 @@ class Simulation {
       modelOf,
       priceOf: (item) => highestPriceOf(scenario, modelOf(item)),
       surpriseOf: (item) => highestPriceOf(scenario, modelOf(item)) - lowestPriceOf(scenario, modelOf(item)),
-      mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item),
+      mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item) || replaced.has(item),
       runOf: (item) => runOf.get(item) ?? 0,
       spent: await this.spent(),
       letGo: this.money.letGo,

@@ -65,7 +65,7 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
   const cancel = cancelled === null ? {} : { cancel: cancelled.cancel };
   const inJobs = intoJobs(rarely(seed, "jobs"), items);
   const tellsTime = jumps || scenario.tellsTime;
-  const chains = chainsOf(rarely(seed, "chains"), { ...scenario, items: inJobs });
+  const chains = chainsOf(rarely(seed, "chains"), { ...scenario, ...bounds, ...cancel, items: inJobs });
   return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults, ...chains };
 }
 
