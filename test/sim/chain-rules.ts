@@ -2,7 +2,10 @@ import type { BlockedItem, ParentOutput } from "../../src/core/ports/store.js";
 import type { Take } from "./chains.js";
 import type { Scenario } from "./scenario.js";
 import type { SimulatedService } from "./service.js";
-import { type Rule, type Trip, Violation } from "./watch.js";
+import { type Rule, type Sender, type Trip, Violation } from "./watch.js";
+
+/** How far a process may be off (ms) that knows the time by an answer alone: its way, and the second that it names. */
+const inexactMs = 3_500;
 
 /**
  * What is handed on, looked at whenever a paid request is put on the wire: an item that takes outputs of others is not
@@ -10,6 +13,8 @@ import { type Rule, type Trip, Violation } from "./watch.js";
  */
 export class ChainRules implements Rule {
   private readonly takes: ReadonlyMap<string, readonly Take[]>;
+  /** When the newest request was sent whose answer told a process the time. */
+  private readonly told = new Map<Sender, number>();
 
   constructor(
     { items }: Scenario,
@@ -20,15 +25,20 @@ export class ChainRules implements Rule {
     this.takes = new Map(items.flatMap(({ id, takes }) => (takes === undefined ? [] : [[id, takes]])));
   }
 
-  sent({ endpoint, item, inputs }: Trip): void {
+  replied({ sender, sentAt, reply }: Trip): void {
+    if (reply?.kind === "answer") this.told.set(sender, sentAt);
+  }
+
+  sent({ sender, endpoint, item, inputs }: Trip): void {
     if (endpoint !== "generate" || item === null) return;
     const takes = this.takes.get(item) ?? [];
-    for (const take of takes) this.check(item, take, inputs[take.field] ?? "");
+    const knowsTime = (this.told.get(sender) ?? 0) > this.clockSetAt();
+    for (const take of takes) this.check(item, take, inputs[take.field] ?? "", knowsTime);
     if (Object.keys(inputs).length > takes.length)
       throw new Violation("chain", `the POST for ${item} has inputs that no row gave it`);
   }
 
-  private check(item: string, { of, output, field }: Take, address: string): void {
+  private check(item: string, { of, output, field }: Take, address: string, knowsTime: boolean): void {
     const found = this.service.output(address, this.now());
     const what = `the ${field} of the POST for ${item}`;
     if (found === null) throw new Violation("chain", `${what} is "${address}", which the service never gave`);
@@ -38,7 +48,8 @@ export class ChainRules implements Rule {
       throw new Violation("chain", `${what} is output ${number} of ${owner}, not ${output} of ${of}`);
     if (task.outcome !== "completed" || task.dueAt > this.now())
       throw new Violation("chain", `the POST for ${item} left before ${of} was made`);
-    if (isExpired && this.clockSetAt() < 0)
+    const inexact = this.clockSetAt() > 0 ? inexactMs : 0;
+    if (isExpired && knowsTime && this.now() - expires > inexact)
       throw new Violation("P15", `${what} had expired ${this.now() - expires} ms before it left`);
   }
 }
