@@ -34,7 +34,7 @@ export function chainsOf(
     ...(lot.is(0.6) ? { signing: "each-look" as const } : {}),
   };
   const links = linked(lot, items, outputs?.number ?? 1);
-  const isChanged = mayChange(scenario) && lot.is(0.4);
+  const isChanged = mayChange(scenario) && lot.is(0.7);
   return {
     items: isChanged ? withChanges(lot, links) : links,
     switches: chained,
