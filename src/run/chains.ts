@@ -22,7 +22,8 @@ export class Chains {
   private readonly waiting = new Map<number, { nextAt: number; tries: number }>();
   /** How often a parent was polled since one of its URLs was sent. */
   private readonly tries = new Map<number, number>();
-  private readonly givenUp = new Set<number>();
+  /** Parents that are given up in this execution, with what their children are told. */
+  private readonly givenUp = new Map<number, string>();
 
   constructor(
     private readonly ports: Pick<GatePorts, "store" | "service" | "clock">,
@@ -76,6 +77,7 @@ export class Chains {
     }
     if (!complete) {
       await store.wait(id);
+      await this.noteGivenUp(parents);
       return null;
     }
     for (const { id: parentId } of parents) this.tries.delete(parentId ?? 0);
@@ -130,9 +132,18 @@ export class Chains {
       return;
     }
     const { rowId } = await store.item(itemId);
-    this.givenUp.add(itemId);
-    await store.noteChildren(itemId, cannotHandOn(rowId, reason));
+    const note = cannotHandOn(rowId, reason);
+    this.givenUp.set(itemId, note);
+    await store.noteChildren(itemId, note);
     this.waiting.delete(itemId);
+  }
+
+  /** A child that was released is told again: its release took the note away. */
+  private async noteGivenUp(parents: readonly { id: number | null }[]): Promise<void> {
+    for (const { id } of parents) {
+      const note = id === null ? undefined : this.givenUp.get(id);
+      if (id !== null && note !== undefined) await this.ports.store.noteChildren(id, note);
+    }
   }
 
   private want(itemId: number): void {

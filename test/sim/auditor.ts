@@ -52,6 +52,9 @@ export interface SpendLog {
 const doubtful: readonly ItemState[] = ["held", "unknown", "overdue"];
 const spending: readonly ItemState[] = [...doubtful, "archived", "ready", "processing"];
 
+/** What a person has skipped may have cost something, as it may have while it was held. */
+export const skippedNote = "skipped by a person";
+
 export function audit(books: SpendLog): void {
   const tasks = new Map<string, TaskRecord[]>();
   for (const task of books.ledger.tasks.values()) {
@@ -100,7 +103,7 @@ function checkCapsUsed(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog
   };
   const worthOf = (item: string, states: readonly ItemState[]) =>
     (orphans.get(item) ?? 0) * priceOf(item) +
-    (states.includes(listed.get(item)?.state ?? "dropped") ? costOf(item) : 0);
+    (states.includes(listed.get(item)?.state ?? "dropped") || isSkipped(item, books) ? costOf(item) : 0);
   const worth = (items: readonly string[], states: readonly ItemState[]) =>
     items.reduce((sum, item) => sum + worthOf(item, states), 0);
   const items = [...listed.keys()];
@@ -135,7 +138,7 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog): 
     for (const [item, { state }] of listed) {
       if (runOf(item) !== run) continue;
       for (const task of tasks.get(item) ?? []) if (isPaid(task)) charged += task.costMicro / 1e6;
-      const isOpen = doubtful.includes(state) ? 1 : 0;
+      const isOpen = doubtful.includes(state) || isSkipped(item, books) ? 1 : 0;
       doubt += (free(item) + isOpen) * priceOf(item);
       surprise += ((orphans.get(item) ?? 0) + isOpen) * surpriseOf(item);
     }
@@ -148,12 +151,17 @@ function checkBooks(tasks: ReadonlyMap<string, TaskRecord[]>, books: SpendLog): 
   }
 }
 
+function isSkipped(item: string, { listed }: SpendLog): boolean {
+  const { state, note } = listed.get(item) ?? {};
+  return state === "dropped" && note === skippedNote;
+}
+
 /** What was paid for is in the archive, or the user is told that it is not. */
 function checkKept(item: string, task: TaskRecord, files: Files, books: SpendLog): void {
   if (!isPaid(task) || isLetGo(task, books)) return;
   const kept = task.outputs.every((_, index) => files.has(madeOf(task, index + 1).sha256));
   const { state, note } = books.listed.get(item) ?? { state: "dropped", note: null };
-  const told = state === "held" || state === "overdue" || state === "unknown";
+  const told = isSkipped(item, books) || state === "held" || state === "overdue" || state === "unknown";
   if (!kept && !told)
     throw new Violation("audit", `${item} was paid for, has no file, and is listed as ${state}`);
   if (state === "held" && note === null) throw new Violation("audit", `${item} is held and nothing says why`);

@@ -17,10 +17,6 @@ const ofPosts: readonly FaultKind[] = [
 /** Why a fault cannot meet an item in a state. The first that holds counts. */
 const impossible: readonly { why: string; holds(kind: FaultKind, state: ItemState): boolean }[] = [
   {
-    why: "simulated items depend on no others",
-    holds: (_, state) => state === "blocked",
-  },
-  {
     why: "only the outputs of a ready item are fetched",
     holds: (kind, state) => kind.startsWith("download-") && state !== "ready",
   },
@@ -33,7 +29,7 @@ const impossible: readonly { why: string; holds(kind: FaultKind, state: ItemStat
     holds: (kind, state) => kind === "internal-error" && state === "submitting",
   },
   {
-    why: "no request is made for an item in this state",
+    why: "no request is made for an item in this state, but for new addresses of what it has made",
     holds: (kind, state) => {
       const isAsked = ["submitting", "processing", "overdue", "ready"].includes(state);
       return !lasting.includes(kind) && !isAsked;

@@ -1,3 +1,4 @@
+import type { Take } from "./chains.js";
 import type { PlannedFault, Scenario } from "./scenario.js";
 import { simulate } from "./simulate.js";
 import { scenarioOf } from "./workload.js";
@@ -41,8 +42,30 @@ export function crowded(seed = 1): Scenario {
   return { ...calm(seed), items, plan: "Enterprise", rpm: null, rpd: null, lanes: 16 };
 }
 
+/** A chain of three, a child of two, and one of a second output; their addresses live for less than the run takes. */
+export function chained(seed = 3): Scenario {
+  const scenario = calm(seed);
+  const takes: Record<string, readonly Take[]> = {
+    "item-0": [{ field: "image_url", of: "item-3", output: 1 }],
+    "item-1": [{ field: "image_url", of: "item-0", output: 2 }],
+    "item-4": [
+      { field: "image_url", of: "item-3", output: 1 },
+      { field: "audio_url", of: "item-2", output: 1 },
+    ],
+  };
+  return {
+    ...scenario,
+    items: scenario.items.map((item) => {
+      const own = takes[item.id];
+      return own === undefined ? item : { ...item, takes: own };
+    }),
+    taskMs: { min: 2_000, max: 90_000 },
+    switches: { urlMs: 20_000, signing: "each-look", outputs: { number: 2 } },
+  };
+}
+
 /** The runs that are crashed everywhere, by name. */
-export const crashed = { calm, crowded };
+export const crashed = { calm, crowded, chained };
 
 export interface Crashes {
   runs: number;

@@ -13,7 +13,7 @@ import { saveRegression } from "./regressions.js";
  *
  *   --seeds N           so many runs (--seed S: from that seed on), --days D: longer ones, --minutes M: no more after that
  *                       --dense: what few runs have is in a third of them
- *   --crash-everywhere  a six-item run and one with sixteen lanes, crashed at every effect
+ *   --crash-everywhere  a six-item run, one with sixteen lanes and one of chains, crashed at every effect
  *   --mutants           broken runners, each of which must be caught
  *   --short             for each check of a change: 1,000 seeds or ninety seconds of them, every crash of the six-item run and one mutant
  */
@@ -87,7 +87,7 @@ async function mutants(names: readonly string[]): Promise<boolean> {
 const verdicts: boolean[] = [];
 if (values.seeds !== undefined || values.short) verdicts.push(await seeds(Number(values.seeds ?? 1_000)));
 if (values["crash-everywhere"] || values.short) verdicts.push(await crashes("calm"));
-if (values["crash-everywhere"]) verdicts.push(await crashes("crowded"));
+if (values["crash-everywhere"]) verdicts.push(await crashes("crowded"), await crashes("chained"));
 if (values.mutants) verdicts.push(await mutants(allMutants().map(({ name }) => name)));
 else if (values.short) verdicts.push(await mutants([canary]));
 process.exitCode = verdicts.every((isGood) => isGood) ? 0 : 1;

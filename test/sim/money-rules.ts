@@ -262,7 +262,7 @@ export class MoneyRules implements Rule {
 }
 
 /** A whole line of the receipts that says what is about to be asked: of which item, and its how many-th attempt. */
-const intentLine = /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*\}\}$/gm;
+const intentLine = /^\{"at":"[^"]+","type":"intent","key":"([^"]+)","attempt":(\d+),.*[}\]]\}$/gm;
 
 /** A failed task is given back. Until somebody was told so, or the credits are back, it counts as paid. */
 export function isPaid({ outcome, seenFinal, refunded }: TaskRecord): boolean {

@@ -1,5 +1,6 @@
 import { archiveMutants } from "./mutants-archive.js";
 import { cancelMutants } from "./mutants-cancel.js";
+import { chainMutants } from "./mutants-chains.js";
 import { clockMutants } from "./mutants-clock.js";
 import { jobMutants } from "./mutants-jobs.js";
 import { moneyMutants } from "./mutants-money.js";
@@ -32,5 +33,6 @@ export function allMutants(): readonly Mutant[] {
     ...archiveMutants,
     ...jobMutants,
     ...clockMutants,
+    ...chainMutants,
   ];
 }

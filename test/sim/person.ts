@@ -5,11 +5,13 @@ import { type Chance, chance } from "./chance.js";
 import type { FileServer } from "./files.js";
 import { ProcessClock } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
+import { Mending } from "./mending.js";
 import { type Ending, execute, type Substitution } from "./runner.js";
 import { keptOf, type Scenario } from "./scenario.js";
+import type { SimulatedService } from "./service.js";
 import { Violation } from "./watch.js";
 import type { Wire } from "./wire.js";
-import type { Job, Workspace } from "./workspace.js";
+import { changeSheet, type Job, type Workspace } from "./workspace.js";
 
 /** The user: starts the program again after a crash, and later when it ended unfinished. */
 export interface Life {
@@ -17,6 +19,7 @@ export interface Life {
   workspace: Workspace;
   scenario: Scenario;
   network: { wire: Wire; files: FileServer };
+  service: SimulatedService;
   mutant: Substitution | undefined;
 }
 
@@ -26,10 +29,14 @@ export interface Life {
  */
 const executionsMax = 120;
 
+const dayMs = 86_400_000;
+
 export async function live(life: Life): Promise<void> {
-  const { machine, workspace, scenario, network, mutant } = life;
+  const { machine, workspace, scenario, network, service, mutant } = life;
   const lot = chance(scenario.seed, "person", workspace.number);
   const cancelling = cancellingOf(life);
+  const mending = new Mending(scenario, machine, service, workspace);
+  const edits = chance(scenario.seed, "edits", workspace.number);
   const inTurn = new JobsInTurn(workspace.jobs, chance(scenario.seed, "jobs", workspace.number));
   const before = new Map<Job, { standing: string; times: number }>();
   const ways = new Map<Job, Scenario["again"]>();
@@ -52,10 +59,12 @@ export async function live(life: Life): Promise<void> {
     await checkUnknowns(workspace, scenario);
     if (ending === "crashed") {
       inTurn.turn();
+      if (edits.is(0.5)) changeSheet(job);
       await machine.kernel.sleep(lot.scale(1_000, 600_000));
       continue;
     }
-    const { isDone, isSettled, standing } = await filesystemInfo(workspace, job, ending);
+    const isShort = await lacksPolls(workspace, job, ending);
+    const { isDone, isSettled, standing } = await filesystemInfo(workspace, job, ending, isShort);
     checkTold(standing, ending);
     // To agree to a new price, the user plans the manifest again; a resume continues at the old price.
     const agrees = ending.kind === "ended" && ending.isDearer && scenario.otherPrice?.agrees === true;
@@ -63,15 +72,18 @@ export async function live(life: Life): Promise<void> {
     const isOnce = cancelling?.wayOf(job) === "run";
     const last = before.get(job);
     const times = standing === last?.standing ? last.times + 1 : 0;
-    const isStill = times > refusals(scenario) && isSettled && isExplained(ending, scenario) && !agrees;
-    inTurn.ended({ isDone: isDone && !isOnce, isStill: isStill && !isOnce });
+    const isStill =
+      times > refusals(scenario) && isSettled && isExplained(ending, scenario, isShort) && !agrees;
+    const goesOn = isOnce || ((isDone || isStill) && ((await mending.of(job)) || changeSheet(job)));
+    inTurn.ended({ isDone: isDone && !goesOn, isStill: isStill && !goesOn });
     if (inTurn.areOver) return;
     inTurn.turn();
     if (ending.kind === "ended") ways.set(job, agrees ? "run" : scenario.again);
     before.set(job, { standing, times });
     // A user who is told that settling takes a day comes back less often.
     const longest = isSettled ? 3_600_000 : 12 * 3_600_000;
-    await machine.kernel.sleep(pauseMs(ending, lot.scale(60_000, longest)));
+    const pause = pauseMs(ending, lot.scale(60_000, longest));
+    await machine.kernel.sleep(isShort ? dayMs + pause : pause);
   }
   throw new Violation(
     "liveness",
@@ -143,6 +155,16 @@ function cancellingOf({ machine, workspace, scenario: { cancel, seed } }: Life):
   return cancelling;
 }
 
+/**
+ * Nothing is left to submit, and the rest of the day's requests does not reach for new addresses of what is handed on.
+ */
+async function lacksPolls({ store }: Workspace, { run }: Job, ending: Ending): Promise<boolean> {
+  const stops = stopsOf(ending);
+  if (run === null || stops.length === 0 || stops.some((kind) => kind !== "reserve")) return false;
+  const { planned, blocked } = await store.counts(run.id);
+  return planned === 0 && blocked > 0;
+}
+
 /** P3: a process leaves behind at most as many unanswered POSTs as it had lanes. */
 async function checkUnknowns({ store }: Workspace, { lanes }: Scenario): Promise<void> {
   const left = (await store.interrupted()).filter(({ state }) => state === "submitting");
@@ -165,19 +187,20 @@ async function filesystemInfo(
   { store }: Workspace,
   { run }: Job,
   ending: Ending,
+  isShort: boolean,
 ): Promise<{ isDone: boolean; isSettled: boolean; standing: string }> {
   const brokenOff = { isDone: false, isSettled: false, standing: "broken off" };
   if (run === null || ending.kind === "broken off") return brokenOff;
   const counts = await store.counts(run.id);
   const open: ItemState[] = ["blocked", "planned", "submitting", "unknown", "processing", "overdue", "ready"];
   const left = open.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
-  const standing = [...left, ...stopsOf(ending)].join(", ");
+  const standing = [...left, ...(isShort ? [] : stopsOf(ending))].join(", ");
   // P5: what became of an unanswered request is found out, or told to a person.
   return { isDone: left.length === 0, isSettled: counts.unknown === 0, standing };
 }
 
 /** Nothing more will happen by itself, and the program has said why: nothing that may be over the next time. */
-function isExplained(ending: Ending, scenario: Scenario): boolean {
+function isExplained(ending: Ending, scenario: Scenario, isShort: boolean): boolean {
   const caps: StopKind[] = ["cap", "keep"];
   const lasting: StopKind[] = [...caps, "credits"];
   // A user with --keep-credits does not top up the account.
@@ -185,7 +208,7 @@ function isExplained(ending: Ending, scenario: Scenario): boolean {
   const stops = stopsOf(ending);
   const isCapped =
     stops.some((kind) => enough.includes(kind)) && stops.every((kind) => lasting.includes(kind));
-  return ending.kind === "ended" && (stops.length === 0 || isCapped);
+  return ending.kind === "ended" && (stops.length === 0 || isCapped || isShort);
 }
 
 /**
@@ -205,5 +228,5 @@ function pauseMs(ending: Ending, otherwise: number): number {
   const ofDay: StopKind[] = ["day", "daily"];
   const waitsForDay =
     ending.kind === "broken off" ? ending.isDayOver : stopsOf(ending).some((kind) => ofDay.includes(kind));
-  return waitsForDay ? 86_400_000 + otherwise : otherwise;
+  return waitsForDay ? dayMs + otherwise : otherwise;
 }

@@ -3,6 +3,7 @@ import type { PlanName } from "../../src/api/plans.js";
 import type { DownloadFault, RequestFault } from "../../src/sandbox/faults/fault.js";
 import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import type { Cancel } from "./cancelling.js";
+import type { Take } from "./chains.js";
 import type { OtherPrice } from "./other-price.js";
 
 /** One simulated run as plain data: who wants what, on which account, and everything that will go wrong. */
@@ -33,6 +34,8 @@ export interface Scenario {
   otherPrice?: OtherPrice;
   /** Somebody cancels one of the runs. */
   cancel?: Cancel;
+  /** Once nothing goes on by itself, the person has failed items tried again and settles held ones. */
+  mends?: boolean;
   /** Credits of the account at the beginning. */
   balance: number;
   retries: number;
@@ -71,6 +74,10 @@ export interface ScenarioItem {
   name: string;
   model: string;
   priority: number;
+  /** Outputs of others that it takes; none if absent. */
+  takes?: readonly Take[];
+  /** It is in the changed sheet alone, in place of this item. */
+  replaces?: string;
 }
 
 export type PlannedFault =

@@ -1,9 +1,11 @@
+import { mediaFields } from "../../src/api/inputs.js";
 import type { WorldFault, WorldRequest } from "../../src/sandbox/answers/answers.js";
 import { type SandboxReply, written } from "../../src/sandbox/answers/reply.js";
-import type { TaskRecord } from "../../src/sandbox/state/state.js";
+import type { Change, TaskRecord } from "../../src/sandbox/state/state.js";
 import { keyHash, toMicro } from "../../src/sandbox/state/state.js";
 import { allSwitches } from "../../src/sandbox/state/switches.js";
 import { withOutputs } from "../../src/sandbox/world/generate.js";
+import { checkSignature, parseFilePath } from "../../src/sandbox/world/signing.js";
 import { World } from "../../src/sandbox/world/world.js";
 import { chance } from "./chance.js";
 import { Ledger } from "./ledger.js";
@@ -13,6 +15,8 @@ import type { Scenario } from "./scenario.js";
 
 export const userId = "00000000-0000-4000-8000-000000000001";
 export const ownKey = `svc_${"1".repeat(32)}`;
+const secret = "secret";
+const filesOrigin = "https://files.example";
 const otherKey = `svc_${"2".repeat(32)}`;
 
 /** The service at the other end of the wire: the sandbox's world over books that the auditor can read. */
@@ -21,6 +25,8 @@ export class SimulatedService {
   readonly world: World;
   /** What single models are charged in place of the listed price. */
   private readonly prices: Record<string, number>;
+  /** A request with an input that cannot be read is refused; else its task fails. */
+  private readonly refusesInputs: boolean;
 
   constructor(
     scenario: Scenario,
@@ -28,6 +34,7 @@ export class SimulatedService {
   ) {
     const switches = allSwitches(scenario.switches);
     this.prices = switches.price.models;
+    this.refusesInputs = chance(scenario.seed, "inputs").is(0.5);
     this.ledger.addAccount({
       id: userId,
       email: "ada@example.invalid",
@@ -59,8 +66,8 @@ export class SimulatedService {
         models: new Map(withOutputs([...models.values()], switches).map((model) => [model.key, model])),
         taskMs: scenario.taskMs,
         inputRoot: undefined,
-        secret: "secret",
-        origin: () => "https://files.example",
+        secret,
+        origin: () => filesOrigin,
         switches,
       },
       this.ledger,
@@ -70,10 +77,39 @@ export class SimulatedService {
 
   /** One request, as it arrives, with the task that it led to. */
   api(request: WorldRequest): { answer: SandboxReply; made: TaskRecord | null } {
-    const { response, changes } = this.world.apply(this.now(), request);
+    const isRead = request.body === null || !request.body.includes('_url":') || this.reads(request.body);
+    const given = isRead || !this.refusesInputs ? request : { ...request, body: withoutInputs(request.body) };
+    const { response, changes } = this.world.apply(this.now(), given);
+    for (const change of changes) decide(change, isRead);
     this.ledger.commit(changes);
     const made = changes.find((change) => change.kind === "task created");
     return { answer: written(response), made: made ? (this.ledger.task(made.task.id) ?? null) : null };
+  }
+
+  /** The output that an address names, however old it is; null for one that the service has never given. */
+  output(
+    address: string,
+    now: number,
+  ): { task: TaskRecord; number: number; isExpired: boolean; expires: number } | null {
+    if (!URL.canParse(address)) return null;
+    const { origin, pathname, searchParams } = new URL(address);
+    const verdict = checkSignature(secret, pathname, Object.fromEntries(searchParams), now);
+    const name = parseFilePath(pathname);
+    const task = name && this.ledger.task(name.taskId);
+    if (origin !== filesOrigin || verdict === "wrong" || !task) return null;
+    const expires = Number(searchParams.get("expires"));
+    return { task, number: name.number, isExpired: verdict === "expired", expires };
+  }
+
+  /** Whether all inputs of a request can be read as it arrives. */
+  private reads(body: string): boolean {
+    const now = this.now();
+    return mediaFields.every((field) => {
+      const address = (JSON.parse(body) as Record<string, string | undefined>)[field];
+      const found = address === undefined ? null : this.output(address, now);
+      if (found === null) return address === undefined;
+      return !found.isExpired && (found.task.goneAt === null || now < found.task.goneAt);
+    });
   }
 
   /** From now on one generation of that model is charged so much. */
@@ -89,6 +125,20 @@ export class SimulatedService {
       this.api(apiRequest("POST", "/api/v1/generate", body, undefined, sameKey ? ownKey : otherKey));
     }
   }
+}
+
+/** The same request with inputs that the service refuses. */
+function withoutInputs(body: string | null): string {
+  const given = JSON.parse(body ?? "{}") as Record<string, string>;
+  const refused = mediaFields.filter((field) => field in given).map((field) => [field, "ftp://unreadable"]);
+  return JSON.stringify({ ...given, ...Object.fromEntries(refused) });
+}
+
+/** Whoever serves the world decides about tasks with inputs, once it has read these. */
+function decide(change: Change, isRead: boolean): void {
+  if (change.kind !== "task created" || change.task.outcome !== null) return;
+  change.task.outcome = isRead ? "completed" : "failed";
+  if (!isRead) change.task.error = "An input cannot be read.";
 }
 
 export function apiRequest(

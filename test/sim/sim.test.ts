@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { chance } from "./chance.js";
-import { calm, crashesAt, crowded } from "./crash-everywhere.js";
+import { calm, chained, crashesAt, crowded } from "./crash-everywhere.js";
 import { canary, huntNamed } from "./hunt.js";
 import { Kernel } from "./kernel.js";
 import { type Machine, Process } from "./machine.js";
@@ -34,6 +34,29 @@ describe("the simulation", () => {
   test("P3: sixteen lanes share their commits and break no promise, nor does a crash among them", async () => {
     expect((await simulate(crowded())).violation).toBeNull();
     for (const nth of [90, 140]) expect(await crashesAt(nth, "crowded")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("chains break no promise though their addresses have to be renewed, nor does a crash among them", async () => {
+    let renewals = 0;
+    const once = await simulate(chained(), {
+      parts: (parts) => {
+        const { renewed } = parts.store;
+        return {
+          ...parts,
+          store: { ...parts.store, renewed: (item, fresh) => renewed(item, fresh).finally(() => renewals++) },
+        };
+      },
+    });
+    const again = await simulate(chained());
+    expect(once.violation).toBeNull();
+    expect(renewals).toBe(1);
+    expect(once.ended).toEqual(new Map([["archived", 6]]));
+    expect(again.hash).toBe(once.hash);
+    for (const nth of [60, 150]) expect(await crashesAt(nth, "chained")).toEqual({ runs: 4, violations: [] });
+  });
+
+  test("a runner that hands on what has expired is caught", async () => {
+    expect((await huntNamed("hands on an address that has expired")).message).toMatch(/^P15: /);
   });
 
   test("a runner that pays twice is caught", async () => {

@@ -5,6 +5,7 @@ import { toMicro } from "../../src/sandbox/state/state.js";
 import { ArchiveRules } from "./archive-rules.js";
 import { audit } from "./auditor.js";
 import { CancelRules } from "./cancel-rules.js";
+import { ChainRules, checkHandedOn } from "./chain-rules.js";
 import { Databases } from "./databases.js";
 import { FaultDesk } from "./fault-desk.js";
 import { FileServer } from "./files.js";
@@ -104,6 +105,7 @@ class Simulation {
       prices,
       new CancelRules(now, this.workspaces),
       new QuotaRules(scenario, now, () => this.clockSetAt),
+      new ChainRules(scenario, this.service, now, () => this.clockSetAt),
       new ArchiveRules(disk, ledger, this.workspaces),
     );
     const accounts = this.databases.accounts();
@@ -143,7 +145,8 @@ class Simulation {
       kernel.schedule(beginning + topUpMs, () => ledger.topUp(userId, toMicro(10_000)));
     let running = this.workspaces.length;
     for (const workspace of this.workspaces) {
-      void live({ machine, workspace, scenario, network: this.network, mutant: this.mutant }).then(
+      const { network, service, mutant } = this;
+      void live({ machine, workspace, scenario, network, service, mutant }).then(
         () => {
           running--;
         },
@@ -157,6 +160,7 @@ class Simulation {
     const byId = new Map(scenario.items.map((item) => [item.id, item]));
     const runOf = new Map(this.runs().flatMap(({ ids }, run) => ids.map((id) => [id, run])));
     const cancelled = new Set(this.runs().flatMap(({ job, ids }) => (isCancelled(job) ? ids : [])));
+    const replaced = new Set(scenario.items.map(({ replaces }) => replaces));
     const modelOf = (item: string) => byId.get(item)?.model ?? "";
     audit({
       ledger,
@@ -171,13 +175,27 @@ class Simulation {
       modelOf,
       priceOf: (item) => highestPriceOf(scenario, modelOf(item)),
       surpriseOf: (item) => highestPriceOf(scenario, modelOf(item)) - lowestPriceOf(scenario, modelOf(item)),
-      mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item),
+      mayWait: (item) => this.waitsForPrice(modelOf(item)) || cancelled.has(item) || replaced.has(item),
       runOf: (item) => runOf.get(item) ?? 0,
       spent: await this.spent(),
       letGo: this.money.letGo,
       orphans: this.money.orphans,
       unknowable: this.money.unknowable(),
     });
+    await this.checkChains();
+  }
+
+  private async checkChains(): Promise<void> {
+    const { scenario, service, machine } = this;
+    if (scenario.items.every(({ takes }) => takes === undefined)) return;
+    const now = machine.kernel.now();
+    const isThere = (address: string) => {
+      const { goneAt = 0 } = service.output(address, now)?.task ?? {};
+      return goneAt === null || now < goneAt;
+    };
+    for (const { workspace, job } of this.runs()) {
+      if (job.run !== null) checkHandedOn(await workspace.store.blocked(job.run.id), scenario, isThere);
+    }
   }
 
   /** Whether nothing of a model is bought any more, because it has got dearer and nobody agrees to that. */

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../src/api/endpoints.js";
+import { type MediaField, mediaFields } from "../../src/api/inputs.js";
 import type { ApiRequest, Reply } from "../../src/core/ports/send.js";
 import type { SandboxReply as Written } from "../../src/sandbox/answers/reply.js";
 import type { TaskRecord } from "../../src/sandbox/state/state.js";
@@ -20,6 +21,8 @@ export interface Trip {
   sentAt: number;
   /** Id of the item that a POST is for: rows may be equal, and a process asks for its own job's. */
   item: string | null;
+  /** What a POST has in its media fields. */
+  inputs: Inputs;
   /** Task that a GET asks for. */
   taskId: string | null;
   /** It is on its way to the service and will arrive. */
@@ -33,18 +36,29 @@ export interface Trip {
 }
 
 export function tripOf(sender: Sender, request: ApiRequest, sentAt: number): Trip {
-  const prompt = request.body === undefined ? null : (JSON.parse(request.body) as { prompt?: string }).prompt;
+  const body = request.body === undefined ? {} : (JSON.parse(request.body) as { prompt?: string } & Inputs);
+  const { prompt } = body;
   return {
     sender,
     endpoint: request.endpoint,
     sentAt,
-    item: prompt === null || prompt === undefined ? null : itemOf(sender.job, prompt),
+    item: prompt === undefined ? null : itemOf(sender.job, prompt),
+    inputs: inputsOf(body),
     taskId: request.endpoint === "task" ? (request.path.split("/").at(-1) ?? null) : null,
     mayArrive: false,
     made: null,
     answer: null,
     reply: null,
   };
+}
+
+type Inputs = Readonly<Partial<Record<MediaField, string>>>;
+
+const noInputs: Inputs = {};
+
+function inputsOf(body: Inputs): Inputs {
+  const given = mediaFields.filter((field) => body[field] !== undefined);
+  return given.length === 0 ? noInputs : Object.fromEntries(given.map((field) => [field, body[field]]));
 }
 
 /** What can be told of, as it happens. */

@@ -1,6 +1,7 @@
 import type { PlanName } from "../../src/api/plans.js";
 import type { SwitchSettings } from "../../src/sandbox/state/switches.js";
 import { cancelOf } from "./cancelling.js";
+import { chainsOf } from "./chains.js";
 import { type Chance, chance, denseChance } from "./chance.js";
 import { decade } from "./decade.js";
 import { intoJobs } from "./jobs.js";
@@ -64,7 +65,8 @@ export function scenarioOf(seed: number, { days, isDense = false }: WorkloadOpti
   const cancel = cancelled === null ? {} : { cancel: cancelled.cancel };
   const inJobs = intoJobs(rarely(seed, "jobs"), items);
   const tellsTime = jumps || scenario.tellsTime;
-  return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults };
+  const chains = chainsOf(rarely(seed, "chains"), { ...scenario, ...bounds, ...cancel, items: inJobs });
+  return { ...scenario, ...bounds, ...cancel, items: inJobs, tellsTime, faults, ...chains };
 }
 
 /** One run in eight has an unlimited plan, up to 16 lanes, whose transactions share commits, and items enough for them. */

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { defaultReconcile } from "../../src/core/charges/readings.js";
 import { priceGroup } from "../../src/core/identity.js";
 import { type Credits, credits, toNumber } from "../../src/core/money.js";
-import type { NewItem, Run, RunStart, Store } from "../../src/core/ports/store.js";
+import type { NewItem, Parent, Run, RunStart, Store } from "../../src/core/ports/store.js";
+import type { Take } from "./chains.js";
 import { isOfRun, itemOf, jobOf, rowOf } from "./jobs.js";
 import { categoryOf, priceOf } from "./models.js";
 import type { Scenario } from "./scenario.js";
@@ -28,6 +29,8 @@ export interface Job {
   folder: string;
   /** At the prices that the person has agreed to. */
   items: NewItem[];
+  /** The changed sheet, until it is planned. */
+  changed: NewItem[] | null;
   /** Those prices in credits, by the scenario's item. */
   prices: ReadonlyMap<string, number>;
   run: Run | null;
@@ -54,19 +57,33 @@ export function workspaceOf(number: number, store: Store, scenario: Scenario): W
 
 function jobAt(number: number, workspace: number, outFolder: string, scenario: Scenario): Job {
   const name = number === 0 ? "demo" : `demo-${number}`;
-  const items = scenario.items.flatMap((item, index) =>
-    isOfRun(item, workspace, number) ? [newItem(item, index)] : [],
+  const own = scenario.items.flatMap((item, index) =>
+    isOfRun(item, workspace, number) ? [{ ...item, index }] : [],
   );
+  const first = own.filter(({ replaces }) => replaces === undefined);
+  const items = first.map((item) => newItem(item, item.index));
+  const news = new Map(own.map((item) => [item.replaces, item]));
+  const isChanged = first.length < own.length;
+  const changed = first.map((item) => newItem(news.get(item.id) ?? item, item.index));
   return {
     number,
     name,
     manifest: `/workspace-${workspace}/${name}.csv`,
     folder: join(outFolder, name),
     items,
+    changed: isChanged ? changed : null,
     prices: pricesOf(number, items),
     run: null,
     cancelled: new Map(),
   };
+}
+
+/** From now on the changed sheet is planned; false where there is none, or the first one was not yet enrolled. */
+export function changeSheet(job: Job): boolean {
+  if (job.changed === null || job.run === null) return false;
+  job.items = job.changed;
+  job.changed = null;
+  return true;
 }
 
 /** Whether nothing more is submitted for a job's newest run. */
@@ -80,6 +97,7 @@ export function itemNumbered({ ids }: Workspace, number: number): string {
 }
 
 function newItem(item: Scenario["items"][number], index: number): NewItem {
+  const { takes = [] } = item;
   const row = rowOf(item.id);
   return {
     key: `k1:${row}`,
@@ -95,10 +113,15 @@ function newItem(item: Scenario["items"][number], index: number): NewItem {
     category: categoryOf(item.model),
     prompt: row,
     params: {},
-    inputs: {},
+    inputs: Object.fromEntries(takes.map(({ field, of, output }) => [field, `@${rowOf(of)}[${output}]`])),
+    ...(takes.length === 0 ? {} : { parents: takes.map(parentOf) }),
     cells: [],
     price: credits(priceOf(item.model)),
   };
+}
+
+function parentOf({ field, of, output }: Take): Parent {
+  return { field, key: `k1:${rowOf(of)}`, output };
 }
 
 /** The items as a plan of now has them: at what their like was charged, or else at the listed price. */
@@ -115,7 +138,7 @@ export function plannedAnew({ items }: Job, charges: ReadonlyMap<string, Credits
  */
 export function agreeTo(job: Job, planned: readonly NewItem[], underWay: ReadonlySet<string>): void {
   job.items = planned.map((item, at) => (underWay.has(item.key) ? (job.items[at] as NewItem) : item));
-  job.prices = pricesOf(job.number, job.items);
+  job.prices = new Map([...job.prices, ...pricesOf(job.number, job.items)]);
 }
 
 function pricesOf(job: number, items: readonly NewItem[]): Map<string, number> {
