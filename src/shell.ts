@@ -38,6 +38,7 @@ export async function runShell(call: ShellCall): Promise<ShellResult> {
     const kill = () => {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     };
+    if (call.signal.aborted) kill();
     call.signal.addEventListener("abort", kill, { once: true });
     const [code, by] = await once(child, call.reads ? "close" : "exit");
     call.signal.removeEventListener("abort", kill);

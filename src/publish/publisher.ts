@@ -48,6 +48,8 @@ export interface Surroundings {
   environment: Readonly<Record<string, string | undefined>>;
   cwd: string;
   clock: Clock;
+  /** Ends what is being published. */
+  interrupt: AbortSignal;
 }
 
 /** How long a publish command may take (ms). */
@@ -67,7 +69,7 @@ export function openPublisher(settings: PublishSettings, surroundings: Surroundi
   const target = to === null ? null : bucketTarget(to);
   if (target !== null) {
     try {
-      return toBucket(openBucket(target, surroundings.environment), settings, surroundings);
+      return toBucket(openBucket(target, surroundings.environment, surroundings.interrupt), settings, surroundings);
     } catch (error) {
       throw publishError(error);
     }
@@ -120,7 +122,7 @@ function publishError(error: unknown): unknown {
 }
 
 function byCommand(command: string, { expiresMs }: PublishSettings, surroundings: Surroundings): Publisher {
-  const { environment, cwd, clock } = surroundings;
+  const { environment, cwd, clock, interrupt } = surroundings;
   return {
     name: `command ${command}`,
     async publish({ path, name, sha256, mime }) {
@@ -135,7 +137,7 @@ function byCommand(command: string, { expiresMs }: PublishSettings, surroundings
         cwd,
         environment,
         facts: { BULKGEN_FILE: path, BULKGEN_NAME: name, BULKGEN_SHA256: sha256, BULKGEN_MIME: mime },
-        signal: late.signal,
+        signal: AbortSignal.any([late.signal, interrupt]),
         reads: true,
       });
       settled.abort();

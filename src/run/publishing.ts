@@ -11,6 +11,8 @@ export interface PublishPorts {
   publisher(): Publisher;
   /** The file that an input of the manifest names. */
   localInput(value: string): Promise<LocalInput>;
+  /** Ends what is being published; its items stay planned. */
+  interrupt: AbortSignal;
 }
 
 type Means = { store: Pick<Store, "publishedAt" | "keepPublished" | "unpublished">; clock: Clock };
@@ -31,7 +33,10 @@ export class Publishing {
     private readonly ports: PublishPorts | null,
   ) {}
 
-  /** The inputs with addresses in place of paths. Null where one cannot be had: then the item is blocked, with the reason. */
+  /**
+   * The inputs with addresses in place of paths. Null where one cannot be had: then the item is blocked, with the reason. Null
+   * also once the run is interrupted: then the item stays planned, because no paid request may leave any more.
+   */
   async inputsOf(item: Item, inputs: Item["inputs"]): Promise<Item["inputs"] | null> {
     if (this.ports === null) return inputs;
     const sent: Record<string, string> = { ...inputs };
@@ -41,9 +46,10 @@ export class Publishing {
         if (value !== undefined && isLocalPath(value))
           sent[field] = await this.addressOf(this.ports, value, item.files?.[field]);
       }
-      return sent;
+      return this.ports.interrupt.aborted ? null : sent;
     } catch (error) {
       if (!(error instanceof PublishError)) throw error;
+      if (this.ports.interrupt.aborted) return null;
       await this.means.store.unpublished(item.id, error.message);
       return null;
     }
@@ -84,8 +90,8 @@ export class Publishing {
         await store.keepPublished(target, file.sha256, published);
         return published.url;
       } catch (error) {
-        if (!(error instanceof PublishError) || tries >= triesMax) throw error;
-        await clock.sleep(backoffMs(tries));
+        if (!(error instanceof PublishError) || tries >= triesMax || ports.interrupt.aborted) throw error;
+        await clock.sleep(backoffMs(tries), ports.interrupt);
       }
     }
   }

@@ -1,9 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { media } from "../archive/media.js";
 import { s3Server } from "../bucket/s3-server.js";
-import { newPlace, type Place, run } from "./command.js";
+import { eventually, newPlace, type Place, run, started } from "./command.js";
 import { type ScriptedService, startService } from "./service.js";
 
 const slow = { timeout: 120_000 };
@@ -102,5 +102,19 @@ describe("local inputs of a run", () => {
       '--publish: expected s3://bucket/prefix, or the https:// address of a folder, got "inputs"',
     );
     expect(service.count("POST generate")).toBe(0);
+  });
+
+  test("are not waited for after Ctrl-C: the publish command ends, and nothing is paid", slow, async () => {
+    const { place, service } = await withPictures();
+    const command = "echo publishing >&2; touch begun; sleep 600; echo https://x.example/late.png";
+    const words = ["run", "s.csv", "--yes", "--publish-command", command];
+    const running = started(place, words, { ...service, serves: true });
+    await eventually(() => existsSync(join(place.folder, "begun")) || null);
+    running.interrupt();
+    expect(await running.ended).toMatchObject({ code: 130 });
+    expect(service.count("POST generate")).toBe(0);
+    const resumed = await run(place, ["resume", "--yes", "--publish", "https://cdn.example.com"], service);
+    expect(resumed.code, resumed.stdout).toBe(0);
+    expect(service.count("POST generate")).toBe(3);
   });
 });

@@ -21,7 +21,12 @@ function publisher(settings: Partial<PublishSettings>, environment = {}, cwd = t
   const clock = new ManualClock(1_000_000);
   return openPublisher(
     { to: null, command: null, expiresMs: hour, ...settings },
-    { environment: { PATH: process.env["PATH"], ...environment }, cwd, clock },
+    {
+      environment: { PATH: process.env["PATH"], ...environment },
+      cwd,
+      clock,
+      interrupt: new AbortController().signal,
+    },
   );
 }
 

@@ -165,14 +165,16 @@ export async function execute(options: ExecuteOptions): Promise<Execution> {
 }
 
 /** The flags of this execution come before the options of the run. */
-function publishPorts({ run, opened, environment, clock, publish }: ExecuteOptions): PublishPorts | null {
+function publishPorts(options: ExecuteOptions): PublishPorts | null {
+  const { run, opened, environment, clock, publish, interrupt } = options;
   if (run.options.sandbox) return null;
   const folder = dirname(run.manifest);
   const settings = { ...publish, to: publish.to ?? run.options.publish ?? null };
-  const surroundings = { environment, cwd: opened.workspace.root, clock };
+  const surroundings = { environment, cwd: opened.workspace.root, clock, interrupt };
   return {
     publisher: () => openPublisher(settings, surroundings),
     localInput: (value) => localInput(folder, value),
+    interrupt,
   };
 }
 
