@@ -82,8 +82,8 @@ describe("local inputs of a run", () => {
     slow,
     async () => {
       const { place, service } = await withPictures();
-      const words = ["run", "s.csv", "--yes", "--publish-command", "exit 3"];
-      await run(place, words, service);
+      const words = ["run", "s.csv", "--yes", "--publish", "s3://no-credentials"];
+      expect((await run(place, words, service)).stdout).toContain("set AWS_ACCESS_KEY_ID");
       writeFileSync(join(place.folder, "blue.png"), await media.jpeg());
       const resumed = await run(place, ["resume", "--yes", "--publish", "https://cdn.example.com"], service);
       expect(resumed.code).toBe(10);
